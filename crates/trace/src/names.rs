@@ -36,8 +36,10 @@ impl Names {
         }
     }
 
-    /// The id of a string as a source gave it: it may be mangled, or hostile.
+    /// The id of a string as a source gave it: it may be mangled, or hostile. Numbers of its own that PyTorch ends an
+    /// NVTX range in are left out: ranges of one name would each have another.
     pub fn intern(&mut self, raw: &str) -> NameId {
+        let raw = unnumbered(raw);
         if let Some(&id) = self.ids.get(raw) {
             return id;
         }
@@ -166,6 +168,13 @@ fn literals(name: &str) -> String {
     out
 }
 
+/// "aten::mm" of "aten::mm, seq = 12, op_id = 345".
+fn unnumbered(name: &str) -> &str {
+    let ends = [", op_id = ", ", seq = "].iter();
+    let end = ends.filter_map(|mark| name.find(mark)).min();
+    &name[..end.unwrap_or(name.len())]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,6 +246,7 @@ mod tests {
         let b = names.intern("b");
         assert_ne!(a, b);
         assert_eq!(names.intern("a"), a);
+        assert_eq!(names.intern("a, seq = 12, op_id = 345"), a);
         assert_eq!(names.full(99), "?");
     }
 }

@@ -65,6 +65,10 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
     if pen::width(&name) <= columns {
         return name;
     }
+    let name = bare(&name).to_owned();
+    if pen::width(&name) <= columns {
+        return name;
+    }
     if let What::Range(range) = activity.what
         && let Some(text) = shorter_range(range.kind, &name, columns)
     {
@@ -80,6 +84,15 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
     } else {
         String::new()
     }
+}
+
+/// A name without what all of its kind begin with: "StreamSynchronize", "LaunchKernel", "AllReduce_Sum_f32".
+#[must_use]
+pub fn bare(name: &str) -> &str {
+    let heads = ["ncclDevKernel_", "ncclKernel_", "cuda", "cu"].into_iter();
+    let mut rests = heads.filter_map(|head| name.strip_prefix(head));
+    let is_name = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_uppercase());
+    rests.find(is_name).unwrap_or(name)
 }
 
 /// The longest form of a range's name alone that fits in `columns`; empty when none does.

@@ -201,7 +201,15 @@ pub(super) fn draw_strip(theme: &Theme, strip: &Strip, plot: Rect, buf: &mut Buf
             pen::text(buf, line, name.x, &text, style);
             continue;
         }
-        let end = pen::text(buf, line, name.x, &text, name.paint.fill(theme));
+        let (columns, style) = (usize::from(name.columns), name.paint.fill(theme));
+        if !name.whole.is_empty() && pen::width(&name.whole) <= columns * usize::from(plot.height) {
+            let whole = pen::plain(theme, &name.whole);
+            for (piece, line) in pen::pieces(&whole, columns).iter().zip(pen::lines(plot)) {
+                pen::text(buf, line, name.x, piece, style);
+            }
+            continue;
+        }
+        let end = pen::text(buf, line, name.x, &text, style);
         // A bar may have parts of another colour, which stay visible behind its name.
         for x in name.x..end {
             if let Some(Ink::Full(paint)) = strip.cells.get(usize::from(x))

@@ -4,6 +4,7 @@ use ratatui::layout::{Rect, Size};
 
 use super::pen;
 use crate::tui::state::State;
+use crate::tui::state::rows::RowKind;
 use crate::tui::state::troubles::Weight;
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
@@ -13,6 +14,9 @@ pub const SMALLEST: Size = Size {
     width: 24,
     height: 5,
 };
+
+/// Columns left of the plot from which a rate stands with its unit beside the name: " H2D 9.02 GB/s ".
+pub const FIGURE: u16 = 15;
 
 /// Lines that a verdict may take, by the screen's: of what is longer the end is cut.
 fn most_of_verdict(height: u16) -> u16 {
@@ -62,22 +66,24 @@ impl Layout {
             Some(verdict) => pen::wrap(&verdict.headline(), room).len().max(1),
             None => 1,
         };
-        Layout::new(state.size, has_alert, lines as u16)
+        let widths = state.rows.iter().map(|row| match row.kind {
+            RowKind::Title | RowKind::Folded(_) => 0,
+            RowKind::Bandwidth(..) | RowKind::Counter(..) => FIGURE,
+            _ => pen::width(&row.label) as u16 + 2,
+        });
+        let names = widths.max().unwrap_or(0);
+        Layout::new(state.size, has_alert, lines as u16, names)
     }
 
-    /// The layout of a screen whose verdict would take so many lines.
+    /// The layout of a screen whose verdict would take so many lines, and the names of whose rows so many columns.
     #[must_use]
-    pub fn new(Size { width, height }: Size, has_alert: bool, verdict: u16) -> Self {
+    pub fn new(Size { width, height }: Size, has_alert: bool, verdict: u16, names: u16) -> Self {
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
-            _ => 13,
+            _ => names.clamp(11, width / 6),
         };
-        let side = match width {
-            0..60 => 0,
-            60..110 => 7,
-            _ => 24,
-        };
+        let side = if width < 60 { 0 } else { width / 10 };
         let details = match height {
             0..9 => 0,
             9..20 => 1,

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
 use super::{label, pen};
@@ -55,6 +57,10 @@ pub struct Name {
     pub paint: Paint,
     /// Whether it says what a colour stands for, and no bar is behind it.
     pub is_key: bool,
+    /// The bar's columns.
+    pub columns: u16,
+    /// All of it where the text is cut: a bar of several lines may have room.
+    pub whole: String,
 }
 
 /// What is needed besides the lane.
@@ -287,6 +293,23 @@ impl Strip {
     }
 }
 
+/// Leaves names only on bars that are wider than all of their colour without one: of equal bars all have one or none.
+pub fn even<'a>(strips: impl Iterator<Item = &'a mut Strip>) {
+    let mut names: Vec<&mut Name> = strips.flat_map(|strip| &mut strip.names).collect();
+    names.retain(|name| !name.is_key);
+    let mut nameless: FxHashMap<Role, u16> = FxHashMap::default();
+    for name in names.iter().filter(|name| name.text.is_empty()) {
+        let widest = nameless.entry(name.paint.role).or_default();
+        *widest = name.columns.max(*widest);
+    }
+    for name in names {
+        let widest = nameless.get(&name.paint.role);
+        if widest.is_some_and(|widest| name.columns <= widest + 1) && !name.paint.is_selected {
+            (name.text, name.whole) = (String::new(), String::new());
+        }
+    }
+}
+
 fn all<'a>(trace: &'a Trace, id: LaneId, edges: &[Ns]) -> All<'a> {
     All {
         trace,
@@ -301,11 +324,18 @@ fn name(trace: &Trace, id: LaneId, row: usize, from: u16, to: u16, paint: Paint)
     let room = if columns > 6 { columns - 1 } else { columns };
     let text = label::fitting(trace, id, row, room);
     let x = from + u16::from(pen::width(&text) < columns);
-    (!text.is_empty()).then_some(Name {
+    let mut whole = String::new();
+    if text.ends_with('…') {
+        let name = describe::activity(trace, &trace.what(id, row));
+        whole = label::bare(&name).to_owned();
+    }
+    (columns > 1).then_some(Name {
         x,
         text,
         paint,
         is_key: false,
+        columns: to - from,
+        whole,
     })
 }
 
@@ -475,6 +505,8 @@ impl Dense {
                     ..Paint::default()
                 },
                 is_key: true,
+                columns: width,
+                whole: String::new(),
             });
             x += width;
         }
@@ -540,9 +572,8 @@ impl Few {
         let (before, after) = (start - cell.start, cell.end - end);
         let is_near = |distance: Ns| 16 * distance <= cell.len();
         if let [(left, first), (right, second)] = *rows
-            && eighths == 8
-            && is_near(before)
-            && is_near(after)
+            && share >= 0.875
+            && 8 * before.max(after) <= cell.len()
             && second.end > first.end
         {
             let middle = second.start.clamp(cell.start, cell.end) - cell.start;

@@ -86,8 +86,10 @@ impl Lanes {
                     || !(is_gpu || self.lets(&key))
                 {
                     self.count += 1;
-                } else if is_gpu {
+                } else if is_gpu && title.is_empty() {
                     top.append(&mut rows);
+                } else if is_gpu {
+                    seen.append(&mut rows);
                 } else if is_folded {
                     folded += 1;
                 } else {

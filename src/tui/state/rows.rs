@@ -95,57 +95,54 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
             .filter(|&d| trace.readings(d).is_some())
             .collect();
     }
-    for &device in &busy {
-        let label = match used.len() {
-            1 => "GPU".to_owned(),
-            _ => describe::device_id(trace, device),
-        };
-        let kind = RowKind::Gpu(device);
-        rows.push(Row { kind, label });
-    }
-    for &device in &used {
-        let before = rows.len();
-        device_rows(trace, device, scope, &mut rows);
-        rows.extend(
-            counters
-                .metrics(trace, device)
-                .into_iter()
-                .map(|metric| Row {
-                    kind: RowKind::Counter(device, metric),
-                    label: metric.label().to_owned(),
-                }),
-        );
-        if used.len() > 1 && rows.len() > before {
-            let label = describe::device(trace, device);
-            let kind = RowKind::Title;
-            rows.insert(before, Row { kind, label });
-        }
-    }
     let processes = trace.processes().len();
     let mut streams: Vec<(LaneId, LaneKey)> = visible(trace, scope)
         .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
         .collect();
     streams.sort_by_cached_key(|&(id, key)| stream_order(trace, scope, id, key));
-    let mut group = None;
-    for (id, key) in streams {
-        let LaneKind::Stream { device, .. } = key.kind else {
-            continue;
+    let row = |kind, label| Row { kind, label };
+    for &device in &used {
+        let is_here =
+            |key: LaneKey| matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device);
+        let of_device = || streams.iter().filter(|(_, key)| is_here(*key));
+        let first = of_device().next().map(|(_, key)| key.process);
+        let is_shared = of_device().any(|(_, key)| Some(key.process) != first);
+        let of = |process| match processes {
+            1 => String::new(),
+            _ => format!(" · {}", describe::process(trace, process)),
         };
-        if group != Some((key.process, device)) {
-            group = Some((key.process, device));
-            let mut text = "streams".to_owned();
-            if used.len() > 1 {
-                text = format!("{text} · {}", describe::device_id(trace, device));
-            }
-            if processes > 1 {
-                text = format!("{text} · {}", describe::process(trace, key.process));
-            }
-            title(&mut rows, text);
+        if used.len() > 1 {
+            // What is of one process stands under one title.
+            let of = first.filter(|_| !is_shared).map_or_else(String::new, of);
+            title(
+                &mut rows,
+                format!("{}{of}", describe::device(trace, device)),
+            );
         }
-        rows.push(Row {
-            kind: RowKind::Stream(id),
-            label: describe::stream(trace, key),
-        });
+        if busy.contains(&device) {
+            let label = match used.len() {
+                1 => "GPU".to_owned(),
+                _ => describe::device_id(trace, device),
+            };
+            rows.push(row(RowKind::Gpu(device), label));
+        }
+        device_rows(trace, device, scope, &mut rows);
+        let counted = counters.metrics(trace, device).into_iter();
+        rows.extend(
+            counted.map(|metric| row(RowKind::Counter(device, metric), metric.label().to_owned())),
+        );
+        let mut group = first.filter(|_| used.len() > 1 && !is_shared);
+        for &(id, key) in of_device() {
+            if group != Some(key.process) {
+                group = Some(key.process);
+                let gpu = match used.len() {
+                    1 => String::new(),
+                    _ => format!(" · {}", describe::device_id(trace, device)),
+                };
+                title(&mut rows, format!("streams{gpu}{}", of(key.process)));
+            }
+            rows.push(row(RowKind::Stream(id), describe::stream(trace, key)));
+        }
     }
     host_rows(trace, scope, is_whole, &mut rows);
     rows
@@ -361,16 +358,20 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
     format!("{what} {}", short_thread(&name))
 }
 
-/// A thread's name for the gutter: of one that is called after its id, the id, which differs from others in its last digits.
+/// A thread's name for the gutter: of "thread 4711 (pt_autograd_0)" what stands in brackets, unless the interpreter gave it;
+/// of a long number that alone, which differs from others in its last digits.
 fn short_thread(name: &str) -> &str {
     /// Ids that are longer have no room behind "thread".
     const ROOM: usize = 4;
-    let number = name.strip_prefix("thread ").unwrap_or("");
-    let number = number.split_once(" (").map_or(number, |it| it.0);
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    match is_number && number.len() > ROOM {
-        true => number,
-        false => name,
+    let rest = name.strip_prefix("thread ").unwrap_or("");
+    let (number, own) = rest.split_once(" (").unwrap_or((rest, "python"));
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return name;
+    }
+    match own.starts_with("python") {
+        false => own.trim_end_matches(')'),
+        true if number.len() > ROOM => number,
+        true => &name[.."thread ".len() + number.len()],
     }
 }
 
@@ -468,6 +469,8 @@ mod tests {
             ("thread 2919752 (python3.10)", "2919752"),
             ("thread 2919752", "2919752"),
             ("thread 10", "thread 10"),
+            ("thread 629 (python3)", "thread 629"),
+            ("thread 1916 (pt_autograd_0)", "pt_autograd_0"),
             ("main", "main"),
             ("thread pool", "thread pool"),
         ] {

@@ -111,7 +111,7 @@ impl Sums {
                 kind: Some(key.cause),
             })
             .collect();
-        // Names that differ in a number only are one.
+        // Streams of one name are one.
         let key = |r: &IdleCause| (r.kind, r.culprit.clone(), r.root.clone(), r.certainty);
         rows.sort_by_cached_key(key);
         rows.dedup_by(|row, before| {
@@ -136,15 +136,6 @@ impl Sums {
     }
 }
 
-/// PyTorch's NVTX ranges end in numbers of their own: "aten::mm, seq = 12, op_id = 345".
-fn bare(name: &str) -> &str {
-    let end = [", op_id = ", ", seq = "]
-        .iter()
-        .filter_map(|mark| name.find(mark))
-        .min();
-    &name[..end.unwrap_or(name.len())]
-}
-
 impl Causes<'_> {
     /// The call, range, overhead or stream that a piece is blamed on; `None` where none is named.
     #[must_use]
@@ -155,7 +146,7 @@ impl Causes<'_> {
     fn label(&self, label: Label) -> Option<String> {
         match label {
             Label::Nobody => None,
-            Label::Name(name) => Some(bare(self.trace.names().full(name)).to_owned()),
+            Label::Name(name) => Some(self.trace.names().full(name).to_owned()),
             Label::Stream(lane) => Some(describe::lane_stream(self.trace, lane)),
         }
     }

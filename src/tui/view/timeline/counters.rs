@@ -1,6 +1,7 @@
 //! A counter or a sensor of a GPU as a row: the mean of the windows in each column.
 
 use super::cell::Content;
+use super::rows::fit;
 use crate::tui::draw::lane::Plot;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
@@ -14,7 +15,7 @@ pub(super) fn make(
     device: usize,
     metric: Metric,
     scale: TimeScale,
-    is_wide: bool,
+    room: usize,
 ) -> Content {
     let Some(gpu) = state.run.trace.readings(device) else {
         return Content::default();
@@ -49,40 +50,24 @@ pub(super) fn make(
         })
         .collect();
     let (slowed, looked) = gpu.slowed(SLOWED, window);
-    let side = match (level, known) {
-        (None, _) => String::new(),
-        (Some(_), _) if is_marked && slowed > 0 && is_wide => {
-            format!(
-                "held down {}",
-                activity::units::percent(slowed as f64 / looked as f64)
-            )
+    let side = match level {
+        None => String::new(),
+        Some(_) if is_marked && slowed > 0 => {
+            let share = activity::units::percent(slowed as f64 / looked as f64);
+            fit(room, [format!("held down {share}"), share])
         }
-        (Some(_), Some(known)) if is_wide && known != 1.0 => {
-            format!("mean, of {}", hardware::show(metric, known))
+        Some(level) => {
+            let most = hardware::show(metric, level.max);
+            let known = known.filter(|known| *known != 1.0);
+            let of = known.map(|known| format!("mean, of {}", hardware::show(metric, known)));
+            let at_most = [format!("mean, at most {most}"), format!("max {most}"), most];
+            fit(room, of.into_iter().chain(at_most))
         }
-        (Some(level), _) if is_wide => {
-            format!("mean, at most {}", hardware::show(metric, level.max))
-        }
-        (Some(level), _) => hardware::show(metric, level.mean),
     };
     Content {
         role: Role::Host,
-        figure: match level {
-            Some(level) if is_wide => figure(metric, level.mean),
-            _ => String::new(),
-        },
+        figure: level.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
         side,
         plot: Plot::Levels(cells),
-    }
-}
-
-/// A value short enough for the gutter.
-fn figure(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::PcieIn | Metric::PcieOut | Metric::NvlinkIn | Metric::NvlinkOut => {
-            activity::units::rate(value / 1e9)
-        }
-        Metric::Clock => format!("{value:.0}"),
-        _ => hardware::show(metric, value).replace(' ', ""),
     }
 }

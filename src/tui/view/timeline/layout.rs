@@ -5,8 +5,10 @@ use ratatui::layout::Rect;
 use super::cell::RowContent;
 use super::rows;
 use super::summary_panel::SummaryPanel;
+use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
+use crate::tui::draw::strip;
 use crate::tui::state::State;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::time_scale::TimeScale;
@@ -66,7 +68,7 @@ pub(super) struct ScreenRow {
 }
 
 /// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have several lines;
-/// what the colours of GPUs mean stands under these.
+/// what the colours of GPUs mean stands under the first.
 pub(super) fn lines(
     state: &State,
     layout: &Layout,
@@ -85,8 +87,9 @@ pub(super) fn lines(
         .take(usize::from(area.height) + 1)
         .collect();
     let spare = usize::from(area.height).saturating_sub(shown.len());
-    let has_gpu = matches!(state.rows.first(), Some(row) if turn(row.kind) == Some(0));
-    let legend = if has_gpu && is_at_top && area.height >= LEAST {
+    let first_gpu = shown.iter().find(|(_, row)| turn(row.kind) == Some(0));
+    let first_gpu = first_gpu.map(|(i, _)| *i);
+    let legend = if first_gpu.is_some() && is_at_top && area.height >= LEAST {
         rows::legend(state)
     } else {
         Vec::new()
@@ -115,10 +118,7 @@ pub(super) fn lines(
             is_ghost: matches!(row.kind, RowKind::Predicted(_)),
         });
         y += height;
-        let next = state.rows.get(i + 1);
-        let is_last_gpu =
-            turn(row.kind) == Some(0) && next.is_none_or(|next| turn(next.kind) != Some(0));
-        if has_legend && is_last_gpu && y < area.bottom() {
+        if has_legend && first_gpu == Some(i) && y < area.bottom() {
             lines.push(ScreenRow {
                 row: i,
                 area: Rect::new(area.x, y, area.width, 1),
@@ -128,6 +128,13 @@ pub(super) fn lines(
             y += 1;
         }
     }
+    strip::even(lines.iter_mut().filter_map(|line| match &mut line.shown {
+        RowContent::Lane(LaneRow {
+            plot: Plot::Strip(strip),
+            ..
+        }) => Some(strip),
+        _ => None,
+    }));
     lines
 }
 

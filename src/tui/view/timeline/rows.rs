@@ -4,7 +4,8 @@ use super::cell::{Content, RowContent};
 use super::counters;
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{Busy, LaneRow, Plot};
-use crate::tui::draw::layout::Layout;
+use crate::tui::draw::layout::{FIGURE, Layout};
+use crate::tui::draw::pen;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
 use crate::tui::state::nest::{self, Level};
@@ -77,7 +78,7 @@ pub(super) fn make(
     shared: &mut Shared,
     row: &Row,
 ) -> RowContent {
-    let is_wide = layout.side > 12;
+    let room = usize::from(layout.side.saturating_sub(1));
     let content = match row.kind {
         RowKind::Title => return RowContent::Title(row.label.clone()),
         RowKind::Folded(_) => {
@@ -85,14 +86,21 @@ pub(super) fn make(
             return RowContent::Folded(row.label.clone(), is_selected);
         }
         RowKind::Bandwidth(device, direction) => {
-            bandwidth(state, (device, direction), scale, shared, is_wide)
+            let has_figure = layout.gutter >= FIGURE;
+            bandwidth(
+                state,
+                (device, direction),
+                scale,
+                shared,
+                (room, has_figure),
+            )
         }
-        RowKind::Gpu(device) => gpu(state, device, scale, is_wide),
-        RowKind::Overlap(device) => overlap(state, device, scale, is_wide),
-        RowKind::Memory(device) => memory(state, device, scale, is_wide),
-        RowKind::Counter(device, metric) => counters::make(state, device, metric, scale, is_wide),
+        RowKind::Gpu(device) => gpu(state, device, scale, room),
+        RowKind::Overlap(device) => overlap(state, device, scale, room),
+        RowKind::Memory(device) => memory(state, device, scale, room),
+        RowKind::Counter(device, metric) => counters::make(state, device, metric, scale, room),
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
-            lane(state, row, scale, shared, is_wide)
+            lane(state, row, scale, shared, room)
         }
         RowKind::Predicted(lane) => ghost(state, lane, scale),
     };
@@ -117,7 +125,7 @@ fn is_hit(state: &State, row: &Row) -> bool {
         .is_some_and(|needle| needle.is_in(&row.label))
 }
 
-fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
+fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
     let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
     let extent = state.camera.used(run, device);
     let mut shares = Vec::with_capacity(usize::from(scale.columns));
@@ -146,11 +154,7 @@ fn gpu(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content
     } else {
         let parts = Breakdown::of_device(&run.trace, device, window);
         let busy = units::percent(parts.share(parts.busy));
-        if is_wide {
-            format!("busy {busy}")
-        } else {
-            busy
-        }
+        fit(room, [format!("busy {busy}"), busy])
     };
     Content {
         role: Role::Text,
@@ -199,6 +203,13 @@ pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
         .collect()
 }
 
+/// The first that the side column has room for: half a figure, or one without its unit, would be another.
+pub(super) fn fit(room: usize, forms: impl IntoIterator<Item = String>) -> String {
+    let mut forms = forms.into_iter();
+    let form = forms.find(|form| pen::width(form) <= room);
+    form.unwrap_or_default()
+}
+
 /// The cells between edges.
 fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
     edges.windows(2).map(|two| Span::new(two[0], two[1]))
@@ -242,7 +253,7 @@ fn bandwidth(
     (device, direction): (usize, Direction),
     scale: TimeScale,
     shared: &mut Shared,
-    is_wide: bool,
+    (room, has_figure): (usize, bool),
 ) -> Content {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
@@ -261,26 +272,27 @@ fn bandwidth(
     let busy = usage.time(Measure::Direction(direction), window);
     let average = (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64);
     let role = label::direction_role(direction);
-    let side = match (average, known) {
-        (Some(average), Some(peak)) if is_wide && average < 0.01 * peak => {
-            format!("{} of {}", rate_with_unit(average), units::rate(peak))
-        }
-        (Some(average), Some(peak)) if is_wide => format!(
-            "{} of {} GB/s",
-            units::percent(average / peak),
-            units::rate(peak)
-        ),
-        (Some(average), Some(peak)) => units::percent(average / peak),
-        (Some(average), None) if is_wide => {
-            format!("at most {}", rate_with_unit(greatest.max(average)))
-        }
-        (Some(average), None) if average >= 0.1 => "GB/s".to_owned(),
-        (Some(_), None) | (None, _) => String::new(),
+    let Some(average) = average else {
+        return Content {
+            role,
+            plot: Plot::Meter { shares, role },
+            ..Content::default()
+        };
     };
-    let figure = match average {
-        Some(average) if average >= 0.1 => units::rate(average),
-        Some(average) => rate_with_unit(average),
-        None => String::new(),
+    let figure = rate_with_unit(average);
+    let side = match known {
+        // Without room for a figure with its unit beside the name it stands here.
+        _ if !has_figure => fit(room, [figure.clone(), format!("{average:.0} GB/s")]),
+        Some(peak) if average >= 0.01 * peak => {
+            let share = units::percent(average / peak);
+            let of = format!("{share} of {} GB/s", units::rate(peak));
+            fit(room, [of, format!("{share} of max"), share])
+        }
+        Some(peak) => fit(room, [format!("of {} GB/s", units::rate(peak))]),
+        None => {
+            let most = rate_with_unit(greatest.max(average));
+            fit(room, [format!("at most {most}")])
+        }
     };
     Content {
         role,
@@ -292,7 +304,7 @@ fn bandwidth(
 
 /// How long two engines or more were at work at once, whichever they are: a kernel and a copy, or copies of
 /// both directions.
-fn overlap(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
+fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
     let usage = &state.run.trace.devices()[device].usage;
     let edges = scale.edges();
     let shares = cells(&edges)
@@ -305,11 +317,7 @@ fn overlap(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Con
     } else {
         let both = usage.time(Measure::Concurrent, window);
         let share = units::percent(both as f64 / window.len() as f64);
-        if is_wide {
-            format!("2+ engines at once {share}")
-        } else {
-            share
-        }
+        fit(room, [format!("2+ engines at once {share}"), share])
     };
     let role = Role::Overlap;
     Content {
@@ -321,7 +329,7 @@ fn overlap(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Con
 }
 
 /// The most memory in use within each column, against the most within the scope.
-fn memory(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Content {
+fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
     let role = Role::Memset;
     let scope = state.camera.scope_span(&state.run).unwrap_or_default();
     let memory = state.memory.get(device);
@@ -333,11 +341,8 @@ fn memory(state: &State, device: usize, scale: TimeScale, is_wide: bool) -> Cont
             in_use(cell) as f64 / most.max(1) as f64
         })
         .collect();
-    let side = if is_wide {
-        format!("at most {}", units::bytes(most))
-    } else {
-        String::new()
-    };
+    let most = units::bytes(most);
+    let side = fit(room, [format!("at most {most}"), most]);
     Content {
         role,
         side,
@@ -366,7 +371,7 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
     }
 }
 
-fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, is_wide: bool) -> Content {
+fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: usize) -> Content {
     let kind = row.kind;
     // A lane that has the name itself stays as it is.
     let is_hit = is_hit(state, row);
@@ -407,11 +412,10 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, is_wide
             _ => 0,
         };
         let share = |time: Ns| units::percent(time as f64 / (window.len() - off).max(1) as f64);
-        match input.waits.map_or(0, |waits| waits.within(window)) {
-            0 if is_wide => format!("busy {}", share(busy)),
-            waits if is_wide => format!("busy {}, waits {}", share(busy), share(waits)),
-            _ => share(busy),
-        }
+        let waits = input.waits.map_or(0, |waits| waits.within(window));
+        let (busy, waits) = (share(busy), (waits > 0).then(|| share(waits)));
+        let both = waits.map(|waits| format!("busy {busy}, waits {waits}"));
+        fit(room, both.into_iter().chain([format!("busy {busy}"), busy]))
     } else {
         String::new()
     };

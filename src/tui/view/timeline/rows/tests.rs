@@ -94,7 +94,8 @@ fn app(all: &[Op], peak: Option<f64>) -> App {
         ..Peaks::default()
     };
     let mut app = App::of_trace(trace, None, peaks);
-    app.state.size = Size::new(120, 40);
+    // The side column has room for "at most 999 MB/s".
+    app.state.size = Size::new(200, 40);
     app
 }
 
