@@ -24,7 +24,7 @@ pub enum Class {
     Compute,
     /// Neither: it waits.
     Latency,
-    /// It is shorter than the call that launches it.
+    /// It is shorter than the call that launches it, for which the GPU waits.
     Launch,
     /// Nobody can tell.
     #[default]
@@ -56,7 +56,7 @@ impl Serialize for Class {
 pub(crate) struct Known<'a> {
     /// How long it takes, in the mean.
     pub(crate) mean: Ns,
-    /// How long the call takes that launches it, where it has one of its own.
+    /// How long the call takes that launches it, where it has one of its own and the GPU waits for it.
     pub(crate) launch: Option<Ns>,
     pub(crate) fill: &'a Fill,
     pub(crate) counted: Option<&'a Counted>,

@@ -7,7 +7,7 @@ use crate::class::{self, Class, Known, is_collective};
 use crate::counted::{self, Counted};
 use crate::fill::Fill;
 use activity::{DeviceInfo, LaunchShape, NameId, Ns, ShapeId, Span};
-use trace::Trace;
+use trace::{Measure, Trace};
 
 /// One launch configuration of a kernel, on one model of GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -40,8 +40,8 @@ pub struct ShapeRow {
 pub(crate) struct Ran {
     pub(crate) count: u64,
     pub(crate) time: Ns,
-    /// Some of the calls that launched one of them alone: process and correlation id.
-    pub(crate) calls: Vec<(usize, u32)>,
+    /// Some of the calls that launched one of them alone: process and correlation id, and when that one began.
+    pub(crate) calls: Vec<(usize, u32, Ns)>,
 }
 
 /// Calls that are looked at for how long launching takes.
@@ -60,6 +60,7 @@ pub(crate) fn rows(
         let counted = counted.get(&(id, device));
         let launched = trace.shape(id);
         let unknown = DeviceInfo::default();
+        let waited = launch(trace, device as usize, ran);
         let device = trace.devices().get(device as usize);
         let fill = Fill::of(&launched, device.map_or(&unknown, |it| &it.info));
         let of_name = rows.entry(launched.name).or_default();
@@ -86,7 +87,7 @@ pub(crate) fn rows(
         let mean = ran.time / ran.count.max(1) as Ns;
         let (class, limit) = class::find(&Known {
             mean,
-            launch: launch(trace, ran),
+            launch: waited,
             fill: &row.fill,
             counted,
             is_collective: is_collective(trace.names().full(launched.name)),
@@ -104,15 +105,25 @@ pub(crate) fn rows(
     rows
 }
 
-/// How long the calls take that launch it, in the mean.
-fn launch(trace: &Trace, ran: &Ran) -> Option<Ns> {
-    let calls = ran.calls.iter().filter_map(|&(process, correlation)| {
-        let (lane, row) = trace.call(process, correlation)?;
-        Some(trace.lanes()[lane].span(row).len())
-    });
-    let lengths: Vec<Ns> = calls.collect();
-    let count = Ns::try_from(lengths.len()).ok().filter(|it| *it > 0)?;
-    Some(lengths.iter().sum::<Ns>() / count)
+/// The GPU waited where it was idle for more than this part of the time from a call to its kernel: it is busy where a queue is full, and the
+/// call as long as that.
+const WAITED: f64 = 0.1;
+
+/// How long the calls take that launch it, in the mean; `None` where the GPU did not wait for them.
+fn launch(trace: &Trace, device: usize, ran: &Ran) -> Option<Ns> {
+    let usage = &trace.devices().get(device)?.usage;
+    let (mut count, mut length, mut until, mut busy) = (0, 0, 0, 0);
+    for &(process, correlation, start) in &ran.calls {
+        let Some((lane, row)) = trace.call(process, correlation) else {
+            continue;
+        };
+        let call = trace.lanes()[lane].span(row);
+        let span = Span::new(call.start, start.max(call.start));
+        (count, length) = (count + 1, length + call.len());
+        (until, busy) = (until + span.len(), busy + usage.time(Measure::Busy, span));
+    }
+    let has_waited = (until - busy) as f64 > WAITED * until as f64;
+    (count > 0 && has_waited).then(|| length / count)
 }
 
 /// What tells two apart: the same launch on GPUs of two models has two.

@@ -65,7 +65,9 @@ pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
             it.count += 1;
             it.time += activity.span.len();
             if kernel.graph == 0 && it.calls.len() < shapes::CALLS {
-                it.calls.push((lane.key().process, activity.correlation));
+                let start = activity.span.start;
+                it.calls
+                    .push((lane.key().process, activity.correlation, start));
             }
         }
     }

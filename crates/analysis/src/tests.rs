@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::testing::Scene;
-use super::{CallIndex, figures, passes, tables};
+use super::{CallIndex, class, figures, passes, tables};
 use activity::{Direction, Ns, RangeKind, Span};
 use scenario::figures::Kind;
 use trace::Trace;
@@ -357,6 +357,33 @@ fn a_kernel_tells_how_each_of_its_launches_fills_the_gpu() {
     scene.shaped(shape(64, 128), "gemm", 1, 0, 10);
     let rows = tables::kernels(&scene.trace(), None);
     assert_eq!(rows[0].shapes[0].fill, crate::fill::Fill::default());
+}
+
+#[test]
+fn a_long_launch_limits_a_kernel_only_where_the_gpu_waits_for_it() {
+    use activity::{Kernel, What};
+    let class = |scene: &mut Scene| {
+        let rows = tables::kernels(&scene.trace(), None);
+        let row = rows.iter().find(|it| it.name == "add").expect("ran");
+        row.shapes[0].class
+    };
+    // Calls one after the other, each 3 us before its kernel of 1.5.
+    let mut scene = Scene::new();
+    for at in (0..40).map(|nth| nth * 4_000) {
+        let call = scene.call("cuLaunchKernel", at, at + 4_000);
+        call.kernel("add", 1, at + 3_000, at + 4_500);
+    }
+    assert_eq!(class(&mut scene), class::Class::Launch);
+    // A queue of 4 ms is full: a call waits until something of it ends, longer than its kernel of 0.7 ms takes.
+    let mut scene = Scene::new();
+    for at in (0..40).map(|nth| nth * 1_311_000) {
+        let (after, run) = (at + 1_180_000, at + 4_000_000);
+        let call = scene.call("cuLaunchKernel", at, after);
+        call.kernel("add", 1, run, run + 711_000);
+        let call = scene.call("cuLaunchKernel", after, at + 1_311_000);
+        call.kernel("other", 1, run + 711_000, run + 1_311_000);
+    }
+    assert_eq!(class(&mut scene), class::Class::Unknown);
 }
 
 #[test]
