@@ -3,6 +3,7 @@
 use super::table::Column;
 use activity::Ns;
 use activity::units::{bytes, count, duration, gb_per_s, percent, rate};
+use analysis::shapes::Use;
 use analysis::tables::NameRow;
 
 /// Operations of one name.
@@ -28,10 +29,18 @@ impl Operations {
             column("min", 9, |it| duration(it.times.min_ns)).dim().spare(1),
             column("max", 9, |it| duration(it.times.max_ns)).sorted(|it| it.times.max_ns),
             column("share", 6, |it| percent(it.times.share)).dim(),
+            column("class", 8, |it| used(it, |it| Some(it.class.label().to_owned()))).spare(1),
+            column("DRAM", 6, |it| used(it, |it| it.dram.map(percent))).spare(1),
+            column("tensor", 6, |it| used(it, |it| it.tensor.map(percent))).spare(1),
             column("moved", 10, |it| moved(it, |moved| Some(bytes(moved)))).dim().spare(1),
             column("GB/s", 7, |it| moved(it, |moved| gb_per_s(moved, it.times.total_ns).map(rate))).spare(1),
         ]
     }
+}
+
+/// A text on what counters tell of a kernel, if they do.
+fn used(it: &Operations, text: impl Fn(Use) -> Option<String>) -> String {
+    Use::of(&it.times.shapes).and_then(text).unwrap_or_default()
 }
 
 /// A text on the bytes that were moved, if there are any.

@@ -45,6 +45,17 @@ impl Class {
     }
 }
 
+impl Class {
+    /// What a table calls it; nothing where unknown.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Class::Unknown => "",
+            class => class.key(),
+        }
+    }
+}
+
 impl Serialize for Class {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.key().serialize(serializer)

@@ -22,6 +22,7 @@
 
 pub mod advice;
 pub mod breakdown;
+pub mod busy;
 pub mod calls;
 pub mod causes;
 pub mod class;

@@ -4,8 +4,10 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::class::{self, Class, Known, is_collective};
-use crate::counted::{self, Counted};
+use crate::counted::{self, Counted, Estimate, LEAST};
 use crate::fill::Fill;
+use activity::text::plural;
+use activity::units::percent;
 use activity::{DeviceInfo, LaunchShape, NameId, Ns, ShapeId, Span};
 use trace::{Measure, Trace};
 
@@ -33,6 +35,71 @@ pub struct ShapeRow {
     /// What its samples tell; `None` without some.
     #[serde(flatten)]
     pub counted: Counted,
+}
+
+impl ShapeRow {
+    /// What limits it and how sure that is, in a sentence; `None` where nobody sampled it.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        let Counted { samples, .. } = self.counted;
+        let by = match self.class {
+            Class::Memory => "limited by memory",
+            Class::Compute => "limited by compute",
+            Class::Latency => "limited by neither memory nor compute",
+            Class::Launch => return Some(format!("shorter than its launch: {}", self.limit)),
+            Class::Unknown if (1..LEAST).contains(&samples) => {
+                let samples = plural(samples as u64, "sample");
+                return Some(format!("what limits it is unknown: {samples} of {LEAST}"));
+            }
+            Class::Unknown => return None,
+        };
+        let of = [self.counted.dram, self.counted.tensor];
+        let half = of.iter().flatten().map(|it| it.half).fold(0.0, f64::max);
+        let from = if self.counted.is_own { "own" } else { "mixed" };
+        Some(format!(
+            "{by}: {} (± {}, {samples} {from} samples)",
+            self.limit,
+            percent(half)
+        ))
+    }
+}
+
+/// What samples tell of a kernel's configurations together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Use {
+    /// What limits it for most of its time.
+    pub class: Class,
+    /// Means over the time for which they are known.
+    pub dram: Option<f64>,
+    pub tensor: Option<f64>,
+}
+
+impl Use {
+    /// `None` where nobody sampled them.
+    #[must_use]
+    pub fn of(shapes: &[ShapeRow]) -> Option<Use> {
+        let sampled = || shapes.iter().filter(|it| it.counted.samples > 0);
+        let time = |class| -> Ns {
+            let alike = sampled().filter(|it| it.class == class);
+            alike.map(|it| it.total_ns).sum()
+        };
+        let most = sampled().max_by_key(|it| time(it.class))?;
+        Some(Use {
+            class: most.class,
+            dram: mean(sampled(), |it| it.dram),
+            tensor: mean(sampled(), |it| it.tensor),
+        })
+    }
+}
+
+/// The mean of a share over the time for which it is known.
+pub(crate) fn mean<'a>(
+    shapes: impl Iterator<Item = &'a ShapeRow>,
+    share: impl Fn(&Counted) -> Option<Estimate>,
+) -> Option<f64> {
+    let known = shapes.filter_map(|it| Some((share(&it.counted)?.value, it.total_ns as f64)));
+    let (sum, time) = known.fold((0.0, 0.0), |all, it| (all.0 + it.0 * it.1, all.1 + it.1));
+    (time > 0.0).then(|| sum / time)
 }
 
 /// What ran of one configuration on one device.

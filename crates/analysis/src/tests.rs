@@ -361,7 +361,6 @@ fn a_kernel_tells_how_each_of_its_launches_fills_the_gpu() {
 
 #[test]
 fn a_long_launch_limits_a_kernel_only_where_the_gpu_waits_for_it() {
-    use activity::{Kernel, What};
     let class = |scene: &mut Scene| {
         let rows = tables::kernels(&scene.trace(), None);
         let row = rows.iter().find(|it| it.name == "add").expect("ran");

@@ -387,6 +387,13 @@ impl Trace {
         self.hardware.find(self.devices.get(device)?.info.uuid?)
     }
 
+    /// Whether the counters of a device were sampled.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        let of = |index| self.readings(index).is_some_and(GpuReadings::is_sampled);
+        (0..self.devices.len()).any(of)
+    }
+
     /// The counters of all processes together.
     #[must_use]
     pub fn health(&self) -> Health {

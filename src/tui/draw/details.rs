@@ -14,6 +14,8 @@ use activity::text::printable;
 use activity::{Activity, LaunchShape, Range, RangeKind, Span, What, units};
 use analysis::causes::{self, Explanation};
 use analysis::occupancy;
+use analysis::shapes::ShapeRow;
+use analysis::tables::{self, NameRow};
 use trace::{LaneId, Trace, describe};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
@@ -28,6 +30,8 @@ pub struct Details {
     prose: String,
     /// Why the selected gap is there.
     cause: Question<(RowKind, Span), Explanation>,
+    /// What limits kernels, where their counters were sampled.
+    limits: Question<(), Vec<NameRow>>,
 }
 
 impl Default for Details {
@@ -38,6 +42,7 @@ impl Default for Details {
             facts: Vec::new(),
             prose: String::new(),
             cause: Question::new("cause", Weight::Light),
+            limits: Question::new("limits", Weight::Heavy),
         }
     }
 }
@@ -93,6 +98,7 @@ impl Details {
                     let time = units::duration(time);
                     self.facts.push(format!("waits {time} of it for {rank}"));
                 }
+                self.limit(state, trace.shape(k.shape));
                 self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph);
             }
             What::Copy(c) => {
@@ -142,6 +148,21 @@ impl Details {
                 "recorded {by} {word}, at {recorded} ns of its own clock"
             ));
         }
+    }
+
+    /// What limits a kernel of this configuration.
+    fn limit(&mut self, state: &State, shape: LaunchShape) {
+        let run = &state.run;
+        if !run.trace.is_sampled() {
+            return;
+        }
+        let find = |trace: &Trace, _: &Stop| tables::kernels(trace, None);
+        self.limits.ask(&state.analyst, run, (), find);
+        let rows = self.limits.about(run, ()).map_or(&[][..], Vec::as_slice);
+        let row = rows.iter().find(|it| it.id == shape.name);
+        let is_it = |it: &&ShapeRow| (it.grid, it.block) == (shape.grid, shape.block);
+        let row = row.and_then(|it| it.shapes.iter().find(is_it));
+        self.facts.extend(row.and_then(ShapeRow::sentence));
     }
 
     fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32, graph: u32) {

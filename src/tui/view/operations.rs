@@ -17,7 +17,7 @@ use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
 use analysis::figures::share;
-use analysis::tables::NameRow;
+use analysis::tables::{self, NameRow};
 use trace::{LaneId, LaneKind, Trace, describe};
 
 /// Operations of one name, as far as they lie in scope.
@@ -111,6 +111,13 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
             group.all.times.name = name;
         }
     }
+    if trace.is_sampled() && !stop.is_stopped() {
+        for row in tables::kernels(trace, Some(scope)) {
+            if let Some(group) = groups.get_mut(&Kind::Kernel(row.id)) {
+                group.all.times.shapes = row.shapes;
+            }
+        }
+    }
     let mut groups: Vec<Group> = groups.into_values().collect();
     let all: Ns = groups.iter().map(|group| group.all.times.total_ns).sum();
     for group in &mut groups {
@@ -180,7 +187,13 @@ impl View for Operations {
             "no operation has this name",
             "no operation in scope",
         );
-        let layout = Layout::new(report::Operations::columns(), area.width);
+        let mut columns = report::Operations::columns();
+        let has = |text: fn(&report::Operations) -> String| {
+            self.groups.iter().any(|it| !text(&it.all).is_empty())
+        };
+        // Where nobody sampled counters, theirs would take room for nothing.
+        columns.retain(|it| !["class", "DRAM", "tensor"].contains(&it.heading) || has(it.text));
+        let layout = Layout::new(columns, area.width);
         list.heading = layout.heading(ORDERS[list.order]);
         list.fill(area, self.groups.len(), |i| {
             let it = &self.groups[i];

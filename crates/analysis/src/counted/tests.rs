@@ -125,6 +125,23 @@ fn a_kernel_longer_than_samples_is_told_by_its_own() {
     // 20 times a millisecond has 8 to 10 samples in it.
     assert!(add.is_own && (160..=200).contains(&add.samples), "{add:?}");
     assert_eq!(add.tensor, None);
+    let rows = crate::tables::kernels(&trace, None);
+    let row = rows.iter().find(|it| it.name == "add").expect("ran");
+    assert_eq!(
+        row.shapes[0].sentence().expect("sampled"),
+        format!(
+            "limited by memory: DRAM at 90 % of the peak (± {}, {} own samples)",
+            activity::units::percent(dram.half),
+            add.samples
+        )
+    );
+    let both = crate::shapes::Use::of(&row.shapes).expect("sampled");
+    assert_eq!(both.class, crate::class::Class::Memory);
+    // 20 ms of 40 each: the other one's tensor cores are not known, so its class is not.
+    assert_eq!(
+        crate::busy::words(&trace, None).expect("sampled"),
+        "50 % of it memory-bound at 90 % of DRAM's peak"
+    );
 }
 
 #[test]

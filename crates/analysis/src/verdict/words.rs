@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
+use crate::busy;
 use crate::collectives::is_collective;
 use crate::figures::share;
 use crate::findings::thresholds;
@@ -258,6 +259,9 @@ impl Told<'_> {
         // Kernels beside each other: the part of all kernel time is what can be said of one.
         let of_kernel = percent(share(time, all) * computing);
         let computing = percent(computing);
+        if let Some(words) = busy::words(self.trace, Some(split.span)) {
+            return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
+        }
         let name = short::short(self.trace.names().full(name));
         let text = match computing == of_kernel {
             true => format!("GPU-bound{several}: kernels run {computing} of {of}, all in"),
