@@ -10,7 +10,7 @@ use activity::text::{plural, printable};
 use activity::units::{count, duration};
 use activity::{Ns, Span};
 use analysis::causes::{Causes, IdleCause};
-use analysis::steps::{Origin, Steps};
+use analysis::steps::Steps;
 use trace::Trace;
 
 /// The steps of one process. All but `found` speak of the steady ones.
@@ -31,9 +31,9 @@ pub struct StepsReport {
     pub deviation_ns: Ns,
     /// What showed them ("ProfilerStep ranges").
     pub from: String,
-    /// Whether the operations alone show them: then they may be parts of the program's own steps, such as layers that are all alike.
+    /// Whether they speak for the program. Others may be parts of its own steps, such as layers that are all alike.
     #[serde(skip)]
-    pub may_be_parts: bool,
+    pub are_telling: bool,
     /// All steps, warm-up included.
     pub found: usize,
     /// From the process's first operation to the first steady step.
@@ -82,8 +82,8 @@ impl StepsReport {
             median_ns: steps.median_ns,
             p95_ns: steps.p95_ns,
             deviation_ns: steps.deviation_ns,
-            from: steps.from.text(),
-            may_be_parts: matches!(steps.from, Origin::Period { .. }),
+            from: steps.origin_text(),
+            are_telling: steps.are_telling(),
             found: steps.spans.len(),
             start_up_ns: steps.start_up.len(),
             tail_ns: steps.tail.len(),
@@ -155,17 +155,21 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         if !page.is_brief {
             page.title(&title);
         }
+        let kind = match steps.are_telling {
+            true => "steady step",
+            false => "repeat",
+        };
         let mut lines = vec![format!(
             "{} of {} (± {}), 95 % within {} · by {}{}",
-            plural(steps.count as u64, "steady step"),
+            plural(steps.count as u64, kind),
             duration(steps.median_ns),
             duration(steps.deviation_ns),
             duration(steps.p95_ns),
             printable(&steps.from),
-            if steps.may_be_parts {
-                ": a step, or a layer of one"
-            } else {
+            if steps.are_telling {
                 ""
+            } else {
+                ": parts of a step, or too few to speak for the program"
             },
         )];
         if page.is_brief {

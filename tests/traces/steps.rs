@@ -4,10 +4,14 @@
 
 use std::path::PathBuf;
 
-use crate::common::{load, trace_folders};
-use activity::What;
+use crate::common::{load, real_traces, trace_folders};
 use activity::feed::Message;
+use activity::{Ns, What};
+use analysis::Facts;
 use analysis::steps::{self, Origin};
+use analysis::whatif::WhatIf;
+use cuptop::report::Report;
+use cuptop::report::compare::{Answer, Run};
 use readers::file;
 use trace::Trace;
 
@@ -63,6 +67,76 @@ fn the_operations_show_the_steps_that_the_profiler_marked() {
         let apart = (shown.median_ns - marked.median_ns).abs();
         assert!(100 * apart <= marked.median_ns, "{name}: {} ns", apart);
     }
+}
+
+/// Five steps of 30 kernels as Kineto writes them; the first takes half as long again, and a range marks a third of each.
+fn written() -> Trace {
+    let mut events = Vec::new();
+    let (mut now, mut id) = (1_000, 0);
+    for step in 0..5 {
+        for kernel in 0..30 {
+            let length = if step == 0 { 30 } else { 20 + step };
+            id += 1;
+            events.push(format!(
+                r#"{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":4,"args":{{"correlation":{id}}}}},
+                {{"ph":"X","cat":"kernel","name":"k{}","pid":0,"tid":7,"ts":{now},"dur":{length},"args":{{"device":0,"stream":7,"correlation":{id}}}}}"#,
+                now - 6,
+                kernel,
+            ));
+            now += length + 10;
+        }
+        events.push(format!(
+            r#"{{"ph":"X","cat":"user_annotation","name":"optimizer","pid":1,"tid":1,"ts":{},"dur":290}}"#,
+            now - 300
+        ));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("steps.json");
+    let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    std::fs::write(&path, text).expect("a file");
+    load(&[path]).trace
+}
+
+/// Every command says the same step, and none says one where the steps do not speak for the program.
+#[test]
+fn report_comparison_and_prediction_say_one_step() {
+    let real = real_traces();
+    let real = real.iter().map(|(path, _)| {
+        let loaded = load(std::slice::from_ref(path));
+        (path.display().to_string(), loaded.trace)
+    });
+    let (mut told, mut none) = (0, 0);
+    for (name, trace) in std::iter::once(("written".to_owned(), written())).chain(real) {
+        let facts = Facts::new(&trace);
+        let report = Report::from(&facts);
+        let mut of_report = report.steps.iter().filter(|it| it.are_telling);
+        let Some(main) = steps::main(facts.steps()) else {
+            assert_eq!(of_report.next(), None, "{name}");
+            none += 1;
+            continue;
+        };
+        let of_report = of_report.find(|it| it.process_index == main.process);
+        assert_eq!(
+            of_report.map(|it| it.median_ns),
+            Some(main.median_ns),
+            "{name}"
+        );
+        let run = [Run::of(&trace)];
+        let compared = Answer::new(&run, &run, None).expect("rows");
+        let of_compared = compared.rows[0].a.median_ns as Ns;
+        // Medians of an even number are rounded up or down.
+        assert!(of_compared.abs_diff(main.median_ns) <= 1, "{name}");
+        match WhatIf::new(&facts, None) {
+            Ok(whatif) => assert!(whatif.measured().abs_diff(main.median_ns) <= 1, "{name}"),
+            Err(refused) => eprintln!("{name}: {refused}"),
+        }
+        if name == "written" {
+            // Steps of 30 * (21 + 10), 30 * (22 + 10) and 30 * (23 + 10) us, and a first one of 1,200: the fifth is not whole.
+            assert_eq!(main.median_ns, 975_000);
+        }
+        told += 1;
+    }
+    eprintln!("{told} traces say one step, {none} none");
 }
 
 /// What is known of the others: how often the loop in them goes round, if it does.

@@ -9,7 +9,7 @@ use analysis::breakdown::Breakdown;
 use analysis::causes::{Causes, by_cause};
 use analysis::figures::Peaks;
 use analysis::passes::Passes;
-use analysis::steps::{Origin, Steps};
+use analysis::steps::{self, Origin};
 use trace::{LaneKind, Trace};
 
 /// What is compared: something that takes time, and is done once or several times in a run.
@@ -138,12 +138,7 @@ impl Run {
             measured.extend(measure(Subject::Variant(name), &spans));
         }
         if measured.is_empty() {
-            // Of several processes the one whose steady steps last longest.
-            let main = facts
-                .steps()
-                .iter()
-                .max_by_key(|s: &&Steps| s.steady_span().len());
-            if let Some(main) = main {
+            if let Some(main) = steps::main(facts.steps()) {
                 measured.extend(measure(Subject::Step(main.from.clone()), main.steady()));
             }
             if let Some(span) = trace.operations_extent() {

@@ -9,6 +9,7 @@
 //! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
 //! Such steps exceed the median of the later half of all steps by over 10 % and by over four of its
 //! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
+//! Fewer than five steps tell too little for that: of those only the first may be warm-up, where it takes twice the median of the others.
 //!
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
 //! them only ([`recent`]).
@@ -31,6 +32,12 @@ pub use slow::Slow;
 
 /// Fewest steps that are steps: with two the second could be the end of the first.
 pub const STEPS_MIN: usize = 3;
+
+/// Fewer whole steps than these have no later half to speak of …
+const FEW: usize = 5;
+
+/// … and the first of them is warm-up where it takes so many times the median of the others.
+const WARM_UP_OF_FEW: f64 = 2.0;
 
 /// Steps that only the operations show may take less than half of the time. They still speak for the program where they hold this part
 /// of all that the GPU did: what lies outside is a long start-up.
@@ -103,6 +110,17 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// What showed them, and how few there are: "period of 491 operations, 4 repeats", "ProfilerStep ranges, 1 of 3 steps".
+    #[must_use]
+    pub fn origin_text(&self) -> String {
+        let (from, all) = (self.from.text(), self.spans.len());
+        match self.from {
+            _ if self.steady.len() == 1 => format!("{from}, 1 of {all} steps"),
+            Origin::Period { .. } if all < FEW => format!("{from}, {all} repeats"),
+            _ => from,
+        }
+    }
+
     /// The steady steps.
     #[must_use]
     pub fn steady(&self) -> &[Span] {
@@ -183,6 +201,10 @@ pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s 
 #[must_use]
 pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
     let found = match ranges::find(trace, process, window) {
+        // What marks the period by a part of it does not say where a step begins: the operations may.
+        ranges::Answer::Steps(found) if found.is_part => by_period(trace, process, window)
+            .filter(|it| it.spans.len().abs_diff(found.spans.len()) <= 1)
+            .or(Some(found)),
         ranges::Answer::Steps(found) => Some(found),
         ranges::Answer::None => None,
         ranges::Answer::Unmarked => by_period(trace, process, window),
@@ -224,6 +246,8 @@ struct Found {
     spans: Vec<Span>,
     /// Whether the end of the last one was seen, too.
     is_closed: bool,
+    /// Whether what marks them holds only a part of each.
+    is_part: bool,
 }
 
 fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
@@ -247,8 +271,8 @@ fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Foun
     [operations::Identity::Exact, operations::Identity::Name]
         .into_iter()
         .find_map(|identity| {
-            let symbols = operations::symbols(trace, lane, rows.clone(), identity);
-            let units = period::find(&symbols)?;
+            let (symbols, uploads) = operations::symbols(trace, lane, rows.clone(), identity);
+            let units = period::find(&symbols, uploads)?;
             Some(Found {
                 from: Origin::Period {
                     operations: units.length,
@@ -256,6 +280,7 @@ fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Foun
                 spans: spans_of(&units),
                 // Whether what follows belongs to it is not known.
                 is_closed: false,
+                is_part: false,
             })
         })
 }
@@ -265,6 +290,7 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         from,
         mut spans,
         is_closed,
+        ..
     } = found;
     if trace.has_unrecorded() {
         // Nobody knows how many there were in such a while.
@@ -312,6 +338,12 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
 
 /// How many leading steps are warm-up (see the module's words).
 fn warm_up(spans: &[Span]) -> usize {
+    if let [first, others @ ..] = spans
+        && spans.len() < FEW
+    {
+        let usual = stats::median(&times(others)).unwrap_or(f64::INFINITY);
+        return usize::from(first.len() as f64 >= WARM_UP_OF_FEW * usual);
+    }
     let later = times(&spans[spans.len() / 2..]);
     let (Some(median), Some(distance)) = (stats::median(&later), stats::median_deviation(&later))
     else {

@@ -66,13 +66,13 @@ pub(super) fn busiest(
 
 /// The sequence of operations of a lane, equal ones as equal numbers, counted from 0. The numbers do not
 /// depend on where the sequence begins. Uploads come first, then kernels in the order in which the
-/// timeline met them, then the rest.
+/// timeline met them, then the rest. Beside them how many of the numbers are uploads.
 pub(super) fn symbols(
     trace: &Trace,
     lane: LaneId,
     rows: Range<usize>,
     identity: Identity,
-) -> Vec<u32> {
+) -> (Vec<u32>, u32) {
     let mut ids: FxHashMap<(u8, u64), u32> = FxHashMap::default();
     let mut keys = Vec::new();
     let met: Vec<u32> = rows
@@ -103,7 +103,9 @@ pub(super) fn symbols(
     for (place, id) in order.into_iter().enumerate() {
         number[id] = place as u32;
     }
-    met.into_iter().map(|id| number[id as usize]).collect()
+    let uploads = keys.iter().filter(|key| key.0 == 0).count() as u32;
+    let symbols = met.into_iter().map(|id| number[id as usize]);
+    (symbols.collect(), uploads)
 }
 
 /// When the operations of each host call ran: sorted by correlation id, then by start.

@@ -7,9 +7,10 @@
 //! Pieces that are something else (an evaluation) may lie between. What comes before and behind is
 //! start-up and tail.
 //!
-//! Of the anchors that hold, the one with most pieces wins: ten steps with a log line are ten steps, not
-//! one. The odd pieces between the alike ones may come regularly themselves, and have an anchor. Then
-//! the larger unit is taken: the layers of a network are not its steps. Anchors of one loop differ by
+//! Of the anchors that hold, the one with fewest pieces wins, the outermost loop: the layers of a network are not
+//! its steps. But a piece that brings its own data to the GPU is an iteration: ten steps with a log line are ten
+//! steps, not one. The odd pieces between the alike ones may come regularly themselves, and have an anchor. Then
+//! the larger unit is taken all the same. Anchors of one loop differ by
 //! one piece at most. Of these the least number wins, so that a step begins at the same operation
 //! wherever the sequence is begun.
 //!
@@ -52,31 +53,38 @@ struct Cut {
     units: Units,
     /// Pieces between alike ones that are not alike.
     odd: usize,
+    /// Whether the commonest one brings data to the GPU.
+    uploads: bool,
 }
 
 /// Finds the repeating unit; `None` where there is none. Equal numbers are equal operations; they must
-/// be dense from 0.
-pub(super) fn find(symbols: &[u32]) -> Option<Units> {
+/// be dense from 0, and the first `uploads` of them bring data to the GPU.
+pub(super) fn find(symbols: &[u32], uploads: u32) -> Option<Units> {
     ROWS.into_iter().find_map(|length| {
         let anchors = rows_of(symbols, length);
         let mut cuts: Vec<(Cut, &[u32])> = candidates(&anchors)
             .into_iter()
             .filter_map(|places| {
                 let anchor = &symbols[places[0]..places[0] + length];
-                Some((cut(symbols, &places)?, anchor))
+                Some((cut(symbols, &places, uploads)?, anchor))
             })
             .collect();
         let count = |cut: &(Cut, &[u32])| cut.0.units.units.len();
         cuts.sort_by_key(|cut| (Reverse(count(cut)), cut.1));
         let mut chosen = 0;
         for larger in 1..cuts.len() {
-            let odd = cuts[chosen].0.odd;
-            if odd >= STEPS_MIN && odd.abs_diff(count(&cuts[larger])) <= 1 {
+            let Cut { odd, uploads, .. } = cuts[chosen].0;
+            let is_of_another = count(&cuts[larger]) + 1 < count(&cuts[chosen]);
+            let is_outer = !uploads && is_of_another;
+            if is_outer || odd >= STEPS_MIN && odd.abs_diff(count(&cuts[larger])) <= 1 {
                 chosen = larger;
             }
         }
-        let most = count(cuts.get(chosen)?);
-        let same = (0..cuts.len()).filter(|&i| count(&cuts[i]).abs_diff(most) <= 1);
+        let (most, length) = (count(cuts.get(chosen)?), cuts[chosen].0.units.length);
+        let is_same = |cut: &(Cut, &[u32])| {
+            count(cut).abs_diff(most) <= 1 && cut.0.units.length.abs_diff(length) <= length / 8
+        };
+        let same = (0..cuts.len()).filter(|&i| is_same(&cuts[i]));
         let chosen = same.min_by_key(|&i| cuts[i].1)?;
         Some(cuts.swap_remove(chosen).0.units)
     })
@@ -133,14 +141,16 @@ fn candidates(anchors: &[u32]) -> Vec<Vec<usize>> {
     // Kinds are in order already, and equal ones stay so.
     found.sort_by_key(|(distance, places)| (*distance, places.len()));
     found.dedup_by_key(|(distance, places)| (*distance, places.len()));
-    // Where there are too many, the ones that occur most are looked at: more steps, not fewer.
+    // Where there are too many, those of the innermost loops and those of the outermost are looked at.
     found.sort_by_key(|(_, places)| Reverse(places.len()));
-    found.truncate(TRIED_MAX);
+    if found.len() > TRIED_MAX {
+        found.drain(TRIED_MAX / 2..found.len() - TRIED_MAX / 2);
+    }
     found.into_iter().map(|(_, p)| p.to_vec()).collect()
 }
 
 /// Cuts the sequence before each place; `None` when the pieces are not alike enough to be steps.
-fn cut(symbols: &[u32], places: &[usize]) -> Option<Cut> {
+fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
     let ends = places[1..].iter().copied().chain([symbols.len()]);
     let mut pieces: Vec<Range<usize>> = places.iter().zip(ends).map(|(&p, end)| p..end).collect();
     let open = pieces.pop()?;
@@ -179,6 +189,7 @@ fn cut(symbols: &[u32], places: &[usize]) -> Option<Cut> {
             length: model.len(),
         },
         odd,
+        uploads: symbols[model].iter().any(|&symbol| symbol < uploads),
     })
 }
 

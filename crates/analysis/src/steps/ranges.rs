@@ -202,6 +202,7 @@ fn of_repeats(trace: &Trace, process: usize, window: Option<Span>, group: &Group
         from: Origin::Repeats(group.name.clone()),
         spans,
         is_closed: true,
+        is_part: false,
     })
 }
 
@@ -251,7 +252,7 @@ fn of_group(
     if steps.len() < STEPS_MIN || !is_ascending(&starts) {
         return None;
     }
-    let spans = from_start_to_start(trace, process, &steps);
+    let (spans, is_part) = from_start_to_start(trace, process, &steps);
     // A range that all steps lose their end by marks no steps.
     if spans.len() < STEPS_MIN {
         return None;
@@ -262,10 +263,11 @@ fn of_group(
         Origin::Ranges(group.name)
     };
     Some(Found {
-        from,
         spans,
         // The next step is not seen to begin.
         is_closed: false,
+        is_part: is_part && from != Origin::ProfilerStep,
+        from,
     })
 }
 
@@ -274,8 +276,8 @@ fn of_group(
 ///
 /// Where something else was done between two ranges (an evaluation), the step ends with what its range caused. That it was
 /// something else shows in the operations: more of them than between other ranges, and time of the host. Where the range
-/// holds only a part of the steps, the end of such a step is not known, and it is left out.
-fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> Vec<Span> {
+/// holds only a part of the steps, the end of such a step is not known, and it is left out. Beside them whether it holds only a part.
+fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> (Vec<Span>, bool) {
     let count = |span: Span| -> usize {
         let lanes = super::operations::streams(trace, process);
         lanes.map(|(_, lane)| lane.starting(span).len()).sum()
@@ -301,7 +303,9 @@ fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> Vec<S
         .last()
         .map(|step| Span::new(step.caused.start, step.end()));
     spans.extend(last);
-    spans
+    let held: Vec<f64> = steps.iter().map(|step| step.count as f64).collect();
+    let is_part = stats::median(&held).unwrap_or_default() < WHOLE * usual;
+    (spans, is_part)
 }
 
 /// A range that marks a step.

@@ -140,6 +140,44 @@ fn start_up_warm_up_logging_and_evaluation_are_told_apart() {
     assert!(first < steps.start_up.end);
 }
 
+/// Thirty layers of 40 operations and three more make a token: one in 400 is not of a layer.
+#[test]
+fn a_step_of_many_layers_and_little_else_is_not_one_of_its_layers() {
+    let mut program = Program::new();
+    for _ in 0..4 {
+        program.starts.push(program.now);
+        for layer in 0..30 {
+            if layer == 0 {
+                program.op("embed", 3, 30);
+            }
+            (0..40).for_each(|i| program.op(&format!("k{i}"), 16, 40));
+        }
+        for name in ["norm", "sample"] {
+            program.op(name, 5, 30);
+        }
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.from, Origin::Period { operations: 1_203 });
+    assert_eq!(steps.median_ns, made[1] - made[0]);
+    assert_eq!(steps.origin_text(), "period of 1203 operations, 4 repeats");
+}
+
+/// A first step of few is warm-up when it takes twice as long as the others, and not before.
+#[test]
+fn of_few_steps_only_a_far_slower_first_one_is_warm_up() {
+    let made = |first: Ns| {
+        let mut program = Program::new();
+        for slow in [first, 10, 10, 10] {
+            program.step(4, slow);
+        }
+        program.steps().expect("steps")
+    };
+    // The fourth is not seen to its end.
+    assert_eq!(made(18).steady, 0..3);
+    assert_eq!(made(21).steady, 1..3);
+}
+
 /// Ten times the layers of a network are not its steps.
 #[test]
 fn layers_are_not_steps() {
@@ -357,6 +395,26 @@ fn a_range_that_holds_a_part_of_the_step_marks_where_steps_begin() {
 }
 
 #[test]
+fn where_a_range_holds_a_part_the_operations_say_where_a_step_begins() {
+    let mut program = Program::new();
+    for i in 0..4 {
+        program.step(4, 1);
+        // Pauses in the step's first part, which is not marked: the distances of the optimizers are others than the steps'.
+        program.now += i * 100;
+        let start = program.now;
+        (0..20).for_each(|_| program.op("adam_part", 9, 50));
+        let end = program.now;
+        program
+            .scene
+            .range(RangeKind::Nvtx, "optimizer", 0, start - 6, end);
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.from, Origin::Period { operations: 39 });
+    assert_eq!(starts(&steps), made);
+}
+
+#[test]
 fn where_something_else_was_done_the_end_of_a_step_is_not_known() {
     let steps = partly_marked(12).expect("steps");
     // The step before it is neither 2,200 ns long nor 600, and is left out.
@@ -432,7 +490,7 @@ proptest! {
         let least = (1..=unit.len())
             .find(|n| unit.len().is_multiple_of(*n) && unit.chunks(*n).all(|c| c == &unit[..*n]))
             .expect("the unit itself");
-        let found = period::find(&symbols).expect("steps");
+        let found = period::find(&symbols, 0).expect("steps");
         // A unit may hold pieces that are alike, and be taken for those.
         let whole = found.length.is_multiple_of(least) || found.length < least;
         prop_assert!(whole, "{} for {least}", found.length);

@@ -130,7 +130,7 @@ pub(super) fn of_steps(
             .map_or(span.start, |call| call.span.start)
     };
     let starts = steps.spans.iter().map(issued).collect();
-    let scope = Scope::Steps(steps.from.text());
+    let scope = Scope::Steps(steps.origin_text());
     let part = Part {
         program,
         marks,

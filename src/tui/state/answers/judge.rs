@@ -132,7 +132,7 @@ fn judge(
     Some(Answer {
         verdicts,
         findings,
-        steps: steps.first().map(|of| StepTime {
+        steps: steps::main(steps).map(|of| StepTime {
             count: of.steady.len(),
             median: of.median_ns,
             deviation: of.deviation_ns,
