@@ -133,7 +133,7 @@ fn measure(ranks: usize, steps: usize) {
     app.take(Message::Finished(Outcome::Complete));
     app.state.size = Size::new(80, 24);
     app.prepare();
-    app.act(Action::Show(7));
+    app.act(Action::Show(5));
     timed("first frame of the view, with its answers", || {
         app.prepare();
         render(&mut app, &Theme::default())

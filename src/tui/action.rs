@@ -19,6 +19,8 @@ pub enum Action {
     Troubles,
     /// Goes to a view: index into [`VIEWS`](super::view::VIEWS).
     Show(usize),
+    /// Goes to the view at a place of the bar, from 0.
+    ShowNth(usize),
     /// Goes to the next view.
     NextView,
     /// Goes to the view before.
@@ -108,6 +110,14 @@ pub enum Action {
     FilterLanes,
     /// Opens the line that says what to look for.
     Find,
+    /// Opens the help at what can be done with the name under the cursor.
+    Here,
+    /// Leaves only what has the name under the cursor in colour.
+    KeepName,
+    /// Leaves all but that in colour.
+    HideName,
+    /// Goes to the next one of that name.
+    NextOfName,
     /// The next one of what is looked for.
     NextHit,
     /// The one before.
@@ -167,8 +177,6 @@ pub enum Context {
     Prompt,
     /// On lists: the operations table, findings, log, output.
     List,
-    /// On a chart: there are no lines to go through.
-    Chart,
     /// In the picker of scenarios.
     Picker,
 }

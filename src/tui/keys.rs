@@ -1,17 +1,38 @@
-//! Keys as a table of actions. The help and the hints at the foot of the screen are made from it.
-
-use std::sync::LazyLock;
+//! Keys as a table of actions. The help, which is also how actions are looked for and run, and the hints at the foot of
+//! the screen are made from it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::action::{Action, Context};
-use super::view::VIEWS;
+
+/// What one wants; the help is in these groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Cause,
+    Move,
+    Search,
+    Rows,
+    Views,
+    Program,
+}
+
+impl Purpose {
+    /// The groups of the help in their order, and what they are called.
+    #[rustfmt::skip]
+    pub const ALL: [(Purpose, &'static str); 6] = [
+        (Cause, "find the cause"), (Move, "move"), (Search, "search and measure"), (Rows, "rows"), (Views, "views"),
+        (Program, "program"),
+    ];
+}
 
 /// A key with what it does.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
+    /// What for.
+    pub purpose: Purpose,
     /// Where.
     pub context: Context,
+    /// The key; `Null` for what is run from the help alone.
     pub key: KeyCode,
     /// What it does.
     pub action: Action,
@@ -22,6 +43,7 @@ pub struct Binding {
 }
 
 const fn key(
+    purpose: Purpose,
     context: Context,
     key: KeyCode,
     action: Action,
@@ -29,6 +51,7 @@ const fn key(
     hint: &'static str,
 ) -> Binding {
     Binding {
+        purpose,
         context,
         key,
         action,
@@ -37,365 +60,108 @@ const fn key(
     }
 }
 
-use crate::tui::action::Context::{Any, Chart, Found, List, Picker, Prompt, Timeline};
+use crate::tui::action::Context::{Any, Found, List, Picker, Prompt, Timeline};
 use KeyCode::Char;
+use Purpose::{Cause, Move, Program, Rows, Search, Views};
 
-/// The keys before those of the views.
-const FIRST: &[Binding] = &[
-    key(
-        Timeline,
-        Char('f'),
-        Action::Follow,
-        "follow the newest data",
-        "follow",
-    ),
-    key(
-        Timeline,
-        Char(' '),
-        Action::Pause,
-        "hold the picture, let it go on",
-        "pause",
-    ),
-    key(Timeline, Char('+'), Action::ZoomIn, "zoom in (wheel)", ""),
-    key(Timeline, Char('='), Action::ZoomIn, "", ""),
-    key(Timeline, Char('-'), Action::ZoomOut, "zoom out (wheel)", ""),
-    key(Timeline, Char('h'), Action::PanLeft, "earlier (drag)", ""),
-    key(Timeline, KeyCode::Left, Action::PanLeft, "", ""),
-    key(Timeline, Char('l'), Action::PanRight, "later (drag)", ""),
-    key(Timeline, KeyCode::Right, Action::PanRight, "", ""),
-    key(
-        Timeline,
-        KeyCode::Home,
-        Action::PanStart,
-        "to the start",
-        "",
-    ),
-    key(Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
-    key(
-        Timeline,
-        Char('0'),
-        Action::Fit,
-        "show all; again: operations only",
-        "fit",
-    ),
-    key(Timeline, Char('k'), Action::Up, "lane above (click)", ""),
-    key(Timeline, KeyCode::Up, Action::Up, "", ""),
-    key(Timeline, Char('j'), Action::Down, "lane below (click)", ""),
-    key(Timeline, KeyCode::Down, Action::Down, "", ""),
-    key(
-        Timeline,
-        Char('n'),
-        Action::NextOperation,
-        "next operation of the lane",
-        "next",
-    ),
-    key(Timeline, Char('w'), Action::NextOperation, "", ""),
-    key(
-        Timeline,
-        Char('p'),
-        Action::PreviousOperation,
-        "operation before",
-        "",
-    ),
-    key(Timeline, Char('b'), Action::PreviousOperation, "", ""),
-    key(
-        Timeline,
-        Char('g'),
-        Action::NextGap,
-        "next gap of the GPU or lane",
-        "gap",
-    ),
-    key(Timeline, Char('G'), Action::PreviousGap, "gap before", ""),
-    key(
-        Timeline,
-        Char('L'),
-        Action::LongestGap,
-        "its longest gap",
-        "longest",
-    ),
-    key(Timeline, Char('/'), Action::Find, "look for a name", "find"),
-    key(
-        Found,
-        Char('n'),
-        Action::NextHit,
-        "next one of what is looked for",
-        "next",
-    ),
-    key(Found, Char('N'), Action::PreviousHit, "the one before", ""),
-    key(
-        Prompt,
-        KeyCode::Enter,
-        Action::Choose,
-        "look for it",
-        "done",
-    ),
-    key(
-        Prompt,
-        KeyCode::Backspace,
-        Action::Erase,
-        "take it back",
-        "",
-    ),
-    key(Prompt, KeyCode::Esc, Action::Back, "end the search", "end"),
-    key(
-        Timeline,
-        Char('t'),
-        Action::OtherEnd,
-        "from call to operation, and back",
-        "",
-    ),
-    key(
-        Timeline,
-        Char('m'),
-        Action::Mark,
-        "mark, measure (drag on the axis)",
-        "mark",
-    ),
-    key(
-        Timeline,
-        KeyCode::Enter,
-        Action::ZoomToSelection,
-        "zoom to what is selected",
-        "",
-    ),
-    key(Timeline, Char('z'), Action::ZoomToSelection, "", ""),
-    key(Timeline, Char('H'), Action::HideLane, "hide the row", ""),
-    key(
-        Timeline,
-        Char('P'),
-        Action::PinLane,
-        "pin the row to the top, or not",
-        "",
-    ),
-    key(
-        Timeline,
-        Char('F'),
-        Action::FoldLanes,
-        "fold its group, or unfold it (click)",
-        "",
-    ),
-    key(
-        Timeline,
-        Char('&'),
-        Action::FilterLanes,
-        "only lanes with a name",
-        "",
-    ),
-    key(
-        Timeline,
-        Char('S'),
-        Action::ShowLanes,
-        "show all lanes again",
-        "",
-    ),
-    key(
-        Timeline,
-        Char('c'),
-        Action::Counters,
-        "hardware counters: few, all, none",
-        "",
-    ),
-    key(
-        Any,
-        Char('v'),
-        Action::NextVariant,
-        "next variant",
-        "variant",
-    ),
-    key(
-        Any,
-        Char('V'),
-        Action::PreviousVariant,
-        "variant before",
-        "",
-    ),
-    key(
-        Any,
-        Char('>'),
-        Action::NextPoint,
-        "same variant, next value of the sweep",
-        "",
-    ),
-    key(
-        Any,
-        Char('<'),
-        Action::PreviousPoint,
-        "the value of the sweep before",
-        "",
-    ),
-    key(
-        Any,
-        Char(']'),
-        Action::NextPass,
-        "next pass of the variant",
-        "",
-    ),
-    key(Any, Char('['), Action::PreviousPass, "pass before", ""),
-    key(
-        Any,
-        Char('a'),
-        Action::WholeRun,
-        "the whole run, or one pass",
-        "",
-    ),
-    key(List, Char('k'), Action::Up, "line above", ""),
-    key(List, KeyCode::Up, Action::Up, "", ""),
-    key(List, Char('j'), Action::Down, "line below", ""),
-    key(List, KeyCode::Down, Action::Down, "", ""),
-    key(
-        List,
-        KeyCode::Enter,
-        Action::Choose,
-        "go to it on the timeline",
-        "go to",
-    ),
-    key(
-        List,
-        Char('/'),
-        Action::Find,
-        "only lines with a name",
-        "find",
-    ),
-    key(
-        List,
-        Char('o'),
-        Action::Sort,
-        "order by the next column",
-        "order",
-    ),
-    key(Chart, Char('o'), Action::Sort, "the next figure", "figure"),
-    key(
-        Any,
-        Char('i'),
-        Action::Predict,
-        "what a finding would save",
-        "predict",
-    ),
-    key(
-        Any,
-        Char('u'),
-        Action::Return,
-        "back to before the last jump",
-        "back",
-    ),
-    key(Any, KeyCode::Backspace, Action::Return, "", ""),
-    key(Any, Char('U'), Action::Forward, "forward again", ""),
-    key(Any, KeyCode::PageUp, Action::PageUp, "a page up", ""),
-    key(Any, KeyCode::PageDown, Action::PageDown, "a page down", ""),
-    key(Picker, Char('k'), Action::Up, "the line above", ""),
-    key(Picker, KeyCode::Up, Action::Up, "", ""),
-    key(Picker, Char('j'), Action::Down, "the line below", ""),
-    key(Picker, KeyCode::Down, Action::Down, "", ""),
-    key(
-        Picker,
-        KeyCode::Enter,
-        Action::Choose,
-        "run it, or show what attaching means",
-        "open",
-    ),
-    key(
-        Picker,
-        Char('/'),
-        Action::Find,
-        "only those with a word",
-        "filter",
-    ),
-    key(Picker, KeyCode::Home, Action::First, "the first one", ""),
-    key(Picker, KeyCode::End, Action::Last, "the last one", ""),
-    key(Picker, Char('G'), Action::Last, "", ""),
-    key(List, KeyCode::Home, Action::First, "the first line", ""),
-    key(List, KeyCode::End, Action::Last, "the last line", ""),
-    key(List, Char('G'), Action::Last, "", ""),
+/// Every key but the digits, which go by the bar of views.
+#[rustfmt::skip]
+pub const BINDINGS: &[Binding] = &[
+    key(Cause, Timeline, Char('L'), Action::LongestGap, "longest gap of the GPU", "longest gap"),
+    key(Cause, Timeline, Char('g'), Action::NextGap, "next gap", "gap"),
+    key(Cause, Timeline, Char('G'), Action::PreviousGap, "previous gap", ""),
+    key(Cause, Timeline, KeyCode::Enter, Action::ZoomToSelection, "zoom to what is selected", "zoom"),
+    key(Cause, Timeline, Char('z'), Action::ZoomToSelection, "", ""),
+    key(Cause, Any, Char('i'), Action::Predict, "what a cure would save", "cure"),
+    key(Cause, Timeline, Char('t'), Action::OtherEnd, "from call to operation, back", ""),
+    key(Cause, Any, Char('!'), Action::Troubles, "all that is wrong", "wrong"),
+    key(Move, Timeline, Char('f'), Action::Follow, "follow the newest data", "follow"),
+    key(Move, Timeline, Char(' '), Action::Pause, "pause, resume", "pause"),
+    key(Move, Timeline, Char('+'), Action::ZoomIn, "zoom in (wheel)", ""),
+    key(Move, Timeline, Char('='), Action::ZoomIn, "", ""),
+    key(Move, Timeline, Char('-'), Action::ZoomOut, "zoom out (wheel)", ""),
+    key(Move, Timeline, Char('h'), Action::PanLeft, "earlier (drag)", ""),
+    key(Move, Timeline, KeyCode::Left, Action::PanLeft, "", ""),
+    key(Move, Timeline, Char('l'), Action::PanRight, "later (drag)", ""),
+    key(Move, Timeline, KeyCode::Right, Action::PanRight, "", ""),
+    key(Move, Timeline, KeyCode::Home, Action::PanStart, "to the start", ""),
+    key(Move, Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
+    key(Move, Timeline, Char('0'), Action::Fit, "show all; again: operations", "fit"),
+    key(Move, Timeline, Char('k'), Action::Up, "row above (click)", ""),
+    key(Move, Timeline, KeyCode::Up, Action::Up, "", ""),
+    key(Move, Timeline, Char('j'), Action::Down, "row below (click)", ""),
+    key(Move, Timeline, KeyCode::Down, Action::Down, "", ""),
+    key(Move, Timeline, Char('n'), Action::NextOperation, "next operation of the row", "next"),
+    key(Move, Timeline, Char('w'), Action::NextOperation, "", ""),
+    key(Move, Timeline, Char('p'), Action::PreviousOperation, "previous operation", ""),
+    key(Move, Timeline, Char('b'), Action::PreviousOperation, "", ""),
+    key(Move, Any, Char('u'), Action::Return, "back from the last jump", "back"),
+    key(Move, Any, KeyCode::Backspace, Action::Return, "", ""),
+    key(Move, Any, Char('U'), Action::Forward, "forward again", ""),
+    key(Move, Any, KeyCode::PageUp, Action::PageUp, "a page up", ""),
+    key(Move, Any, KeyCode::PageDown, Action::PageDown, "a page down", ""),
+    key(Move, List, Char('k'), Action::Up, "line above", ""),
+    key(Move, List, KeyCode::Up, Action::Up, "", ""),
+    key(Move, List, Char('j'), Action::Down, "line below", ""),
+    key(Move, List, KeyCode::Down, Action::Down, "", ""),
+    key(Move, List, KeyCode::Home, Action::First, "first line", ""),
+    key(Move, List, KeyCode::End, Action::Last, "last line", ""),
+    key(Move, List, Char('G'), Action::Last, "", ""),
+    key(Move, List, KeyCode::Enter, Action::Choose, "go to it on the timeline", "go to"),
+    key(Move, Picker, Char('k'), Action::Up, "line above", ""),
+    key(Move, Picker, KeyCode::Up, Action::Up, "", ""),
+    key(Move, Picker, Char('j'), Action::Down, "line below", ""),
+    key(Move, Picker, KeyCode::Down, Action::Down, "", ""),
+    key(Move, Picker, KeyCode::Home, Action::First, "first line", ""),
+    key(Move, Picker, KeyCode::End, Action::Last, "last line", ""),
+    key(Move, Picker, Char('G'), Action::Last, "", ""),
+    key(Move, Picker, KeyCode::Enter, Action::Choose, "run it; what attaching means", "open"),
+    key(Search, Timeline, Char('/'), Action::Find, "look for a name", "find"),
+    key(Search, Found, Char('n'), Action::NextHit, "next hit", "next"),
+    key(Search, Found, Char('N'), Action::PreviousHit, "previous hit", ""),
+    key(Search, List, Char('/'), Action::Find, "only lines with a name", "find"),
+    key(Search, Picker, Char('/'), Action::Find, "only those with a word", "filter"),
+    key(Search, Prompt, KeyCode::Enter, Action::Choose, "take it", "done"),
+    key(Search, Prompt, KeyCode::Backspace, Action::Erase, "take a letter back", ""),
+    key(Search, Prompt, KeyCode::Esc, Action::Back, "end", "end"),
+    key(Search, Prompt, KeyCode::Up, Action::Up, "line above", ""),
+    key(Search, Prompt, KeyCode::Down, Action::Down, "line below", ""),
+    key(Search, Prompt, KeyCode::PageUp, Action::PageUp, "a page up", ""),
+    key(Search, Prompt, KeyCode::PageDown, Action::PageDown, "a page down", ""),
+    key(Search, Timeline, Char('m'), Action::Mark, "mark; measure (drag axis)", "mark"),
+    key(Search, Timeline, Char('.'), Action::Here, "what to do with this name", ""),
+    key(Search, Timeline, KeyCode::Null, Action::KeepName, "keep only this name", ""),
+    key(Search, Timeline, KeyCode::Null, Action::HideName, "hide this name (grey)", ""),
+    key(Search, Timeline, KeyCode::Null, Action::NextOfName, "next one of this name", ""),
+    key(Search, Any, Char('y'), Action::Copy, "copy the name or the line", ""),
+    key(Rows, Timeline, Char('H'), Action::HideLane, "hide this row", ""),
+    key(Rows, Timeline, Char('P'), Action::PinLane, "pin this row, or not", ""),
+    key(Rows, Timeline, Char('F'), Action::FoldLanes, "fold this group (click)", ""),
+    key(Rows, Timeline, Char('&'), Action::FilterLanes, "only rows with a name", ""),
+    key(Rows, Timeline, Char('S'), Action::ShowLanes, "show all rows", ""),
+    key(Rows, Timeline, Char('c'), Action::Counters, "GPU counters: few, all, none", ""),
+    key(Views, Any, KeyCode::Tab, Action::NextView, "next view", "view"),
+    key(Views, Any, KeyCode::BackTab, Action::PreviousView, "previous view", ""),
+    key(Views, Any, Char('v'), Action::NextVariant, "next variant", "variant"),
+    key(Views, Any, Char('V'), Action::PreviousVariant, "previous variant", ""),
+    key(Views, Any, Char('>'), Action::NextPoint, "next value of the sweep", ""),
+    key(Views, Any, Char('<'), Action::PreviousPoint, "previous value", ""),
+    key(Views, Any, Char(']'), Action::NextPass, "next repeat", ""),
+    key(Views, Any, Char('['), Action::PreviousPass, "previous repeat", ""),
+    key(Views, Any, Char('a'), Action::WholeRun, "whole run, or one repeat", ""),
+    key(Views, List, Char('o'), Action::Sort, "next order; chart of a sweep", "order"),
+    key(Program, Any, Char('r'), Action::Rerun, "run again", "rerun"),
+    key(Program, Any, Char('x'), Action::Stop, "stop the run", ""),
+    key(Program, Any, Char('e'), Action::Edit, "edit the scenario", "edit"),
+    key(Program, Any, Char('s'), Action::Save, "save as SVG and text", "save"),
+    key(Program, Any, Char('R'), Action::Record, "recording on or off", ""),
+    key(Program, Any, Char('K'), Action::Keep, "keep the recording", ""),
+    key(Program, Any, Char('W'), Action::KeepWindow, "keep the part in view", ""),
+    key(Program, Any, Char('C'), Action::Colors, "other colours", ""),
+    key(Program, Any, Char('?'), Action::Help, "this help", "help"),
+    key(Program, Any, KeyCode::Esc, Action::Back, "close; select nothing", ""),
+    key(Program, Any, Char('q'), Action::Quit, "quit", "quit"),
 ];
-
-/// The keys behind those of the views.
-const LAST: &[Binding] = &[
-    key(Any, KeyCode::Tab, Action::NextView, "next view", "view"),
-    key(
-        Any,
-        KeyCode::BackTab,
-        Action::PreviousView,
-        "view before",
-        "",
-    ),
-    key(Any, Char('r'), Action::Rerun, "run again", "rerun"),
-    key(Any, Char('x'), Action::Stop, "stop the run", ""),
-    key(
-        Any,
-        Char('e'),
-        Action::Edit,
-        "edit the scenario in $EDITOR",
-        "edit",
-    ),
-    key(
-        Any,
-        Char('s'),
-        Action::Save,
-        "save the screen as SVG and text",
-        "save",
-    ),
-    key(
-        Any,
-        Char('y'),
-        Action::Copy,
-        "copy the name or the line",
-        "",
-    ),
-    key(
-        Any,
-        Char('C'),
-        Action::Colors,
-        "other colours (light, colour-blind)",
-        "",
-    ),
-    key(
-        Any,
-        Char('R'),
-        Action::Record,
-        "recording of a traced program on or off",
-        "",
-    ),
-    key(
-        Any,
-        Char('K'),
-        Action::Keep,
-        "keep the recording of a traced program",
-        "",
-    ),
-    key(
-        Any,
-        Char('W'),
-        Action::KeepWindow,
-        "keep what it holds of the window in view",
-        "",
-    ),
-    key(
-        Any,
-        Char('!'),
-        Action::Troubles,
-        "all that is wrong",
-        "wrong",
-    ),
-    key(Any, Char('?'), Action::Help, "this help", "help"),
-    key(
-        Any,
-        KeyCode::Esc,
-        Action::Back,
-        "close, or select nothing",
-        "",
-    ),
-    key(Any, Char('q'), Action::Quit, "quit", "quit"),
-];
-
-/// Every key, those of the table of views among them.
-pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
-    let views = VIEWS.iter().enumerate().map(|(i, view)| {
-        let show = Action::Show(i);
-        key(Any, Char(view.key), show, view.help, "")
-    });
-    let (first, last) = (FIRST.iter().copied(), LAST.iter().copied());
-    first.chain(views).chain(last).collect()
-});
 
 /// What a key asks for in a context.
 #[must_use]
@@ -412,6 +178,9 @@ pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
             Char(c) => Some(Action::Type(c)),
             _ => None,
         });
+    }
+    if let Char(digit @ '1'..='9') = event.code {
+        return Some(Action::ShowNth(digit as usize - '1' as usize));
     }
     let own = own(context).iter();
     let mut actions = own.chain([&Any]).filter_map(|c| bound(*c, event.code));
@@ -432,7 +201,6 @@ pub fn own(context: Context) -> &'static [Context] {
         Timeline => &[Timeline],
         Found => &[Found, Timeline],
         List => &[List],
-        Chart => &[Chart],
         Picker => &[Picker],
         Prompt => &[Prompt],
     }
@@ -457,86 +225,51 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
         KeyCode::PageUp => "pgup".to_owned(),
         KeyCode::PageDown => "pgdn".to_owned(),
         KeyCode::Esc => "esc".to_owned(),
-        KeyCode::Backspace => "backspace".to_owned(),
+        KeyCode::Backspace => "bksp".to_owned(),
         other => format!("{other:?}"),
     }
 }
 
-/// A line of the help: all keys of one action in a context, and what they do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HelpLine {
-    pub keys: String,
-    /// What they do.
-    pub text: &'static str,
-}
-
-/// The help for some contexts, in the table's order, without keys that would do nothing now.
+/// All keys of an action in a context.
 #[must_use]
-pub fn help(
-    contexts: &[Context],
-    is_ascii: bool,
-    is_offered: impl Fn(Action) -> bool,
-) -> Vec<HelpLine> {
-    BINDINGS
+pub fn all_keys(of: &Binding, is_ascii: bool) -> String {
+    let same =
+        |b: &&Binding| b.context == of.context && b.action == of.action && b.key != KeyCode::Null;
+    let keys: Vec<String> = BINDINGS
         .iter()
-        .filter(|b| contexts.contains(&b.context) && !b.help.is_empty() && is_offered(b.action))
-        .map(|b| {
-            let keys: Vec<String> = BINDINGS
-                .iter()
-                .filter(|other| other.context == b.context && other.action == b.action)
-                .map(|other| label(other.key, is_ascii))
-                .collect();
-            HelpLine {
-                keys: keys.join(" "),
-                text: b.help,
-            }
-        })
-        .collect()
+        .filter(same)
+        .map(|b| label(b.key, is_ascii))
+        .collect();
+    keys.join(" ")
 }
 
-/// What matters most of the hints, the first of which are kept longest; others follow in the table's order.
+/// What matters most of the hints; others follow in the table's order.
+#[rustfmt::skip]
 const FOREMOST: &[Action] = &[
-    Action::Choose,
-    Action::Sort,
-    Action::NextHit,
-    Action::NextGap,
-    Action::NextVariant,
-    Action::NextView,
-    Action::Follow,
-    Action::LongestGap,
-    Action::NextOperation,
-    Action::Pause,
+    Action::Choose, Action::Sort, Action::NextHit, Action::LongestGap, Action::NextGap, Action::NextVariant,
+    Action::NextView, Action::ZoomToSelection, Action::Follow, Action::Pause, Action::Troubles, Action::Find, Action::NextOperation,
     Action::Fit,
-    Action::Troubles,
-    Action::Find,
 ];
 
-/// The hints for a context: key and word, the most useful first, help and quit last. In the picker there is
-/// no run that others could act on.
-pub fn hints(
-    context: Context,
-    is_offered: impl Fn(Action) -> bool,
-) -> impl Iterator<Item = (KeyCode, &'static str)> {
-    let is_for = move |b: &Binding| match (b.context, context) {
+/// The hints for a context, the most useful first, help and quit last. In the picker there is no run that others could
+/// act on.
+pub fn hints(context: Context, is_offered: impl Fn(Action) -> bool) -> Vec<&'static Binding> {
+    let is_for = |b: &Binding| match (b.context, context) {
         (Any, Picker) => matches!(b.action, Action::Help | Action::Quit),
         (Any, Prompt) => false,
         (Any, _) => true,
         (of, Found) if of != Found => of == Timeline && bound(Found, b.key).is_none(),
         (of, _) => of == context,
     };
-    let mut hints: Vec<&Binding> = BINDINGS
-        .iter()
-        .filter(|b| is_for(b) && !b.hint.is_empty() && is_offered(b.action))
-        .collect();
+    let is_shown = |b: &&Binding| is_for(b) && !b.hint.is_empty() && is_offered(b.action);
+    let mut hints: Vec<&Binding> = BINDINGS.iter().filter(is_shown).collect();
+    let place = |action| FOREMOST.iter().position(|it| *it == action);
     hints.sort_by_key(|b| match b.action {
         Action::Help => usize::MAX - 1,
         Action::Quit => usize::MAX,
-        action => FOREMOST
-            .iter()
-            .position(|a| *a == action)
-            .unwrap_or(FOREMOST.len()),
+        action => place(action).unwrap_or(FOREMOST.len()),
     });
-    hints.into_iter().map(|b| (b.key, b.hint))
+    hints
 }
 
 #[cfg(test)]
@@ -547,7 +280,7 @@ mod tests {
     #[test]
     fn no_key_means_two_things_in_one_context() {
         let mut seen = HashSet::new();
-        for b in BINDINGS.iter() {
+        for b in BINDINGS.iter().filter(|b| b.key != KeyCode::Null) {
             assert!(
                 seen.insert((b.context, b.key)),
                 "{:?} {:?}",
@@ -580,8 +313,7 @@ mod tests {
 
     #[test]
     fn the_help_joins_the_keys_of_one_action() {
-        let lines = help(&[Timeline], false, |_| true);
-        let pan = lines.iter().find(|l| l.text == "earlier (drag)");
-        assert_eq!(pan.map(|l| l.keys.as_str()), Some("h ←"));
+        let pan = BINDINGS.iter().find(|b| b.action == Action::PanLeft);
+        assert_eq!(pan.map(|b| all_keys(b, false)).as_deref(), Some("h ←"));
     }
 }

@@ -419,7 +419,6 @@ fn what_a_program_printed_and_what_was_noticed() {
             text: text.to_owned(),
         });
     }
-    view_at_two_sizes("output", "view_output", &mut app);
     view_at_two_sizes("log", "view_log", &mut app);
 }
 
@@ -475,7 +474,7 @@ fn ascii_without_colours_is_ascii_without_colours() {
         is_ascii: true,
         ..Theme::default()
     };
-    for overlay in [Overlay::None, Overlay::Help { first: 0 }, Overlay::Troubles] {
+    for overlay in [Overlay::None, Overlay::Help { at: 0 }, Overlay::Troubles] {
         app.overlay = overlay;
         let buf = render(&mut app, &theme);
         assert!(text(&buf).is_ascii(), "{}", text(&buf));

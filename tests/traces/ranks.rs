@@ -685,7 +685,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     app.take(Message::Finished(Outcome::Complete));
     app.state.size = Size::new(80, 24);
     app.prepare();
-    app.act(Action::Show(7));
+    app.act(Action::Show(5));
     let shown = |app: &mut App| -> String {
         app.prepare();
         let buffer = render(app, &Theme::default());
@@ -735,7 +735,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     assert!(text.contains("rank 17"), "{text}");
     assert!(text.contains("ncclDevKernel_AllReduce"), "{text}");
     // A host opens one that waits; what its kernel waits is told with whom it waits for.
-    app.act(Action::Show(7));
+    app.act(Action::Show(5));
     app.act(Action::Down);
     app.act(Action::Down);
     app.act(Action::Down);
@@ -743,7 +743,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
     let text = shown(&mut app);
     assert!(text.contains(" ms of it for rank 17"), "{text}");
     // The map has a line a rank, and without colours a sign where one is late.
-    app.act(Action::Show(7));
+    app.act(Action::Show(5));
     app.act(Action::Sort);
     app.prepare();
     let plain = Theme {
@@ -904,7 +904,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     app.take(Message::Finished(Outcome::Complete));
     for (columns, words) in [(80, "clocks ± "), (200, "clocks aligned to ± ")] {
         app.state.size = Size::new(columns, 24);
-        for view in [0, 1, 7] {
+        for view in [0, 1, 5] {
             app.act(Action::Show(view));
             app.prepare();
             let buffer = render(&mut app, &Theme::default());

@@ -84,8 +84,8 @@ pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is shown first")]
 pub struct First {
-    /// The view, by its number or the beginning of its name: timeline, operations, findings, compare …
-    #[arg(long, value_name = "N|NAME", value_parser = view_named)]
+    /// The view, by the beginning of its name: timeline, operations, findings, compare, sweep …
+    #[arg(long, value_name = "NAME", value_parser = view_named)]
     pub view: Option<usize>,
     /// A part of the pass or the run, counted from its first operation: "first 100 us", "last 1 ms", "200 us .. 300 us".
     #[arg(long, value_name = "PART")]

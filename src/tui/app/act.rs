@@ -4,9 +4,10 @@ use super::{App, Effect, NextRun, Run, Scope};
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::frame::overlay::Overlay;
+use crate::tui::frame::why_not;
 use crate::tui::state::prompt::Asks;
 use crate::tui::state::selection::Selection;
-use crate::tui::view::{Place, Request};
+use crate::tui::view::{Place, Request, SWEEP};
 use activity::Span;
 
 impl App {
@@ -24,7 +25,6 @@ impl App {
 
     /// Does it; where it leads is the caller's matter.
     pub(super) fn perform(&mut self, action: Action) -> Option<Effect> {
-        let (is_picking, is_running) = (self.is_picking(), self.state.run.is_running());
         self.state.messages.flash = None;
         if let (Overlay::Attach(target), Action::Choose) = (self.overlay, action)
             && let Some((_, process)) = self.state.target(target)
@@ -32,11 +32,29 @@ impl App {
         {
             return Some(Effect::Attach(target.pid));
         }
-        if self.overlay != Overlay::None && !matches!(action, Action::Quit | Action::Save) {
-            self.overlay = self.scrolled(action);
-            return None;
+        match (self.overlay, action) {
+            (_, Action::Quit) | (Overlay::Troubles | Overlay::Attach(_), Action::Save) => {}
+            (Overlay::Help { at }, Action::Choose) => return self.run_line(at),
+            (Overlay::Help { at }, _) => {
+                if !self.step_help(at, action) {
+                    self.type_in(action);
+                }
+                return None;
+            }
+            (Overlay::None, _) => {
+                if self.type_in(action) {
+                    return None;
+                }
+            }
+            _ => {
+                self.overlay = Overlay::None;
+                return None;
+            }
         }
-        if self.type_in(action) {
+        // The shell starts anew what was opened, and edits what could not be started.
+        let is_the_shells = matches!(action, Action::Edit | Action::Rerun) && !self.is_picking();
+        if !is_the_shells && let Some(why) = why_not(action, &self.state, &self.views) {
+            self.state.messages.flash = Some(why.to_owned());
             return None;
         }
         let state = &mut self.state;
@@ -44,8 +62,7 @@ impl App {
             Action::FilterLanes => self.ask_for(Asks::Lanes),
             Action::Return => self.step_back(true),
             Action::Forward => self.step_back(false),
-            Action::Find if self.views.can_find(state) => self.ask_for(Asks::Search),
-            Action::Find => {}
+            Action::Find => self.ask_for(Asks::Search),
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
             Action::Edit => return Some(Effect::Edit),
@@ -65,21 +82,28 @@ impl App {
                 // Recordings have the times that were recorded.
                 return Some(Effect::Keep(Some(state.run.trace.recorded_hull(window))));
             }
-            Action::Rerun if !is_picking => return Some(Effect::Start(NextRun::Same)),
-            Action::Stop if is_running => return Some(Effect::Stop),
-            Action::Rerun | Action::Stop => {}
+            Action::Rerun => return Some(Effect::Start(NextRun::Same)),
+            Action::Stop => return Some(Effect::Stop),
             Action::Back => return self.back(),
-            Action::Help => self.overlay = Overlay::Help { first: 0 },
-            Action::Troubles if state.troubles.is_empty() => {
-                state.messages.flash = Some("nothing is wrong".to_owned());
+            Action::Help => self.open_help(""),
+            // What is for the name under the cursor speaks of this.
+            Action::Here => self.open_help("this"),
+            Action::KeepName => state.search_selected(""),
+            Action::HideName => state.search_selected("not:"),
+            Action::NextOfName => {
+                state.search_selected("");
+                state.search.wants_first = true;
             }
             Action::Troubles => self.overlay = Overlay::Troubles,
-            Action::Show(_) | Action::NextView | Action::PreviousView if is_picking => {}
             Action::Show(view) => self.views.show(view, state),
+            Action::ShowNth(place) => {
+                if let Some(view) = self.views.nth(place, state) {
+                    self.views.show(view, state);
+                }
+            }
+            Action::Sort if self.views.is_swept(state) => self.views.show(SWEEP, state),
             Action::NextView => self.views.step(true, state),
             Action::PreviousView => self.views.step(false, state),
-            // What has ended stands still.
-            Action::Follow | Action::Pause if !is_running => {}
             Action::Follow => state.toggle_follow(),
             Action::Pause => state.toggle_pause(),
             Action::Counters => state.step_counters(),
@@ -90,7 +114,6 @@ impl App {
             Action::PreviousPoint => state.step_point(-1),
             Action::NextPass => state.step_pass(1),
             Action::PreviousPass => state.step_pass(-1),
-            Action::Predict if is_picking => {}
             Action::Predict => self.predict(),
             Action::WholeRun => match state.camera.scope {
                 Scope::Pass(_) => state.show(Scope::Whole),
@@ -104,23 +127,36 @@ impl App {
         None
     }
 
-    /// What lies on top after an action: the help scrolls, anything else closes it.
-    fn scrolled(&self, action: Action) -> Overlay {
-        let Overlay::Help { first } = self.overlay else {
-            return Overlay::None;
-        };
-        let page = i32::from(self.state.size.height / 2);
+    fn open_help(&mut self, text: &str) {
+        self.overlay = Overlay::Help { at: 0 };
+        self.ask_for(Asks::Help);
+        self.state
+            .prompt
+            .iter_mut()
+            .for_each(|it| it.text = text.to_owned());
+    }
+
+    /// Does what a line of the help is about, where that is done.
+    fn run_line(&mut self, at: usize) -> Option<Effect> {
+        let chosen = self.frame.help().chosen(at);
+        (self.overlay, self.state.prompt) = (Overlay::None, None);
+        self.act(chosen?)
+    }
+
+    /// Moves the cursor of the help, or runs the line that it is on. Returns whether the action was for it.
+    fn step_help(&mut self, at: usize, action: Action) -> bool {
+        let page = isize::from(self.state.size.height as i16 / 2);
         let by = match action {
             Action::Up | Action::Wheel { is_in: true, .. } => -1,
             Action::Down | Action::Wheel { is_in: false, .. } => 1,
             Action::PageUp => -page,
-            Action::PageDown | Action::Pause => page,
-            _ => return Overlay::None,
+            Action::PageDown => page,
+            _ => return false,
         };
-        let most = self.frame.help_rest(self.state.size);
-        Overlay::Help {
-            first: first.saturating_add_signed(by as isize).min(most),
-        }
+        self.overlay = Overlay::Help {
+            at: self.frame.help().step(at, by),
+        };
+        true
     }
 
     /// Opens what is predicted of the finding under the cursor; on the timeline closes it, or opens that of the
@@ -172,7 +208,7 @@ impl App {
             }
             self.state.selection = Selection::default();
         } else {
-            self.views.show_home(&self.state);
+            self.views.go_up(&self.state);
         }
         None
     }

@@ -138,6 +138,7 @@ mod tests {
     use super::*;
     use crate::tui::fixture::{self, EPOCH};
     use crate::tui::tests::PEAKS;
+    use crate::tui::view::SWEEP;
     use activity::Span;
 
     /// `streamed`: batch `i` of four starts 400 µs after the one before, its upload takes 300 µs, its kernel 400 µs.
@@ -192,10 +193,10 @@ mod tests {
     #[test]
     fn a_view_without_content_is_said() {
         let (app, said) = opened(Opening {
-            view: Some(4),
+            view: Some(SWEEP),
             ..Opening::default()
         });
-        assert_eq!(app.views.current(), 4);
+        assert_eq!(app.views.current(), SWEEP);
         assert!(said.is_err_and(|text| text.contains("sweep")));
         let (app, said) = opened(Opening {
             view: Some(3),

@@ -2,6 +2,7 @@
 
 use super::App;
 use crate::tui::action::Action;
+use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::prompt::{Asks, Prompt};
 
 impl App {
@@ -16,6 +17,14 @@ impl App {
             return false;
         };
         let asks = prompt.asks;
+        // Nobody who came for a look is kept in.
+        let is_enough =
+            prompt.text.is_empty() && matches!(action, Action::Type('?' | 'q') | Action::Erase);
+        if asks == Asks::Help && (is_enough || action == Action::Back) {
+            self.overlay = Overlay::None;
+            self.state.prompt = None;
+            return true;
+        }
         match action {
             Action::Type(c) => prompt.push(c),
             Action::Erase if prompt.text.pop().is_none() => {
@@ -60,6 +69,7 @@ impl App {
 
     fn search_for(&mut self, asks: Asks, text: &str) {
         match self.views.filter(&self.state) {
+            _ if asks == Asks::Help => self.overlay = Overlay::Help { at: 0 },
             _ if asks == Asks::Lanes => self.state.filter_lanes(text),
             Some(filter) => filter.set(text),
             None => self.state.search.set(text),

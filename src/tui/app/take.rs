@@ -82,7 +82,7 @@ impl App {
         if outcome == Outcome::Complete
             && let Some(text) = self.views.on_complete(run)
         {
-            messages.flash = Some(text);
+            messages.flash = Some(text.to_owned());
         }
         run.status = Status::Ended(outcome);
         self.state.end();

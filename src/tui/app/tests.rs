@@ -341,15 +341,20 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
 }
 
 #[test]
-fn any_key_closes_the_help_and_escape_closes_an_error() {
+fn the_help_runs_the_line_that_was_looked_for_and_escape_closes_an_error() {
     let mut app = app();
     press(&mut app, "?");
-    assert_eq!(app.overlay, Overlay::Help { first: 0 });
-    press(&mut app, "v");
+    assert_eq!(app.overlay, Overlay::Help { at: 0 });
+    press(&mut app, "next var^");
     assert_eq!(
         (app.overlay, app.state.camera.variant(&app.state.run)),
-        (Overlay::None, Some(1))
+        (Overlay::None, Some(0))
     );
+    // Nothing typed there is a key, and nobody is kept in.
+    press(&mut app, "?gv");
+    assert!(matches!(app.overlay, Overlay::Help { .. }));
+    press(&mut app, "~?q");
+    assert_eq!((app.overlay, &app.state.prompt), (Overlay::None, &None));
     app.fail(&wrong_input("error"));
     press(&mut app, "~");
     assert_eq!(app.state.messages.error, None);

@@ -244,7 +244,7 @@ impl Details {
 
 /// The latest lines of what a watched program printed, the newest first: there may be room for one.
 fn latest(journal: &Journal, count: usize) -> String {
-    let lines = journal.lines().iter().rev().take(count);
+    let lines = journal.printed().take(count);
     let lines: Vec<&str> = lines.map(|line| line.text.as_str()).collect();
     format!("Output: {}", lines.join("\n        "))
 }
@@ -254,7 +254,7 @@ fn prose(state: &State) -> String {
         Some(plan) if !plan.look_for.is_empty() => {
             format!("Look for: {}", printable(plan.look_for.trim()))
         }
-        None if !state.messages.output.lines().is_empty() => latest(&state.messages.output, 4),
+        None if state.messages.log.printed().next().is_some() => latest(&state.messages.log, 4),
         _ => way_on(state),
     }
 }

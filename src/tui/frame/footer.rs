@@ -1,15 +1,13 @@
 //! The last line: totals at the left, hints at the right, and the word on the last action.
 
-use crossterm::event::KeyCode;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
 use super::offered::is_offered;
-use crate::tui::action::Context;
+use crate::tui::action::{Action, Context};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
-use crate::tui::keys;
+use crate::tui::keys::{self, Binding};
 use crate::tui::state::prompt::Asks;
 use crate::tui::state::search::Needle;
 use crate::tui::state::{Scope, State};
@@ -24,13 +22,24 @@ use analysis::variants::measure::speedup;
 pub struct Footer {
     /// Parts at the left, the most important first.
     totals: Vec<Total>,
-    hints: Vec<(KeyCode, &'static str)>,
-    /// Hints that are kept besides help and quit: in a list to go on and to order, else the first.
-    kept: usize,
+    /// Whether the first of them is what was typed or said, which goes before hints.
+    is_said: bool,
+    /// Help and quit at the end.
+    hints: Vec<&'static Binding>,
+    /// What the key that orders lists does here.
+    order: Option<&'static str>,
 }
 
-/// Columns below which hints take what totals leave.
-const NARROW: usize = 72;
+/// Hints that stay besides help and quit, with totals and with something that was said.
+const KEPT: [usize; 2] = [5, 0];
+
+/// What stands where on the line.
+struct Arranged {
+    /// Column, text, and its colour.
+    totals: Vec<(u16, String, Role)>,
+    /// Column, key, word, and what it does.
+    hints: Vec<(u16, String, &'static str, Action)>,
+}
 
 /// A part at the left.
 #[derive(Clone, Debug)]
@@ -61,24 +70,26 @@ impl Footer {
     /// Prepares it.
     #[must_use]
     pub fn new(state: &State, views: &Views, hints: Option<Context>) -> Self {
+        let typed = typed(state, views);
+        let mut is_said = state.messages.flash.is_some() || typed.is_some();
         let mut totals = match &state.messages.flash {
             Some(text) => vec![Total::new(text, Role::Warning)],
             None => totals(state, views),
         };
-        totals.splice(0..0, typed(state, views));
+        totals.splice(0..0, typed);
         // Where there is no rule that it could stand on.
         if Layout::of(state).details_rule.is_empty() && views.is_home() {
             let words = state.hidden_words();
-            totals.splice(0..0, words.map(|words| Total::new(words, Role::Warning)));
+            let words = words.map(|words| Total::new(words, Role::Warning));
+            is_said |= words.is_some();
+            totals.splice(0..0, words);
         }
-        let hints = hints.map_or_else(Vec::new, |context| {
-            keys::hints(context, |action| is_offered(action, state, views)).collect()
-        });
-        let is_list = hints.get(1).is_some_and(|it| it.0 == KeyCode::Char('o'));
+        let is_offered = |action| is_offered(action, state, views);
         Footer {
+            is_said,
             totals,
-            hints,
-            kept: 1 + usize::from(is_list),
+            hints: hints.map_or_else(Vec::new, |context| keys::hints(context, is_offered)),
+            order: views.order_word(state),
         }
     }
 }
@@ -200,78 +211,100 @@ fn faster(state: &State) -> Option<Total> {
 }
 
 impl Footer {
-    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
-        let width = usize::from(area.width);
-        // The most useful hints are kept besides help and quit, where there is room for anything else.
-        let others = self.hints.len().saturating_sub(2);
-        let foremost = self.hints.iter().take(others.min(self.kept));
-        let hint = |hints: &mut dyn Iterator<Item = &(KeyCode, &'static str)>| -> usize {
-            let columns = |(key, word): &(KeyCode, &'static str)| {
-                pen::width(&keys::label(*key, theme.is_ascii)) + pen::width(word) + 3
-            };
-            hints.map(columns).sum()
+    fn arrange(&self, theme: &Theme, width: u16) -> Arranged {
+        let width = usize::from(width);
+        let hint = |b: &&'static Binding| {
+            let word = self
+                .order
+                .filter(|_| b.action == Action::Sort)
+                .unwrap_or(b.hint);
+            (keys::label(b.key, theme.is_ascii), word, b.action)
         };
-        // Two columns lie between them and the totals.
-        let kept = 2 + hint(&mut foremost.chain(&self.hints[others..]));
-        let kept = if width >= NARROW { kept } else { 0 };
+        let columns =
+            |(key, word, _): &(String, &str, Action)| pen::width(key) + pen::width(word) + 3;
+        let mut others: Vec<_> = self.hints.iter().map(hint).collect();
+        let last = others.split_off(others.len().saturating_sub(2));
+        // Help and quit are the last to go, the most useful of the others come first.
+        let fitting = |room: usize, most: usize| {
+            let mut used: usize = last.iter().map(columns).sum();
+            let is_there = |hint: &&(String, &str, Action)| {
+                used += columns(hint);
+                used <= room
+            };
+            others.iter().take(most).take_while(is_there).count()
+        };
+        let taken = |count: usize| {
+            others[..count]
+                .iter()
+                .chain(&last)
+                .map(columns)
+                .sum::<usize>()
+        };
+        let kept = 2 + taken(fitting(width, KEPT[usize::from(self.is_said)]));
         let room = width.saturating_sub(kept);
         let needed = |text: fn(&Total) -> &String| -> usize {
             let columns = self.totals.iter().map(|t| pen::width(text(t)) + 3);
             columns.sum::<usize>().saturating_sub(1)
         };
-        let text: fn(&Total) -> &String = if needed(|t| &t.long) <= room {
-            |t| &t.long
-        } else {
-            |t| &t.short
+        let text: fn(&Total) -> &String = match needed(|t| &t.long) <= room {
+            true => |t| &t.long,
+            false => |t| &t.short,
         };
-        let mut x = 1;
-        let separator = format!(" {} ", theme.glyph('│'));
+        let (mut x, mut totals) = (1, Vec::new());
         for (i, total) in self.totals.iter().enumerate() {
-            let text = pen::plain(theme, text(total));
-            if i > 0 {
-                if usize::from(x) + 3 + pen::width(&text) > room {
-                    continue;
-                }
-                x = pen::text(buf, area, x, &separator, theme.fg(Role::Rule));
+            let mut text = pen::plain(theme, text(total));
+            let between = if x > 1 { 3 } else { 0 };
+            if self.is_said && i == 0 {
+                text = pen::cut(&text, room.saturating_sub(x));
+            } else if x + between + pen::width(&text) > room {
+                continue;
             }
+            totals.push(((x + between) as u16, text.clone(), total.role));
+            x += between + pen::width(&text);
+        }
+        let room = width.saturating_sub(x + 1);
+        let count = fitting(room, usize::MAX);
+        let mut x = width.saturating_sub(taken(count));
+        let mut hints = Vec::new();
+        for shown in others[..count].iter().chain(&last) {
+            let (key, word, action) = shown.clone();
+            let next = x + columns(shown);
+            if next <= width {
+                hints.push((x as u16, key, word, action));
+            }
+            x = next;
+        }
+        Arranged { totals, hints }
+    }
+
+    /// What the hint at column `x` of a line of this width does.
+    #[must_use]
+    pub fn at(&self, width: u16, x: u16) -> Option<Action> {
+        let hints = self.arrange(&Theme::default(), width).hints;
+        let hint = hints.iter().rev().find(|hint| hint.0 <= x);
+        hint.map(|hint| hint.3)
+    }
+
+    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let Arranged { totals, hints } = self.arrange(theme, area.width);
+        for (i, (x, text, role)) in totals.iter().enumerate() {
             let style = if i == 0 {
-                theme.fg(total.role)
+                theme.fg(*role)
             } else {
-                theme.bold(total.role)
+                theme.bold(*role)
             };
-            // A long message leaves room for the hints too: help must be found on the first screen.
-            let text = pen::cut(&text, room.saturating_sub(usize::from(x)));
-            x = pen::text(buf, area, x, &pen::plain(theme, &text), style);
-        }
-        // Help and quit are the last to go, the most useful of the others come first.
-        let room = width.saturating_sub(usize::from(x) + 2);
-        let (others, last) = self.hints.split_at(self.hints.len().saturating_sub(2));
-        let mut shown: Vec<(String, &str)> = Vec::new();
-        let (mut used, mut lasts) = (0, 0);
-        for (i, (key, word)) in last.iter().rev().chain(others).enumerate() {
-            let key = keys::label(*key, theme.is_ascii);
-            let needed = pen::width(&key) + pen::width(word) + 3;
-            if used + needed > room {
-                break;
+            if i > 0 {
+                let separator = theme.glyph('│').to_string();
+                pen::text(buf, area, x - 2, &separator, theme.fg(Role::Rule));
             }
-            used += needed;
-            if i < last.len() {
-                shown.insert(0, (key, word));
-                lasts += 1;
-            } else {
-                let at = shown.len() - lasts;
-                shown.insert(at, (key, word));
-            }
+            pen::text(buf, area, *x, text, style);
         }
-        let mut x = width.saturating_sub(used) as u16;
-        let (key_style, word_style): (Style, Style) =
-            (theme.bold(Role::Accent), theme.fg(Role::Dim));
-        for (key, word) in shown {
-            x = pen::text(buf, area, x, &key, key_style);
-            x = pen::text(buf, area, x + 1, word, word_style) + 2;
+        for (x, key, word, _) in &hints {
+            let x = pen::text(buf, area, *x, key, theme.bold(Role::Accent));
+            pen::text(buf, area, x + 1, word, theme.fg(Role::Dim));
         }
     }
 }

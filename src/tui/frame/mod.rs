@@ -21,7 +21,7 @@ use super::state::State;
 use super::theme::{Role, Theme};
 use super::view::{List, Views};
 use footer::Footer;
-pub(super) use offered::is_offered;
+pub(super) use offered::{is_offered, why_not};
 use overlay::{HelpText, Overlay};
 use tabs::Tabs;
 use variants::VariantStrip;
@@ -55,8 +55,7 @@ impl Frame {
         let hints = (overlay == Overlay::None).then_some(here);
         self.footer = Footer::new(state, views, hints);
         if let Overlay::Help { .. } = overlay {
-            let is_offered = |action| is_offered(action, state, views);
-            self.help = HelpText::new(here, above(state.size), is_offered);
+            self.help = HelpText::new(state, views, above(state.size));
         }
         if !state.run.is_none() {
             let list = views.list(state);
@@ -106,7 +105,7 @@ impl Frame {
         }
         match overlay {
             Overlay::None => {}
-            Overlay::Help { first } => self.help.draw(first, theme, above, buf),
+            Overlay::Help { at } => self.help.draw(at, theme, above, buf),
             Overlay::Troubles => overlay::troubles(&state.troubles, theme, above, buf),
             Overlay::Attach(target) => {
                 if let Some((gpu, process)) = state.target(target) {
@@ -125,7 +124,13 @@ impl Frame {
             return None;
         };
         let line = self.layout.rule;
-        if line.is_empty() || y != line.y || self.overlay != Overlay::None {
+        if self.overlay != Overlay::None {
+            return None;
+        }
+        if y == self.layout.footer.y {
+            return self.footer.at(self.layout.footer.width, x);
+        }
+        if line.is_empty() || y != line.y {
             return None;
         }
         let behind = self.tabs.end(line.width) + 1;
@@ -146,10 +151,10 @@ impl Frame {
         }
     }
 
-    /// Lines of the help that there is no room for.
+    /// The help that is open.
     #[must_use]
-    pub fn help_rest(&self, size: Size) -> usize {
-        self.help.rest(above(size))
+    pub fn help(&self) -> &HelpText {
+        &self.help
     }
 }
 

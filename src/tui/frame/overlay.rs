@@ -1,16 +1,20 @@
 //! What lies above the screen: the help and the error of the last start.
 
+use std::iter;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
+use super::offered::is_offered;
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::panel::{Panel, PanelLine};
 use crate::tui::draw::pen;
-use crate::tui::keys::{self, HelpLine};
+use crate::tui::keys;
 use crate::tui::state::troubles::{Trouble, Weight};
-use crate::tui::state::{ErrorPanel, Target};
+use crate::tui::state::{ErrorPanel, State, Target};
 use crate::tui::theme::{Role, Theme};
+use crate::tui::view::{VIEWS, Views};
 use analysis::causes::Group;
 
 /// What lies above the screen because a key asked for it.
@@ -18,103 +22,195 @@ use analysis::causes::Group;
 pub enum Overlay {
     #[default]
     None,
-    /// The help, from this line on.
-    Help { first: usize },
+    /// The help, with the cursor on this one of its lines.
+    Help { at: usize },
     /// All that is wrong.
     Troubles,
     /// What attaching to a process means.
     Attach(Target),
 }
 
-/// The help, made from the table of keys, in one column or two.
+/// The help: the marks of the timeline, then what can be done, by what one wants. What is typed leaves lines that have it.
 #[derive(Clone, Debug, Default)]
 pub struct HelpText {
-    here: Context,
-    /// Keys and words, side by side where there is room; by glyphs of the terminal and in ASCII.
-    lines: [Vec<[Option<HelpLine>; 2]>; 2],
-    /// Columns of the words of either side.
-    words: [usize; 2],
+    lines: Vec<HelpLine>,
+    /// Columns and lines of it on screen.
+    columns: usize,
+    rows: usize,
 }
 
-/// Columns of the keys of a line.
-const KEYS: usize = 11;
+#[derive(Clone, Debug)]
+enum HelpLine {
+    Title(&'static str),
+    /// A line of the legend.
+    Mark(usize),
+    Key {
+        /// By glyphs of the terminal, and in ASCII.
+        keys: [String; 2],
+        text: &'static str,
+        action: Action,
+        is_offered: bool,
+    },
+}
+
+/// Columns of the screen for a column of the help, and for the keys in it.
+const WIDTH: usize = 38;
+const KEYS: usize = 9;
 
 impl HelpText {
     /// Prepares it for an area.
     #[must_use]
-    pub fn new(here: Context, area: Rect, is_offered: impl Fn(Action) -> bool) -> Self {
-        let mut words = [0, 0];
-        let lines = [false, true].map(|is_ascii| {
-            let of = |contexts: &[Context]| keys::help(contexts, is_ascii, &is_offered);
-            let (first, second) = (of(keys::own(here)), of(&[Context::Any]));
-            let longest = |lines: &[HelpLine]| {
-                lines.iter().map(|l| pen::width(l.text)).max().unwrap_or(0) + 2
-            };
-            words = [longest(&first), longest(&second)];
-            let needed = 2 * KEYS + words[0] + words[1] + 4;
-            if needed <= usize::from(area.width) {
-                let count = first.len().max(second.len());
-                let side = |lines: &[HelpLine], i: usize| lines.get(i).cloned();
-                return (0..count)
-                    .map(|i| [side(&first, i), side(&second, i)])
-                    .collect();
+    pub fn new(state: &State, views: &Views, area: Rect) -> Self {
+        let here = match views.on_screen(state).context() {
+            Context::Timeline if state.search.is_on() => Context::Found,
+            context => context,
+        };
+        let typed = state
+            .prompt
+            .as_ref()
+            .map_or("", |it| &it.text)
+            .to_lowercase();
+        let is_here = |of: Context| of == Context::Any || keys::own(here).contains(&of);
+        let line = |keys: [String; 2], text: &'static str, action: Action| HelpLine::Key {
+            keys,
+            text,
+            action,
+            is_offered: is_offered(action, state, views),
+        };
+        let mut groups = Vec::new();
+        for (purpose, title) in keys::Purpose::ALL {
+            let bound = keys::BINDINGS
+                .iter()
+                .filter(|b| b.purpose == purpose && is_here(b.context));
+            let bound = bound.filter(|b| !b.help.is_empty());
+            let mut lines: Vec<HelpLine> = bound
+                .map(|b| {
+                    line(
+                        [false, true].map(|it| keys::all_keys(b, it)),
+                        b.help,
+                        b.action,
+                    )
+                })
+                .collect();
+            if purpose == keys::Purpose::Views && !state.run.is_none() {
+                lines.extend(views.bar(state).zip(1..).map(|(view, number)| {
+                    let key = number.to_string();
+                    line([key.clone(), key], VIEWS[view].help, Action::Show(view))
+                }));
             }
-            let all = first.into_iter().chain(second);
-            all.map(|line| [Some(line), None]).collect()
-        });
-        HelpText { here, lines, words }
+            lines.retain(|line| match line {
+                HelpLine::Key { keys, text, .. } => {
+                    text.to_lowercase().contains(&typed) || keys[0].to_lowercase() == typed
+                }
+                _ => true,
+            });
+            groups.push((title, lines));
+        }
+        let marks = if typed.is_empty() && is_here(Context::Timeline) {
+            MARKS
+        } else {
+            0
+        };
+        groups.insert(
+            0,
+            (
+                "marks and colours",
+                (0..marks).map(HelpLine::Mark).collect(),
+            ),
+        );
+        groups.retain(|(_, lines)| !lines.is_empty());
+        let lines = groups
+            .into_iter()
+            .flat_map(|(title, lines)| iter::once(HelpLine::Title(title)).chain(lines));
+        let lines: Vec<HelpLine> = lines.collect();
+        let columns = (usize::from(area.width).saturating_sub(4) / WIDTH).clamp(1, 4);
+        let rows = usize::from(area.height).saturating_sub(2).max(1);
+        HelpText {
+            // Where not all fits, pages are turned.
+            rows: rows.min(lines.len().div_ceil(columns)).max(1),
+            lines,
+            columns,
+        }
     }
 
-    fn count(&self) -> usize {
-        self.lines[0].len() + 1 + legend(&Theme::default(), self.here).len()
+    /// Lines that can be run, as places among all.
+    fn keys(&self) -> impl Iterator<Item = usize> {
+        let is_key = |at: &usize| matches!(self.lines[*at], HelpLine::Key { .. });
+        (0..self.lines.len()).filter(is_key)
     }
 
-    /// Lines that there is no room for.
+    /// The one so many further.
     #[must_use]
-    pub fn rest(&self, area: Rect) -> usize {
-        let visible = usize::from(area.height.saturating_sub(2));
-        self.count().saturating_sub(visible)
+    pub fn step(&self, at: usize, by: isize) -> usize {
+        let last = self.keys().count().saturating_sub(1);
+        at.saturating_add_signed(by).min(last)
     }
 
-    /// Draws it from line `first` on.
-    pub fn draw(&self, first: usize, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        let keys = &self.lines[usize::from(theme.is_ascii)];
-        let mut lines: Vec<PanelLine> = keys
-            .iter()
-            .map(|sides| {
-                let both = sides.iter().zip(self.words);
-                both.flat_map(|(line, words)| help_line(theme, line.as_ref(), words))
-                    .collect()
-            })
-            .collect();
-        lines.push(Vec::new());
-        lines.extend(legend(theme, self.here));
-        let rest = self.rest(area);
+    /// What line `at` of those is about.
+    #[must_use]
+    pub fn chosen(&self, at: usize) -> Option<Action> {
+        match self.lines[self.keys().nth(at)?] {
+            HelpLine::Key { action, .. } => Some(action),
+            _ => None,
+        }
+    }
+
+    /// Draws the page that line `at` is on.
+    pub fn draw(&self, at: usize, theme: &Theme, area: Rect, buf: &mut Buffer) {
+        let marks = marks(theme);
+        let at = self.keys().nth(at);
+        let page = self.rows * self.columns;
+        let first = at.unwrap_or(0) / page * page;
+        let cell = |at_line: usize| -> PanelLine {
+            let mut line = match self.lines.get(at_line) {
+                None => Vec::new(),
+                Some(HelpLine::Title(title)) => vec![((*title).to_owned(), theme.bold(Role::Text))],
+                Some(HelpLine::Mark(mark)) => marks[*mark].clone(),
+                Some(HelpLine::Key {
+                    keys,
+                    text,
+                    is_offered,
+                    ..
+                }) => {
+                    let (key, words) = match is_offered {
+                        true => (theme.bold(Role::Accent), theme.fg(Role::Text)),
+                        false => (theme.fg(Role::Dim), theme.fg(Role::Dim)),
+                    };
+                    let cursor = if at == Some(at_line) {
+                        theme.glyph('▸')
+                    } else {
+                        ' '
+                    };
+                    let keys = &keys[usize::from(theme.is_ascii)];
+                    vec![
+                        (format!("{cursor}{keys:>KEYS$} "), key),
+                        ((*text).to_owned(), words),
+                    ]
+                }
+            };
+            let used: usize = line.iter().map(|(text, _)| pen::width(text)).sum();
+            line.push((" ".repeat(WIDTH.saturating_sub(used)), theme.fg(Role::Text)));
+            line
+        };
+        let row = |row: usize| {
+            (0..self.columns)
+                .flat_map(|column| cell(first + column * self.rows + row))
+                .collect()
+        };
+        let pages = self.lines.len().div_ceil(page);
         let panel = Panel {
             theme,
-            title: "keys".to_owned(),
-            foot: if rest > 0 {
-                "j k scrolls, any other key closes"
-            } else {
-                "any key closes"
+            title: match pages {
+                0 | 1 => "keys".to_owned(),
+                n => format!("keys: page {} of {n}", first / page + 1),
             },
+            foot: "type to look for it; enter does it; esc closes",
             role: Role::Accent,
-            lines: lines.split_off(first.min(rest)),
+            lines: (0..self.rows).map(row).collect(),
             is_on_top: false,
         };
         (&panel).render(area, buf);
     }
-}
-
-fn help_line(theme: &Theme, line: Option<&HelpLine>, words: usize) -> PanelLine {
-    let Some(line) = line else {
-        return vec![(" ".repeat(KEYS + words), theme.fg(Role::Text))];
-    };
-    let (keys, text) = (&line.keys, line.text);
-    vec![
-        (format!("{keys:>10} "), theme.bold(Role::Accent)),
-        (format!("{text:<words$}"), theme.fg(Role::Text)),
-    ]
 }
 
 /// Draws all that is wrong, the worst first.
@@ -145,49 +241,50 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
     (&panel).render(area, buf);
 }
 
+/// Lines of the legend.
+const MARKS: usize = 5 + Group::ALL.len().div_ceil(2);
+
 /// What the marks on the timeline mean.
-fn legend(theme: &Theme, context: Context) -> Vec<PanelLine> {
-    if !keys::own(context).contains(&Context::Timeline) {
-        return Vec::new();
-    }
+fn marks(theme: &Theme) -> [PanelLine; MARKS] {
     let (open, close) = theme.gap_marks();
     let (dim, text) = (theme.fg(Role::Dim), theme.fg(Role::Text));
-    let on = |role: Role, text: &str| (text.to_owned(), theme.on(role));
     let words = |text: &str| (text.to_owned(), dim);
     let levels: String = [2, 5, 8].iter().map(|&e| theme.block(e)).collect();
-    let mut lines = vec![
-        vec![
-            words("  "),
-            on(Role::H2D, " H2D 16 MiB 54.9 "),
-            words(" a copy, its size and GB/s  "),
-            on(Role::Kernel(0), " kernel "),
-        ],
-        vec![
-            (format!("  {levels} "), theme.fg(Role::Kernel(0))),
-            words("many operations in a column: the height is the time they ran"),
-        ],
-        vec![
-            (format!("  {open}queued 84 µs{close} "), text),
-            words("a gap; launched already, or idle: not launched yet"),
-        ],
-        vec![
-            ("  GPU ".to_owned(), text),
-            (format!("{levels} "), theme.fg(Role::Good)),
-            words("kernels, "),
-            (format!("{levels} "), theme.fg(Role::H2D)),
-            words("copies alone; behind them why it is idle:"),
-        ],
-    ];
-    for pair in Group::ALL.chunks(4) {
-        let mut line = vec![words("    ")];
-        for group in pair {
+    let level = |role: Role| (format!("{levels} "), theme.fg(role));
+    let causes = |pair: usize| {
+        let groups = Group::ALL.iter().skip(2 * pair).take(2);
+        let cause = |group: &Group| {
             let role = Role::Cause(*group as u8);
-            line.push((format!("{} ", theme.cause(*group as u8)), theme.fg(role)));
-            line.push(words(&format!("{:<19}", group.label())));
-        }
-        lines.push(line);
-    }
-    lines
+            let mark = (format!("{} ", theme.cause(*group as u8)), theme.fg(role));
+            [mark, words(&format!("{:<17.17}", group.label()))]
+        };
+        groups.flat_map(cause).collect()
+    };
+    let first = [
+        vec![
+            (" H2D 16 MiB 54.9 ".to_owned(), theme.on(Role::H2D)),
+            words(" a copy, its GB/s"),
+        ],
+        vec![
+            words(" "),
+            level(Role::Kernel(0)),
+            words("share of the time in a cell"),
+        ],
+        vec![
+            (format!(" {open}queued 84 µs{close} "), text),
+            words("gap; launched already"),
+        ],
+        vec![
+            words(" GPU "),
+            level(Role::Good),
+            words("kernels "),
+            level(Role::H2D),
+            words("copies alone"),
+        ],
+        vec![words(" GPU's colour behind: why it is idle")],
+    ];
+    let mut marks = first.into_iter().chain((0..).map(causes));
+    std::array::from_fn(|_| marks.next().unwrap_or_default())
 }
 
 /// Draws why the last start failed, above the last good run; `foot` says which keys do something about it.

@@ -11,8 +11,8 @@ use crate::tui::view::{VIEWS, Views};
 /// The views that have something to show, ready to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Tabs {
-    /// Key, title, whether it is on screen.
-    tabs: Vec<(char, &'static str, bool)>,
+    /// View, title, whether it is on screen.
+    tabs: Vec<(usize, &'static str, bool)>,
 }
 
 impl Tabs {
@@ -22,11 +22,8 @@ impl Tabs {
         if state.run.is_none() {
             return Tabs::default();
         }
-        let tabs = VIEWS.iter().enumerate().filter_map(|(i, entry)| {
-            let is_current = views.current() == i;
-            let is_shown = is_current || views.has_content(i, state);
-            is_shown.then_some((entry.key, entry.title, is_current))
-        });
+        let tabs = views.bar(state);
+        let tabs = tabs.map(|view| (view, VIEWS[view].title, views.at_bar() == view));
         Tabs {
             tabs: tabs.collect(),
         }
@@ -35,8 +32,9 @@ impl Tabs {
     /// Those that fit, each with its first column and its text.
     fn places(&self, width: u16) -> impl Iterator<Item = (u16, String, bool)> {
         let mut x = 1;
-        let places = self.tabs.iter().map(move |(key, title, is_current)| {
-            let (at, text) = (x, format!(" {key} {title} "));
+        let tabs = self.tabs.iter().zip(1..);
+        let places = tabs.map(move |((_, title, is_current), number)| {
+            let (at, text) = (x, format!(" {number} {title} "));
             x += text.len() as u16 + 1;
             (at, text, *is_current)
         });
@@ -55,8 +53,8 @@ impl Tabs {
     pub fn at(&self, width: u16, x: u16) -> Option<usize> {
         let is_at =
             |(at, text, _): &(u16, String, bool)| (*at..at + text.len() as u16).contains(&x);
-        let (key, ..) = self.tabs[self.places(width).position(|place| is_at(&place))?];
-        VIEWS.iter().position(|entry| entry.key == key)
+        let (view, ..) = self.tabs[self.places(width).position(|place| is_at(&place))?];
+        Some(view)
     }
 
     /// Draws them.
@@ -83,9 +81,9 @@ mod tests {
     #[test]
     fn a_tab_is_where_it_is_drawn() {
         let tabs = Tabs {
-            tabs: vec![('1', "timeline", true), ('3', "findings", false)],
+            tabs: vec![(0, "timeline", true), (2, "findings", false)],
         };
-        // "─ 1 timeline ─ 3 findings ──"
+        // "─ 1 timeline ─ 2 findings ──"
         let found: Vec<_> = [0, 1, 12, 13, 14, 25, 26].map(|x| tabs.at(28, x)).into();
         assert_eq!(
             found,
@@ -99,7 +97,7 @@ mod tests {
     fn what_does_not_fit_is_left_out_whole() {
         let theme = Theme::default();
         let tabs = Tabs {
-            tabs: vec![('1', "timeline", true), ('2', "operations", false)],
+            tabs: vec![(0, "timeline", true), (1, "operations", false)],
         };
         for (width, expected) in [
             (30, "─ 1 timeline ─ 2 operations ──"),

@@ -235,7 +235,7 @@ fn without_a_file_there_is_nothing_to_edit() {
 fn a_failing_thread_is_a_line_of_the_log() {
     let inputs = vec![
         Input::ThreadFailed("the thread \"x\" failed".to_owned()),
-        key(KeyCode::Char('7')),
+        key(KeyCode::Char('5')),
         Input::Resize,
         key(KeyCode::Char('q')),
     ];

@@ -24,6 +24,8 @@ pub struct Line {
     pub at: Duration,
     /// What kind.
     pub kind: LineKind,
+    /// Whether the watched program printed it.
+    pub is_printed: bool,
     /// The text, without control characters.
     pub text: String,
 }
@@ -38,12 +40,32 @@ pub struct Journal {
 impl Journal {
     /// Adds a line.
     pub fn push(&mut self, at: Duration, kind: LineKind, text: &str) {
+        self.add(at, kind, text, false);
+    }
+
+    /// Adds a line that the watched program printed. Of these the oldest is let go first.
+    pub fn print(&mut self, at: Duration, kind: LineKind, text: &str) {
+        self.add(at, kind, text, true);
+    }
+
+    fn add(&mut self, at: Duration, kind: LineKind, text: &str, is_printed: bool) {
         if self.lines.len() == KEPT {
-            self.lines.pop_front();
+            let oldest = self.lines.iter().position(|line| line.is_printed);
+            self.lines.remove(oldest.unwrap_or(0));
             self.dropped += 1;
         }
         let text = activity::text::printable(&text.replace('\t', "    "));
-        self.lines.push_back(Line { at, kind, text });
+        self.lines.push_back(Line {
+            at,
+            kind,
+            is_printed,
+            text,
+        });
+    }
+
+    /// What the watched program printed, the latest first.
+    pub fn printed(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().rev().filter(|line| line.is_printed)
     }
 
     /// The lines that are kept, oldest first.
@@ -72,11 +94,13 @@ mod tests {
     #[test]
     fn old_lines_are_counted_and_nothing_is_obeyed() {
         let mut journal = Journal::default();
-        for i in 0..KEPT + 3 {
-            journal.push(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"));
+        journal.push(Duration::ZERO, LineKind::Plain, "a notice\u{1b}[2J");
+        for i in 0..KEPT + 2 {
+            journal.print(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"));
         }
         assert_eq!((journal.lines().len(), journal.dropped()), (KEPT, 3));
-        assert!(journal.lines()[0].text.starts_with('3'));
+        assert!(journal.lines()[0].text.starts_with("a notice"));
+        assert!(journal.lines()[1].text.starts_with('3'));
         assert!(!journal.lines()[0].text.contains('\u{1b}'));
     }
 }

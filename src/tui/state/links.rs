@@ -44,6 +44,35 @@ impl Link {
 }
 
 impl State {
+    /// The name of the selected record, as it is looked for.
+    #[must_use]
+    pub fn selected_name(&self) -> Option<&str> {
+        let lane = self.selection.row.and_then(RowKind::lane)?;
+        let Item::Record { row, .. } = self.selection.item else {
+            return None;
+        };
+        let trace = &self.run.trace;
+        if !trace.lanes().get(lane)?.holds(row) {
+            return None;
+        }
+        Some(match &trace.activity(lane, row).what {
+            What::Kernel(kernel) => trace.names().full(trace.shape(kernel.shape).name),
+            What::Copy(copy) => copy.direction.label(),
+            What::Memset(_) => "memset",
+            What::Call(call) => trace.names().full(call.name),
+            What::Range(range) => trace.names().full(range.name),
+            _ => return None,
+        })
+    }
+
+    /// Leaves only what has the selected name in colour, or all but that.
+    pub fn search_selected(&mut self, sign: &str) {
+        let name = self.selected_name().map(regex::escape);
+        if let Some(name) = name {
+            self.search.set(&format!("{sign}re:^{name}$"));
+        }
+    }
+
     /// The link that what is selected is one end of.
     #[must_use]
     pub fn link(&self) -> Option<Link> {

@@ -55,10 +55,8 @@ impl ErrorPanel {
 /// What was said.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// Notices.
+    /// Notices, and what the watched program printed.
     pub log: Journal,
-    /// What the watched program printed.
-    pub output: Journal,
     /// What went wrong last; lies above the last good run.
     pub error: Option<ErrorPanel>,
     /// That the file of the scenario is broken, or the run before is shown for another reason, until the next
@@ -77,7 +75,6 @@ impl Messages {
         self.broken = None;
         self.races.clear();
         self.flash = None;
-        self.output = Journal::default();
     }
 
     pub(crate) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
@@ -86,7 +83,7 @@ impl Messages {
         } else {
             LineKind::Plain
         };
-        self.output.push(at, kind, line);
+        self.log.print(at, kind, line);
     }
 
     /// The next start failed; what is on screen is older than that.

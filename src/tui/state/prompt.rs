@@ -7,6 +7,8 @@ pub enum Asks {
     Search,
     /// Which lanes to show, by name.
     Lanes,
+    /// Which lines of the help.
+    Help,
 }
 
 /// The line so far.
@@ -37,6 +39,7 @@ impl Prompt {
         match self.asks {
             Asks::Search => '/',
             Asks::Lanes => '&',
+            Asks::Help => '?',
         }
     }
 

@@ -1,45 +1,20 @@
-//! Lines that came one after another: what a watched program printed, and the notices.
+//! Lines that came one after another: the notices, and what a watched program printed.
 
 use ratatui::layout::Rect;
 
 use super::list::{Cell, List};
 use super::{Note, View};
 use crate::tui::action::Action;
-use crate::tui::state::{Journal, LineKind, Messages, State};
+use crate::tui::state::{LineKind, State};
 use crate::tui::theme::Role;
 use activity::text::plural;
 use activity::units;
 
-/// A view of a journal. Its cursor goes along when it is on the last line.
-#[derive(Debug)]
+/// The view of the log. Its cursor goes along when it is on the last line.
+#[derive(Debug, Default)]
 pub(super) struct JournalView {
-    journal: fn(&Messages) -> &Journal,
-    /// Whether it says in other views that there are warnings, and whether it is worth a tab when empty.
-    is_log: bool,
     /// Lines there were.
     count: usize,
-}
-
-/// What a watched program printed.
-#[must_use]
-pub(super) fn output() -> JournalView {
-    JournalView::new(|messages| &messages.output, false)
-}
-
-/// Notices.
-#[must_use]
-pub(super) fn log() -> JournalView {
-    JournalView::new(|messages| &messages.log, true)
-}
-
-impl JournalView {
-    fn new(journal: fn(&Messages) -> &Journal, is_log: bool) -> Self {
-        JournalView {
-            journal,
-            is_log,
-            count: 0,
-        }
-    }
 }
 
 impl View for JournalView {
@@ -47,17 +22,13 @@ impl View for JournalView {
         false
     }
 
-    fn has_content(&self, state: &State) -> bool {
-        self.is_log || !(self.journal)(&state.messages).lines().is_empty()
-    }
-
     fn open(&mut self, list: &mut List, state: &State) {
-        self.count = (self.journal)(&state.messages).lines().len();
+        self.count = state.messages.log.lines().len();
         list.cursor = self.count.saturating_sub(1);
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let journal = (self.journal)(&state.messages);
+        let journal = &state.messages.log;
         let all = journal.lines();
         let found: Option<Vec<usize>> = list.filter.is_on().then(|| {
             let is_shown = |i: &usize| list.filter.lets([&all[*i].text]);
@@ -104,8 +75,8 @@ impl View for JournalView {
     }
 
     fn note(&self, state: &State) -> Option<Note> {
-        let warnings = (self.journal)(&state.messages).count(LineKind::Warning);
-        (self.is_log && warnings > 0).then(|| Note {
+        let warnings = state.messages.log.count(LineKind::Warning);
+        (warnings > 0).then(|| Note {
             text: format!("⚠ {}", plural(warnings as u64, "warning")),
             role: Role::Warning,
         })

@@ -99,8 +99,8 @@ pub trait View: Debug {
         None
     }
 
-    /// A word when a run is complete; `key` shows this view.
-    fn on_complete(&self, _run: &Run, _key: char) -> Option<String> {
+    /// A word when a run is complete.
+    fn on_complete(&self, _run: &Run) -> Option<&'static str> {
         None
     }
 }
@@ -155,8 +155,6 @@ impl Place {
 /// A line of the table of views.
 #[derive(Debug)]
 pub struct Entry {
-    /// The key that shows it.
-    pub key: char,
     /// What to call it.
     pub title: &'static str,
     /// What it shows, for the help.
@@ -164,53 +162,39 @@ pub struct Entry {
     new: fn() -> Box<dyn View>,
 }
 
-const fn entry(
-    key: char,
-    title: &'static str,
-    help: &'static str,
-    new: fn() -> Box<dyn View>,
-) -> Entry {
-    Entry {
-        key,
-        title,
-        help,
-        new,
-    }
+const fn entry(title: &'static str, help: &'static str, new: fn() -> Box<dyn View>) -> Entry {
+    Entry { title, help, new }
 }
 
 /// Every view, in the order of its tab. The first is the one to come back to.
 #[rustfmt::skip]
 pub const VIEWS: &[Entry] = &[
-    entry('1', "timeline", "timeline", || Box::<timeline::Timeline>::default()),
-    entry('2', "operations", "operations by name", || Box::<operations::Operations>::default()),
-    entry('3', "findings", "findings", || Box::<findings::Findings>::default()),
-    entry('4', "compare", "variants, and the run before", || Box::<compare::Compare>::default()),
-    entry('5', "sweep", "chart over the sweep", || Box::<sweep::SweepChart>::default()),
-    entry('6', "output", "what the program printed", || Box::new(journal::output())),
-    entry('7', "log", "log", || Box::new(journal::log())),
-    entry('8', "ranks", "ranks of a job: who waits for whom", || Box::<ranks::RanksView>::default()),
-    entry('9', "lines", "source lines that GPUs wait for", || Box::<lines::LinesView>::default()),
+    entry("timeline", "timeline", || Box::<timeline::Timeline>::default()),
+    entry("operations", "operations by name", || Box::<operations::Operations>::default()),
+    entry("findings", "what could be better", || Box::<findings::Findings>::default()),
+    entry("compare", "variants, run before, sweep", || Box::<compare::Compare>::default()),
+    entry("log", "notices, program's output", || Box::<journal::JournalView>::default()),
+    entry("ranks", "ranks: who waits for whom", || Box::<ranks::RanksView>::default()),
+    entry("lines", "source lines GPUs wait for", || Box::<lines::LinesView>::default()),
+    entry("sweep", "chart of a sweep", || Box::<sweep::SweepChart>::default()),
 ];
 
-/// The view of this key, or of a title that begins so.
+/// The chart of a sweep is a part of the comparison of variants: the bar has no place of its own for it.
+pub const SWEEP: usize = 7;
+const COMPARE: usize = 3;
+
+/// The view of a title that begins so.
 ///
 /// # Errors
 /// What views there are.
 pub fn view_named(text: &str) -> Result<usize, String> {
     let text = text.trim().to_lowercase();
-    let is_it = |entry: &Entry| match text.chars().count() {
-        0 => false,
-        1 if text.starts_with(entry.key) => true,
-        _ => entry.title.starts_with(&text),
-    };
+    let is_it = |entry: &Entry| !text.is_empty() && entry.title.starts_with(&text);
     let mut found = VIEWS.iter().enumerate().filter(|(_, entry)| is_it(entry));
     match (found.next(), found.next()) {
         (Some((view, _)), None) => Ok(view),
         _ => {
-            let names: Vec<String> = VIEWS
-                .iter()
-                .map(|entry| format!("{} {}", entry.key, entry.title))
-                .collect();
+            let names: Vec<&str> = VIEWS.iter().map(|entry| entry.title).collect();
             Err(format!("expected one of {}", names.join(", ")))
         }
     }
@@ -320,6 +304,48 @@ impl Views {
         }
     }
 
+    /// Which of [`VIEWS`] the bar has, in its order.
+    pub fn bar(&self, state: &State) -> impl Iterator<Item = usize> {
+        let is_there = |view: &usize| self.at_bar() == *view || self.has_content(*view, state);
+        (0..SWEEP).filter(is_there)
+    }
+
+    /// The one at a place of the bar.
+    #[must_use]
+    pub fn nth(&self, place: usize, state: &State) -> Option<usize> {
+        self.bar(state).nth(place)
+    }
+
+    /// Which of the bar's is on screen.
+    #[must_use]
+    pub fn at_bar(&self) -> usize {
+        if self.current == SWEEP {
+            COMPARE
+        } else {
+            self.current
+        }
+    }
+
+    /// Whether the variants of a sweep are on screen, of which there is a chart.
+    #[must_use]
+    pub fn is_swept(&self, state: &State) -> bool {
+        self.current == COMPARE && state.run.is_swept()
+    }
+
+    /// What the key that orders lists does here, where that is something else.
+    #[must_use]
+    pub fn order_word(&self, state: &State) -> Option<&'static str> {
+        match self.current {
+            SWEEP => Some("figure"),
+            _ => self.is_swept(state).then_some("chart"),
+        }
+    }
+
+    /// Puts on screen what this view is a part of, or the timeline.
+    pub fn go_up(&mut self, state: &State) {
+        self.show(if self.current == SWEEP { COMPARE } else { 0 }, state);
+    }
+
     /// Puts the timeline on screen.
     pub fn show_home(&mut self, state: &State) {
         self.show(0, state);
@@ -327,13 +353,10 @@ impl Views {
 
     /// Puts the next (or previous) view that has something to show on screen.
     pub fn step(&mut self, is_forwards: bool, state: &State) {
-        let count = VIEWS.len();
-        let by = if is_forwards { 1 } else { count - 1 };
-        let mut next = (self.current + by) % count;
-        while next != self.current && !self.has_content(next, state) {
-            next = (next + by) % count;
-        }
-        self.show(next, state);
+        let bar: Vec<usize> = self.bar(state).collect();
+        let at = bar.iter().position(|view| *view == self.at_bar());
+        let by = if is_forwards { 1 } else { bar.len() - 1 };
+        self.show(bar[(at.unwrap_or(0) + by) % bar.len()], state);
     }
 
     /// Makes what they show.
@@ -391,9 +414,8 @@ impl Views {
 
     /// What a view says of a run that is complete.
     #[must_use]
-    pub fn on_complete(&self, run: &Run) -> Option<String> {
-        let mut all = self.all.iter().zip(VIEWS);
-        all.find_map(|((view, _), entry)| view.on_complete(run, entry.key))
+    pub fn on_complete(&self, run: &Run) -> Option<&'static str> {
+        self.all.iter().find_map(|(view, _)| view.on_complete(run))
     }
 }
 
@@ -403,19 +425,22 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_view_has_a_key_and_a_title_of_its_own() {
-        let keys: HashSet<char> = VIEWS.iter().map(|entry| entry.key).collect();
+    fn every_view_has_a_title_of_its_own_and_the_chart_stands_behind_those_of_the_bar() {
         let titles: HashSet<&str> = VIEWS.iter().map(|entry| entry.title).collect();
-        assert_eq!((keys.len(), titles.len()), (VIEWS.len(), VIEWS.len()));
+        assert_eq!(titles.len(), VIEWS.len());
+        assert_eq!(
+            (VIEWS[SWEEP].title, VIEWS[COMPARE].title),
+            ("sweep", "compare")
+        );
+        assert_eq!(VIEWS.len(), SWEEP + 1);
     }
 
     #[test]
-    fn views_are_named_by_key_or_beginning() {
-        assert_eq!((view_named("4"), view_named("comp")), (Ok(3), Ok(3)));
-        assert_eq!(view_named("Findings"), Ok(2));
-        // Operations and output.
-        for wrong in ["", "o", "0", "compared"] {
-            assert!(view_named(wrong).is_err_and(|text| text.contains("4 compare")));
+    fn views_are_named_by_their_beginning() {
+        assert_eq!((view_named("comp"), view_named("Findings")), (Ok(3), Ok(2)));
+        // Lines and log.
+        for wrong in ["", "l", "4", "compared"] {
+            assert!(view_named(wrong).is_err_and(|text| text.contains("compare")));
         }
     }
 }

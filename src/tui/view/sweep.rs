@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{List, View};
-use crate::tui::action::{Action, Context};
+use crate::tui::action::Action;
 use crate::tui::draw::chart::Chart;
 use crate::tui::draw::pen;
 use crate::tui::state::{Run, State};
@@ -23,8 +23,8 @@ pub(super) struct SweepChart {
 }
 
 impl View for SweepChart {
-    fn context(&self) -> Context {
-        Context::Chart
+    fn has_list(&self) -> bool {
+        false
     }
 
     fn offers(&self, action: Action) -> bool {
@@ -66,8 +66,8 @@ impl View for SweepChart {
         }
     }
 
-    fn on_complete(&self, run: &Run, key: char) -> Option<String> {
+    fn on_complete(&self, run: &Run) -> Option<&'static str> {
         run.is_swept()
-            .then(|| format!("the sweep is measured: {key} shows its chart"))
+            .then_some("the sweep is measured: o in compare shows its chart")
     }
 }

@@ -83,7 +83,7 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
     take(&mut app, 40..50);
     app.prepare();
     assert_eq!(matched(), 1, "not due yet");
-    press(&mut app, "8");
+    press(&mut app, "5");
     assert_eq!(matched(), 2, "the view is asked for");
     take(&mut app, 50..60);
     app.prepare();

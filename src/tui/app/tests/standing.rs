@@ -153,24 +153,24 @@ fn keys_that_would_do_nothing_are_not_offered() {
         offered.contains("v variant") && offered.ends_with("? help  q quit"),
         "{offered}"
     );
-    // The most useful ones are the last to go.
+    // The most useful ones are the last to go, and a click on one is the key.
     let narrow = screen(&mut app, 80, 24);
-    assert!(
-        narrow
-            .lines()
-            .last()
-            .is_some_and(|l| l.contains("g gap  ? help  q quit"))
-    );
+    let foot = narrow.lines().last().unwrap_or_default();
+    let keys = "L longest gap  g gap  v variant  tab view  enter zoom  ? help  q quit";
+    assert!(foot.contains(keys), "{foot}");
+    let x = foot.find("tab view").expect("a hint") as u16;
+    app.act(Action::Click { x, y: 23 });
+    assert_eq!(app.views.current(), 1);
 }
 
 #[test]
-fn the_help_scrolls_to_its_last_line_and_cuts_none() {
+fn the_help_turns_to_its_last_line_and_cuts_none() {
     let mut app = app();
     app.state.size = Size::new(80, 24);
     press(&mut app, "?");
     let top = screen(&mut app, 80, 24);
     assert!(
-        top.contains("j k scrolls") && top.contains("zoom in (wheel)"),
+        top.contains("page 1 of 2") && top.contains("zoom in (wheel)"),
         "{top}"
     );
     for _ in 0..60 {
@@ -180,8 +180,8 @@ fn the_help_scrolls_to_its_last_line_and_cuts_none() {
     for wanted in [
         "q quit",
         "? this help",
-        "esc close, or select nothing",
-        "why it is idle",
+        "esc close; select nothing",
+        "5 notices, program's output",
     ] {
         assert!(bottom.contains(wanted), "{bottom}");
     }

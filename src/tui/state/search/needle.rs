@@ -4,6 +4,8 @@ use regex::{Regex, RegexBuilder};
 
 /// What makes the rest of a text a regular expression.
 const EXPRESSION: &str = "re:";
+/// What makes names without the rest of a text be found.
+const NOT: &str = "not:";
 /// The most that an expression may take once it is compiled: enough for any that is typed by hand.
 const COMPILED: usize = 1 << 20;
 
@@ -11,6 +13,7 @@ const COMPILED: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Needle {
     is: Is,
+    is_not: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -26,6 +29,10 @@ impl Needle {
     /// Reads what was typed; `None` when that is nothing to look for.
     #[must_use]
     pub fn new(text: &str) -> Option<Needle> {
+        let (is_not, text) = match text.strip_prefix(NOT) {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
         let is = match text.strip_prefix(EXPRESSION) {
             Some("") => return None,
             Some(expression) => {
@@ -41,17 +48,18 @@ impl Needle {
             None if text.is_empty() => return None,
             None => Is::Words(text.to_lowercase()),
         };
-        Some(Needle { is })
+        Some(Needle { is, is_not })
     }
 
     /// Whether it is in a name.
     #[must_use]
     pub fn is_in(&self, name: &str) -> bool {
-        match &self.is {
-            Is::Words(words) => name.to_lowercase().contains(words),
-            Is::Expression(expression) => expression.is_match(name),
-            Is::Broken(_) => false,
-        }
+        self.is_not
+            != match &self.is {
+                Is::Words(words) => name.to_lowercase().contains(words),
+                Is::Expression(expression) => expression.is_match(name),
+                Is::Broken(_) => return false,
+            }
     }
 
     /// Why it can be in no name.
@@ -85,6 +93,7 @@ mod tests {
         assert!(is_in("re:S.EMM_(64|32)x", "ampere_sgemm_64x64"));
         assert!(!is_in("re:^sgemm", "ampere_sgemm_64x64"));
         assert!(is_in("ÄHRE", "die ähre"));
+        assert!(is_in("not:gemv", "ampere_sgemm") && !is_in("not:re:^AMP", "ampere_sgemm"));
     }
 
     #[test]
