@@ -33,7 +33,7 @@ use clap::Parser as _;
 
 use crate::report::Report;
 use crate::report::text::{self, Options, Parts};
-use args::{Cli, Command, Printed, ScreenArgs};
+use args::{Cli, Command, Json, Printed, ScreenArgs};
 use exit::Ending;
 
 use activity::text::printable_lines;
@@ -200,7 +200,7 @@ fn text_options() -> Options {
 /// The same where standard output is the program's: what is for people goes beside it.
 fn print_beside(report: &Report, how: &Printed) -> Result<(), Ending> {
     let text = printed(report, how)?;
-    if how.json || how.markdown {
+    if how.json.is_some() || how.markdown {
         return print(&text);
     }
     eprint(&text);
@@ -209,8 +209,12 @@ fn print_beside(report: &Report, how: &Printed) -> Result<(), Ending> {
 
 /// A report as the command line asks for it, every line ended.
 fn printed(report: &Report, how: &Printed) -> Result<String, Ending> {
-    if how.json {
-        return Ok(report.json().map_err(Ending::input)? + "\n");
+    if let Some(form) = how.json {
+        let text = match form {
+            Json::Full => report.json(),
+            Json::Brief => report.brief(),
+        };
+        return Ok(text.map_err(Ending::input)? + "\n");
     }
     let parts = match how.only.as_slice() {
         [] if how.all => Parts::All,

@@ -4,6 +4,7 @@
 //! are its two forms, [`compare`] sets two of them side by side. The JSON field names are a contract:
 //! add, don't rename.
 
+pub mod brief;
 pub mod compare;
 mod evicted;
 pub mod expect;

@@ -232,3 +232,32 @@ fn occupancy_of_real_launches_is_nvidias() {
     }
     assert!(compared >= 8, "{compared}");
 }
+
+#[test]
+fn a_brief_report_is_small_and_says_what_the_whole_one_says() {
+    for (path, expected) in real_traces() {
+        let report = report(&path);
+        let text = report.brief().expect("JSON");
+        assert!(text.len() <= cuptop::report::brief::BYTES_MAX);
+        let brief: Value = serde_json::from_str(&text).expect("valid JSON");
+        let ops = |of: &Value| -> i64 {
+            let devices = of["devices"].as_array().expect("devices");
+            devices.iter().filter_map(|it| it["ops"].as_i64()).sum()
+        };
+        assert_eq!(ops(&brief), ops(&expected), "{}", path.display());
+        let whole: Value = serde_json::from_str(&report.json().expect("JSON")).expect("valid");
+        let rules = |of: &Value| -> Vec<String> {
+            let rows = of["findings"].as_array().into_iter().flatten();
+            rows.map(|it| it["rule"].to_string()).take(5).collect()
+        };
+        assert!(rules(&whole).starts_with(&rules(&brief)));
+        let left_out = brief["left_out"]["findings"].as_u64().unwrap_or(0) as usize;
+        let all = whole["findings"].as_array().map_or(0, Vec::len);
+        assert_eq!(rules(&brief).len() + left_out, all, "{}", path.display());
+        for list in ["causes", "findings", "kernels", "devices"] {
+            for row in brief[list].as_array().into_iter().flatten() {
+                assert!(row["provenance"].is_string(), "{row}");
+            }
+        }
+    }
+}

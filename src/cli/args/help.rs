@@ -13,7 +13,7 @@ use crate::bundled::LIBRARY;
 /// `cuptop help`.
 #[derive(Debug, Args)]
 pub struct Help {
-    /// A command, or a page: scenarios, findings, json.
+    /// A command, or a page: scenarios, findings, json, scripts.
     pub topic: Option<String>,
 }
 

@@ -13,7 +13,9 @@ use clap::{Parser, Subcommand};
 pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
-pub use screen::{Color, First, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs};
+pub use screen::{
+    Color, First, Json, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs,
+};
 pub use trace::{Attach, Sampled, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
@@ -68,7 +70,7 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal), whether a program can be traced, and what each lack costs.
     Doctor,
-    /// Print the help of a command, or a page of the documentation: scenarios, findings, json.
+    /// Print the help of a command, or a page of the documentation: scenarios, findings, json, scripts.
     Help(Help),
     /// Print a manual page: cuptop man | man -l -
     Man(Man),
@@ -111,7 +113,7 @@ mod tests {
             let Some(Command::Trace(trace)) = cli.command else {
                 panic!("another command");
             };
-            assert!(trace.headless && !trace.printed.json && !cli.screen.verbose);
+            assert!(trace.headless && trace.printed.json.is_none() && !cli.screen.verbose);
             assert_eq!(trace.command, program.map(OsString::from));
         }
         let typo = Cli::try_parse_from(["cuptop", "trace", "--hedless", "python"]);

@@ -149,12 +149,22 @@ fn select(text: &str) -> Result<Select, String> {
     }
 }
 
+/// How much JSON is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Json {
+    /// All that is known.
+    Full,
+    /// What matters most.
+    Brief,
+}
+
 /// How figures are printed.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Printed {
-    /// Print JSON, with all that is known.
-    #[arg(long, conflicts_with_all = ["markdown", "all", "only"])]
-    pub json: bool,
+    /// Print JSON with all that is known; `--json=brief`: under 4 KB of it, for scripts (`cuptop help scripts`).
+    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "full")]
+    #[arg(conflicts_with_all = ["markdown", "all", "only"], hide_possible_values = true)]
+    pub json: Option<Json>,
     /// Print Markdown, for a pull request.
     #[arg(long)]
     pub markdown: bool,

@@ -330,11 +330,7 @@ impl Writer<'_> {
     /// Rows of the report: a column takes the field of its name, `a_b` that of `b` in `a`.
     fn report_rows(&self, table: &str, rows: &serde_json::Value) -> rusqlite::Result<()> {
         let of_table = self.db.prepare(&format!("SELECT * FROM {table}"))?;
-        let columns: Vec<String> = of_table
-            .column_names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
+        let columns: Vec<String> = of_table.column_names().map(str::to_owned).collect();
         let mut insert = self.insert(table, columns.len())?;
         for row in rows.as_array().into_iter().flatten() {
             let values = columns.iter().map(|column| {
