@@ -76,7 +76,7 @@ impl Hits {
             What::Call(c) => has_name(c.name),
             What::Overhead(o) => has_name(o.name),
             What::Range(r) => has_name(r.name),
-            What::Sync(_) | What::Memory(_) | What::Event(_) => false,
+            _ => false,
         }
     }
 
