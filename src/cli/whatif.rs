@@ -9,7 +9,8 @@ use super::report::load_redacted;
 use crate::report::whatif::{Answer, known};
 use analysis::Facts;
 use analysis::whatif::{Prediction, WhatIf};
-use scenario::edit::{EditError, EditSet, FORMS};
+use scenario::edit::{EditSet, FORMS};
+use scenario::expr::ExprError;
 
 /// Prints predictions; without edits, the saving of each edit that fits.
 pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
@@ -52,12 +53,12 @@ fn all(whatif: &WhatIf<'_>) -> Vec<Prediction> {
 }
 
 /// The expression with a caret under what is wrong.
-fn wrong(text: &str, error: &EditError) -> Ending {
+fn wrong(text: &str, error: &ExprError) -> Ending {
     let shown = activity::text::printable(text);
     // The columns stay right only for a text without characters that are written out.
     let place = if shown == text {
-        let before = activity::text::width(&text[..error.span.start]);
-        let under = activity::text::width(&text[error.span.clone()]).max(1);
+        let before = activity::text::width(&text[..error.loc.start]);
+        let under = activity::text::width(&text[error.loc.range()]).max(1);
         format!(
             "\n  --edit {text}\n         {}{}",
             " ".repeat(before),

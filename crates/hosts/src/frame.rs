@@ -22,7 +22,7 @@
 //! Bytes of a file come from its start, each once and in order. A file is known by its name. After a new connection,
 //! `have` tells how much of each file has arrived.
 
-use std::fmt;
+use activity::entry::Field;
 
 /// The first bytes of the far side. A shell there may have printed something before them.
 pub(super) const HELLO: &[u8; 16] = b"\0cuptop-serves\x1a\n";
@@ -77,21 +77,14 @@ pub(super) enum Response {
 }
 
 /// Bytes that are no frames of this protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Broken {
+    #[error("a frame of {0} bytes")]
     TooLong(u32),
+    #[error("a frame whose checksum is another")]
     Checksum,
+    #[error("a frame that makes no sense (tag {0})")]
     Senseless(u8),
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Broken::TooLong(length) => write!(f, "a frame of {length} bytes"),
-            Broken::Checksum => f.write_str("a frame whose checksum is another"),
-            Broken::Senseless(tag) => write!(f, "a frame that makes no sense (tag {tag})"),
-        }
-    }
 }
 
 fn framed(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
@@ -106,11 +99,6 @@ fn framed(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     frame[..4].copy_from_slice(&length.to_le_bytes());
     frame[4..8].copy_from_slice(&sum.to_le_bytes());
     frame
-}
-
-fn number<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    Some((*number, rest))
 }
 
 fn text(bytes: &[u8]) -> Option<String> {
@@ -132,15 +120,12 @@ impl Request {
         let parsed = || {
             Some(match tag {
                 1 if fields.len() <= TEXT => Request::Open(fields.to_vec()),
-                2 => {
-                    let (offset, name) = number(fields)?;
-                    Request::Have {
-                        offset: u64::from_le_bytes(offset),
-                        name: text(name)?,
-                    }
-                }
+                2 => Request::Have {
+                    offset: Field::get(fields, 0)?,
+                    name: text(&fields[8..])?,
+                },
                 3 => Request::Next {
-                    budget: u32::from_le_bytes(number(fields)?.0),
+                    budget: Field::get(fields, 0)?,
                 },
                 _ => return None,
             })
@@ -172,44 +157,30 @@ impl Response {
     pub(super) fn decode(payload: &[u8]) -> Result<Response, Broken> {
         let (&tag, fields) = payload.split_first().ok_or(Broken::Senseless(0))?;
         let parsed = || {
-            let id = || {
-                let (id, rest) = number(fields)?;
-                Some((u32::from_le_bytes(id), rest))
-            };
+            let id = || u32::get(fields, 0);
             Some(match tag {
-                1 => {
-                    let (id, name) = id()?;
-                    Response::File {
-                        id,
-                        name: text(name)?,
-                    }
-                }
-                2 => {
-                    let (id, page) = id()?;
-                    Response::Page {
-                        id,
-                        page: Box::new(page.try_into().ok()?),
-                    }
-                }
-                3 => {
-                    let (id, rest) = id()?;
-                    let (offset, bytes) = number(rest)?;
-                    Response::Data {
-                        id,
-                        offset: u64::from_le_bytes(offset),
-                        bytes: bytes.to_vec(),
-                    }
-                }
-                4 => {
-                    let (id, life) = id()?;
-                    let lives = match life {
+                1 => Response::File {
+                    id: id()?,
+                    name: text(&fields[4..])?,
+                },
+                2 => Response::Page {
+                    id: id()?,
+                    page: Box::new(fields[4..].try_into().ok()?),
+                },
+                3 => Response::Data {
+                    id: id()?,
+                    offset: Field::get(fields, 4)?,
+                    bytes: fields[12..].to_vec(),
+                },
+                4 => Response::Life {
+                    id: id()?,
+                    lives: match fields[4..] {
                         [0] => Some(false),
                         [1] => Some(true),
                         [2] => None,
                         _ => return None,
-                    };
-                    Response::Life { id, lives }
-                }
+                    },
+                },
                 5 => Response::End {
                     has_more: *fields.first()? != 0,
                 },
@@ -282,11 +253,10 @@ pub(super) struct Greeting {
 pub(super) fn find_greeting(bytes: &[u8]) -> Option<Greeting> {
     let at = memchr::memmem::find(bytes, HELLO)?;
     let rest = &bytes[at + HELLO.len()..];
-    let (protocol, rest) = number(rest)?;
-    let (&length, rest) = rest.split_first()?;
-    let version = rest.get(..usize::from(length))?;
+    let length = u8::get(rest, 4)?;
+    let version = rest[5..].get(..usize::from(length))?;
     Some(Greeting {
-        protocol: u32::from_le_bytes(protocol),
+        protocol: Field::get(rest, 0)?,
         version: String::from_utf8_lossy(version).into_owned(),
         length: at + HELLO.len() + 5 + version.len(),
     })

@@ -5,7 +5,6 @@
 //! in quotes: `drop:"operator+"`.
 
 use std::fmt;
-use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
@@ -23,39 +22,19 @@ const MAX_LENGTH: usize = 1000;
 const WORKERS_MAX: f64 = 1024.0;
 
 /// How each edit is written, and what it changes.
+#[rustfmt::skip]
 pub const FORMS: &[(&str, &str)] = &[
-    (
-        "pin",
-        "pageable copies run at the rate of pinned ones; `pin:55GB/s` says the rate",
-    ),
+    ("pin", "pageable copies run at the rate of pinned ones; `pin:55GB/s` says the rate"),
     ("async", "copies that the host waits for return at once"),
-    (
-        "no-sync",
-        "the host does not wait between the first operation and the end",
-    ),
-    (
-        "own-stream",
-        "independent chains of one stream run on a stream each",
-    ),
-    (
-        "merge-copies",
-        "neighbouring copies of one direction become one",
-    ),
+    ("no-sync", "the host does not wait between the first operation and the end"),
+    ("own-stream", "independent chains of one stream run on a stream each"),
+    ("merge-copies", "neighbouring copies of one direction become one"),
     ("graph", "kernels are launched together, as a CUDA graph"),
-    (
-        "fuse",
-        "neighbouring kernels become one; with `fuse:once`, shared bytes are moved once",
-    ),
+    ("fuse", "neighbouring kernels become one; with `fuse:once`, shared bytes are moved once"),
     ("reuse", "memory is allocated once and kept"),
-    (
-        "scale",
-        "`scale:NAME=0.5`: what has this name takes that share of its time",
-    ),
+    ("scale", "`scale:NAME=0.5`: what has this name takes that share of its time"),
     ("drop", "`drop:NAME`: what has this name is left out"),
-    (
-        "prefetch",
-        "`prefetch:NAME`: what the host does in this range is done ahead by a worker; `prefetch:NAME=4` by four",
-    ),
+    ("prefetch", "`prefetch:NAME`: what the host does in this range is done ahead by a worker; `prefetch:NAME=4` by four"),
 ];
 
 /// Edits that are made together.
@@ -117,17 +96,6 @@ pub enum EditKind {
     },
 }
 
-/// Why a text is not a set of edits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EditError {
-    /// Bytes of the text.
-    pub span: Range<usize>,
-    /// One sentence.
-    pub message: String,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
 impl EditSet {
     /// The edits, at least one, in the order given.
     #[must_use]
@@ -163,32 +131,16 @@ impl Serialize for EditSet {
     }
 }
 
-impl fmt::Display for EditError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match &self.help {
-            Some(help) => write!(f, "; {help}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for EditError {}
-
 impl FromStr for EditSet {
-    type Err = EditError;
+    type Err = ExprError;
 
-    fn from_str(text: &str) -> Result<Self, EditError> {
+    fn from_str(text: &str) -> Result<Self, ExprError> {
         let piece = Piece {
             text,
             start: Some(0),
             whole: Loc::from(0..text.len()),
         };
-        read(piece).map_err(|error| EditError {
-            span: error.loc.range(),
-            message: error.message,
-            help: error.help,
-        })
+        read(piece)
     }
 }
 
@@ -265,10 +217,11 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
             return match operand {
                 None => Ok(EditKind::Fuse { once: false }),
                 Some(operand) if operand.text.trim() == "once" => Ok(EditKind::Fuse { once: true }),
-                Some(operand) => Err(ExprError {
-                    help: Some("write `fuse` or `fuse:once`".to_owned()),
-                    ..error(operand, format!("{} is not `once`", quoted(operand.text)))
-                }),
+                Some(operand) => Err(error(
+                    operand,
+                    format!("{} is not `once`", quoted(operand.text)),
+                )
+                .with_help("write `fuse` or `fuse:once`")),
             };
         }
         "scale" => return scale(word, operand),
@@ -293,10 +246,7 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
             };
             let help = did_you_mean(other, words())
                 .unwrap_or_else(|| format!("the edits are {}", list(words())));
-            return Err(ExprError {
-                help: Some(help),
-                ..error(word, message)
-            });
+            return Err(error(word, message).with_help(help));
         }
     };
     match operand {
@@ -312,10 +262,10 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
 fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
     match number(piece) {
         Some(value) if value.unit() == Unit::Rate && value.as_f64() > 0.0 => Ok(value.as_f64()),
-        _ => Err(ExprError {
-            help: Some("write it with its unit: `pin:55GB/s`".to_owned()),
-            ..error(piece, format!("{} is not a rate", quoted(piece.text)))
-        }),
+        _ => Err(
+            error(piece, format!("{} is not a rate", quoted(piece.text)))
+                .with_help("write it with its unit: `pin:55GB/s`"),
+        ),
     }
 }
 
@@ -323,27 +273,21 @@ fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
 fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
     const SHAPE: &str = "write `scale:NAME=0.5` for half of its time";
     let Some(operand) = operand else {
-        return Err(ExprError {
-            help: Some(SHAPE.to_owned()),
-            ..error(word, "this edit needs a name and a factor")
-        });
+        return Err(error(word, "this edit needs a name and a factor").with_help(SHAPE));
     };
     let Some(equals) = last_equals(operand)? else {
-        return Err(ExprError {
-            help: Some(SHAPE.to_owned()),
-            ..error(operand, format!("{} says no factor", quoted(operand.text)))
-        });
+        return Err(
+            error(operand, format!("{} says no factor", quoted(operand.text))).with_help(SHAPE),
+        );
     };
     let factor = operand.slice(equals + 1, operand.text.len());
     let value = number(factor).filter(|value| value.unit() == Unit::None && value.as_f64() > 0.0);
     let Some(value) = value else {
-        return Err(ExprError {
-            help: Some(format!("{SHAPE}; `drop:NAME` leaves it out")),
-            ..error(
-                factor,
-                format!("{} is not a factor above 0", quoted(factor.text)),
-            )
-        });
+        return Err(error(
+            factor,
+            format!("{} is not a factor above 0", quoted(factor.text)),
+        )
+        .with_help(format!("{SHAPE}; `drop:NAME` leaves it out")));
     };
     Ok(EditKind::Scale {
         name: name(operand.slice(0, equals), SHAPE)?,
@@ -369,13 +313,11 @@ fn prefetch(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, Exp
             name: name(operand.slice(0, equals), SHAPE)?,
             workers: value.as_f64() as u32,
         }),
-        None => Err(ExprError {
-            help: Some(SHAPE.to_owned()),
-            ..error(
-                count,
-                format!("{} is not a number of workers", quoted(count.text)),
-            )
-        }),
+        None => Err(error(
+            count,
+            format!("{} is not a number of workers", quoted(count.text)),
+        )
+        .with_help(SHAPE)),
     }
 }
 
@@ -528,7 +470,7 @@ mod tests {
             ("drop:\u{1b}[2J", 0..9, "control characters", ""),
         ] {
             let error = text.parse::<EditSet>().expect_err(text);
-            assert_eq!(error.span, span, "{text}: {error}");
+            assert_eq!(error.loc.range(), span, "{text}: {error}");
             assert!(error.message.contains(message), "{text}: {error}");
             let given = error.help.clone().unwrap_or_default();
             assert!(given.contains(help), "{text}: {error}");
@@ -540,7 +482,7 @@ mod tests {
         fn any_text_is_an_edit_or_an_error_within_it(text in "([a-z:=@+\"' .0-9]|pin|scale|é){0,20}") {
             match text.parse::<EditSet>() {
                 Ok(set) => assert_eq!(set.to_string(), text),
-                Err(error) => assert!(text.get(error.span).is_some()),
+                Err(error) => assert!(text.get(error.loc.range()).is_some()),
             }
         }
     }

@@ -94,10 +94,7 @@ pub(super) fn read(piece: Piece<'_>) -> Result<View, ExprError> {
             return Ok(view(ns));
         }
     }
-    Err(ExprError {
-        help: Some(SHAPE.to_owned()),
-        ..ExprError::new(piece.loc(0, end), "this is not a view")
-    })
+    Err(ExprError::new(piece.loc(0, end), "this is not a view").with_help(SHAPE))
 }
 
 /// A time that is not negative, without names.
@@ -108,13 +105,11 @@ fn time(piece: Piece<'_>) -> Result<Ns, ExprError> {
     match value {
         Value::Int(ns, Unit::Time) if ns >= 0 => Ok(ns),
         Value::Int(0, Unit::None) => Ok(0),
-        _ => Err(ExprError {
-            help: Some(SHAPE.to_owned()),
-            ..ExprError::new(
-                piece.loc(start, start + trimmed.len()),
-                format!("a view is given in times, and this is {value}"),
-            )
-        }),
+        _ => {
+            let loc = piece.loc(start, start + trimmed.len());
+            let message = format!("a view is given in times, and this is {value}");
+            Err(ExprError::new(loc, message).with_help(SHAPE))
+        }
     }
 }
 

@@ -120,12 +120,12 @@ impl GpuReadings {
     }
 
     // Another recording of the same GPU that was opened beside may have windows of the same time: they are left out.
-    fn add(&mut self, reading: &Reading) {
-        self.windows.add(self.window(reading));
-    }
-
-    fn add_sample(&mut self, reading: &Reading) {
-        self.samples.add(self.window(reading));
+    fn add(&mut self, reading: &Reading, is_sample: bool) {
+        let window = self.window(reading);
+        match is_sample {
+            true => self.samples.add(window),
+            false => self.windows.add(window),
+        }
     }
 
     /// All windows in order of time. They do not overlap.
@@ -296,8 +296,8 @@ impl HardwareReadings {
                 let uuid = limits.uuid;
                 self.gpu(uuid, by, clock_of).limits = limits;
             }
-            Hardware::Reading(reading) => self.gpu(reading.uuid, by, clock_of).add(&reading),
-            Hardware::Sample(it) => self.gpu(it.uuid, by, clock_of).add_sample(&it),
+            Hardware::Reading(reading) => self.gpu(reading.uuid, by, clock_of).add(&reading, false),
+            Hardware::Sample(it) => self.gpu(it.uuid, by, clock_of).add(&it, true),
             Hardware::Occupants { uuid, all, .. } => self.gpu(uuid, by, clock_of).list(all),
             // A device of the timeline.
             Hardware::Gpu(_) => {}

@@ -3,7 +3,7 @@
 //! Of the vectors only the 128 bits that every processor has are alive at a system call. The kernel lets go of the rest of SVE's.
 //! At the entry of a call the kernel shows a number of its own in x7. No wrapper of a system call keeps anything there.
 
-pub(crate) type Registers = libc::user_regs_struct;
+use super::{Registers, SYS_EPOLL_PWAIT2};
 
 /// EM_AARCH64
 pub(crate) const MACHINE: u16 = 183;
@@ -41,8 +41,6 @@ pub(crate) fn repeated(_registers: &Registers) -> Option<Registers> {
     None
 }
 
-const SYS_EPOLL_PWAIT2: i64 = 441;
-
 pub(crate) const CUT_SHORT: &[i64] = &[libc::SYS_epoll_pwait, SYS_EPOLL_PWAIT2];
 pub(crate) const HARMLESS: &[i64] = &[
     libc::SYS_ppoll,
@@ -51,12 +49,6 @@ pub(crate) const HARMLESS: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_ioctl,
-];
-pub(crate) const WAITING: &[i64] = &[
-    libc::SYS_futex,
-    libc::SYS_nanosleep,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_sched_yield,
 ];
 /// The number of the call that goes on with another cannot be changed together with the registers, so it is never taken.
 pub(crate) const RESTART: i64 = i64::MIN;

@@ -10,6 +10,18 @@ pub(crate) use aarch64::*;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::*;
 
+pub(crate) type Registers = libc::user_regs_struct;
+
+const SYS_EPOLL_PWAIT2: i64 = 441;
+
+/// Calls that wait for a lock: harmless where nothing of allocator and loader is on the stack.
+pub(crate) const WAITING: &[i64] = &[
+    libc::SYS_futex,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_sched_yield,
+];
+
 /// The block that the code of the call works on: what it is to call, and what came of it. Its address is in a register; the code counts
 /// in words of eight bytes where what lies.
 #[repr(C)]

@@ -1,7 +1,8 @@
 //! x86-64.
 
 use std::arch::x86_64::__cpuid_count;
-pub(crate) type Registers = libc::user_regs_struct;
+
+use super::{Registers, SYS_EPOLL_PWAIT2};
 
 /// EM_X86_64
 pub(crate) const MACHINE: u16 = 62;
@@ -62,8 +63,6 @@ pub(crate) fn repeated(registers: &Registers) -> Option<Registers> {
     is_it.then(|| before(registers, number(registers)))
 }
 
-const SYS_EPOLL_PWAIT2: i64 = 441;
-
 /// Calls that neither allocator nor loader makes while it holds a lock that loading a library takes.
 pub(crate) const HARMLESS: &[i64] = &[
     libc::SYS_poll,
@@ -74,13 +73,6 @@ pub(crate) const HARMLESS: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_ioctl,
-];
-/// Those that wait for a lock: harmless where nothing of allocator and loader is on the stack.
-pub(crate) const WAITING: &[i64] = &[
-    libc::SYS_futex,
-    libc::SYS_nanosleep,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_sched_yield,
 ];
 pub(crate) const RESTART: i64 = libc::SYS_restart_syscall;
 

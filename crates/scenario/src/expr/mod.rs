@@ -47,7 +47,8 @@ impl From<Range<usize>> for Loc {
 }
 
 /// What is wrong with an expression, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}{}", help.as_ref().map(|help| format!("; {help}")).unwrap_or_default())]
 pub struct ExprError {
     /// The bytes in the file.
     pub loc: Loc,
@@ -64,6 +65,11 @@ impl ExprError {
             message: message.into(),
             help: None,
         }
+    }
+
+    pub(super) fn with_help(self, help: impl Into<String>) -> Self {
+        let help = Some(help.into());
+        Self { help, ..self }
     }
 }
 

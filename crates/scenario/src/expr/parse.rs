@@ -91,13 +91,9 @@ pub fn buffer_reference(piece: Piece<'_>) -> Result<(String, Loc, Option<Expr>),
     };
     let loc = piece.loc(0, name.len());
     if !is_identifier(name) {
-        return Err(ExprError {
-            help: Some("write its name, or `name[index]` for one of an array".to_owned()),
-            ..ExprError::new(
-                loc,
-                format!("{} does not name a buffer", quoted(piece.text)),
-            )
-        });
+        let message = format!("{} does not name a buffer", quoted(piece.text));
+        let help = "write its name, or `name[index]` for one of an array";
+        return Err(ExprError::new(loc, message).with_help(help));
     }
     Ok((name.to_owned(), loc, index))
 }

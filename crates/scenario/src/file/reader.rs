@@ -38,6 +38,17 @@ impl<'a> Fields<'a> {
         Some(item.field)
     }
 
+    /// What `how` reads of a field; the default where there is none.
+    pub(crate) fn read<'t, T: Default>(
+        &self,
+        key: &str,
+        reader: &mut Reader<'t>,
+        how: impl FnOnce(&mut Reader<'t>, Field<'a>) -> T,
+    ) -> T {
+        let field = self.get(key);
+        field.map(|field| how(reader, field)).unwrap_or_default()
+    }
+
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -288,7 +299,7 @@ impl Reader<'_> {
 
     /// A number or an expression that may be absent.
     pub(crate) fn optional(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        fields.get(key).and_then(|field| self.expr(field))
+        fields.read(key, self, Reader::expr)
     }
 
     /// A name that may have expressions in braces.

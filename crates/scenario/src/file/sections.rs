@@ -51,20 +51,13 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     let Some(top) = reader.fields(field, &[keys::TOP], "a scenario") else {
         return file;
     };
-    let mut text = |key: &str| {
-        top.get(key)
-            .and_then(|field| reader.text(field))
-            .unwrap_or_default()
-    };
+    let mut text = |key: &str| top.read(key, reader, Reader::text).unwrap_or_default();
     file.name = text("name");
     file.about = text("about");
     file.look_for = text("look_for");
     file.view = view(reader, &top);
     file.baseline = named(reader, &top, "baseline");
-    file.declared.params = top
-        .get("params")
-        .map(|field| params(reader, field))
-        .unwrap_or_default();
+    file.declared.params = top.read("params", reader, params);
     file.declared.sweep = top.get("sweep").and_then(|field| sweep(reader, field));
     each(reader, &top, "buffers", |reader, name, field| {
         let decl = buffer(reader, name, field);
@@ -94,10 +87,7 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     for field in tables(reader, &top, "pair") {
         file.pairs.extend(pair(reader, field));
     }
-    file.expect = top
-        .get("expect")
-        .map(|field| expect(reader, field))
-        .unwrap_or_default();
+    file.expect = top.read("expect", reader, expect);
     twice(reader, &file);
     file
 }
@@ -232,7 +222,7 @@ fn params(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ParamDecl> {
 }
 
 fn named(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Named> {
-    fields.get(key).and_then(|field| reader.named(field))
+    fields.read(key, reader, Reader::named)
 }
 
 fn view(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<View> {
@@ -277,7 +267,7 @@ fn header(field: Field<'_>, brackets: &str) -> Loc {
 
 fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
     let fields = reader.fields(field, &[keys::SWEEP], "a sweep")?;
-    let param = fields.get("param").and_then(|field| reader.named(field))?;
+    let param = fields.read("param", reader, Reader::named)?;
     let mut number = |key: &str| reader.optional(&fields, key);
     let (from, to) = (number("from"), number("to"));
     let (factor, step) = (number("factor"), number("step"));
@@ -310,15 +300,15 @@ fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
 
 fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<BufferDecl> {
     let fields = reader.fields(field, &[keys::BUFFER], "a buffer")?;
-    let host = fields
-        .get("host")
-        .and_then(|field| reader.one_of(field, keys::HOSTS));
-    let fill = fields
-        .get("fill")
-        .and_then(|field| reader.one_of(field, keys::FILLS));
-    let alloc = fields
-        .get("alloc")
-        .and_then(|field| reader.one_of(field, keys::ALLOCS));
+    let host = fields.read("host", reader, |reader, field| {
+        reader.one_of(field, keys::HOSTS)
+    });
+    let fill = fields.read("fill", reader, |reader, field| {
+        reader.one_of(field, keys::FILLS)
+    });
+    let alloc = fields.read("alloc", reader, |reader, field| {
+        reader.one_of(field, keys::ALLOCS)
+    });
     let zero = Expr::constant(Value::Int(0, Unit::None), name.loc);
     let device = match fields.get("device") {
         Some(field) if field.value.as_bool() == Some(false) => None,
@@ -397,12 +387,7 @@ fn dim3(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Expr> {
 
 fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<KernelDecl> {
     let fields = reader.fields(field, &[keys::KERNEL], "a kernel")?;
-    let mut named = |key: &str| {
-        fields
-            .get(key)
-            .and_then(|field| reader.named(field))
-            .unwrap_or_default()
-    };
+    let mut named = |key: &str| fields.read(key, reader, Reader::named).unwrap_or_default();
     let (file, entry) = (named("file"), named("entry"));
     Some(KernelDecl {
         file,
@@ -410,10 +395,7 @@ fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Kern
         grid: dim3(reader, &fields, "grid"),
         block: dim3(reader, &fields, "block"),
         shared: reader.optional(&fields, "shared"),
-        args: fields
-            .get("args")
-            .map(|field| args(reader, field))
-            .unwrap_or_default(),
+        args: fields.read("args", reader, args),
         args_loc: fields.get("args").map_or(name.loc, |field| field.loc),
         flops: reader.optional(&fields, "flops"),
         bytes: reader.optional(&fields, "bytes"),
@@ -442,21 +424,17 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
         &[keys::VARIANT],
         "a variant",
     )?;
-    let name = fields
-        .get("name")
-        .and_then(|field| reader.named(field))
-        .unwrap_or(Named {
-            text: String::new(),
-            loc: header,
-        });
+    let name = fields.read("name", reader, Reader::named).unwrap_or(Named {
+        text: String::new(),
+        loc: header,
+    });
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.text.chars().all(fits) || name.text.len() > 64 {
         let message = format!("{} cannot be the name of a variant", quoted(&name.text));
         reader.error_help(name.loc, message, "use up to 64 letters, digits, _ and -");
     }
     let is_cold = fields
-        .get("cold")
-        .and_then(|field| reader.boolean(field))
+        .read("cold", reader, Reader::boolean)
         .unwrap_or(false);
     if is_cold && let Some(warmup) = fields.get("warmup") {
         reader.error_help(
@@ -467,8 +445,7 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
     }
     Some(VariantDecl {
         about: fields
-            .get("about")
-            .and_then(|field| reader.text(field))
+            .read("about", reader, Reader::text)
             .unwrap_or_default(),
         view: view(reader, &fields),
         baseline: named(reader, &fields, "baseline"),
@@ -476,17 +453,10 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
         repeat: reader.optional(&fields, "repeat"),
         is_cold,
         shows_race: fields
-            .get("race")
-            .and_then(|field| reader.boolean(field))
+            .read("race", reader, Reader::boolean)
             .unwrap_or(false),
-        params: fields
-            .get("params")
-            .map(|field| params(reader, field))
-            .unwrap_or_default(),
-        steps: fields
-            .get("steps")
-            .map(|field| steps::read(reader, field))
-            .unwrap_or_default(),
+        params: fields.read("params", reader, params),
+        steps: fields.read("steps", reader, steps::read),
         name,
     })
 }

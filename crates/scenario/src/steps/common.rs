@@ -14,17 +14,12 @@ pub(super) const BYTES: Key =
 pub(super) const DO: Key = key!(required "do" Steps, "The steps inside.");
 
 pub(super) fn stream(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Template> {
-    fields
-        .get("stream")
-        .and_then(|field| reader.template(field))
+    fields.read("stream", reader, Reader::template)
 }
 
 /// The steps inside.
 pub(super) fn body(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Step> {
-    fields
-        .get(key)
-        .map(|field| read(reader, field))
-        .unwrap_or_default()
+    fields.read(key, reader, read)
 }
 
 /// Reports keys that the step's word has no use for.

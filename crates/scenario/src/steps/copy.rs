@@ -75,8 +75,7 @@ fn read(
     direction: Direction,
 ) -> Option<Box<dyn StepKind>> {
     let is_sync = fields
-        .get("sync")
-        .and_then(|field| reader.boolean(field))
+        .read("sync", reader, Reader::boolean)
         .unwrap_or(false);
     if is_sync && let Some(stream) = fields.get("stream") {
         let help = "take out `stream`, or `sync = true`";
