@@ -60,12 +60,11 @@ fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Out
         }
     }
     line.clear();
-    Outcome::Failed(Failure {
-        kind: FailureKind::Machine,
-        message: "the source of the timeline ended without a word; this is a bug in cuptop"
-            .to_owned(),
-        help: String::new(),
-    })
+    Outcome::Failed(Failure::new(
+        FailureKind::Machine,
+        "the source of the timeline ended without a word; this is a bug in cuptop",
+        "",
+    ))
 }
 
 fn eprint_line(text: &str) {

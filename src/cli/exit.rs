@@ -131,11 +131,7 @@ impl Ending {
         let is_rendered = matches!(self.message, Text::Rendered(_));
         let (Text::Plain(message) | Text::Rendered(message)) = self.message;
         StartError {
-            failure: Failure {
-                kind,
-                message,
-                help: self.help,
-            },
+            failure: Failure::new(kind, message, self.help),
             is_rendered,
             file,
         }

@@ -108,6 +108,18 @@ pub struct Failure {
     pub help: String,
 }
 
+impl Failure {
+    /// One with these words.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
 /// What kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {

@@ -342,11 +342,11 @@ fn start<'scope>(
             let thread = std::thread::Builder::new().name("trace-load".to_owned());
             match thread.spawn_scoped(scope, move || kineto::load(&name, stream, outlet)) {
                 Ok(thread) => Waiting::Loading(thread),
-                Err(error) => Waiting::Failed(Failure {
-                    kind: FailureKind::Machine,
-                    message: format!("the system gives no thread: {error}"),
-                    help: String::new(),
-                }),
+                Err(error) => Waiting::Failed(Failure::new(
+                    FailureKind::Machine,
+                    format!("the system gives no thread: {error}"),
+                    "",
+                )),
             }
         }
         (format, input) => Waiting::Unread(TraceFile {
@@ -370,11 +370,11 @@ fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     let feed = match recording::open(&[path.to_owned()]) {
         Ok(feed) => feed,
         Err(error) => {
-            return Outcome::Failed(Failure {
-                kind: FailureKind::Input,
-                message: printable(&format!("cannot read {}: {error}", path.display())),
-                help: String::new(),
-            });
+            return Outcome::Failed(Failure::new(
+                FailureKind::Input,
+                printable(&format!("cannot read {}: {error}", path.display())),
+                "",
+            ));
         }
     };
     let first = *next;

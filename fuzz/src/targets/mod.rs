@@ -151,7 +151,7 @@ fn edit(data: &[u8]) {
         Err(error) => {
             is_plain(&error.to_string());
             assert!(
-                text(data).get(error.span).is_some(),
+                text(data).get(error.loc.range()).is_some(),
                 "a place outside of the text"
             );
         }

@@ -224,11 +224,11 @@ impl<'a> Loop<'a> {
         self.pace.changed();
         let Some(first) = first else {
             self.feed = None;
-            self.app.finish(Outcome::Failed(Failure {
-                kind: FailureKind::Machine,
-                message: "the source ended without a last word".to_owned(),
-                help: String::new(),
-            }));
+            self.app.finish(Outcome::Failed(Failure::new(
+                FailureKind::Machine,
+                "the source ended without a last word",
+                "",
+            )));
             return;
         };
         let until = Instant::now() + DRAIN;

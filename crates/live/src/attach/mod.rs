@@ -306,18 +306,10 @@ fn conclude(
             129..=192 => format!("{name} was ended by signal {}", code - 128),
             _ => format!("{name} ended with exit code {code}"),
         };
-        return Outcome::Failed(Failure {
-            kind: FailureKind::Program { code },
-            message,
-            help: String::new(),
-        });
+        return Outcome::Failed(Failure::new(FailureKind::Program { code }, message, ""));
     }
     let machine = |message: String, help: &str| {
-        Outcome::Failed(Failure {
-            kind: FailureKind::Machine,
-            message,
-            help: help.to_owned(),
-        })
+        Outcome::Failed(Failure::new(FailureKind::Machine, message, help))
     };
     if silent && !had_room {
         let text = format!("{name} ran, but no space was left for its recording");

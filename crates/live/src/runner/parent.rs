@@ -158,11 +158,7 @@ impl Run<'_> {
                 message,
                 help,
             } => {
-                self.end = Some(Err(Failure {
-                    kind: kind.into(),
-                    message,
-                    help,
-                }));
+                self.end = Some(Err(Failure::new(kind.into(), message, help)));
             }
             Event::Done { issued } => self.end = Some(Ok(issued)),
             Event::Probe(_) => {}
@@ -195,15 +191,14 @@ impl Run<'_> {
                 Ok(Outcome::Complete)
             }
             Some(Err(failure)) => Ok(Outcome::Failed(failure)),
-            None => Ok(Outcome::Failed(Failure {
-                kind: FailureKind::Program { code: end.code() },
-                message: format!(
+            None => Ok(Outcome::Failed(Failure::new(
+                FailureKind::Program { code: end.code() },
+                format!(
                     "the runner process ended without a word: {}",
                     end.describe()
                 ),
-                help: "what it printed is in the log; a driver that crashes says more in dmesg"
-                    .to_owned(),
-            })),
+                "what it printed is in the log; a driver that crashes says more in dmesg",
+            ))),
         }
     }
 }

@@ -400,11 +400,11 @@ fn failure(name: &str, events: usize, error: &ScanError) -> Outcome {
             units::count(events as u64)
         ),
     };
-    Outcome::Failed(Failure {
-        kind: FailureKind::Input,
-        message: printable(&format!("{name} {what}.{kept}")),
-        help: help.to_owned(),
-    })
+    Outcome::Failed(Failure::new(
+        FailureKind::Input,
+        printable(&format!("{name} {what}.{kept}")),
+        help,
+    ))
 }
 
 #[cfg(test)]

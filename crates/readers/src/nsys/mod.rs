@@ -155,12 +155,12 @@ fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
             units::count(n as u64)
         ),
     };
-    Outcome::Failed(Failure {
-        kind: FailureKind::Input,
-        message: printable(&format!(
+    Outcome::Failed(Failure::new(
+        FailureKind::Input,
+        printable(&format!(
             "{} can not be read as an SQLite database: {error}.{kept}",
             path.display()
         )),
-        help: "Export the report again: nsys export --type sqlite REPORT.nsys-rep".to_owned(),
-    })
+        "Export the report again: nsys export --type sqlite REPORT.nsys-rep",
+    ))
 }

@@ -122,16 +122,12 @@ impl Following {
         match followed {
             Err(Gone) => Outcome::Stopped,
             Ok(_) if outlet.stop.is_stopped() => Outcome::Stopped,
-            Ok(Some(why)) => Outcome::Failed(Failure {
-                kind: FailureKind::Machine,
-                message: why,
-                help: String::new(),
-            }),
-            Ok(None) if self.follower.is_empty() => Outcome::Failed(Failure {
-                kind: FailureKind::Input,
-                message: "there is no recording of cuptop in it".to_owned(),
-                help: "a recording directory holds files that end in .cuptop".to_owned(),
-            }),
+            Ok(Some(why)) => Outcome::Failed(Failure::new(FailureKind::Machine, why, "")),
+            Ok(None) if self.follower.is_empty() => Outcome::Failed(Failure::new(
+                FailureKind::Input,
+                "there is no recording of cuptop in it",
+                "a recording directory holds files that end in .cuptop",
+            )),
             Ok(None) => Outcome::Complete,
         }
     }

@@ -219,9 +219,9 @@ impl Lowering {
         let memory = self.profile.device.memory;
         let in_use = &mut self.in_use[device as usize];
         if buffer.bytes > memory.saturating_sub(*in_use) {
-            let failure = Failure {
-                kind: FailureKind::Machine,
-                message: format!(
+            let failure = Failure::new(
+                FailureKind::Machine,
+                format!(
                     "allocating {} for buffer `{}`: out of memory; {} of the {} that simulated \
                      device {device} has are in use",
                     units::bytes(buffer.bytes),
@@ -229,8 +229,8 @@ impl Lowering {
                     units::bytes(*in_use),
                     units::bytes(memory),
                 ),
-                help: "make the buffers smaller with --set".to_owned(),
-            };
+                "make the buffers smaller with --set",
+            );
             // Only the first failure counts.
             let _ = self.failure.set(failure);
             return None;

@@ -125,10 +125,12 @@ fn start(source: Source) -> Result<Feed, Failure> {
         hardware: false,
         counters: crate::counters::Counters::Off,
     })
-    .map_err(|error| Failure {
-        kind: FailureKind::Machine,
-        message: format!("the calibration cannot be started: {error}"),
-        help: String::new(),
+    .map_err(|error| {
+        Failure::new(
+            FailureKind::Machine,
+            format!("the calibration cannot be started: {error}"),
+            "",
+        )
     })
 }
 
@@ -142,11 +144,7 @@ fn scenario(library: Library) -> Result<(Source, Plan), Failure> {
     };
     match scenario::compile(&source, &Overrides::default()) {
         Ok(compiled) => Ok((source, compiled.plan)),
-        Err(wrong) => Err(Failure {
-            kind: FailureKind::Input,
-            message: wrong.render(false),
-            help: String::new(),
-        }),
+        Err(wrong) => Err(Failure::new(FailureKind::Input, wrong.render(false), "")),
     }
 }
 
