@@ -18,6 +18,8 @@
 
 mod check;
 
+pub use check::each_figure;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -4,9 +4,9 @@
 use super::Overrides;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
 use super::expect::{Compare, Expectation, Figure};
-use super::expr::Loc;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
+use super::expr::{ExprError, Loc};
 use super::figures::{FIGURES, Needs, Operand};
 use super::file::decl::Named;
 use super::file::{ExpectDecl, File, VariantDecl};
@@ -24,12 +24,18 @@ pub(super) fn read(
     sites: &mut Sites,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Expectation> {
-    let mut reading = Reading { file, diagnostics };
+    let mut report = |loc: Loc, message: String, help: Option<String>| {
+        diagnostics.push(Diagnostic::error(loc.range(), message).maybe_help(help));
+    };
     let mut expectations = Vec::new();
     let mut unchecked = 0;
     for line in &file.expect {
-        let Some(left) = reading.left(line) else {
-            continue;
+        let left = match left(file, line) {
+            Ok(left) => left,
+            Err(error) => {
+                report(error.loc, error.message, error.help);
+                continue;
+            }
         };
         let is_there = |name: &str| chosen.iter().any(|variant| variant.name.text == name);
         let is_other_there = left.figure.other().is_none_or(is_there);
@@ -43,9 +49,7 @@ pub(super) fn read(
                 let message = format!("the sweep has no value {value}");
                 let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
                 let help = format!("its values are {}", list(values.iter().map(String::as_str)));
-                reading
-                    .diagnostics
-                    .push(Diagnostic::error(loc.range(), message).help(help));
+                report(loc, message, Some(help));
                 continue;
             }
         }
@@ -59,13 +63,15 @@ pub(super) fn read(
             .find_map(|plan| lacking(&left.figure, plan));
         if let Some(lack) = lack {
             let message = format!("{} {lack}", quoted(&left.variant));
-            reading
-                .diagnostics
-                .push(Diagnostic::error(line.key_loc.range(), message));
+            report(line.key_loc, message, None);
         }
         for bound in &line.bounds {
-            let Some((compare, value)) = reading.bound(bound, left.unit) else {
-                continue;
+            let (compare, value) = match read_bound(bound, left.unit) {
+                Ok(read) => read,
+                Err(error) => {
+                    report(error.loc, error.message, error.help);
+                    continue;
+                }
             };
             if left_out {
                 continue;
@@ -90,7 +96,7 @@ pub(super) fn read(
              about"
         );
         let note = Diagnostic::new(super::Severity::Note, 0..0, message);
-        reading.diagnostics.push(note);
+        diagnostics.push(note);
     }
     expectations
 }
@@ -103,263 +109,189 @@ struct Left {
     unit: Unit,
 }
 
-struct Reading<'a> {
-    file: &'a File,
-    diagnostics: &'a mut Diagnostics,
+fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
+    const SHAPE: &str =
+        "an expectation is about \"VARIANT.FIGURE\" or \"VARIANT[param=value].FIGURE\"";
+    // Behind the quote, if the key stands in quotes as it must.
+    let key = line.key.as_str();
+    let is_literal = line.key_loc.end - line.key_loc.start == key.len() + 2;
+    let piece = Piece {
+        text: key,
+        start: is_literal.then_some(line.key_loc.start + 1),
+        whole: line.key_loc,
+    };
+    let variant_end = key.find(['.', '[']).unwrap_or(key.len());
+    let variant = &key[..variant_end];
+    known_variant(file, variant, piece.loc(0, variant_end))?;
+    let mut rest = variant_end;
+    let mut point = None;
+    if key[rest..].starts_with('[') {
+        let Some(close) = key[rest..].find(']').map(|found| rest + found) else {
+            let bracket = piece.loc(rest, rest + 1);
+            return Err(ExprError::new(bracket, "this bracket is not closed").with_help(SHAPE));
+        };
+        point = Some(read_point(file, piece.slice(rest + 1, close))?);
+        rest = close + 1;
+    }
+    let Some(figure) = key[rest..].strip_prefix('.') else {
+        let message = format!("{} does not name a figure", quoted(key));
+        return Err(ExprError::new(line.key_loc, message).with_help(SHAPE));
+    };
+    let start = rest + 1;
+    let (name, operand) = match figure.split_once('.') {
+        Some((name, operand)) => (name, Some(operand)),
+        None => (figure, None),
+    };
+    let name_loc = piece.loc(start, start + name.len());
+    let Some(spec) = FIGURES.iter().find(|spec| spec.name == name) else {
+        let names = || FIGURES.iter().map(|spec| spec.name);
+        let all: Vec<&str> = names().collect();
+        let help = did_you_mean(name, names())
+            .unwrap_or_else(|| format!("the figures are {}", all.join(", ")));
+        let message = format!("there is no figure {}", quoted(name));
+        return Err(ExprError::new(name_loc, message).with_help(help));
+    };
+    let operand_loc = piece.loc((start + name.len() + 1).min(key.len()), key.len());
+    let operand = match (spec.operand, operand) {
+        (Operand::None, None) => "",
+        (Operand::None, Some(_)) => {
+            let message = format!("nothing follows {}", quoted(name));
+            return Err(ExprError::new(operand_loc, message));
+        }
+        (_, Some(operand)) if !operand.is_empty() => operand,
+        (takes, _) => {
+            let what = match takes {
+                Operand::Variant => "another variant",
+                Operand::Kernel => "a kernel",
+                _ => "a range",
+            };
+            let message = format!("{} is about {what}: \"{key}.NAME\"", quoted(name));
+            return Err(ExprError::new(name_loc, message));
+        }
+    };
+    match spec.operand {
+        Operand::Variant => known_variant(file, operand, operand_loc)?,
+        Operand::Kernel => {
+            let kernels = file.declared.kernels.iter();
+            let names: Vec<&str> = kernels.map(|kernel| kernel.name.text.as_str()).collect();
+            known("kernel", operand, operand_loc, &names)?;
+        }
+        Operand::Range | Operand::None => {}
+    }
+    Ok(Left {
+        variant: variant.to_owned(),
+        point,
+        figure: Figure::new(spec.kind, operand),
+        unit: spec.bound_unit(),
+    })
 }
 
-impl Reading<'_> {
-    fn error(&mut self, loc: Loc, message: String, help: Option<String>) {
-        self.diagnostics
-            .push(Diagnostic::error(loc.range(), message).maybe_help(help));
-    }
+fn known_variant(file: &File, name: &str, loc: Loc) -> Result<(), ExprError> {
+    let variants = file.variants.iter();
+    let names: Vec<&str> = variants.map(|variant| variant.name.text.as_str()).collect();
+    known("variant", name, loc, &names)
+}
 
-    fn left(&mut self, line: &ExpectDecl) -> Option<Left> {
-        const SHAPE: &str =
-            "an expectation is about \"VARIANT.FIGURE\" or \"VARIANT[param=value].FIGURE\"";
-        // Behind the quote, if the key stands in quotes as it must.
-        let key = line.key.as_str();
-        let is_literal = line.key_loc.end - line.key_loc.start == key.len() + 2;
-        let piece = Piece {
-            text: key,
-            start: is_literal.then_some(line.key_loc.start + 1),
-            whole: line.key_loc,
-        };
-        let variant_end = key.find(['.', '[']).unwrap_or(key.len());
-        let variant = &key[..variant_end];
-        self.variant(variant, piece.loc(0, variant_end))?;
-        let mut rest = variant_end;
-        let mut point = None;
-        if key[rest..].starts_with('[') {
-            let Some(close) = key[rest..].find(']').map(|found| rest + found) else {
-                self.error(
-                    piece.loc(rest, rest + 1),
-                    "this bracket is not closed".to_owned(),
-                    Some(SHAPE.to_owned()),
-                );
-                return None;
-            };
-            point = Some(self.point(piece.slice(rest + 1, close))?);
-            rest = close + 1;
-        }
-        let Some(figure) = key[rest..].strip_prefix('.') else {
-            self.error(
-                line.key_loc,
-                format!("{} does not name a figure", quoted(key)),
-                Some(SHAPE.to_owned()),
-            );
-            return None;
-        };
-        let start = rest + 1;
-        let (name, operand) = match figure.split_once('.') {
-            Some((name, operand)) => (name, Some(operand)),
-            None => (figure, None),
-        };
-        let name_loc = piece.loc(start, start + name.len());
-        let Some(spec) = FIGURES.iter().find(|spec| spec.name == name) else {
-            let names = || FIGURES.iter().map(|spec| spec.name);
-            let all: Vec<&str> = names().collect();
-            let help = did_you_mean(name, names())
-                .unwrap_or_else(|| format!("the figures are {}", all.join(", ")));
-            self.error(
-                name_loc,
-                format!("there is no figure {}", quoted(name)),
-                Some(help),
-            );
-            return None;
-        };
-        let operand_loc = piece.loc((start + name.len() + 1).min(key.len()), key.len());
-        let operand = match (spec.operand, operand) {
-            (Operand::None, None) => "",
-            (Operand::None, Some(_)) => {
-                self.error(
-                    operand_loc,
-                    format!("nothing follows {}", quoted(name)),
-                    None,
-                );
-                return None;
-            }
-            (_, Some(operand)) if !operand.is_empty() => operand,
-            (takes, _) => {
-                let what = match takes {
-                    Operand::Variant => "another variant",
-                    Operand::Kernel => "a kernel",
-                    _ => "a range",
-                };
-                self.error(
-                    name_loc,
-                    format!("{} is about {what}: \"{key}.NAME\"", quoted(name)),
-                    None,
-                );
-                return None;
-            }
-        };
-        match spec.operand {
-            Operand::Variant => self.variant(operand, operand_loc)?,
-            Operand::Kernel => self.kernel(operand, operand_loc)?,
-            Operand::Range | Operand::None => {}
-        }
-        Some(Left {
-            variant: variant.to_owned(),
-            point,
-            figure: Figure::new(spec.kind, operand),
-            unit: spec.bound_unit(),
-        })
+/// Whether a name is one of `names`.
+fn known(what: &str, name: &str, loc: Loc, names: &[&str]) -> Result<(), ExprError> {
+    if names.contains(&name) {
+        return Ok(());
     }
+    let names = || names.iter().copied();
+    let help =
+        did_you_mean(name, names()).unwrap_or_else(|| format!("the {what}s are {}", list(names())));
+    let message = format!("there is no {what} {}", quoted(name));
+    Err(ExprError::new(loc, message).with_help(help))
+}
 
-    fn variant(&mut self, name: &str, loc: Loc) -> Option<()> {
-        let names = || {
-            self.file
-                .variants
-                .iter()
-                .map(|variant| variant.name.text.as_str())
-        };
-        if names().any(|known| known == name) {
-            return Some(());
-        }
-        let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("the variants are {}", list(names())));
-        self.error(
-            loc,
-            format!("there is no variant {}", quoted(name)),
-            Some(help),
+/// `param=value` in brackets.
+fn read_point(file: &File, piece: Piece<'_>) -> Result<(i64, Loc), ExprError> {
+    let loc = piece.loc(0, piece.text.len());
+    let Some(sweep) = &file.declared.sweep else {
+        return Err(ExprError::new(loc, "the scenario has no [sweep]"));
+    };
+    let Some(equals) = piece.text.find('=') else {
+        let help = format!("write [{}=value]", sweep.param.text);
+        let message = format!(
+            "{} does not say which value of the sweep",
+            quoted(piece.text)
         );
-        None
+        return Err(ExprError::new(loc, message).with_help(help));
+    };
+    let name = piece.text[..equals].trim();
+    if name != sweep.param.text {
+        let help = format!("the sweep is over {}", quoted(&sweep.param.text));
+        let message = format!("{} is not swept", quoted(name));
+        return Err(ExprError::new(loc, message).with_help(help));
     }
-
-    fn kernel(&mut self, name: &str, loc: Loc) -> Option<()> {
-        let names = || {
-            self.file
-                .declared
-                .kernels
-                .iter()
-                .map(|kernel| kernel.name.text.as_str())
-        };
-        if names().any(|known| known == name) {
-            return Some(());
+    let value = parse::expression(piece.slice(equals + 1, piece.text.len()));
+    match value.and_then(|expr| expr.eval(&|_| None))? {
+        Value::Int(value, _) => Ok((value, loc)),
+        value => {
+            let message = format!("a value of the sweep is a whole number, not {value}");
+            Err(ExprError::new(loc, message))
         }
-        let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("the kernels are {}", list(names())));
-        self.error(
-            loc,
-            format!("there is no kernel {}", quoted(name)),
-            Some(help),
+    }
+}
+
+/// `>= 2.0`, with the unit that the figure has.
+fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
+    const SHAPE: &str = "compare with one of >=, <=, > and <, as \">= 2.0\"";
+    let text = bound.text.as_str();
+    let operators = [
+        (">=", Compare::AtLeast),
+        ("<=", Compare::AtMost),
+        (">", Compare::Above),
+        ("<", Compare::Below),
+    ];
+    let found = operators
+        .into_iter()
+        .find(|(sign, _)| text.starts_with(sign));
+    let Some((sign, compare)) = found else {
+        let message = format!("{} is not a comparison", quoted(text));
+        return Err(ExprError::new(bound.loc, message).with_help(SHAPE));
+    };
+    let number = text[sign.len()..].trim();
+    let (number, is_percent) = match number.strip_suffix('%') {
+        Some(number) => (number.trim_end(), true),
+        None => (number, false),
+    };
+    let piece = Piece {
+        text: number,
+        start: None,
+        whole: bound.loc,
+    };
+    let value = parse::expression(piece).and_then(|expr| expr.eval(&|_| None));
+    let value = value.map_err(|error| ExprError {
+        loc: bound.loc,
+        help: error.help.or(Some(SHAPE.to_owned())),
+        ..error
+    })?;
+    let given = if is_percent {
+        Unit::Share
+    } else {
+        value.unit()
+    };
+    // A plain number is in the figure's own unit, except for times, where that would be nanoseconds.
+    let fits = given == unit || (given == Unit::None && unit != Unit::Time);
+    if !fits {
+        let message = format!(
+            "the figure is {}, and this is {}",
+            unit.describe(),
+            given.describe()
         );
-        None
+        let help = match unit {
+            Unit::Time => "write it with its unit: \"<= 3 ms\"",
+            Unit::Bytes => "write it with its unit: \"<= 64 MiB\"",
+            Unit::Rate => "write it in GB/s",
+            Unit::Flops => "write it in GFLOP/s or TFLOP/s",
+            Unit::Share => "write it as 0.85 or as 85 %",
+            Unit::None => "write a plain number",
+        };
+        return Err(ExprError::new(bound.loc, message).with_help(help));
     }
-
-    /// `param=value` in brackets.
-    fn point(&mut self, piece: Piece<'_>) -> Option<(i64, Loc)> {
-        let loc = piece.loc(0, piece.text.len());
-        let Some(sweep) = &self.file.declared.sweep else {
-            self.error(loc, "the scenario has no [sweep]".to_owned(), None);
-            return None;
-        };
-        let Some(equals) = piece.text.find('=') else {
-            let help = format!("write [{}=value]", sweep.param.text);
-            self.error(
-                loc,
-                format!(
-                    "{} does not say which value of the sweep",
-                    quoted(piece.text)
-                ),
-                Some(help),
-            );
-            return None;
-        };
-        let name = piece.text[..equals].trim();
-        if name != sweep.param.text {
-            let help = format!("the sweep is over {}", quoted(&sweep.param.text));
-            self.error(loc, format!("{} is not swept", quoted(name)), Some(help));
-            return None;
-        }
-        let value = parse::expression(piece.slice(equals + 1, piece.text.len()));
-        match value.and_then(|expr| expr.eval(&|_| None)) {
-            Ok(Value::Int(value, _)) => Some((value, loc)),
-            Ok(value) => {
-                self.error(
-                    loc,
-                    format!("a value of the sweep is a whole number, not {value}"),
-                    None,
-                );
-                None
-            }
-            Err(error) => {
-                self.error(error.loc, error.message, error.help);
-                None
-            }
-        }
-    }
-
-    /// `>= 2.0`, with the unit that the figure has.
-    fn bound(&mut self, bound: &Named, unit: Unit) -> Option<(Compare, f64)> {
-        const SHAPE: &str = "compare with one of >=, <=, > and <, as \">= 2.0\"";
-        let text = bound.text.as_str();
-        let operators = [
-            (">=", Compare::AtLeast),
-            ("<=", Compare::AtMost),
-            (">", Compare::Above),
-            ("<", Compare::Below),
-        ];
-        let found = operators
-            .into_iter()
-            .find(|(sign, _)| text.starts_with(sign));
-        let Some((sign, compare)) = found else {
-            self.error(
-                bound.loc,
-                format!("{} is not a comparison", quoted(text)),
-                Some(SHAPE.to_owned()),
-            );
-            return None;
-        };
-        let number = text[sign.len()..].trim();
-        let (number, is_percent) = match number.strip_suffix('%') {
-            Some(number) => (number.trim_end(), true),
-            None => (number, false),
-        };
-        let piece = Piece {
-            text: number,
-            start: None,
-            whole: bound.loc,
-        };
-        let value = match parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) {
-            Ok(value) => value,
-            Err(error) => {
-                self.error(
-                    bound.loc,
-                    error.message,
-                    error.help.or(Some(SHAPE.to_owned())),
-                );
-                return None;
-            }
-        };
-        let given = if is_percent {
-            Unit::Share
-        } else {
-            value.unit()
-        };
-        // A plain number is in the figure's own unit, except for times, where that would be nanoseconds.
-        let fits = given == unit || (given == Unit::None && unit != Unit::Time);
-        if !fits {
-            let message = format!(
-                "the figure is {}, and this is {}",
-                unit.describe(),
-                given.describe()
-            );
-            let help = match unit {
-                Unit::Time => "write it with its unit: \"<= 3 ms\"",
-                Unit::Bytes => "write it with its unit: \"<= 64 MiB\"",
-                Unit::Rate => "write it in GB/s",
-                Unit::Flops => "write it in GFLOP/s or TFLOP/s",
-                Unit::Share => "write it as 0.85 or as 85 %",
-                Unit::None => "write a plain number",
-            };
-            self.error(bound.loc, message, Some(help.to_owned()));
-            return None;
-        }
-        let value = value.as_f64() * if is_percent { 0.01 } else { 1.0 };
-        Some((compare, value))
-    }
+    let value = value.as_f64() * if is_percent { 0.01 } else { 1.0 };
+    Ok((compare, value))
 }
 
 /// What a variant lacks to have a figure at all.

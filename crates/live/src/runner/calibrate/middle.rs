@@ -6,7 +6,7 @@
 use toml::Value;
 
 use activity::stats;
-use sim::Profile;
+use profile::{Profile, each_figure};
 
 /// A profile, and which of its figures were not measured, as "table.key" or "table".
 #[derive(Clone, Debug)]
@@ -43,28 +43,6 @@ pub(super) fn middle(runs: &[Measured]) -> Option<Profile> {
         }
     });
     Some(middle.try_into().unwrap_or_else(|_| first.clone()))
-}
-
-/// Hands every number to `take`, with its place.
-fn each_figure(value: &mut Value, path: String, take: &mut impl FnMut(&str, &mut Value)) {
-    let below = |key: &str| match path.as_str() {
-        "" => key.to_owned(),
-        _ => format!("{path}.{key}"),
-    };
-    match value {
-        Value::Table(table) => {
-            for (key, value) in table.iter_mut() {
-                each_figure(value, below(key), take);
-            }
-        }
-        Value::Array(list) => {
-            for (i, value) in list.iter_mut().enumerate() {
-                each_figure(value, below(&i.to_string()), take);
-            }
-        }
-        Value::Integer(_) | Value::Float(_) => take(&path, value),
-        _ => {}
-    }
 }
 
 fn at_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
