@@ -477,7 +477,7 @@ fn no_key_waits_for_what_takes_long() {
     // The cause of a gap does not wait behind it.
     press(&mut app, "1vng");
     let until = std::time::Instant::now() + Duration::from_secs(20);
-    while !screen(&mut app).contains("cause: ") || screen(&mut app).contains("cause: computing") {
+    while !screen(&mut app).contains("idle 100 µs") || screen(&mut app).contains("computing why") {
         assert!(std::time::Instant::now() < until, "{}", screen(&mut app));
         let _ = answers.recv_timeout(Duration::from_millis(20));
     }

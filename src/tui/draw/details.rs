@@ -11,7 +11,7 @@ use crate::tui::state::{Journal, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::text::printable;
-use activity::{Activity, LaunchShape, Range, RangeKind, Span, What, units};
+use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, units};
 use analysis::causes::{self, Explanation};
 use analysis::occupancy;
 use analysis::shapes::ShapeRow;
@@ -72,6 +72,15 @@ impl Details {
                 }
             }
             (Some(kind), Item::Gap(gap)) => self.gap(state, kind, gap),
+            (Some(RowKind::Gpu(device)), Item::None)
+                if !state
+                    .camera
+                    .used(&state.run, device)
+                    .contains(state.selection.cursor)
+                    && state.selection.cursor != 0 =>
+            {
+                self.unused(state, device, state.selection.cursor);
+            }
             (Some(kind), Item::None) if kind.device().is_some() => self.device_row(state, kind),
             _ => self.prose = prose(state),
         }
@@ -212,14 +221,20 @@ impl Details {
 
     fn gap(&mut self, state: &State, kind: RowKind, gap: Span) {
         let run = &state.run;
+        if let RowKind::Gpu(device) = kind
+            && !run.is_none()
+            && !state.camera.used(run, device).overlaps(gap)
+        {
+            self.unused(state, device, gap.start);
+            return;
+        }
         let word = match (kind.lane(), kind.device()) {
             (Some(id), _) if matches!(kind, RowKind::Stream(_)) => gaps::word(&run.trace, id, gap),
-            (None, Some(_)) => "device idle",
+            (None, Some(_)) => "GPU idle",
             _ => "between calls",
         };
         let name = format!("{word} {}", units::duration(gap.len()));
         self.name = Some((name, Role::Warning));
-        self.facts.push(label::times(gap, state.camera.zero(run)));
         let about = (kind, gap);
         match (kind, kind.device()) {
             (RowKind::Stream(id), _) => {
@@ -234,11 +249,28 @@ impl Details {
         }
         match self.cause.about(run, about) {
             Some(why) => {
-                self.facts.push(format!("cause: {}", why.cause.label()));
                 self.facts.push(printable(&why.sentence));
             }
-            None => self.facts.push("cause: computing …".to_owned()),
+            None => self.facts.push("computing why …".to_owned()),
         }
+    }
+}
+
+impl Details {
+    /// Says that a time is no idle one: before the first operation of a GPU, or after its last one.
+    fn unused(&mut self, state: &State, device: usize, time: Ns) {
+        let used = state.camera.used(&state.run, device);
+        let gpu = describe::device_id(&state.run.trace, device);
+        let (word, at) = match time < used.start {
+            true => ("before the first operation", used.start),
+            false => ("after the last operation", used.end),
+        };
+        self.name = Some((format!("{word} of {gpu}"), Role::Text));
+        let zero = state.camera.zero(&state.run);
+        self.facts = vec![
+            format!("which is at {}", units::duration(at - zero)),
+            "not counted as idle".to_owned(),
+        ];
     }
 }
 

@@ -38,10 +38,14 @@ pub struct Layout {
     pub verdict: Rect,
     /// The rule under that; empty on low screens.
     pub rule: Rect,
+    /// Over that, the whole scope with the window on it; empty while all of it is on screen.
+    pub map: Rect,
     /// The time axis, over the plot.
     pub axis: Rect,
     /// The rows, with gutter and side column; on other views all of the middle, the axis with it.
     pub rows: Rect,
+    /// Beside the rows, what could be better; empty on narrow screens, and where nothing is known.
+    pub panel: Rect,
     /// The rule above the details; empty on low screens.
     pub details_rule: Rect,
     /// Details of the selection.
@@ -52,6 +56,17 @@ pub struct Layout {
     pub gutter: u16,
     /// Columns right of the plot.
     pub side: u16,
+}
+
+/// What a layout depends on beside the size.
+struct Contents {
+    has_alert: bool,
+    /// Lines that the verdict would take.
+    verdict: u16,
+    /// Columns that the names of rows would take.
+    names: u16,
+    is_zoomed: bool,
+    has_findings: bool,
 }
 
 impl Layout {
@@ -72,12 +87,24 @@ impl Layout {
             _ => pen::width(&row.label) as u16 + 2,
         });
         let names = widths.max().unwrap_or(0);
-        Layout::new(state.size, has_alert, lines as u16, names)
+        let viewport = &state.camera.viewport;
+        let contents = Contents {
+            has_alert,
+            verdict: lines as u16,
+            names,
+            is_zoomed: viewport.window != viewport.bounds,
+            has_findings: answer.is_some_and(|answer| !answer.findings.is_empty()),
+        };
+        Layout::new(state.size, contents)
     }
 
-    /// The layout of a screen whose verdict would take so many lines, and the names of whose rows so many columns.
-    #[must_use]
-    pub fn new(Size { width, height }: Size, has_alert: bool, verdict: u16, names: u16) -> Self {
+    fn new(Size { width, height }: Size, contents: Contents) -> Self {
+        let Contents {
+            has_alert,
+            verdict,
+            names,
+            ..
+        } = contents;
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
@@ -105,21 +132,30 @@ impl Layout {
         let alert_line = take(alert);
         let verdict = take(answer);
         let top_rule = take(rule);
+        let map = take(u16::from(contents.is_zoomed && height >= 20));
         let axis_line = take(1);
         let below = rule + details + 1;
-        let middle = height.saturating_sub(2 + alert + answer + rule + below);
+        let middle = height.saturating_sub(2 + alert + answer + rule + map.height + below);
         let rows = take(middle);
         let details_rule = take(rule);
         let details = take(details);
         let footer = take(1);
-        let plot = width.saturating_sub(gutter + side);
+        let has_panel = contents.has_findings && width >= 160;
+        let panel = if has_panel { width / 4 } else { 0 };
+        let plot = width.saturating_sub(gutter + side + panel);
+        let left = width - panel;
         Layout {
             header,
             alert: alert_line,
             verdict,
             rule: top_rule,
+            map: Rect { width: left, ..map },
             axis: Rect::new(gutter.min(width), axis_line.y, plot, axis_line.height),
-            rows,
+            rows: Rect {
+                width: left,
+                ..rows
+            },
+            panel: Rect::new(left, axis_line.y, panel, rows.height + 1),
             details_rule,
             details,
             footer,
@@ -136,12 +172,9 @@ impl Layout {
     /// The middle of the screen for views other than the timeline.
     #[must_use]
     pub fn middle(&self) -> Rect {
-        Rect::new(
-            0,
-            self.axis.y,
-            self.rows.width,
-            self.axis.height + self.rows.height,
-        )
+        let y = self.axis.y - self.map.height;
+        let width = self.rows.width + self.panel.width;
+        Rect::new(0, y, width, self.rows.bottom().saturating_sub(y))
     }
 
     /// The moment under column `x` of the screen, when it is on the plot.

@@ -47,6 +47,18 @@ impl Viewport {
         self.show(Span::new(self.window.start + by, self.window.end + by));
     }
 
+    /// Puts `span` into the middle, at a zoom that shows it: an eighth of the window at least, and all of it.
+    pub fn focus(&mut self, span: Span) {
+        let (length, least) = (self.window.len(), span.len().max(1));
+        let length = match least {
+            _ if least.saturating_mul(24) < length => least * 8,
+            _ if least > length => least + least / 2,
+            _ => length,
+        };
+        let start = span.start + span.len() / 2 - length / 2;
+        self.show(Span::new(start, start + length));
+    }
+
     /// Moves the least that brings `span` on screen, with some room around it. A span that is longer than the window
     /// comes in by its start.
     pub fn reveal(&mut self, span: Span) {
@@ -95,6 +107,18 @@ mod tests {
         assert_eq!(v.window, v.bounds);
         v.zoom(0, 1e-9);
         assert_eq!(v.window, Span::new(0, SHORTEST));
+    }
+
+    #[test]
+    fn focusing_shows_what_would_be_too_short_or_too_long() {
+        let mut v = view(0, 10_000);
+        v.focus(Span::new(4_000, 4_100));
+        assert_eq!(v.window, Span::new(3_650, 4_450));
+        // Wide enough: the zoom stays.
+        v.focus(Span::new(5_000, 5_200));
+        assert_eq!(v.window, Span::new(4_700, 5_500));
+        v.focus(Span::new(2_000, 4_000));
+        assert_eq!(v.window, Span::new(1_500, 4_500));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl State {
         self.selection.row = Some(kind);
         self.selection.select_record(&self.run.trace, lane, record);
         if let Some(span) = self.selection.item.span() {
-            self.camera.viewport.reveal(span);
+            self.camera.viewport.focus(span);
         }
     }
 

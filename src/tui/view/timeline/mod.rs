@@ -3,6 +3,7 @@
 mod cell;
 mod counters;
 mod layout;
+mod minimap;
 mod navigation;
 mod pointer;
 mod rows;
@@ -30,6 +31,7 @@ use activity::Span;
 use activity::text;
 use cell::RowContent;
 use layout::ScreenRow;
+use minimap::Minimap;
 use summary_panel::SummaryPanel;
 
 /// What the lines were made of: as long as it is the same, they are.
@@ -63,6 +65,7 @@ pub(super) struct Timeline {
     first_row: usize,
     layout: Layout,
     of: Option<CacheKey>,
+    map: Minimap,
     axis: Axis,
     lines: Vec<ScreenRow>,
     /// From the selected call to its operation, or from the selected operation's call to it.
@@ -73,6 +76,8 @@ pub(super) struct Timeline {
     hidden: String,
     /// What stands in the room below the rows, and where.
     filler: (SummaryPanel, Rect),
+    /// And beside them.
+    beside: SummaryPanel,
     /// What stands there instead of rows.
     empty: String,
 }
@@ -133,10 +138,13 @@ impl View for Timeline {
             height: free.saturating_sub(apart),
             ..self.layout.rows
         };
-        self.filler = (
-            SummaryPanel::new(state, usize::from(room.saturating_sub(apart))),
-            area,
-        );
+        let has_panel = !self.layout.panel.is_empty();
+        let parts = (true, !has_panel);
+        let room = usize::from(room.saturating_sub(apart));
+        self.filler = (SummaryPanel::new(state, parts, area.width, room), area);
+        let Rect { width, height, .. } = self.layout.panel;
+        let parts = (false, has_panel);
+        self.beside = SummaryPanel::new(state, parts, width, usize::from(height));
     }
 
     fn draw(&self, _list: &List, theme: &Theme, _area: Rect, buf: &mut Buffer) {
@@ -144,6 +152,7 @@ impl View for Timeline {
             self.draw_empty(theme, buf);
             return;
         }
+        self.map.draw(theme, &self.layout, buf);
         self.axis.draw(theme, self.layout.axis, buf);
         for line in &self.lines {
             match &line.shown {
@@ -168,6 +177,11 @@ impl View for Timeline {
         }
         let (filler, area) = &self.filler;
         filler.draw(theme, &self.layout, *area, buf);
+        let panel = self.layout.panel;
+        self.beside.draw(theme, &self.layout, panel, buf);
+        for line in pen::lines(panel) {
+            pen::cell(buf, line, 0, theme.glyph('│'), theme.fg(Role::Rule));
+        }
         let area = self.layout.details_rule;
         let mut x = area.width.saturating_sub(2);
         if self.below > 0 {
@@ -185,7 +199,15 @@ impl View for Timeline {
 
     fn act(&mut self, _at: usize, action: Action, state: &mut State) {
         match action {
+            Action::Click { x, y } if y == self.layout.map.y && !self.layout.map.is_empty() => {
+                self.move_window(state, x);
+            }
             Action::Click { x, y } => self.click(state, x, y),
+            Action::Drag { from, x, .. }
+                if from.1 == self.layout.map.y && !self.layout.map.is_empty() =>
+            {
+                self.move_window(state, x);
+            }
             // On the axis it measures, elsewhere the window goes along.
             Action::Drag { from, x, .. } if from.1 == self.layout.axis.y => {
                 self.measure(state, from.0, x);
@@ -246,6 +268,7 @@ impl Timeline {
     fn make(&mut self, state: &State) {
         let window = state.camera.viewport.window;
         let scale = TimeScale::new(window, self.layout.plot_columns());
+        self.map = Minimap::new(state, &self.layout);
         self.axis = Axis {
             scale,
             zero: state.camera.zero(&state.run),

@@ -164,7 +164,8 @@ fn longest_gap(state: &mut State) {
         (None, None) => None,
     };
     let Some(gap) = longest else {
-        state.messages.flash = Some("no gap on this row".to_owned());
+        let text = "it is never idle between its first operation and its last one";
+        state.messages.flash = Some(text.to_owned());
         return;
     };
     state.selection.item = Item::Gap(gap);
@@ -210,6 +211,6 @@ fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
         }
     }
     if let Some(span) = state.selection.item.span() {
-        state.camera.viewport.reveal(span);
+        state.camera.viewport.focus(span);
     }
 }

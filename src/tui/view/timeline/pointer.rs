@@ -37,6 +37,16 @@ impl Timeline {
         state.camera.is_following = false;
     }
 
+    /// Puts the window where the mouse is on the line of the whole scope.
+    pub(super) fn move_window(&self, state: &mut State, x: u16) {
+        let viewport = &mut state.camera.viewport;
+        if let Some(time) = self.layout.time_at(x, viewport.bounds) {
+            let start = time - viewport.window.len() / 2;
+            viewport.show(Span::new(start, start + viewport.window.len()));
+        }
+        state.camera.is_following = false;
+    }
+
     /// Measures what lies between two columns.
     pub(super) fn measure(&self, state: &mut State, from: u16, to: u16) {
         let plot = self.layout.axis;

@@ -57,21 +57,29 @@ impl SummaryPanel {
         lines.len()
     }
 
-    /// Prepares what fits in `room` lines; nothing in fewer than three.
-    pub(super) fn new(state: &State, room: usize) -> Self {
+    /// Prepares what fits in `room` lines of so many columns, of the variants and of the findings; nothing in fewer than three.
+    pub(super) fn new(
+        state: &State,
+        (has_variants, has_findings): (bool, bool),
+        width: u16,
+        room: usize,
+    ) -> SummaryPanel {
         let mut lines = Vec::new();
         if room < 3 {
             return SummaryPanel { lines };
         }
-        variants(state, &mut lines);
+        if has_variants {
+            variants(state, &mut lines);
+        }
         shorten(&mut lines, room);
         let found = state.answers.get(&state.run, state.camera.scope);
+        let found = found.filter(|_| has_findings);
         let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
         let left = room - lines.len();
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
             lines.push(SummaryLine::Title("what could be better".to_owned()));
-            let columns = usize::from(state.size.width).saturating_sub(4);
+            let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
             let told: Vec<Vec<String>> = findings
                 .iter()
