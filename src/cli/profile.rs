@@ -53,22 +53,24 @@ pub(super) fn choose(asked: Option<&str>, gpu: Option<&str>) -> Result<Profile, 
     }
 }
 
-/// The rates that copies reach by a profile.
-pub(super) fn copies(profile: &Profile) -> Peaks {
+/// What a GPU can do by its profile.
+pub(super) fn peaks(profile: &Profile) -> Peaks {
     Peaks {
         h2d: Some(profile.copy.h2d_gbps),
         d2h: Some(profile.copy.d2h_gbps),
         d2d: Some(profile.copy.d2d_gbps),
         p2p: Some(profile.copy.p2p_gbps),
+        memory: Some(profile.device.memory_gbps),
+        flops: Some(profile.device.fp32_tflops * 1e12),
     }
 }
 
-/// The rates that copies reach on the GPU of a timeline, where it was calibrated here. Nothing is known where the
+/// What the GPU of a timeline can do, where it was calibrated here. Nothing is known where the
 /// timeline has GPUs of several names.
 ///
 /// # Errors
 /// When its profile cannot be read.
-pub(super) fn copies_of(trace: &Trace) -> Result<Peaks, Ending> {
+pub(super) fn peaks_of(trace: &Trace) -> Result<Peaks, Ending> {
     let mut names = trace.devices().iter().map(|device| &*device.info.name);
     let Some(name) = names
         .next()
@@ -76,7 +78,7 @@ pub(super) fn copies_of(trace: &Trace) -> Result<Peaks, Ending> {
     else {
         return Ok(Peaks::default());
     };
-    Ok(load_kept(name)?.map_or_else(Peaks::default, |profile| copies(&profile)))
+    Ok(load_kept(name)?.map_or_else(Peaks::default, |profile| peaks(&profile)))
 }
 
 /// A profile by its file, or by a part of the name of its GPU.

@@ -90,7 +90,7 @@ pub(super) fn opener(
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     let (trace, code) = load_redacted(&args.traces, Redaction::new(args.anonymous), args.clock)?;
-    let mut report = Report::new(&trace, None, super::profile::copies_of(&trace)?);
+    let mut report = Report::new(&trace, None, super::profile::peaks_of(&trace)?);
     if let Some(limit) = args.fail_wait {
         report.expect_waits(limit);
     }

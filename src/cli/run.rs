@@ -108,7 +108,7 @@ fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let played = play(args)?;
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, played.plan()) {
-        let peaks = played.peaks().copies;
+        let peaks = played.peaks();
         code = report(args, &played.trace(), plan, peaks, &played.outcome)?;
     }
     played.write(&args.picture, args.replayed, &args.first, screen_args)?;
@@ -124,7 +124,7 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
     let outcome = collect(&started.feed, &mut trace);
     drop(started.feed);
     let code = if args.headless {
-        report(args, &trace, &started.plan, peaks.copies, &outcome)?
+        report(args, &trace, &started.plan, peaks, &outcome)?
     } else {
         exit::FINE
     };
@@ -150,15 +150,14 @@ fn report(
     args: &Run,
     trace: &Trace,
     plan: &Arc<Plan>,
-    peaks: analysis::figures::Peaks,
+    peaks: tui::Peaks,
     outcome: &Outcome,
 ) -> Result<u8, Ending> {
     let report = Report::new(trace, Some(plan), peaks);
     print(&super::printed(&report, &args.printed)?)?;
-    let is_complete = *outcome == Outcome::Complete;
-    Ok(if is_complete && !report.is_as_expected() {
-        exit::EXPECTATION
-    } else {
-        exit::FINE
+    Ok(match *outcome == Outcome::Complete {
+        true if !report.is_as_expected() => exit::EXPECTATION,
+        true if !report.is_judged() => exit::MACHINE,
+        _ => exit::FINE,
     })
 }

@@ -5,7 +5,8 @@
 use serde::Serialize;
 
 use analysis::VariantFigures;
-use analysis::variants::measure::Run;
+use analysis::figures::Peaks;
+use analysis::variants::measure::{NO_PEAK, Run};
 use scenario::expect::{Compare, Expectation};
 use scenario::plan::Plan;
 
@@ -24,6 +25,9 @@ pub struct Checked {
     /// The sweep's value that `measured` is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub point: Option<i64>,
+    /// Whether it holds is not known, for what the GPU can do is not; it is not `ok`, and not failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_judged: bool,
     /// Why it cannot be measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -33,17 +37,18 @@ pub struct Checked {
 
 /// Checks every expectation of `plan` against the figures of its run.
 #[must_use]
-pub fn check(plan: &Plan, variants: &[VariantFigures]) -> Vec<Checked> {
+pub fn check(plan: &Plan, variants: &[VariantFigures], peaks: Peaks) -> Vec<Checked> {
     plan.expectations
         .iter()
-        .map(|e| check_one(plan, variants, e))
+        .map(|e| check_one(plan, variants, peaks, e))
         .collect()
 }
 
-fn check_one(plan: &Plan, variants: &[VariantFigures], e: &Expectation) -> Checked {
+fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expectation) -> Checked {
     let run = Run {
         plan: Some(plan),
         variants,
+        peaks,
     };
     let is_meant = |i: &usize| {
         let v = &plan.variants[*i];
@@ -82,6 +87,7 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], e: &Expectation) -> Check
             .as_ref()
             .map_or_else(|_| "—".to_owned(), |&m| e.figure.spec().unit.show(m)),
         measured: measured.as_ref().ok().copied(),
+        not_judged: measured.as_ref().is_err_and(|why| why == NO_PEAK),
         why: measured.err(),
     }
 }

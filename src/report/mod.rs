@@ -229,10 +229,17 @@ impl Report {
         self.expectations.get_or_insert_default().push(checked);
     }
 
-    /// Whether every expectation holds; also when there is none.
+    /// Whether no expectation failed; also when there is none.
     #[must_use]
     pub fn is_as_expected(&self) -> bool {
-        self.expectations.iter().flatten().all(|e| e.ok)
+        let mut all = self.expectations.iter().flatten();
+        all.all(|e| e.ok || e.not_judged)
+    }
+
+    /// Whether it is known of every expectation whether it holds.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.expectations.iter().flatten().all(|e| !e.not_judged)
     }
 }
 
@@ -249,7 +256,7 @@ impl From<&Facts<'_>> for Report {
         let (devices, advice, steps) = (facts.devices(), Advice::new(facts), facts.steps());
         let (causes, records) = (&advice.causes, facts.graph().ops.len());
         let variants = facts.variants();
-        let expectations = plan.map(|plan| expect::check(plan, &variants));
+        let expectations = plan.map(|plan| expect::check(plan, &variants, peaks));
         let is_run = plan.is_some() || !variants.is_empty();
         let variants = is_run.then(|| reports(facts, &advice, variants));
         let job = facts.ranks().map(|it| &**it);

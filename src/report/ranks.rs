@@ -275,6 +275,7 @@ pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
         measured,
         ok: measured.is_some_and(|share| share <= limit),
         point: None,
+        not_judged: false,
         why: measured
             .is_none()
             .then(|| "no two ranks share a collective".to_owned()),

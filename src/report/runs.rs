@@ -246,11 +246,13 @@ pub(super) fn expectations(page: &mut Page, expectations: &[Checked], variants: 
             None => String::new(),
         };
         let measured = match &e.why {
+            Some(why) if e.not_judged => why.clone(),
             Some(why) => format!("not measured: {why}"),
             None => format!("{}{point}", e.shown),
         };
         let (tone, mark) = match e.ok {
             true => (Tone::Good, "ok    "),
+            false if e.not_judged => (Tone::Plain, "not judged"),
             false => (Tone::Bad, "FAILED"),
         };
         let line = format!(

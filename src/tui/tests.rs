@@ -19,17 +19,14 @@ use super::*;
 use crate::export::screen::{self, Format};
 use activity::feed::{Failure, FailureKind, Message};
 use activity::{Batch, Def, Health, ProcessInfo};
-use analysis::figures;
 
 mod training;
 
 pub(super) const PEAKS: Peaks = Peaks {
-    copies: figures::Peaks {
-        h2d: Some(57.0),
-        d2h: Some(57.0),
-        d2d: None,
-        p2p: None,
-    },
+    h2d: Some(57.0),
+    d2h: Some(57.0),
+    d2d: None,
+    p2p: None,
     memory: None,
     flops: None,
 };

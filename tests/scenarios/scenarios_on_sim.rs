@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use activity::Def;
 use activity::feed::{Message, Outcome};
+use analysis::figures::Peaks;
 use analysis::testing::variants;
 use cuptop::report::expect::check;
 use scenario::figures::Kind;
@@ -63,6 +64,12 @@ fn sixteen_scenarios_are_bundled_and_each_expects_something() {
 #[test]
 fn what_scenarios_expect_holds_on_the_simulator() {
     let mut failed = Vec::new();
+    let device = Profile::bundled().device;
+    let peaks = Peaks {
+        memory: Some(device.memory_gbps),
+        flops: Some(device.fp32_tflops * 1e12),
+        ..Peaks::default()
+    };
     for scenario in LIBRARY.scenarios {
         let plan = plan_of(scenario);
         let trace = simulate(plan.clone());
@@ -78,7 +85,7 @@ fn what_scenarios_expect_holds_on_the_simulator() {
                 v.value(Kind::Overlap).unwrap_or(0.0),
             );
         }
-        for checked in check(&plan, &figures) {
+        for checked in check(&plan, &figures, peaks) {
             let line = format!(
                 "{}: {} {}: {} {}",
                 scenario.name,

@@ -21,7 +21,7 @@ use activity::units::gb_per_s;
 use activity::{Direction, Ns, Place, Span, What};
 use trace::{Engine, LaneId, LaneKind, Measure, Trace, Usage, engine_of};
 
-/// Peak rates in GB/s that a profile knows, for "% of peak". `None` where it does not.
+/// The most that the hardware can do by a profile, for "% of peak": GB/s, where nothing else is said. `None` where it does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peaks {
     /// Host to device, pinned, large.
@@ -32,6 +32,10 @@ pub struct Peaks {
     pub d2d: Option<f64>,
     /// Between two devices.
     pub p2p: Option<f64>,
+    /// Device memory.
+    pub memory: Option<f64>,
+    /// Single precision, FLOP/s.
+    pub flops: Option<f64>,
 }
 
 impl Peaks {

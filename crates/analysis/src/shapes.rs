@@ -172,8 +172,8 @@ pub(crate) fn rows(
     rows
 }
 
-/// The GPU waited where it was idle for more than this part of the time from a call to its kernel: it is busy where a queue is full, and the
-/// call as long as that.
+/// The GPU waited where it was idle for more than this part of the time from a call to its kernel. Behind a full queue it
+/// is busy, and a call as long as what it waits for.
 const WAITED: f64 = 0.1;
 
 /// How long the calls take that launch it, in the mean; `None` where the GPU did not wait for them.

@@ -318,6 +318,7 @@ fn lacking(figure: &Figure, plan: &VariantPlan) -> Option<String> {
         }
         Needs::Bytes => says("bytes", |launch| launch.bytes.is_some()),
         Needs::Flops => says("flops", |launch| launch.flops.is_some()),
+        Needs::Work => says("bytes` or `flops", |it| it.bytes.or(it.flops).is_some()),
         Needs::Range => (!plan.phases.contains(&figure.operand))
             .then(|| format!("has no range {}", quoted(&figure.operand))),
     }

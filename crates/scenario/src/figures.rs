@@ -32,6 +32,8 @@ pub enum Needs {
     Bytes,
     /// A launch of the kernel that states its `flops`.
     Flops,
+    /// One that states either.
+    Work,
     /// A range of the name.
     Range,
 }
@@ -103,6 +105,8 @@ figures! {
         "the kernel's declared `bytes` over the sum of its times", ">= 2 TB/s";
     KernelFlops "kernel_flops" Kernel Flops Needs::Flops,
         "the kernel's declared `flops` over the sum of its times", ">= 10 TFLOP/s";
+    PeakShare "peak_share" Kernel Share Needs::Work,
+        "the share that `kernel_gbps` or `kernel_flops`, whichever is nearer, has of the GPU's own peak", ">= 70 %";
     PeakMemory "peak_memory" None Bytes Needs::Nothing,
         "the most device memory in use at one time", "<= 64 MiB";
     Phase "phase" Range Time Needs::Range,

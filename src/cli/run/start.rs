@@ -69,13 +69,9 @@ fn peaks(profile: &Profile, place: &RunTarget) -> Peaks {
         RunTarget::Simulator(_) => true,
         RunTarget::Gpu(name) => name.as_ref() == Some(&profile.device.name),
     };
-    if !is_of_profile {
-        return Peaks::default();
-    }
-    Peaks {
-        copies: profile::copies(profile),
-        memory: Some(profile.device.memory_gbps),
-        flops: Some(profile.device.fp32_tflops * 1e12),
+    match is_of_profile {
+        true => profile::peaks(profile),
+        false => Peaks::default(),
     }
 }
 
@@ -259,7 +255,7 @@ mod tests {
         let mut profile = Profile::bundled();
         let on = |name: &str| RunTarget::Gpu(Some(name.to_owned()));
         let h200 = peaks(&profile, &on(&profile.device.name));
-        assert_eq!(h200.copies.h2d, Some(profile.copy.h2d_gbps));
+        assert_eq!(h200.h2d, Some(profile.copy.h2d_gbps));
         assert_eq!(peaks(&profile, &RunTarget::Simulator(None)), h200);
         let other = on("NVIDIA A100-SXM4-80GB");
         assert_eq!(peaks(&profile, &other), Peaks::default());
@@ -268,6 +264,6 @@ mod tests {
         // What was calibrated there is its own.
         profile.device.name = "NVIDIA A100-SXM4-80GB".to_owned();
         profile.copy.h2d_gbps = 24.5;
-        assert_eq!(peaks(&profile, &other).copies.h2d, Some(24.5));
+        assert_eq!(peaks(&profile, &other).h2d, Some(24.5));
     }
 }

@@ -5,8 +5,37 @@ use super::*;
 fn check_one(figure: Figure, compare: Compare, value: f64) -> Checked {
     let variants = vec![variant("slow", None), variant("fast", None)];
     let plan = plan(variants, vec![expectation("fast", figure, compare, value)]);
-    let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
+    let report = Report::new(&scene().trace(), Some(&plan), PEAKS);
     report.expectations.expect("a run")[0].clone()
+}
+
+/// A GPU twice as fast as the scene's kernel is at memory, and four times at arithmetic.
+const PEAKS: Peaks = Peaks {
+    h2d: None,
+    d2h: None,
+    d2d: None,
+    p2p: None,
+    memory: Some(8.0),
+    flops: Some(4e10),
+};
+
+#[test]
+fn a_share_of_a_peak_that_nobody_knows_is_neither_held_nor_failed() {
+    let figure = Figure::new(Kind::PeakShare, "add");
+    let expected = expectation("fast", figure, Compare::AtLeast, 0.4);
+    let variants = vec![variant("slow", None), variant("fast", None)];
+    let plan = plan(variants, vec![expected]);
+    let trace = scene().trace();
+    let report = Report::new(&trace, Some(&plan), Peaks::default());
+    let found = &report.expectations.as_ref().expect("a run")[0];
+    assert!(!found.ok && found.not_judged && found.measured.is_none());
+    assert!(report.is_as_expected() && !report.is_judged());
+    let text = text::render(&report, &text::Options::default());
+    assert!(
+        text.contains("not judged") && text.contains("cuptop calibrate"),
+        "{text}"
+    );
+    assert!(Report::new(&trace, Some(&plan), PEAKS).is_judged());
 }
 
 #[test]
@@ -22,6 +51,7 @@ fn every_figure_is_measured() {
         (Figure::new(Kind::H2dGbps, ""), 50.0),
         (Figure::new(Kind::KernelGbps, "add"), rate),
         (Figure::new(Kind::KernelFlops, "add"), 1e10),
+        (Figure::new(Kind::PeakShare, "add"), rate / 8.0),
         (Figure::new(Kind::PeakMemory, ""), 4096.0),
         (Figure::new(Kind::Phase, "load"), 60.0),
         (Figure::new(Kind::Ops, ""), 3.0),

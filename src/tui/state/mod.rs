@@ -36,7 +36,7 @@ use crate::tui::state::job::Job;
 use crate::tui::state::troubles::Trouble;
 use activity::Span;
 use activity::feed::Outcome;
-use analysis::figures;
+pub use analysis::figures::Peaks;
 use analysis::memory::MemoryUse;
 pub use camera::{Camera, Scope};
 use counters::Counters;
@@ -88,17 +88,6 @@ pub struct Choice {
     pub look_for: String,
     /// Its variants, in words.
     pub variants: String,
-}
-
-/// The most that the hardware can do, for "% of peak".
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Peaks {
-    /// Copies, GB/s by direction.
-    pub copies: figures::Peaks,
-    /// Device memory, GB/s.
-    pub memory: Option<f64>,
-    /// Single precision, FLOP/s.
-    pub flops: Option<f64>,
 }
 
 /// How the run stands.

@@ -112,7 +112,7 @@ impl Run {
         let is_complete =
             self.status == Status::Ended(Outcome::Complete) && self.measured.is_final();
         self.checked = match &self.plan {
-            Some(plan) if is_complete => expect::check(plan, &self.measured.variants),
+            Some(plan) if is_complete => expect::check(plan, &self.measured.variants, self.peaks),
             _ => Vec::new(),
         };
     }

@@ -98,5 +98,9 @@ fn unmet(checked: &Checked) -> Trouble {
         Some(why) => format!("expected {what} {expected}: {why}"),
         None => format!("expected {what} {expected}: it is {}", checked.shown),
     };
-    Trouble::new(Weight::Failed, printable(&text))
+    let weight = match checked.not_judged {
+        true => Weight::Note,
+        false => Weight::Failed,
+    };
+    Trouble::new(weight, printable(&text))
 }

@@ -16,6 +16,8 @@ const PEAKS: Peaks = Peaks {
     d2h: Some(55.0),
     d2d: None,
     p2p: None,
+    memory: None,
+    flops: None,
 };
 
 fn all(scope: &Scope<'_>) -> Vec<Finding> {

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::VariantFigures;
-use crate::figures::{DeviceFigures, share};
+use crate::figures::{DeviceFigures, Peaks, share};
 use crate::passes::Passes;
 use activity::units::gb_per_s;
 use activity::{Direction, Ns};
@@ -25,7 +25,12 @@ pub struct Run<'a> {
     pub plan: Option<&'a Plan>,
     /// The variants that were measured.
     pub variants: &'a [VariantFigures],
+    /// What their GPU can do.
+    pub peaks: Peaks,
 }
+
+/// Why a share of the peak has no value on a GPU of which nobody knows the peak.
+pub const NO_PEAK: &str = "this GPU's peaks are not known; `cuptop calibrate` finds them";
 
 impl Run<'_> {
     /// A figure of one of the variants.
@@ -54,6 +59,21 @@ impl Run<'_> {
         match figure.kind {
             Kind::SpeedupOver => over(makespan),
             Kind::WallSpeedupOver => over(wall),
+            Kind::PeakShare => {
+                let Peaks { memory, flops, .. } = self.peaks;
+                let (Some(memory), Some(flops)) = (memory, flops) else {
+                    return Err(NO_PEAK.to_owned());
+                };
+                let plan = of.planned(self.plan);
+                let share =
+                    |kind, peak: f64| Ok(measure(of, plan, &Figure::new(kind, &**name))? / peak);
+                let parts = [(Kind::KernelGbps, memory), (Kind::KernelFlops, flops)];
+                let parts = parts.map(|(kind, peak): (Kind, f64)| share(kind, peak));
+                match parts {
+                    [Ok(a), Ok(b)] => Ok(a.max(b)),
+                    [a, b] => a.or(b),
+                }
+            }
             _ => measure(of, of.planned(self.plan), figure),
         }
     }
@@ -94,8 +114,8 @@ fn measure(
         gb_per_s(bytes, time).ok_or_else(|| format!("nothing was copied {}", direction.label()))
     };
     match figure.kind {
-        Kind::SpeedupOver | Kind::WallSpeedupOver => {
-            Err("it is a figure of two variants".to_owned())
+        Kind::SpeedupOver | Kind::WallSpeedupOver | Kind::PeakShare => {
+            Err("it is not of the variant alone".to_owned())
         }
         Kind::Makespan => makespan(of),
         Kind::Wall => Ok(of.wall_ns as f64),

@@ -8,7 +8,6 @@ use super::*;
 use crate::tui::app::{App, Peaks};
 use crate::tui::theme::{Role, Theme};
 use activity::{DeviceInfo, Direction};
-use analysis::figures;
 use analysis::testing::Scene;
 
 /// What an operation is done by.
@@ -86,11 +85,8 @@ fn app(all: &[Op], peak: Option<f64>) -> App {
     }
     let trace = made.trace();
     let peaks = Peaks {
-        copies: figures::Peaks {
-            h2d: peak,
-            d2h: peak,
-            ..figures::Peaks::default()
-        },
+        h2d: peak,
+        d2h: peak,
         ..Peaks::default()
     };
     let mut app = App::of_trace(trace, None, peaks);
