@@ -62,12 +62,14 @@ const EXPECTED: &[(&str, &str, &[&str])] = &[
     ("two_gpus", "on_two", &[]),
 ];
 
-/// Found beside the lesson, and true: a small matrix fills no GPU, and three streams that the host holds up do
-/// not overlap.
+/// Found beside the lesson, and true: a small matrix fills no GPU, three streams that the host holds up do not overlap,
+/// each of thousands of blocking copies is waited for, and a single graph leaves the GPU idle while it is launched.
 const BESIDE: &[(&str, &str)] = &[
     ("warmup", "under-filled-gpu"),
     ("cpu_or_gpu", "under-filled-gpu"),
     ("three_streams", "no-overlap"),
+    ("tiny_copies", "sync-in-loop"),
+    ("tiny_copies", "no-cure"),
 ];
 
 /// What bounds each kind of mistake, by scenario and variant.

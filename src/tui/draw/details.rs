@@ -3,6 +3,8 @@
 mod device;
 mod flow;
 
+use std::sync::Arc;
+
 use super::{gaps, label};
 use crate::tui::state::analyst::{Question, Weight};
 use crate::tui::state::rows::RowKind;
@@ -16,7 +18,10 @@ use analysis::causes::{self, Explanation};
 use analysis::occupancy;
 use analysis::shapes::ShapeRow;
 use analysis::tables::{self, NameRow};
-use trace::{LaneId, Trace, describe};
+use trace::{Lane, LaneId, Trace, describe};
+
+/// Records up to which a gap has its cause from all of them, as a report has it.
+const WHOLE: usize = 2_000_000;
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
 #[derive(Debug)]
@@ -236,13 +241,26 @@ impl Details {
         let name = format!("{word} {}", units::duration(gap.len()));
         self.name = Some((name, Role::Warning));
         let about = (kind, gap);
+        let (last, number) = (Arc::clone(&state.answers.facts), run.number);
+        // What still grows is looked at around the gap alone.
+        let records: usize = run.trace.lanes().iter().map(Lane::len).sum();
+        let is_whole = !run.is_running() && !run.is_being_read() && records <= WHOLE;
         match (kind, kind.device()) {
             (RowKind::Stream(id), _) => {
-                let why = move |trace: &Trace, _: &Stop| causes::explain_stream(trace, id, gap);
+                let why = move |trace: &Trace, _: &Stop| match is_whole {
+                    true => last.facts(number, trace).causes().explain_stream(id, gap),
+                    false => causes::explain_stream(trace, id, gap),
+                };
                 self.cause.ask(&state.analyst, run, about, why);
             }
             (_, Some(device)) => {
-                let why = move |trace: &Trace, _: &Stop| causes::explain_device(trace, device, gap);
+                let why = move |trace: &Trace, _: &Stop| match is_whole {
+                    true => last
+                        .facts(number, trace)
+                        .causes()
+                        .explain_device(device, gap),
+                    false => causes::explain_device(trace, device, gap),
+                };
                 self.cause.ask(&state.analyst, run, about, why);
             }
             _ => return,

@@ -3,6 +3,7 @@
 use super::nest;
 use super::rows::{Row, RowKind};
 use activity::{Ns, Span};
+use analysis::causes;
 use trace::{LaneId, Trace};
 
 /// What is selected on a row.
@@ -136,14 +137,17 @@ impl Selection {
             item => item.span().map_or(self.cursor, |span| span.start),
         };
         let least = Trace::GAP_MIN;
-        let gap = match (kind.lane(), kind.device(), is_forwards) {
+        let from_there = |from: Ns| match (kind.lane(), kind.device(), is_forwards) {
             (Some(id), _, true) => trace.lanes()[id].next_gap(from, least),
             (Some(id), _, false) => trace.lanes()[id].previous_gap(from, least),
             (None, Some(d), true) => trace.devices()[d].usage.next_gap(from, least),
             (None, Some(d), false) => trace.devices()[d].usage.previous_gap(from, least),
             (None, None, _) => None,
         };
-        let Some(gap) = gap else {
+        let beyond = |gap: &Span| from_there(if is_forwards { gap.end } else { gap.start });
+        let mut gaps = std::iter::successors(from_there(from), beyond);
+        // The profiler's own time is an artefact of looking.
+        let Some(gap) = gaps.find(|&gap| !causes::is_profilers(trace, gap)) else {
             return false;
         };
         self.item = Item::Gap(gap);

@@ -3,27 +3,44 @@
 use super::{Causes, Explanation, Gap};
 use crate::graph::{Graph, LATENCY_MAX};
 use activity::{Ns, Span};
-use trace::{LaneId, LaneKind, Trace};
+use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// Why a stretch of one stream's lane without an operation is there, from the records around it alone.
 #[must_use]
 pub fn explain_stream(trace: &Trace, lane: LaneId, gap: Span) -> Explanation {
-    explain(trace, &[lane], gap)
+    explain(trace, None, &[lane], gap)
 }
 
 /// Why a stretch of a device (index into [`Trace::devices`]) without an operation is there, from the
 /// records around it alone.
 #[must_use]
 pub fn explain_device(trace: &Trace, device: usize, gap: Span) -> Explanation {
-    let lanes: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    explain(trace, &lanes, gap)
+    explain(trace, None, &lanes_of(trace, device), gap)
+}
+
+fn lanes_of(trace: &Trace, device: usize) -> Vec<LaneId> {
+    trace.streams_of(device).map(|(id, _)| id).collect()
+}
+
+impl Causes<'_> {
+    /// The same from all records, as reports have it.
+    #[must_use]
+    pub fn explain_stream(&self, lane: LaneId, gap: Span) -> Explanation {
+        explain(self.trace, Some(self), &[lane], gap)
+    }
+
+    /// The same of a device.
+    #[must_use]
+    pub fn explain_device(&self, device: usize, gap: Span) -> Explanation {
+        explain(self.trace, Some(self), &lanes_of(self.trace, device), gap)
+    }
 }
 
 /// How far back to read records before a gap, and before the launch of what ends it. A root may lie some steps of the
 /// program back.
 const AROUND: Ns = 50_000_000;
 
-fn explain(trace: &Trace, lanes: &[LaneId], span: Span) -> Explanation {
+fn explain(trace: &Trace, known: Option<&Causes<'_>>, lanes: &[LaneId], span: Span) -> Explanation {
     let is_unrecorded = |&lane: &LaneId| match trace.lanes()[lane].key().kind {
         LaneKind::Stream { device, .. } => trace.is_unrecorded(device, span),
         _ => false,
@@ -43,21 +60,39 @@ fn explain(trace: &Trace, lanes: &[LaneId], span: Span) -> Explanation {
     let Some((lane, row)) = next else {
         return Explanation::nothing(span);
     };
+    let of = |causes: &Causes<'_>| match causes.graph.op_at(lane, row) {
+        Some(next) => causes.explain(Gap { span, next }),
+        None => Explanation::nothing(span),
+    };
+    if let Some(causes) = known {
+        return of(causes);
+    }
     let key = trace.lanes()[lane].key();
-    let launched = trace
-        .call(key.process, trace.lanes()[lane].correlation(row))
-        .map_or(span.start, |(lane, row)| {
-            trace.lanes()[lane].span(row).start
-        });
+    let call = trace.call(key.process, trace.lanes()[lane].correlation(row));
+    // What nobody launched follows the last call of its process.
+    let call = call.or_else(|| last_call(trace, key.process, span.end));
+    let launched = call.map_or(span.start, |(lane, row)| {
+        trace.lanes()[lane].span(row).start
+    });
     let from = launched.min(span.start).saturating_sub(AROUND);
     let until = trace.lanes()[lane]
         .span(row)
         .start
         .saturating_add(LATENCY_MAX);
     let graph = Graph::within(trace, Span::new(from, until));
-    let causes = Causes::new(trace, &graph);
-    match graph.op_at(lane, row) {
-        Some(next) => causes.explain(Gap { span, next }),
-        None => Explanation::nothing(span),
-    }
+    of(&Causes::new(trace, &graph))
+}
+
+/// The last CUDA call of a process that began before `time`.
+fn last_call(trace: &Trace, process: usize, time: Ns) -> Option<(LaneId, usize)> {
+    let lanes = trace.lanes().iter().enumerate();
+    let threads = lanes.filter(|(_, lane)| {
+        let key = lane.key();
+        key.process == process && matches!(key.kind, LaneKind::Thread { .. })
+    });
+    let last = |(id, lane): (LaneId, &Lane)| {
+        let row = lane.starting(Span::new(Ns::MIN / 4, time)).last()?;
+        Some((lane.span(row).start, (id, row)))
+    };
+    threads.filter_map(last).max().map(|(_, at)| at)
 }

@@ -47,7 +47,8 @@ impl Waits {
         let is_launched = causes.graph.ops.call[gap.next as usize] != NONE;
         let wait = match piece.culprit {
             Culprit::Call(call) if piece.cause.is_wait() => call,
-            // A free that waits is an allocation to be saved, not a wait.
+            // What an allocation or loading takes is to be saved, not the wait before it.
+            _ if matches!(piece.cause, Cause::Memory | Cause::Load) => return None,
             _ => piece.root.filter(|_| is_launched).filter(|&root| {
                 let kind = calls.kind[root as usize];
                 kind.is_wait() || kind == CallKind::Copy

@@ -58,6 +58,9 @@ const NO_ROW: u32 = u32::MAX;
 /// A range that covers three quarters of a stretch names it.
 const MOST: (Ns, Ns) = (3, 4);
 
+/// A range that lasts so many times as long as a stretch says little of it.
+const LONG: Ns = 8;
+
 /// So many ranges inside each other are looked at, from the innermost: more than functions of Python can be by default.
 const LEVELS: usize = 1024;
 
@@ -155,7 +158,7 @@ impl Host {
             parts = parts
                 .into_iter()
                 .flat_map(|(span, row)| match row {
-                    Some(_) => vec![(span, row)],
+                    Some(row) => vec![(span, Some(ranges.closer(trace, span, row)))],
                     None => ranges.parts(trace, span),
                 })
                 .collect();
@@ -179,9 +182,11 @@ fn apart(mut list: Vec<OverheadSpan>) -> Vec<OverheadSpan> {
     out
 }
 
-/// Ranges that a profiler puts around everything: they name nothing.
+/// Ranges that a profiler puts around everything, and functions through which PyTorch calls another: they name nothing.
 fn says_nothing(name: &str) -> bool {
-    name.starts_with("ProfilerStep") || name.starts_with("PyTorch Profiler")
+    let begins = ["ProfilerStep", "PyTorch Profiler", "[param|"];
+    let ends = ["handle_torch_function", "_call_impl", "_wrapped_call_impl"];
+    begins.iter().any(|it| name.starts_with(it)) || ends.iter().any(|it| name.ends_with(it))
 }
 
 impl Ranges {
@@ -231,6 +236,18 @@ impl Ranges {
         let time = self.times.last().map_or(time, |&last| last.max(time));
         self.times.push(time);
         self.rows.push(row);
+    }
+
+    /// Of a range that lasts much longer than what it is to name, a shorter one of these that covers the same.
+    fn closer(&self, trace: &Trace, span: Span, row: (LaneId, usize)) -> (LaneId, usize) {
+        let long = trace.lanes()[row.0].span(row.1).len();
+        if long < LONG * span.len() {
+            return row;
+        }
+        match self.parts(trace, span).as_slice() {
+            [(_, Some(own))] if 2 * trace.lanes()[own.0].span(own.1).len() < long => *own,
+            _ => row,
+        }
     }
 
     /// See [`Host::ranges`].
@@ -294,7 +311,11 @@ impl Ranges {
             if row == NO_ROW || row == top {
                 break;
             }
-            if covers(row) {
+            let is_named = || match trace.activity(self.lane, row as usize).what {
+                What::Range(range) => !says_nothing(trace.names().full(range.name)),
+                _ => false,
+            };
+            if covers(row) && is_named() {
                 return Some(row as usize);
             }
             row = self.parents[row as usize - self.first];

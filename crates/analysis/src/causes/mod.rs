@@ -42,7 +42,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::first_use::{self, FirstUse};
 use super::graph::{CallId, Engine, Graph, OpId};
 use super::made;
-use activity::{Ns, Span};
+use activity::{Ns, Span, What};
 use trace::{LaneKind, Trace};
 
 /// What answers for gaps.
@@ -253,4 +253,22 @@ impl<'a> Causes<'a> {
 #[must_use]
 pub fn is_loading(name: &str) -> bool {
     host::taker(name) == Some(host::Taker::Load)
+}
+
+/// Whether a gap is the profiler's own time for half or more, by its records: nobody looks for that.
+#[must_use]
+pub fn is_profilers(trace: &Trace, gap: Span) -> bool {
+    let lanes = trace.lanes().iter().enumerate();
+    let overheads = lanes.filter(|(_, lane)| lane.key().kind == LaneKind::Overhead);
+    let own = |(id, lane): (usize, &trace::Lane)| -> Ns {
+        let rows = lane.rows(gap).map(|row| trace.activity(id, row));
+        let own = rows.filter(|it| match it.what {
+            What::Overhead(of) => {
+                host::taker(trace.names().full(of.name)) == Some(host::Taker::Profiler)
+            }
+            _ => false,
+        });
+        own.map(|it| it.span.intersect(gap).len().max(0)).sum()
+    };
+    2 * overheads.map(own).sum::<Ns>() >= gap.len().max(1)
 }

@@ -2,6 +2,7 @@
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use crate::findings::Evidence;
+use crate::graph::NONE;
 use crate::lines::StackCounts;
 use activity::units::{count, duration};
 use activity::{Ns, Span};
@@ -34,7 +35,7 @@ impl Explanation {
 
     /// Recording was off for some of it.
     pub(super) fn unrecorded(gap: Span) -> Explanation {
-        let sentence = "Not recorded: recording was off for some of it, and what was launched meanwhile left no record.";
+        let sentence = "Recording was off for some of it: what ran meanwhile left no record.";
         Explanation::because(gap, Cause::Missing, sentence)
     }
 
@@ -104,7 +105,7 @@ impl Causes<'_> {
         let mut sentence = parts.join("; ");
         if let Some(root) = main.piece.root {
             let name = self.name_of(Culprit::Call(root));
-            sentence.push_str(&format!("; nothing was queued ahead since {name}"));
+            sentence.push_str(&format!("; the queue was empty after {name}"));
         }
         sentence.push('.');
         sentence.push_str(&seen);
@@ -118,7 +119,7 @@ impl Causes<'_> {
                 .and_then(|r| self.evidence(Culprit::Call(r))),
         );
         let call = self.graph.ops.call[gap.next as usize];
-        if call != super::super::graph::NONE {
+        if call != NONE {
             let (lane, row) = self.graph.calls.at(call);
             let launch = Evidence::row(self.trace, lane, row);
             if !evidence.contains(&launch) {
@@ -171,12 +172,15 @@ impl Causes<'_> {
         let next = self.name_of(Culprit::Op(gap.next));
         let text = match piece.cause {
             Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => {
-                format!("the host was in {name} for {time}, and launched {next} after that")
+                format!("the CPU waited in {name} for {time}, and launched {next} after that")
             }
-            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => format!(
-                "the host was in {name}, which returns when its copy is done, for {time}, and launched {next} after that"
+            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => {
+                format!("the CPU waited in {name} for {time}: it returns when its copy is done")
+            }
+            Cause::Staging => format!("the CPU staged a pageable copy in {name} for {time}"),
+            Cause::Host if self.graph.ops.call[gap.next as usize] == NONE => format!(
+                "the CPU was outside CUDA for {time}, then touched managed memory: a page had to move ({next})"
             ),
-            Cause::Staging => format!("the host staged a pageable copy in {name} for {time}"),
             Cause::Host => match piece.culprit {
                 Culprit::Nobody => {
                     let what = match is_unseen {
@@ -184,61 +188,53 @@ impl Causes<'_> {
                         false => "",
                     };
                     format!(
-                        "the host had not launched {next} yet: it was outside CUDA for {time}{what}"
+                        "{next} was not launched yet: the CPU was outside CUDA for {time}{what}"
                     )
                 }
-                _ => format!("the host had not launched {next} yet: it was in {name} for {time}"),
+                _ => format!("{next} was not launched yet: the CPU was in {name} for {time}"),
             },
             Cause::Launching => format!(
-                "the host had not launched {next} yet: it was launching others ({name}) for {time}"
+                "{next} was not launched yet: the CPU was launching others ({name}) for {time}"
             ),
             Cause::Lock => format!(
-                "the host was inside the launch of {next} or of one before it for {time}, until another thread's {name} had returned: \
-                 both took a lock of the driver"
+                "the launch of {next} waited {time} for a lock of the driver, until another thread's {name} returned"
             ),
-            Cause::SlowLaunch => format!("the host was inside a launch, {name}, for {time}"),
+            Cause::SlowLaunch => format!("the CPU was inside one slow launch ({name}) for {time}"),
             Cause::Call | Cause::Memory | Cause::GraphSetup => {
-                format!("the host was in {name} for {time}, before {next} could run")
+                format!("the CPU was in {name} for {time} before it launched {next}")
             }
-            Cause::Load => format!("GPU code was loaded for {time} ({name})"),
+            Cause::Load => format!("GPU code was loaded for {time} in {name}"),
             Cause::QueueFull => format!("the launch queue was full for {time} ({name})"),
-            Cause::Event => {
-                format!(
-                    "{} waited for {time} for an event after {}",
-                    self.stream(gap),
-                    self.elsewhere(piece.culprit)
-                )
-            }
+            Cause::Event => format!(
+                "{} waited {time} for an event after {}",
+                self.stream(gap),
+                self.elsewhere(piece.culprit)
+            ),
             Cause::Engine => format!(
-                "{} had the engine that {next} needs, for {time}",
+                "{next} waited {time} for its engine, which {} had",
                 self.elsewhere(piece.culprit)
             ),
             Cause::Stream => {
-                format!(
-                    "{next} waited for {time} for {}",
-                    self.elsewhere(piece.culprit)
-                )
+                format!("{next} waited {time} for {}", self.elsewhere(piece.culprit))
             }
             Cause::EngineChange => format!(
-                "{next} was queued and followed {name} after {time}: the change from one engine to another"
+                "{next} was queued behind {name}: changing from one engine to another took {time}"
             ),
             Cause::Queued => format!(
-                "{next} was queued and followed {name} after {time}: what lies between queued operations"
+                "{next} was queued behind {name}: {time} is the normal pause between queued operations"
             ),
-            Cause::Latency => format!("{next} had just been launched: {time} of launch latency"),
+            Cause::Latency => format!("{next} was just launched: {time} of launch latency"),
             Cause::Profiler => format!("the profiler spent {time} on itself ({name})"),
-            Cause::Missing => {
-                format!("records are missing: operations launched by {name} left none")
-            }
+            Cause::Missing => format!("records are missing: what {name} launched left none"),
             Cause::Unknown => match piece.culprit {
                 Culprit::Call(call) => format!(
-                    "unknown: {next} had been launched {} before it started, and nothing recorded shows what it waited for",
+                    "{next} was launched {} before it started, and no record says what it waited for",
                     duration(
                         self.graph.ops.start[gap.next as usize]
                             - self.graph.calls.start[call as usize]
                     )
                 ),
-                _ => format!("unknown: the host call of {next} is not on the timeline"),
+                _ => format!("no record says who launched {next}"),
             },
         };
         match piece.certainty {
@@ -285,7 +281,21 @@ impl Causes<'_> {
     }
 }
 
+/// A sentence begins with a capital, but for names.
 fn capital(text: &str) -> String {
+    if ![
+        "the ",
+        "records ",
+        "likely ",
+        "no record",
+        "stream ",
+        "default stream",
+    ]
+    .iter()
+    .any(|it| text.starts_with(it))
+    {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_uppercase().chain(chars).collect(),

@@ -11,7 +11,7 @@ use activity::{NameId, Ns, Span, What};
 use trace::LaneKind;
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
-/// pool and cost next to nothing.
+/// pool, and cost next to nothing while that keeps its memory.
 fn is_allocation(name: &str) -> bool {
     let bare = ["cuda", "hip", "cuMem"].iter();
     let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
@@ -19,7 +19,7 @@ fn is_allocation(name: &str) -> bool {
         let is_one = ["Malloc", "Alloc", "Free"]
             .iter()
             .any(|n| it.starts_with(n));
-        is_one && !it.contains("Async") && !it.contains("Host")
+        is_one && !it.contains("Host")
     })
 }
 
@@ -78,6 +78,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if rounds < thresholds::LOOP_MIN || !goes_on || !is_worth {
         return None;
     }
+    let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");
+    let pooled = by_name.iter().filter(|it| of_pool(it.0));
+    let pooled: Ns = pooled.flat_map(|it| it.1).sum();
     at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
     let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
@@ -90,7 +93,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 many => format!(", {} of it in {many} that took ten times as long as the others or more", duration(once)),
             },
         ),
-        advice: "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync): a free waits for the whole device.".to_owned(),
+        advice: match 2 * pooled > time {
+            true => "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At 0 it gives all back at each sync.",
+            false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). A free waits for the whole device.",
+        }
+        .to_owned(),
         ..scope.found(span.len(), time, &at)
     })
 }

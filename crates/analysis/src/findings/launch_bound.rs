@@ -37,7 +37,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         })
         .collect();
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
-    if figures::share(idle, f.idle_ns) < thresholds::LAUNCH_CAUSE_SHARE {
+    if figures::share(idle, f.recorded_ns()) < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
     gaps.sort_by_key(|g| std::cmp::Reverse(g.0));

@@ -19,6 +19,7 @@ mod launch_bound;
 mod low_bandwidth;
 mod migrations;
 mod no_core;
+mod no_cure;
 mod no_overlap;
 mod one_engine;
 mod pageable;
@@ -344,6 +345,11 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
         findings.extend(rule.findings(scope));
     }
     findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
+    let uncured = scope.devices.iter();
+    let uncured: Vec<Finding> = uncured
+        .filter_map(|f| no_cure::check(scope, f, &findings))
+        .collect();
+    findings.extend(uncured);
     let mut findings = fold::devices(findings);
     findings.sort_by_key(Finding::order);
     findings

@@ -79,7 +79,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     // One batch has nothing beside it, and its way back nothing to be beside.
     let copies = [f.h2d.count, f.d2h.count];
     let is_one_batch = match computes {
-        true => f.kernels < 2,
+        true => f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f)),
         // Of a scenario it is known which way is the way back.
         false => match scope.planned {
             Some(planned) => declared::has_way_back(planned.variant),
@@ -138,6 +138,24 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         },
         ..scope.found(f.span_ns, f.recorded_ns() - engines.least(), &at)
     })
+}
+
+/// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last.
+pub(super) fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
+    let (mut kernels, mut up, mut down) = (None::<Span>, None::<Span>, None::<Span>);
+    for (_, activity) in scope.operations(f) {
+        let of = match engine_of(&activity.what) {
+            Some(Engine::Compute) => &mut kernels,
+            Some(Engine::Copy(Direction::H2D)) => &mut up,
+            Some(Engine::Copy(Direction::D2H)) => &mut down,
+            _ => continue,
+        };
+        *of = Some(of.map_or(activity.span, |it| it.hull(activity.span)));
+    }
+    let Some(kernels) = kernels else {
+        return false;
+    };
+    up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
 }
 
 /// Whether most copies were held back by an event of another stream.

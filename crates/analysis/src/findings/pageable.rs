@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::{Finding, Occurrence, Scope, thresholds};
-use crate::causes::Cause;
+use crate::causes::{Cause, Culprit, Piece};
 use crate::graph::{CallId, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};
 use activity::{Direction, MemoryKind, Ns, What};
@@ -51,9 +51,14 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let idle = scope.idle_that(figures, |gap, piece| {
         let is_before =
             ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency);
-        is_before || super::is_behind(piece, &calls)
+        is_before || is_in(piece, &calls)
     });
-    let saving = saving as Ns + idle;
+    // What the CPU does after such a call it would do sooner by what the call takes, and no more.
+    let behind = scope.idle_that(figures, |_, piece| {
+        !is_in(piece, &calls) && super::is_behind(piece, &calls)
+    });
+    let called = calls.iter().map(|&call| graph.calls.span(call).len());
+    let saving = saving as Ns + idle + behind.min(called.sum());
     if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
@@ -78,4 +83,9 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         ),
         ..scope.found(figures.span_ns, saving, &at)
     })
+}
+
+/// Whether idle time was in one of these calls.
+fn is_in(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
+    matches!(piece.culprit, Culprit::Call(call) if calls.contains(&call))
 }

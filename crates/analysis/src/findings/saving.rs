@@ -113,9 +113,10 @@ fn alone(
     if finding.cures.is_empty() || stop.is_stopped() {
         return None;
     }
-    let whatif = match whatif {
-        Ok(whatif) => whatif,
-        Err(reason) => return Some(Err(reason.to_owned())),
+    let whatif = match (whatif, &finding.refused) {
+        (Ok(whatif), None) => whatif,
+        (_, Some(reason)) => return Some(Err(reason.clone())),
+        (Err(reason), None) => return Some(Err(reason.to_owned())),
     };
     if let Some(premise) = &finding.premise
         && whatif.likely(premise).is_err()
@@ -181,10 +182,12 @@ fn stack(
         }
         let before = below.map_or(whatif.measured(), |b| b.1.predicted);
         let mut finding = candidate.into_finding(whatif);
-        finding.saving_ns = Some(saves);
-        finding.severity = severity(saves, whatif);
+        let bounded = saves.min(finding.bound_ns);
+        finding.saving_ns = Some(bounded);
+        finding.severity = severity(bounded, whatif);
         if let Some(predicted) = &mut finding.predicted {
-            predicted.on_top = before - with.1.predicted;
+            let on_top = before - with.1.predicted;
+            predicted.on_top = (on_top as f64 * share(bounded, saves)) as Ns;
             predicted.above = stacked.len();
         }
         stacked.push(finding);

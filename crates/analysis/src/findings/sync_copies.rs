@@ -1,6 +1,6 @@
 //! Copies whose call waits for them, so that nothing else can be launched meanwhile.
 
-use super::no_overlap::Engines;
+use super::no_overlap::{self, Engines};
 use super::{Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::duration;
@@ -30,6 +30,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let saving = time.min(Engines::new(scope, f).hideable());
     // A copy and its way back hide nothing of each other: it takes kernels to run beside.
     let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    let computes = computes && (scope.planned.is_some() || !no_overlap::is_one_batch(scope, f));
     let is_worth = computes && figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
     if !is_worth {
         return None;

@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::causes::Waits;
-use crate::graph::CallId;
+use crate::graph::{CallId, NONE};
 use crate::lines::StackCounts;
 use crate::{figures, tables};
-use activity::Ns;
 use activity::units::{duration, percent};
+use activity::{Direction, Ns, What};
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
@@ -21,13 +21,14 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
-    let mut seen = StackCounts::default();
+    let (mut seen, mut has_needed) = (StackCounts::default(), false);
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
-            // A copy that blocks its caller is another rule's.
-            if let Some((wait, part)) = waits.cut(scope.causes, gap, piece).wait
-                && calls.kind[wait as usize].is_wait()
-            {
+            if let Some((wait, part)) = waits.cut(scope.causes, gap, piece).wait {
+                if is_needed(scope, wait) {
+                    has_needed = true;
+                    continue;
+                }
                 *by_wait.entry(wait).or_default() += part;
                 if 2 * part >= piece.span.len() {
                     scope.causes.add_samples(gap.next, piece.span, &mut seen);
@@ -55,25 +56,65 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         return None;
     }
     // Waits keep operations from running beside each other, too, which is no idle time. Without all of them the host is
-    // done sooner by what they last, and the device as soon as its busiest engine is.
+    // done sooner by what they last, and the device as soon as its busiest engine is. Where some have to stay, nothing
+    // runs ahead of those.
     let window = scope.window_on(f.index).unwrap_or(f.span);
     let processes = scope.processes(f).into_iter();
     let waited = processes
         .flat_map(|process| calls.ended(process, Ns::MAX))
-        .filter(|call| calls.kind[**call as usize].is_wait())
+        .filter(|call| calls.waited[**call as usize] != NONE)
         .map(|&call| calls.span(call))
         .filter(|span| span.overlaps(window));
-    let bound =
-        tables::union(waited.collect()).min(f.recorded_ns() - Engines::new(scope, f).least());
+    let bound = match has_needed {
+        true => idle,
+        false => {
+            let rest = f.recorded_ns() - Engines::new(scope, f).least();
+            tables::union(waited.collect()).min(rest).max(idle)
+        }
+    };
+    let found = scope.found(f.span_ns, bound, &at);
     Some(Finding {
         title: format!(
-            "{} between launches: the GPU is idle for {} ({}) around them{}",
-            activity::text::counted(at.len() as u64, "wait of the host", "waits of the host"),
+            "{} between launches keep the GPU idle for {} ({}){}",
+            activity::text::counted(at.len() as u64, "CPU sync", "CPU syncs"),
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
             seen_at(seen.telling(scope.trace).as_ref()),
         ),
         advice: "Launch ahead and wait once at the end; where one stream needs another's result, use an event (cudaStreamWaitEvent) instead of the host.".to_owned(),
-        ..scope.found(f.span_ns, bound, &at)
+        severity: match share >= thresholds::WARNING_SHARE {
+            true => found.severity,
+            false => Severity::Info,
+        },
+        refused: has_needed.then(|| {
+            "the CPU works on what it copies back, and some of the waits have to stay".to_owned()
+        }),
+        ..found
     })
+}
+
+/// Bytes a nanosecond at which one core reads memory at best.
+const READ_RATE: f64 = 20.0;
+
+/// Whether the CPU works on what it waits for: a large copy to its memory, after which it is at work for as long as it
+/// takes to read that. It cannot go on without.
+fn is_needed(scope: &Scope, wait: CallId) -> bool {
+    let graph = scope.causes.graph();
+    let waited = graph.calls.waited[wait as usize];
+    if waited == NONE {
+        return false;
+    }
+    let (lane, row) = graph.ops.place(waited);
+    match scope.trace.activity(lane, row).what {
+        What::Copy(copy) if copy.direction == Direction::D2H => {
+            let read = (copy.bytes as f64 / READ_RATE) as Ns;
+            let after = |call: &CallId| graph.calls.next(*call);
+            let mut after = std::iter::successors(Some(wait), after).skip(1);
+            let next = after.find(|&call| !graph.calls.kind[call as usize].is_wait());
+            let next = next.map_or(Ns::MAX, |next| graph.calls.start[next as usize]);
+            copy.bytes > thresholds::TINY_BYTES
+                && next.saturating_sub(graph.calls.end[wait as usize]) >= read
+        }
+        _ => false,
+    }
 }

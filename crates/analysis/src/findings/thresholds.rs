@@ -47,16 +47,13 @@ pub const TINY_BYTES: u64 = 64 << 10;
 /// Tiny copies of one direction that are worth joining: each saves a few microseconds, so it takes many.
 pub const TINY_MIN: u64 = 64;
 
-/// The GPU waits for launches when it is idle for this part of the time. A GPU-bound training step on a V100 whose
+/// The GPU waits for launches when it is idle for this part of the time in gaps that they are to blame for. A GPU-bound training step on a V100 whose
 /// kernels are 44 % short idles for 1.6 % (its launches queue up to 1022 deep). A launch-bound one on an A100 idles for
 /// 76 %.
 pub const LAUNCH_IDLE_SHARE: f64 = 0.20;
 
-/// … and when this part of the idle time lies in gaps that the launches are to blame for.
-pub const LAUNCH_CAUSE_SHARE: f64 = 0.5;
-
 /// Fewer kernels than this say nothing about launching, and copies are not launched less often by a graph.
-pub const LAUNCH_OPS_MIN: u64 = 32;
+pub const LAUNCH_OPS_MIN: u64 = 12;
 
 /// Copies and kernels were not overlapped when less than this part of what could be hidden was. The
 /// same pipeline on an H200: 0 on one stream, 0.88 on eight.
@@ -141,3 +138,6 @@ pub const CPU_LIMIT_SHARE: f64 = 0.05;
 
 /// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.
 pub const WATCHED_SHARE: f64 = 0.02;
+
+/// Idle time of one group from this part of the time on has a finding, if only to say that no cure is known.
+pub const NO_CURE_SHARE: f64 = 0.20;

@@ -73,7 +73,11 @@ fn around(calls: &Calls, call: CallId, before: CallId) -> Ns {
         if at == NONE || at == before {
             break;
         }
-        time += calls.span(at).len();
+        // What a sync waits for besides is no matter of copies.
+        time += match calls.kind[at as usize].is_wait() {
+            true => calls.span(at).len().min(AROUND_MAX),
+            false => calls.span(at).len(),
+        };
         let previous = calls.previous[at as usize];
         if previous != NONE {
             let between = calls.span(at).start - calls.span(previous).end;

@@ -27,7 +27,7 @@ impl Finding {
                 let sure = format!("replay {} off{of}", percent(predicted.replay_error));
                 format!("; {} ({sure})", predicted.saves(saving))
             }
-            _ if self.is_no_matter_of_time() => String::new(),
+            _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
             _ => format!("; at most {} to save", duration(self.bound_ns)),
         }
     }

@@ -197,7 +197,7 @@ impl Calls {
     }
 
     /// The first call of this thread after `call`.
-    pub(super) fn next(&self, call: CallId) -> Option<CallId> {
+    pub(crate) fn next(&self, call: CallId) -> Option<CallId> {
         let list = self.by_lane.get(self.lane[call as usize] as usize)?;
         list.get(list.partition_point(|&c| c <= call)).copied()
     }

@@ -5,6 +5,7 @@ use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Scope, State};
 use activity::Span;
+use analysis::causes;
 use trace::Trace;
 
 /// One step of zooming.
@@ -158,12 +159,12 @@ fn longest_gap(state: &mut State) {
     };
     let trace = &state.run.trace;
     let least = Trace::GAP_MIN;
-    let longest = match (row.lane(), row.device()) {
+    let within = |scope: Span| match (row.lane(), row.device()) {
         (Some(id), _) => trace.lanes()[id].longest_gap(scope, least),
         (None, Some(device)) => trace.devices()[device].usage.longest_gap(scope, least),
         (None, None) => None,
     };
-    let Some(gap) = longest else {
+    let Some(gap) = longest_but_the_profilers(trace, scope, &within) else {
         let text = "it is never idle between its first operation and its last one";
         state.messages.flash = Some(text.to_owned());
         return;
@@ -173,6 +174,31 @@ fn longest_gap(state: &mut State) {
     let room = gap.len().max(1);
     let viewport = &mut state.camera.viewport;
     viewport.show(Span::new(gap.start - room, gap.end + room));
+}
+
+/// The longest gap of a stretch that is not the profiler's own time: that lies before the longest of all, or after it.
+fn longest_but_the_profilers(
+    trace: &Trace,
+    scope: Span,
+    within: &impl Fn(Span) -> Option<Span>,
+) -> Option<Span> {
+    let (mut left, mut best) = (vec![scope], None::<Span>);
+    while let Some(part) = left.pop() {
+        let Some(gap) = within(part) else {
+            continue;
+        };
+        if best.is_some_and(|best| best.len() >= gap.len()) {
+            continue;
+        }
+        match causes::is_profilers(trace, gap) {
+            false => best = Some(gap),
+            true => left.extend([
+                Span::new(part.start, gap.start.max(part.start)),
+                Span::new(gap.end.min(part.end), part.end),
+            ]),
+        }
+    }
+    best
 }
 
 fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {

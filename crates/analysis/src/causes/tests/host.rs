@@ -24,7 +24,7 @@ fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
     assert!(
         found
             .sentence
-            .starts_with("The host was in cudaStreamSynchronize for 10.0 µs of 16.0 µs"),
+            .starts_with("The CPU waited in cudaStreamSynchronize for 10.0 µs of 16.0 µs"),
         "{}",
         found.sentence
     );
@@ -56,7 +56,7 @@ fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     assert_eq!(found, expected);
     assert!(
         said.sentence
-            .ends_with("nothing was queued ahead since cudaDeviceSynchronize."),
+            .ends_with("the queue was empty after cudaDeviceSynchronize."),
         "{}",
         said.sentence
     );
@@ -181,7 +181,7 @@ fn the_host_inside_the_operations_own_call() {
     );
     assert!(
         said.sentence
-            .starts_with("The host was inside a launch, cudaLaunchKernel")
+            .starts_with("The CPU was inside one slow launch (cudaLaunchKernel)")
     );
     let (found, _) = pieces(&mut scene("k", Some("lazy function loading")), 1, at);
     assert_eq!(
@@ -253,7 +253,7 @@ fn the_range_under_the_gap_is_named() {
     );
     // Outer ends 2 us before the launch; inner covers 55 of the 69 us of it. The profiler's step says nothing.
     assert!(
-        found.sentence.contains("it was in aten::inner"),
+        found.sentence.contains("the CPU was in aten::inner"),
         "{}",
         found.sentence
     );
@@ -300,7 +300,7 @@ fn what_nothing_shows_is_unknown() {
     let (_, found) = pieces(&mut scene, 1, 50_000);
     assert_eq!(found.cause, Cause::Unknown);
     assert!(
-        found.sentence.contains("is not on the timeline"),
+        found.sentence.contains("No record says who launched"),
         "{}",
         found.sentence
     );
@@ -380,4 +380,18 @@ fn pages_come_back_where_the_host_touches_them_between_its_calls() {
         of(&mut within),
         [(Cause::Unknown, 75_000, Certainty::Unknown)]
     );
+}
+
+#[test]
+fn a_gap_that_is_the_profilers_is_known_as_such() {
+    let scene = |name: &str| {
+        let mut scene = begun();
+        scene.overhead(name, 20_000, 80_000);
+        scene.kernel("second", 1, 86_000, 90_000);
+        scene.trace()
+    };
+    let gap = Span::new(10_000, 86_000);
+    assert!(is_profilers(&scene("activity buffer flush"), gap));
+    assert!(!is_profilers(&scene("Unknown"), gap));
+    assert!(!is_profilers(&scene("lazy function loading"), gap));
 }

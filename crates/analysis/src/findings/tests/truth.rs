@@ -96,3 +96,121 @@ fn without_waits_no_more_is_saved_than_they_last() {
     // What follows a wait is not its fault beyond what it lasted: 0.24 of 200 ms.
     cured("sync-in-loop", &mut waited_for(10_000_000));
 }
+
+/// Iterations that copy 8 MiB back, wait for it, and work on it for so long; before it they wait once for a kernel.
+fn read_back(work: Ns) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..20 {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 8_000, at + 108_000);
+        scene.call("cudaStreamSynchronize", at + 6_000, at + 110_000);
+        at += 110_000;
+        scene.call("cudaMemcpyAsync", at + 2_000, at + 6_000);
+        scene.copy(Direction::D2H, 1, 8 << 20, at + 10_000, at + 160_000);
+        scene.call("cudaStreamSynchronize", at + 7_000, at + 162_000);
+        at += 162_000 + work;
+    }
+    scene
+}
+
+#[test]
+fn a_wait_for_what_the_cpu_works_on_is_no_wait_to_be_removed() {
+    // One core reads 8 MiB in 420 us at best.
+    let told = |work: Ns| {
+        let all = findings(&mut read_back(work));
+        let found = all.into_iter().find(|it| it.rule == "sync-in-loop");
+        found.map(|it| (it.count, it.refused.is_some()))
+    };
+    assert_eq!(told(500_000), None);
+    assert_eq!(told(50_000).map(|it| it.1), Some(false));
+}
+
+#[test]
+fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
+    // Eager decoding: kernels of 2.3 us with 70 us of Python between them.
+    let mut scene = Scene::new();
+    for i in 0..5_000 {
+        let at = i * 75_000;
+        scene.range(
+            activity::RangeKind::CpuOp,
+            "aten::mul",
+            1,
+            at + 4_000,
+            at + 70_000,
+        );
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("elementwise", 1, at + 5_000, at + 7_300);
+    }
+    let trace = scene.trace();
+    in_scope(&trace, None, PEAKS, |scope| {
+        let mut verdicts =
+            crate::verdict::find(&trace, scope.causes, (None, scope.devices), &[], None);
+        let all = all(scope);
+        assert_eq!(all[0].rule, "launch-bound");
+        assert!(all[0].advice.contains("CUDA graph"), "{}", all[0].advice);
+        assert!(all.iter().all(|it| it.rule != "host-bound"));
+        crate::verdict::promise(&mut verdicts, all.first());
+        // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
+        let told = "launch-bound: GPU idle 97 % of 375 ms, launching 5,000 kernels of 2.30 µs · \
+                    a CUDA graph saves at most 363 ms";
+        assert_eq!(verdicts[0].headline(), told);
+    });
+}
+
+#[test]
+fn one_batch_has_nothing_to_run_beside() {
+    // An upload, twenty kernels over it, and the way back: bitonic sort.
+    let sort = |rounds: i64| {
+        let mut scene = Scene::new();
+        for round in 0..rounds {
+            let at = round * 4_000_000;
+            scene.call("cudaMemcpy", at, at + 1_000_000);
+            scene.copy(Direction::H2D, 1, 32 << 20, at, at + 1_000_000);
+            for i in 0..20 {
+                let at = at + 1_000_000 + i * 100_000;
+                scene.call("cudaLaunchKernel", at - 9_000, at - 5_000);
+                scene.kernel("sort", 1, at, at + 99_000);
+            }
+            scene.call("cudaMemcpy", at + 2_900_000, at + 4_000_000);
+            scene.copy(Direction::D2H, 1, 32 << 20, at + 3_000_000, at + 4_000_000);
+        }
+        scene
+    };
+    cured("no-overlap", &mut sort(1));
+    cured("synchronous-copy", &mut sort(1));
+    sick("no-overlap", &mut sort(4));
+}
+
+#[test]
+fn pauses_between_tiny_copies_are_not_their_cost() {
+    // 100 copies of 4 bytes, a wait of 10 ms after each tenth of them for something else.
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..100 {
+        scene.call("cudaMemcpyAsync", at, at + 3_000);
+        scene.copy(Direction::D2H, 1, 4, at + 4_000, at + 6_000);
+        at += 8_000;
+        if i % 10 == 9 {
+            scene.call("cudaDeviceSynchronize", at, at + 10_000_000);
+            at += 10_002_000;
+        }
+    }
+    // Copies and their calls take 1 ms of 90.
+    cured("tiny-copies", &mut scene);
+}
+
+#[test]
+fn idle_time_without_a_rule_is_told_with_where_to_look() {
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        scene.kernel("k", 1, i * 1_000_000, i * 1_000_000 + 100_000);
+    }
+    let found = sick("no-cure", &mut scene);
+    assert_eq!(found.bound_ns, 9 * 900_000);
+    assert!(
+        found
+            .title
+            .starts_with("unknown keeps the GPU idle for 8.10 ms")
+    );
+}
