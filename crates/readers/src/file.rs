@@ -285,8 +285,11 @@ fn read_all(files: Vec<TraceFile>, remarks: &[String], outlet: &Outlet) -> Outco
             };
             let this = match first {
                 Waiting::Loading(thread) => match thread.join() {
-                    Ok(loaded) => {
+                    Ok(mut loaded) => {
                         anonymous += usize::from(loaded.is_anonymous());
+                        if count > 1 {
+                            loaded.tell_apart();
+                        }
                         loaded.send(&mut next, outlet)
                     }
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -320,7 +323,7 @@ fn read_all(files: Vec<TraceFile>, remarks: &[String], outlet: &Outlet) -> Outco
         if anonymous > 1 {
             let text = format!(
                 "{anonymous} of these traces do not say which machine they are from: GPUs of one number and one name count \
-                 as one GPU"
+                 as one GPU. `cuptop compare A B` compares two of them"
             );
             if notice(outlet, true, text).is_err() {
                 return Outcome::Stopped;

@@ -147,6 +147,16 @@ impl Gather {
         self.process(process).defs.push(def);
     }
 
+    /// Calls all processes by one name.
+    pub(super) fn call(&mut self, name: &str) {
+        let defs = self.processes.iter_mut().flat_map(|it| &mut it.defs);
+        for def in defs {
+            if let Def::Process(info) = def {
+                name.clone_into(&mut info.command);
+            }
+        }
+    }
+
     /// Counts a record that could not be read.
     pub(super) fn damaged(&mut self, process: u32) {
         let health = &mut self.process(process).health;

@@ -77,6 +77,8 @@ pub struct App {
     /// What is shown when the first run is complete.
     pub opening: Opening,
     pub(super) frame: Frame,
+    /// For how long a replay was held.
+    held: Duration,
 }
 
 impl App {
@@ -91,6 +93,7 @@ impl App {
             overlay: Overlay::None,
             opening: Opening::default(),
             frame: Frame::default(),
+            held: Duration::ZERO,
         }
     }
 
@@ -106,6 +109,7 @@ impl App {
 
     /// A new run begins. The figures of the one before stay for comparison.
     pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) {
+        self.held = Duration::ZERO;
         let run = self.state.run.next(source, plan, peaks);
         self.state.replace(run);
         if let Some(view) = self.opening.view {
@@ -122,8 +126,12 @@ impl App {
 
     /// Time goes on.
     pub fn tick(&mut self, elapsed: Duration) {
-        if self.state.run.is_running() {
-            self.state.run.elapsed = elapsed;
+        let (run, is_held) = (&mut self.state.run, self.state.camera.is_paused());
+        if is_held && run.replay.is_some() {
+            // Nothing is played meanwhile.
+            self.held = elapsed.saturating_sub(run.elapsed);
+        } else if run.is_running() {
+            run.elapsed = elapsed.saturating_sub(self.held);
         }
     }
 

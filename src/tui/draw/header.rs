@@ -10,6 +10,7 @@ use crate::tui::theme::{Role, Theme};
 use activity::feed::Outcome;
 use activity::text::printable;
 use activity::units;
+use trace::SourceKind;
 
 /// The header, ready to be drawn. What matters most keeps its place when the line is short. Losses come first, then
 /// SIMULATED, the state, how ranks' clocks are aligned, the title, the device, and the count of records.
@@ -134,6 +135,13 @@ fn is_recorded(state: &State) -> bool {
     processes == 0 || (0..processes).any(|process| trace.recorded(process).is_on())
 }
 
+/// Whether all processes of a saved recording have ended.
+fn is_over(state: &State) -> bool {
+    let trace = &state.run.trace;
+    let mut ends = trace.processes().iter().map(|it| it.info.ended_well);
+    trace.source.kind == SourceKind::Recording && ends.len() > 0 && ends.all(|it| it.is_some())
+}
+
 fn status(state: &State) -> (String, Role) {
     let seconds = state.run.elapsed.as_secs_f64();
     let clock = format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0);
@@ -172,7 +180,15 @@ fn status(state: &State) -> (String, Role) {
             None if state.run.standing.iter().any(|it| it.is_alarming) => {
                 (format!("○ NOT ALL LIVE {clock}"), Role::Warning)
             }
-            None => (format!("● LIVE {clock}"), Role::Good),
+            // A saved recording whose processes have ended is only being read.
+            None if is_over(state) => ("◆ reading".to_owned(), Role::Warning),
+            None => match state.pulse.quiet(&state.run) {
+                Some(since) => {
+                    let text = format!("○ no records for {} s", since.as_secs());
+                    (text, Role::Warning)
+                }
+                None => (format!("● LIVE {clock}"), Role::Good),
+            },
         },
         Status::Ended(Outcome::Complete) => ("■ DONE".to_owned(), Role::Text),
         Status::Ended(Outcome::Stopped) => ("■ STOPPED".to_owned(), Role::Warning),

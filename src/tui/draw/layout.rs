@@ -36,6 +36,8 @@ pub struct Layout {
     pub alert: Rect,
     /// What bounds what is on screen, on as many lines as it needs; empty on low screens.
     pub verdict: Rect,
+    /// How a program that is watched goes on; empty for others, and on low screens.
+    pub pulse: Rect,
     /// The rule under that; empty on low screens.
     pub rule: Rect,
     /// Over that, the whole scope with the window on it; empty while all of it is on screen.
@@ -67,6 +69,8 @@ struct Contents {
     names: u16,
     is_zoomed: bool,
     has_findings: bool,
+    /// Whether a program or a scenario runs.
+    is_live: bool,
 }
 
 impl Layout {
@@ -93,6 +97,7 @@ impl Layout {
             verdict: lines as u16,
             names,
             is_zoomed: viewport.window != viewport.bounds,
+            is_live: state.run.is_running() && !state.run.is_being_read(),
             has_findings: answer.is_some_and(|answer| !answer.findings.is_empty()),
         };
         Layout::new(state.size, contents)
@@ -131,11 +136,13 @@ impl Layout {
         let header = take(1);
         let alert_line = take(alert);
         let verdict = take(answer);
+        let pulse = take(u16::from(contents.is_live && height >= 20));
         let top_rule = take(rule);
         let map = take(u16::from(contents.is_zoomed && height >= 20));
         let axis_line = take(1);
         let below = rule + details + 1;
-        let middle = height.saturating_sub(2 + alert + answer + rule + map.height + below);
+        let middle =
+            height.saturating_sub(2 + alert + answer + pulse.height + rule + map.height + below);
         let rows = take(middle);
         let details_rule = take(rule);
         let details = take(details);
@@ -148,6 +155,7 @@ impl Layout {
             header,
             alert: alert_line,
             verdict,
+            pulse,
             rule: top_rule,
             map: Rect { width: left, ..map },
             axis: Rect::new(gutter.min(width), axis_line.y, plot, axis_line.height),

@@ -14,6 +14,7 @@ pub mod link;
 mod measure;
 pub mod panel;
 pub mod pen;
+pub mod pulse;
 mod range;
 pub mod strip;
 pub mod verdict;

@@ -420,8 +420,8 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// What short ranges took, by what they are and with one of each, in order of their first.
-type Parts = Vec<(u32, usize, Ns)>;
+/// What short ranges took, by what they are, with the first of each.
+type Parts = FxHashMap<u32, (usize, Ns)>;
 
 /// Columns of short ranges.
 #[derive(Default)]
@@ -439,7 +439,7 @@ impl Dense {
         x: u16,
         painter: &mut Painter<'_>,
     ) -> Ink {
-        let mut parts = Parts::new();
+        let mut parts = Parts::default();
         for &(row, span) in rows {
             let what = painter.trace.what_id(painter.id, row);
             put(&mut parts, what, row, span.intersect(cell).len());
@@ -447,22 +447,27 @@ impl Dense {
         let stretch = match self.stretches.last_mut() {
             Some(last) if last.0.end == x => last,
             _ => {
-                self.stretches.push((x..x, Parts::new()));
+                self.stretches.push((x..x, Parts::default()));
                 let last = self.stretches.len() - 1;
                 &mut self.stretches[last]
             }
         };
         stretch.0.end = x + 1;
-        for &(what, row, ns) in &parts {
+        for (&what, &(row, ns)) in &parts {
             put(&mut stretch.1, what, row, ns);
         }
+        let mut parts: Vec<(usize, Ns)> = parts.into_values().collect();
         let share = |ns: Ns| ns as f32 / cell.len() as f32;
-        let all = share(parts.iter().map(|part| part.2).sum()).max(f32::MIN_POSITIVE);
+        let all = share(parts.iter().map(|part| part.1).sum()).max(f32::MIN_POSITIVE);
         // A hit among many names the cell.
-        parts.sort_by_cached_key(|part| (painter.role(part.1).1, std::cmp::Reverse(part.2)));
-        let paint = |part: &(u32, usize, Ns)| Paint {
-            role: painter.role_among(part.1),
-            ..painter.of_several(part.1, cell)
+        let has_hits = painter.found.is_some();
+        parts.sort_by_cached_key(|&(row, ns)| {
+            let is_calm = has_hits && painter.role(row).1;
+            (is_calm, std::cmp::Reverse(ns), row)
+        });
+        let paint = |&(row, _): &(usize, Ns)| Paint {
+            role: painter.role_among(row),
+            ..painter.of_several(row, cell)
         };
         let mut paints = parts.iter().take(2).map(paint);
         let Some(first) = paints.next() else {
@@ -472,7 +477,7 @@ impl Dense {
             is_second: second.role == first.role,
             ..second
         });
-        Ink::Shares([share(parts[0].2), all], [first, second])
+        Ink::Shares([share(parts[0].1), all], [first, second])
     }
 
     /// The names that matter in the widest stretch, with their shares of its time: they take up to half of it.
@@ -481,12 +486,12 @@ impl Dense {
         let Some((columns, parts)) = widest.filter(|it| it.0.len() >= KEYED) else {
             return;
         };
-        let mut parts = parts.clone();
-        parts.sort_by_key(|part| std::cmp::Reverse(part.2));
-        let all: Ns = parts.iter().map(|part| part.2).sum::<Ns>().max(1);
+        let mut parts: Vec<(usize, Ns)> = parts.values().copied().collect();
+        parts.sort_unstable_by_key(|&(row, ns)| (std::cmp::Reverse(ns), row));
+        let all: Ns = parts.iter().map(|part| part.1).sum::<Ns>().max(1);
         let end = columns.start + columns.end.div_ceil(2) - columns.start / 2;
         let mut x = columns.start;
-        for (_, row, ns) in parts.into_iter().take(KEYS) {
+        for (row, ns) in parts.into_iter().take(KEYS) {
             let share = ns as f64 / all as f64;
             let figure = format!(" {} ", units::percent(share));
             let room = usize::from(end.saturating_sub(x)).saturating_sub(pen::width(&figure));
@@ -514,10 +519,8 @@ impl Dense {
 }
 
 fn put(parts: &mut Parts, what: u32, row: usize, ns: Ns) {
-    match parts.iter_mut().find(|part| part.0 == what) {
-        Some(part) => part.2 += ns,
-        None => parts.push((what, row, ns)),
-    }
+    let part = parts.entry(what).or_insert((row, 0));
+    *part = (part.0.min(row), part.1 + ns);
 }
 
 /// The operations of a cell, in order of their starts.

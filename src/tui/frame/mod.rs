@@ -16,6 +16,7 @@ use super::draw::details::Details;
 use super::draw::header::Header;
 use super::draw::layout::{Layout, SMALLEST};
 use super::draw::pen;
+use super::draw::pulse::PulseLine;
 use super::draw::verdict::VerdictLine;
 use super::state::State;
 use super::theme::{Role, Theme};
@@ -35,6 +36,7 @@ pub struct Frame {
     /// The help, while it is open.
     help: HelpText,
     verdict: VerdictLine,
+    pulse: PulseLine,
     tabs: Tabs,
     variants: VariantStrip,
     /// What lies above the view.
@@ -48,6 +50,7 @@ impl Frame {
         self.layout = Layout::of(state);
         self.header = Header::new(state);
         self.verdict = VerdictLine::new(state);
+        self.pulse = PulseLine::new(state);
         self.tabs = Tabs::new(state, views);
         self.variants = VariantStrip::new(state);
         self.overlay = overlay;
@@ -81,6 +84,7 @@ impl Frame {
         self.header.draw(theme, layout.header, buf);
         self.alert.draw(theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
+        self.pulse.draw(theme, layout.pulse, buf);
         self.tabs.draw(theme, layout.rule, buf);
         let behind = self.tabs.end(layout.rule.width) + 1;
         self.variants.draw(theme, behind, layout.rule, buf);

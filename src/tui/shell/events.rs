@@ -208,10 +208,11 @@ impl<'a> Loop<'a> {
             let elapsed = self.began.elapsed();
             // The header shows tenths.
             let tenths = |d: Duration| d.as_millis() / 100;
-            if tenths(elapsed) != tenths(self.app.state.run.elapsed) {
+            let before = tenths(self.app.state.run.elapsed);
+            self.app.tick(elapsed);
+            if tenths(self.app.state.run.elapsed) != before {
                 self.pace.changed();
             }
-            self.app.tick(elapsed);
         }
         let now = Instant::now();
         if self.watch.as_mut().is_some_and(|w| w.is_changed(now)) {

@@ -114,7 +114,8 @@ impl Answers {
         }
         self.so_far.prepare(analyst, run);
         let is_live = run.is_running();
-        if is_live && run.progress.is_some() {
+        // A picture that is held has the answer of its time.
+        if is_live && (run.progress.is_some() || camera.is_paused()) {
             return;
         }
         let scope = camera.scope;

@@ -17,6 +17,7 @@ pub mod nest;
 pub mod other_run;
 mod predicted_rows;
 pub mod prompt;
+pub mod pulse;
 mod quiet;
 pub mod rows;
 mod run;
@@ -48,6 +49,7 @@ use measuring::Measuring;
 pub use messages::{ErrorPanel, Messages, StartNotice, StartNoticeKind};
 use predicted_rows::PredictedRows;
 use prompt::Prompt;
+use pulse::Pulse;
 use rows::{Row, RowKind};
 pub use run::{Replay, Run};
 use search::Search;
@@ -140,6 +142,8 @@ pub struct State {
     measuring: Measuring,
     /// What bounds what is on screen, and what could be better in it.
     pub answers: Answers,
+    /// How it goes on, while it does.
+    pub pulse: Pulse,
     /// Why the devices were idle.
     pub idle: Idle,
     /// How the ranks of a job stand to each other.
@@ -233,6 +237,11 @@ impl State {
         let (run, camera) = (&self.run, &self.camera);
         self.answers
             .prepare(&self.analyst, run, camera, shown.answers);
+        if run.is_running() && !camera.is_paused() {
+            let answer = self.answers.get(run, camera.scope);
+            let step = answer.and_then(|answer| answer.steps);
+            self.pulse.beat(run, step.map(|step| step.median));
+        }
         if shown.timeline {
             self.idle.prepare(&self.analyst, run, camera);
         }

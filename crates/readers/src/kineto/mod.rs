@@ -194,6 +194,15 @@ impl LoadedTrace {
         self.converter.operations > 0 && self.header.rank.is_none()
     }
 
+    /// Calls its processes by its file where no launcher has numbered them: beside others they would look alike.
+    pub(super) fn tell_apart(&mut self) {
+        if self.header.rank.is_none() {
+            let name = short(&self.name);
+            let stem = name.split(".json").next().unwrap_or(&name).to_owned();
+            self.converter.gather.call(&stem);
+        }
+    }
+
     /// Sends the trace as the processes from `*next` on, and moves `*next` behind them.
     pub(super) fn send(self, next: &mut u32, outlet: &Outlet) -> Outcome {
         let (records, first) = (self.converter.gather.len(), *next);

@@ -1,0 +1,113 @@
+//! How a program that is watched goes on: records a second, its steps over the last minute, and the least busy GPU.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Run;
+use activity::{Ns, Span};
+use trace::Measure;
+
+/// Seconds that are remembered.
+const MINUTE: usize = 60;
+/// Without a record for this long none come.
+const QUIET: Duration = Duration::from_secs(3);
+/// GPUs that are looked at.
+const MOST: usize = 64;
+
+/// What was seen in each of the last seconds.
+#[derive(Clone, Debug, Default)]
+pub struct Pulse {
+    /// The run's number.
+    run: u64,
+    /// The second that is on, and the records before it.
+    second: u64,
+    before: u64,
+    /// Records so far, and when the last one came.
+    received: u64,
+    last: Duration,
+    /// Records of the second before.
+    pub rate: u64,
+    /// The time of a step, second by second, where it was known.
+    pub steps: VecDeque<Option<Ns>>,
+    /// Of several GPUs the one that was least busy in the second before, and its share of it.
+    pub idlest: Option<(usize, f64)>,
+}
+
+impl Pulse {
+    /// Looks at a run that goes on, whose steps take so long.
+    pub(super) fn beat(&mut self, run: &Run, step: Option<Ns>) {
+        let received = run.trace.health().received;
+        if self.run != run.number {
+            *self = Pulse {
+                run: run.number,
+                second: run.elapsed.as_secs(),
+                before: received,
+                last: run.elapsed,
+                ..Pulse::default()
+            };
+        }
+        if received != self.received {
+            (self.received, self.last) = (received, run.elapsed);
+        }
+        let second = run.elapsed.as_secs();
+        if second <= self.second {
+            return;
+        }
+        self.rate = received.saturating_sub(self.before) / (second - self.second);
+        (self.second, self.before) = (second, received);
+        self.steps.push_back(step);
+        if self.steps.len() > MINUTE {
+            self.steps.pop_front();
+        }
+        let end = run.trace.operations_extent().map_or(0, |it| it.end);
+        let window = Span::new(end - 1_000_000_000, end);
+        let devices = run.trace.devices().iter().take(MOST).enumerate();
+        let busy = devices.map(|(i, of)| (i, of.usage.time(Measure::Busy, window) as f64 / 1e9));
+        self.idlest = busy
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|_| run.trace.devices().len() > 1);
+    }
+
+    /// For how long no record has come, where that is long.
+    #[must_use]
+    pub fn quiet(&self, run: &Run) -> Option<Duration> {
+        let since = run.elapsed.saturating_sub(self.last);
+        (self.run == run.number && since >= QUIET).then_some(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::state::Status;
+    use activity::{Batch, Health};
+
+    #[test]
+    fn a_second_has_its_rate_and_a_minute_its_steps() {
+        let mut run = Run {
+            number: 1,
+            status: Status::Running,
+            ..Run::default()
+        };
+        let mut pulse = Pulse::default();
+        pulse.beat(&run, None);
+        for second in 1..=70 {
+            run.trace.apply(Batch {
+                health: Some(Health {
+                    received: 500 * second,
+                    ..Health::default()
+                }),
+                ..Batch::default()
+            });
+            run.elapsed = Duration::from_secs(second);
+            pulse.beat(&run, Some(second as Ns));
+        }
+        assert_eq!((pulse.rate, pulse.steps.len()), (500, 60));
+        assert_eq!((pulse.steps[0], pulse.quiet(&run)), (Some(11), None));
+        // Nothing comes any more.
+        run.elapsed = Duration::from_secs(75);
+        pulse.beat(&run, None);
+        assert_eq!(pulse.rate, 0);
+        assert_eq!(pulse.quiet(&run), Some(Duration::from_secs(5)));
+    }
+}
