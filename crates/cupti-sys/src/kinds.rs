@@ -39,36 +39,27 @@ pub const DEVICE_GRAPH_TRACE: u32 = 53;
 /// One more than the highest kind of which a size is asked.
 pub const LIMIT: u32 = 64;
 
+/// Both kinds of kernels have the same.
+const KERNELS: &[(u32, u16)] = &[
+    (20, 208),
+    (130_000, 216),
+    (130_100, 224),
+    (130_300, 232),
+    (130_400, 248),
+];
+
 /// The kinds whose records are walked, each with the length of a record by the first version that has it. Lengths were
 /// measured with the libraries of 12.2 to 13.1, and taken from the headers of 13.2 to 13.5. For versions up to 18 (11.8
 /// to 12.1) only where all three agree. Where there is none the library is asked alone.
 pub(crate) const LAYOUTS: &[(u32, &[(u32, u16)])] = &[
     (MEMCPY, &[(0, 88), (26, 96), (130_400, 112)]),
     (MEMSET, &[(0, 88), (130_400, 104)]),
-    (
-        KERNEL,
-        &[
-            (20, 208),
-            (130_000, 216),
-            (130_100, 224),
-            (130_300, 232),
-            (130_400, 248),
-        ],
-    ),
+    (KERNEL, KERNELS),
     (DRIVER, &[(0, 40)]),
     (RUNTIME, &[(0, 40)]),
     (DEVICE, &[(0, 176), (20, 184), (130_200, 192)]),
     (CONTEXT, &[(0, 16), (22, 24), (23, 32), (130_100, 40)]),
-    (
-        CONCURRENT_KERNEL,
-        &[
-            (20, 208),
-            (130_000, 216),
-            (130_100, 224),
-            (130_300, 232),
-            (130_400, 248),
-        ],
-    ),
+    (CONCURRENT_KERNEL, KERNELS),
     (NAME, &[(0, 32)]),
     (MARKER, &[(0, 56)]),
     (MARKER_DATA, &[(0, 32), (130_000, 40)]),

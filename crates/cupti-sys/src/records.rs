@@ -56,13 +56,13 @@ macro_rules! record {
     (
         $(#[$doc:meta])*
         $name:ident { $($(#[$fdoc:meta])* $field:ident: $reader:ident -> $type:ty = $at:literal,)* }
-        later { $($(#[$ldoc:meta])* $later:ident: $lreader:ident -> $ltype:ty = $lat:literal,)* }
+        $(later { $($(#[$ldoc:meta])* $later:ident: $lreader:ident -> $ltype:ty = $lat:literal,)* })?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct $name {
             $($(#[$fdoc])* pub $field: $type,)*
-            $($(#[$ldoc])* pub $later: Option<$ltype>,)*
+            $($($(#[$ldoc])* pub $later: Option<$ltype>,)*)?
         }
 
         impl $name {
@@ -72,7 +72,7 @@ macro_rules! record {
             pub fn read(record: &[u8]) -> Option<$name> {
                 Some($name {
                     $($field: $reader(record, $at)?,)*
-                    $($later: $lreader(record, $lat),)*
+                    $($($later: $lreader(record, $lat),)*)?
                 })
             }
         }
@@ -135,7 +135,6 @@ record! {
         /// Blocks of a cluster.
         cluster: triple_at -> [u32; 3] = 176,
     }
-    later {}
 }
 
 record! {
@@ -210,7 +209,6 @@ record! {
         /// Hardware queue.
         channel: u32_at -> u32 = 84,
     }
-    later {}
 }
 
 record! {
@@ -235,7 +233,6 @@ record! {
         /// Hardware queue.
         channel: u32_at -> u32 = 76,
     }
-    later {}
 }
 
 record! {
@@ -254,7 +251,6 @@ record! {
         /// What it returned.
         code: i32_at -> i32 = 36,
     }
-    later {}
 }
 
 record! {
@@ -275,7 +271,6 @@ record! {
         /// Event or [`crate::kinds::sync::INVALID`].
         event: u32_at -> u32 = 36,
     }
-    later {}
 }
 
 record! {
@@ -308,7 +303,6 @@ record! {
         /// The name.
         name: text_at -> Text = 24,
     }
-    later {}
 }
 
 record! {
@@ -329,7 +323,6 @@ record! {
         /// The domain's name; none for the default domain.
         domain: text_at -> Text = 48,
     }
-    later {}
 }
 
 record! {
@@ -368,7 +361,6 @@ record! {
         /// Whether CUDA_VISIBLE_DEVICES lets the process use it.
         visible: u8_at -> u8 = 144,
     }
-    later {}
 }
 
 record! {
@@ -381,7 +373,6 @@ record! {
         /// The id of its default stream.
         null_stream: u16_at -> u16 = 14,
     }
-    later {}
 }
 
 record! {
@@ -396,7 +387,6 @@ record! {
         /// 1 default, 2 non-blocking, 3 null.
         flag: u32_at -> u32 = 16,
     }
-    later {}
 }
 
 record! {
@@ -441,7 +431,6 @@ record! {
         /// Stream-ordered.
         is_async: u32_at -> u32 = 72,
     }
-    later {}
 }
 
 record! {
@@ -462,7 +451,6 @@ record! {
         /// Stream that it was launched on.
         stream: u32_at -> u32 = 36,
     }
-    later {}
 }
 
 #[cfg(test)]

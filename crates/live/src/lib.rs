@@ -16,4 +16,5 @@ mod looking;
 pub mod machine;
 mod private;
 pub mod python;
+mod rights;
 pub mod runner;

@@ -313,6 +313,7 @@ impl RunningProgram {
 mod tests {
     use super::super::refused::words;
     use super::*;
+    use crate::rights::Own;
 
     #[test]
     fn what_is_refused_says_what_helps() {
@@ -341,16 +342,21 @@ mod tests {
         let ended = check(sleep.id(), Some(100), false).expect_err("nobody has waited for it yet");
         assert!(ended.message.contains("has just ended"), "{ended}");
         sleep.wait().expect("ends");
-        for (own, owner, scope, expected) in [
-            (0, Some(0), Some(1), "--cap-add SYS_PTRACE"),
-            (0, Some(0), Some(3), "ptrace_scope is 3"),
-            (1000, Some(0), Some(1), "belongs to user 0"),
-            (1000, Some(1000), Some(1), "ptrace_scope is 1"),
-            (1000, Some(1000), Some(0), "CAP_SYS_PTRACE"),
-            (1000, None, None, "CAP_SYS_PTRACE"),
+        for (user, owner, scope, expected) in [
+            (0, Some(0), 1, "--cap-add SYS_PTRACE"),
+            (0, Some(0), 3, "ptrace_scope is 3"),
+            (1000, Some(0), 1, "belongs to user 0"),
+            (1000, Some(1000), 1, "ptrace_scope is 1"),
+            (1000, Some(1000), 0, "CAP_SYS_PTRACE"),
+            (1000, None, 0, "CAP_SYS_PTRACE"),
         ] {
-            let help = words(own, owner, scope);
-            assert!(help.contains(expected), "{own} {owner:?} {scope:?}: {help}");
+            let own = Own {
+                user,
+                scope,
+                ..Own::default()
+            };
+            let help = words(own, owner);
+            assert!(help.contains(expected), "{own:?} {owner:?}: {help}");
         }
     }
 }

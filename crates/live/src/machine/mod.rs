@@ -3,7 +3,6 @@
 //! A thread asks NVML twice a second, and /proc what is known of the processes that NVML names.
 
 mod process;
-mod rights;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::rights::{self, Own, numbers};
 use crate::attach;
+use crate::rights::{self, Own, numbers};
 
 /// The kernel's ticks a second (`USER_HZ`) on x86-64 and aarch64.
 const TICKS: u64 = 100;

@@ -20,67 +20,37 @@ pub(super) struct Kinds {
     overhead: FxHashMap<i64, String>,
 }
 
-/// An enumerator's name by its number in the fallback order.
-fn numbered(names: &[&str]) -> FxHashMap<i64, String> {
-    (0..).zip(names.iter().map(|n| (*n).to_owned())).collect()
-}
-
 impl Kinds {
     /// Reads the enumerations of an export.
     pub(super) fn of(tables: &Tables) -> rusqlite::Result<Kinds> {
-        let or = |table: &str, names: &[&str]| -> rusqlite::Result<_> {
+        // Where a table is missing, names in the order of their numbers.
+        let or = |table: &str, names: &str| -> rusqlite::Result<FxHashMap<i64, String>> {
             let known = tables.names(table)?;
+            let names = || names.split_ascii_whitespace().map(str::to_owned);
             Ok(match known.is_empty() {
-                true => numbered(names),
+                true => (0..).zip(names()).collect(),
                 false => known,
             })
         };
         Ok(Kinds {
             memory: or(
                 "ENUM_CUDA_MEM_KIND",
-                &[
-                    "KIND_PAGEABLE",
-                    "KIND_PINNED",
-                    "KIND_DEVICE",
-                    "KIND_ARRAY",
-                    "KIND_MANAGED",
-                    "KIND_DEVICE_STATIC",
-                    "KIND_MANAGED_STATIC",
-                    "KIND_UNKNOWN",
-                ],
+                "KIND_PAGEABLE KIND_PINNED KIND_DEVICE KIND_ARRAY KIND_MANAGED KIND_DEVICE_STATIC \
+                 KIND_MANAGED_STATIC KIND_UNKNOWN",
             )?,
             copy: or(
                 "ENUM_CUDA_MEMCPY_OPER",
-                &[
-                    "KIND_UNKNOWN",
-                    "KIND_HTOD",
-                    "KIND_DTOH",
-                    "KIND_HTOA",
-                    "KIND_ATOH",
-                    "KIND_ATOA",
-                    "KIND_ATOD",
-                    "KIND_DTOA",
-                    "KIND_DTOD",
-                    "KIND_HTOH",
-                    "KIND_PTOP",
-                    "KIND_UVM_HTOD",
-                    "KIND_UVM_DTOH",
-                    "KIND_UVM_DTOD",
-                ],
+                "KIND_UNKNOWN KIND_HTOD KIND_DTOH KIND_HTOA KIND_ATOH KIND_ATOA KIND_ATOD KIND_DTOA \
+                 KIND_DTOD KIND_HTOH KIND_PTOP KIND_UVM_HTOD KIND_UVM_DTOH KIND_UVM_DTOD",
             )?,
             sync: or(
                 "ENUM_CUPTI_SYNC_TYPE",
-                &[
-                    "TYPE_UNKNOWN",
-                    "TYPE_EVENT_SYNCHRONIZE",
-                    "TYPE_STREAM_WAIT_EVENT",
-                    "TYPE_STREAM_SYNCHRONIZE",
-                    "TYPE_CONTEXT_SYNCHRONIZE",
-                ],
+                "TYPE_UNKNOWN TYPE_EVENT_SYNCHRONIZE TYPE_STREAM_WAIT_EVENT \
+                 TYPE_STREAM_SYNCHRONIZE TYPE_CONTEXT_SYNCHRONIZE",
             )?,
             action: or(
                 "ENUM_CUDA_DEV_MEM_EVENT_OPER",
-                &["OPR_ALLOCATION", "OPR_DEALLOCATION"],
+                "OPR_ALLOCATION OPR_DEALLOCATION",
             )?,
             overhead: tables.names("ENUM_CUPTI_OVERHEAD_TYPE")?,
         })

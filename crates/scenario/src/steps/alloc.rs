@@ -104,10 +104,7 @@ impl Memory {
         let (device, is_before) = (spec.device, spec.preallocated || spec.device.is_none());
         if is_before {
             let message = format!("{} is allocated before the first pass", quoted(&spec.name));
-            unroll.report(
-                Diagnostic::error(loc.range(), message)
-                    .help("set alloc = \"step\" in its [buffers] table"),
-            );
+            unroll.error_help(loc, message, "set alloc = \"step\" in its [buffers] table");
             return None;
         }
         let stream = match &self.stream {

@@ -38,9 +38,10 @@ impl StepKind for Capture {
         let name = unroll.name(&self.graph)?;
         let origin = unroll.stream(self.stream.as_ref(), None)?;
         if unroll.plan.streams[origin].is_default() {
-            unroll.report(
-                Diagnostic::error(loc.range(), "the default stream cannot be captured")
-                    .help("name a stream: stream = \"main\""),
+            unroll.error_help(
+                loc,
+                "the default stream cannot be captured",
+                "name a stream: stream = \"main\"",
             );
             return None;
         }

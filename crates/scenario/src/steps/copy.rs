@@ -1,6 +1,6 @@
 //! Copies: `h2d`, `d2h`, `d2d` and `p2p`.
 
-use super::super::diagnostics::{Diagnostic, quoted};
+use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::decl::BufferRef;
@@ -190,9 +190,10 @@ impl CopyStep {
                 "{} is managed memory: its two sides are one",
                 quoted(&unroll.plan.buffers[from].name)
             );
-            unroll.report(
-                Diagnostic::error(from_loc.range(), message)
-                    .help("say where to copy to: to = \"another_buffer\""),
+            unroll.error_help(
+                from_loc,
+                message,
+                "say where to copy to: to = \"another_buffer\"",
             );
             return None;
         }
@@ -225,7 +226,7 @@ impl CopyStep {
                         "copy between devices with p2p",
                     )
                 };
-                unroll.report(Diagnostic::error(from_loc.to(to_loc).range(), message).help(help));
+                unroll.error_help(from_loc.to(to_loc), message, help);
                 None
             }
         }

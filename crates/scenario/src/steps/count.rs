@@ -1,7 +1,6 @@
 //! Counts the operations that steps unroll to, before anything is unrolled. So a loop of 10^9 by accident costs an
 //! error and not the machine's memory.
 
-use super::super::diagnostics::Diagnostic;
 use super::super::plan::MAX_OPS;
 use super::{Loc, Step, Unroll};
 
@@ -21,7 +20,7 @@ pub(crate) fn fit<'f>(steps: &'f [Step], unroll: &mut Unroll<'_, 'f>) -> bool {
             );
             let help =
                 "fewer iterations, or one step with `chunk` in the place of a loop of copies";
-            unroll.report(Diagnostic::error(loc.range(), message).help(help));
+            unroll.error_help(loc, message, help);
             false
         }
     }

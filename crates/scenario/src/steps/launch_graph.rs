@@ -1,6 +1,6 @@
 //! `launch_graph`: launches a captured graph.
 
-use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
+use super::super::diagnostics::{did_you_mean, quoted};
 use super::super::expr::parse::Template;
 use super::super::file::keys::key;
 use super::super::plan::OpKind;
@@ -41,7 +41,7 @@ impl StepKind for LaunchGraph {
                 "the graph {} has not been captured before this",
                 quoted(&name)
             );
-            unroll.report(Diagnostic::error(self.graph.loc.range(), message).help(help));
+            unroll.error_help(self.graph.loc, message, help);
             return None;
         };
         let stream = unroll.stream(self.stream.as_ref(), None)?;

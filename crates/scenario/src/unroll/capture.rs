@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::super::diagnostics::{Diagnostic, quoted};
+use super::super::diagnostics::quoted;
 use super::super::expr::Loc;
 use super::super::plan::{EventId, Op, StreamId};
 use super::Unroll;
@@ -29,9 +29,7 @@ impl Unroll<'_, '_> {
         }
         let help =
             "graphs hold copies, memsets, kernels and events; do this before or after the capture";
-        self.report(
-            Diagnostic::error(loc.range(), format!("a graph cannot hold {what}")).help(help),
-        );
+        self.error_help(loc, format!("a graph cannot hold {what}"), help);
         None
     }
 
@@ -81,7 +79,7 @@ impl Unroll<'_, '_> {
                     quoted(&name),
                     quoted(&main)
                 );
-                self.report(Diagnostic::error(loc.range(), message).help(help));
+                self.error_help(loc, message, help);
                 return None;
             }
         }
@@ -102,7 +100,7 @@ impl Unroll<'_, '_> {
             quoted(&self.plan.streams[stream].name)
         );
         let help = "first let it wait for an event that is recorded inside the capture";
-        self.report(Diagnostic::error(loc.range(), message).help(help));
+        self.error_help(loc, message, help);
         None
     }
 

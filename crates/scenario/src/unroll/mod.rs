@@ -114,6 +114,15 @@ impl Unroll<'_, '_> {
         self.report(Diagnostic::error(loc.range(), message));
     }
 
+    pub(crate) fn error_help(
+        &mut self,
+        loc: Loc,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(Diagnostic::error(loc.range(), message).help(help));
+    }
+
     /// Adds a diagnostic, with the values that the loops around it and the sweep had.
     pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) {
         let values: Vec<String> = self.scope[self.unnamed..]

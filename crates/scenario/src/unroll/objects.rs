@@ -102,7 +102,7 @@ impl<'f> Unroll<'_, 'f> {
                 quoted(&name)
             );
             let help = "use a stream of that device, or copy between the devices with p2p";
-            self.report(Diagnostic::error(template.loc.range(), message).help(help));
+            self.error_help(template.loc, message, help);
             return None;
         }
         Some(id)
@@ -214,7 +214,7 @@ impl<'f> Unroll<'_, 'f> {
             "the event {} has not been recorded before this",
             quoted(&text)
         );
-        self.report(Diagnostic::error(name.loc.range(), message).help(help));
+        self.error_help(name.loc, message, help);
         None
     }
 
@@ -252,9 +252,10 @@ impl<'f> Unroll<'_, 'f> {
             (None, None) => 0,
             (None, Some(index)) => {
                 let message = format!("{} is one buffer, not an array", quoted(&reference.name));
-                self.report(
-                    Diagnostic::error(index.loc.range(), message)
-                        .help("give it a `count`, or leave out the index"),
+                self.error_help(
+                    index.loc,
+                    message,
+                    "give it a `count`, or leave out the index",
                 );
                 return None;
             }
@@ -264,7 +265,7 @@ impl<'f> Unroll<'_, 'f> {
                     quoted(&reference.name)
                 );
                 let help = format!("write \"{}[0]\"", reference.name);
-                self.report(Diagnostic::error(reference.loc.range(), message).help(help));
+                self.error_help(reference.loc, message, help);
                 return None;
             }
         };
@@ -405,9 +406,10 @@ impl<'f> Unroll<'_, 'f> {
             return Some(());
         }
         let message = format!("{} has no host side", quoted(&spec.name));
-        self.report(
-            Diagnostic::error(loc.range(), message)
-                .help("set host = \"pinned\" (or \"pageable\") in its [buffers] table"),
+        self.error_help(
+            loc,
+            message,
+            "set host = \"pinned\" (or \"pageable\") in its [buffers] table",
         );
         None
     }

@@ -125,10 +125,7 @@ impl Unroll<'_, '_> {
                     "a time is needed here, and this is {}",
                     value.unit().describe()
                 );
-                self.report(
-                    Diagnostic::error(expr.loc.range(), message)
-                        .help("write it with its unit: \"200 us\""),
-                );
+                self.error_help(expr.loc, message, "write it with its unit: \"200 us\"");
             }
         }
         None

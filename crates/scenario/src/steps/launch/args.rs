@@ -1,6 +1,6 @@
 //! The arguments of a launch: what the kernel's source asks for, and which buffers are meant.
 
-use super::super::super::diagnostics::{Diagnostic, quoted};
+use super::super::super::diagnostics::quoted;
 use super::super::super::expr::Expr;
 use super::super::super::expr::value::Value;
 use super::super::super::file::decl::{ArgDecl, BufferRef, KernelDecl};
@@ -99,9 +99,7 @@ pub(super) fn lower<'f>(
                     name(buffer),
                     name(other)
                 );
-                unroll.report(
-                    Diagnostic::error(loc.range(), message).help("copy it there first, with p2p"),
-                );
+                unroll.error_help(loc, message, "copy it there first, with p2p");
                 return None;
             }
             _ => first = Some((buffer, device)),
@@ -136,9 +134,10 @@ fn pointer<'f>(
             quoted(&kernel.name.text),
             quoted(name)
         );
-        unroll.report(
-            Diagnostic::error(loc.range(), message)
-                .help(format!("say so where it is launched: on = \"{name}[0]\"")),
+        unroll.error_help(
+            loc,
+            message,
+            format!("say so where it is launched: on = \"{name}[0]\""),
         );
         return None;
     }

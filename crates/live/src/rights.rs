@@ -7,16 +7,16 @@ const CAP_SYS_PTRACE: u32 = 19;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Own {
-    pub(super) user: u32,
+pub(crate) struct Own {
+    pub(crate) user: u32,
     /// Whether it has `CAP_SYS_PTRACE`.
-    pub(super) is_capable: bool,
+    pub(crate) is_capable: bool,
     /// `kernel.yama.ptrace_scope`; 0 where the kernel has none.
-    pub(super) scope: u32,
+    pub(crate) scope: u32,
 }
 
 impl Own {
-    pub(super) fn read() -> Own {
+    pub(crate) fn read() -> Own {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
         Own {
@@ -31,7 +31,7 @@ impl Own {
 }
 
 /// The numbers of a line of `/proc/PID/status`.
-pub(super) fn numbers(status: &str, name: &str) -> Vec<u32> {
+pub(crate) fn numbers(status: &str, name: &str) -> Vec<u32> {
     let mut lines = status.lines().filter_map(|line| line.split_once(':'));
     let line = lines.find(|line| line.0 == name);
     let words = line.map(|it| it.1.split_ascii_whitespace());
@@ -50,7 +50,7 @@ fn is_capable(status: &str) -> bool {
 
 /// The right to attach that is used, or why there is none and what would give it. `owners` are the process's real, effective
 /// and saved user, `user` is the first by name, `tracer` who traces it already (0 for nobody).
-pub(super) fn right(
+pub(crate) fn right(
     pid: u32,
     own: Own,
     owners: &[u32],
