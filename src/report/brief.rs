@@ -1,5 +1,5 @@
-//! The report in under 4 KB of JSON, for scripts and language models: what bounds the run, five causes, five findings, and
-//! how sure each of them is.
+//! The report in under 4 KB of JSON, for scripts and language models. It says what bounds the run, with five causes and
+//! five findings, and how sure each of them is.
 //!
 //! | field | meaning |
 //! |---|---|

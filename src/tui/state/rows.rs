@@ -358,8 +358,8 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
     format!("{what} {}", short_thread(&name))
 }
 
-/// A thread's name for the gutter: of "thread 4711 (pt_autograd_0)" what stands in brackets, unless the interpreter gave it;
-/// of a long number that alone, which differs from others in its last digits.
+/// A thread's name for the gutter. Of "thread 4711 (pt_autograd_0)" it is what stands in brackets, unless the interpreter
+/// gave it. Of a long number it is that alone, which differs from others in its last digits.
 fn short_thread(name: &str) -> &str {
     /// Ids that are longer have no room behind "thread".
     const ROOM: usize = 4;

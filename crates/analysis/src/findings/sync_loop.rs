@@ -96,7 +96,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
 /// Bytes a nanosecond at which one core reads memory at best.
 const READ_RATE: f64 = 20.0;
 
-/// Whether the CPU works on what it waits for: a large copy to its memory, after which it is at work for as long as it
+/// Whether the CPU works on what it waits for: a large copy to its memory. After it the CPU is at work for as long as it
 /// takes to read that. It cannot go on without.
 fn is_needed(scope: &Scope, wait: CallId) -> bool {
     let graph = scope.causes.graph();

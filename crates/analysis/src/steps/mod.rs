@@ -9,7 +9,8 @@
 //! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
 //! Such steps exceed the median of the later half of all steps by over 10 % and by over four of its
 //! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
-//! Fewer than five steps tell too little for that: of those only the first may be warm-up, where it takes twice the median of the others.
+//! Fewer than five steps tell too little for that. Of those only the first may be warm-up, where it takes twice the
+//! median of the others.
 //!
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
 //! them only ([`recent`]).
