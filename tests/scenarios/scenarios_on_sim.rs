@@ -29,8 +29,11 @@ fn plan_of(scenario: &Bundled) -> Arc<Plan> {
 }
 
 fn simulate(plan: Arc<Plan>) -> Trace {
-    let profile = Profile::bundled();
-    let feed = run(plan, &profile, Pace::AsFastAsPossible).expect("a thread");
+    simulate_on(plan, &Profile::bundled())
+}
+
+fn simulate_on(plan: Arc<Plan>, profile: &Profile) -> Trace {
+    let feed = run(plan, profile, Pace::AsFastAsPossible).expect("a thread");
     let mut trace = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         match message {
@@ -61,15 +64,36 @@ fn sixteen_scenarios_are_bundled_and_each_expects_something() {
     }
 }
 
+fn peaks_of(profile: &Profile) -> Peaks {
+    Peaks {
+        memory: Some(profile.device.memory_gbps),
+        flops: Some(profile.device.fp32_tflops * 1e12),
+        ..Peaks::default()
+    }
+}
+
+/// At a third of an H200's rates what kernels reach is still a share of the peaks: only a link's absolute rates differ.
+#[test]
+fn shares_of_the_peaks_hold_on_an_a100_as_well() {
+    let a100 = Profile::assumed_a100();
+    let mut shares = 0;
+    for name in ["roofline", "fused_sin", "transpose"] {
+        let scenario = LIBRARY.scenarios.iter().find(|it| it.name == name);
+        let plan = plan_of(scenario.expect("bundled"));
+        let trace = simulate_on(plan.clone(), &a100);
+        let figures = variants(&trace, Some(&plan));
+        for it in check(&plan, &figures, peaks_of(&a100)) {
+            assert!(it.ok, "{name}: {} {}: {}", it.what, it.expected, it.shown);
+            shares += usize::from(it.what.contains("peak_share"));
+        }
+    }
+    assert_eq!(shares, 5);
+}
+
 #[test]
 fn what_scenarios_expect_holds_on_the_simulator() {
     let mut failed = Vec::new();
-    let device = Profile::bundled().device;
-    let peaks = Peaks {
-        memory: Some(device.memory_gbps),
-        flops: Some(device.fp32_tflops * 1e12),
-        ..Peaks::default()
-    };
+    let peaks = peaks_of(&Profile::bundled());
     for scenario in LIBRARY.scenarios {
         let plan = plan_of(scenario);
         let trace = simulate(plan.clone());

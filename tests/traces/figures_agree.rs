@@ -94,7 +94,7 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
             run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
         let mut app = App::new(Vec::new());
         let source = SourceInfo::default();
-        app.start(source, Some(plan.clone()), cuptop::tui::Peaks::default());
+        app.start(source, Some(plan.clone()), Peaks::default());
         let mut trace = Trace::new(SourceInfo::default());
         for (i, message) in feed.receiver().iter().enumerate() {
             if let Message::Batch(batch) = &message {
@@ -245,7 +245,7 @@ fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
         let found = figures[name].as_f64().expect(name);
         assert!((found - value).abs() < 1e-12, "{name}: {found}");
     }
-    let mut app = App::of_trace(trace, None, cuptop::tui::Peaks::default());
+    let mut app = App::of_trace(trace, None, Peaks::default());
     check(&mut app, &report, "by hand");
     // The footer speaks of the same pass.
     let lines = compare_view(&mut app);
@@ -321,7 +321,7 @@ fn the_footer_and_the_report_say_the_same_of_every_real_trace() {
         let report = Report::new(&trace, None, Peaks::default());
         let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
         let devices = json["devices"].as_array().expect("devices");
-        let mut app = App::of_trace(trace, None, cuptop::tui::Peaks::default());
+        let mut app = App::of_trace(trace, None, Peaks::default());
         if json["variants"].is_array() {
             check(&mut app, &report, &name);
             continue;

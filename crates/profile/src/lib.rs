@@ -30,6 +30,8 @@ use activity::{DeviceInfo, door};
 
 /// The text of the bundled profile.
 const H200: &str = include_str!("h200.toml");
+/// That of an A100, whose figures are assumed.
+const A100: &str = include_str!("a100.toml");
 
 /// One GPU and the host it sits in. Every device of a simulation has the same profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -380,6 +382,12 @@ impl Profile {
     pub fn bundled() -> Profile {
         // A test parses the same text, so this cannot fail in a build that passed its tests.
         Profile::parse(H200, "the bundled profile").expect("the bundled profile is valid")
+    }
+
+    /// An A100's, made from its data sheet and the H200's shares: nobody measured it.
+    #[must_use]
+    pub fn assumed_a100() -> Profile {
+        Profile::parse(A100, "the profile of an A100").expect("it is valid")
     }
 
     /// Reads a profile.

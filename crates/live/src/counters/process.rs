@@ -43,10 +43,6 @@ const CYCLES: f64 = 1.4;
 /// What tells the parent that this process is not stuck.
 pub(super) const BEAT: u8 = b'.';
 
-/// Why nothing is sampled, in words.
-#[derive(Debug)]
-struct Lack(String);
-
 /// The process: samples until its standard input ends, and writes why not where it cannot.
 #[must_use]
 pub fn process_main() -> ExitCode {
@@ -63,7 +59,7 @@ pub fn process_main() -> ExitCode {
     let mut file = Out { writer, failed: 0 };
     let code = match sample(&job, &mut file) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Lack(why)) => {
+        Err(why) => {
             // Whoever only tries whether it can be done hears it, too.
             let _ = io::stdout().lock().write_all(why.as_bytes());
             file.note(format!("no counters of {}: {why}", job.name));
@@ -94,10 +90,11 @@ impl Out {
     }
 }
 
-fn sample(job: &Job, file: &mut Out) -> Result<(), Lack> {
+/// Samples; the error is why nothing is sampled, in words.
+fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
     let began = Instant::now();
-    let cupti = Cupti::load(Caller::Program).map_err(|error| Lack(error.to_string()))?;
-    let api = PmApi::open(&cupti.path).map_err(Lack)?;
+    let cupti = Cupti::load(Caller::Program).map_err(|error| error.to_string())?;
+    let api = PmApi::open(&cupti.path)?;
     api.initialize().map_err(lack)?;
     // The environment shows this process no other.
     let (chip, availability) = pm::chip(&api, 0).map_err(lack)?;
@@ -365,20 +362,15 @@ impl Sampler<'_> {
         let (from, before) = self.set_up.unwrap_or_else(|| (Instant::now(), cpu_time()));
         let wall = from.elapsed().as_secs_f64().max(1e-9);
         let share = |time: Duration| time.as_secs_f64() / wall * 100.0;
-        let Tally {
-            samples,
-            overflows,
-            gaps,
-            unread,
-        } = self.tally;
+        let tally = self.tally;
         let mut text = format!(
             "counters of {}: {} metrics, {}; {}, {:.0} a second; {:.1} % of a core (decoding {:.1}, evaluating {:.1}, changing the rate {:.1}), \
              after {:.2} s of setting up that took {:.2} s of a core",
             self.job.name,
             self.metrics.len(),
             self.rhythm.words(),
-            plural(samples, "sample"),
-            samples as f64 / wall,
+            plural(tally.samples, "sample"),
+            tally.samples as f64 / wall,
             share(cpu_time().saturating_sub(before)),
             share(self.spent.decoding),
             share(self.spent.evaluating),
@@ -387,9 +379,9 @@ impl Sampler<'_> {
             before.as_secs_f64(),
         );
         for (count, name, what) in [
-            (overflows, "time", "faster than they could be fetched"),
-            (gaps, "gap", "between samples"),
-            (unread, "sample", "without a time or a value"),
+            (tally.overflows, "time", "faster than they could be fetched"),
+            (tally.gaps, "gap", "between samples"),
+            (tally.unread, "sample", "without a time or a value"),
             (self.file.failed, "time", "not written"),
         ] {
             if count > 0 {
@@ -424,14 +416,14 @@ fn reading(uuid: Uuid, metrics: &[usize], sample: &Sample) -> Option<Reading> {
 }
 
 /// What a code means for whoever wants counters.
-fn lack(code: Code) -> Lack {
-    Lack(match code {
+fn lack(code: Code) -> String {
+    match code {
         HARDWARE_BUSY => "another program has them (DCGM's profiling, Nsight, another cuptop)".to_owned(),
         INSUFFICIENT_PRIVILEGES => "this user has no right to them. As root: echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 \
             > /etc/modprobe.d/nvidia-counters.conf, then a reboot; or run cuptop as root, or with CAP_PERFMON"
             .to_owned(),
         code => format!("{} (CUPTI says {code})", describe(code)),
-    })
+    }
 }
 
 /// Waits so long for the end of the input.
