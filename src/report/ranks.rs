@@ -160,7 +160,7 @@ impl JobReport {
 pub fn absent(job: &JobReport) -> Option<String> {
     let world = job.world.filter(|_| job.absent > 0)?;
     Some(format!(
-        "{} of the job's {} not here: where one takes part in a collective it may be the last, and what is told as the transfer waiting for it",
+        "{} of the job's {} not here: one of them may be the last at a collective, and its transfer be waiting",
         count(u64::from(job.absent)),
         counted(u64::from(world), "rank is", "ranks are"),
     ))

@@ -8,6 +8,7 @@ mod grown;
 mod cli;
 mod follow_ssh;
 mod hostile_text;
+mod phrases;
 mod pty;
 mod rooms;
 mod screens;

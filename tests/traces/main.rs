@@ -13,6 +13,7 @@ mod export_perfetto;
 mod export_sqlite;
 mod figures_agree;
 mod follow;
+mod gaps;
 mod ranks;
 mod readers;
 mod readers_hostile;

@@ -210,7 +210,7 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
     }
     if is_rare && on.applied.count > 0 {
         on.applied.unknown(format!(
-            "whether pauses of over {} between copies, {long} of {pauses}, are work that keeps its neighbours apart, as is predicted, or time that the thread lost",
+            "whether pauses of over {} between copies ({long} of {pauses}) are work, as is predicted, or lost time",
             duration(AROUND_MAX),
         ));
     }

@@ -107,8 +107,7 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
     }
     if kept > 0 {
         on.applied.note(
-            "events keep the order of streams where data may pass from one to the next (copy to the device, kernel, \
-             copy from it); each batch is taken to have memory of its own",
+            "events keep the order of streams where data may pass between them; each batch is taken to have memory of its own",
         );
     }
 }

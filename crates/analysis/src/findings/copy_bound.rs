@@ -34,7 +34,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .collect();
     Some(Finding {
         title: format!(
-            "copy-bound: copies take {} ({}) with nothing beside them, {} of the time goes to {}",
+            "only copies run for {} ({}), {} of the time {}",
             duration(alone),
             percent(figures::share(alone, f.recorded_ns())),
             percent(figures::share(busiest(&direction), f.recorded_ns())),

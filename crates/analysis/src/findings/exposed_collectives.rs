@@ -9,7 +9,7 @@ use activity::text::cut_middle;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 
-const ADVICE: &str = "Begin to send what is ready while the rest is computed (buckets on a stream of their own), send less, or less often.";
+const ADVICE: &str = "Send what is ready while the rest is computed: buckets on a stream of their own. Or send less, or less often.";
 
 const UNKNOWN: &str = "A rank that is late shows in such a kernel on all the others: record every rank to see who waits for whom.";
 

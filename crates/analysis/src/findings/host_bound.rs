@@ -70,11 +70,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = at.iter().map(|a| Occurrence::Gap(f.index, a.1)).collect();
     Some(Finding {
         title: format!(
-            "host-bound: the GPU waits for the host for {} ({}){doing}{seen}",
+            "the GPU waits for the CPU for {} ({}){doing}{seen}",
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),
-        advice: "Have the work ready before the GPU needs it: load and prepare the next batch in another thread or process, and keep the host's own work out of the loop.".to_owned(),
+        advice: "Have the work ready before the GPU needs it: prepare the next batch in another thread or process.".to_owned(),
         ..scope.found(f.span_ns, idle, &at)
     })
 }

@@ -38,10 +38,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     };
     let advice = match &first.reason {
         Reason::Idle(_) | Reason::IdleForMany => {
-            "Mend what its host does meanwhile; the view of ranks opens its lanes there."
+            "Fix the CPU work on that rank: enter in view 8 shows it."
         }
         Reason::SlowKernels(_) => {
-            "Compare its clocks, power and temperature with another rank's, who else uses that GPU, and whether its part of the work is larger."
+            "Compare its clocks, power and temperature with another rank's, and who else uses that GPU."
         }
         Reason::MoreWork(_) => {
             "Share the work out evenly: batches of one size, as many tokens or layers for each rank."

@@ -44,7 +44,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = gaps.iter().map(|g| Occurrence::Gap(f.index, g.1)).collect();
     Some(Finding {
         title: format!(
-            "launch-bound: the GPU is idle for {} ({}) because launches do not keep up",
+            "the GPU is idle for {} ({}) between launches",
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),

@@ -47,7 +47,7 @@ fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
             percent(gbps / peak),
             rate(peak),
         ),
-        advice: "Look for another process on the link, a GPU in a slower slot, host memory on the other socket (numactl), or power saving of the link.".to_owned(),
+        advice: "Look for another process on the link, a slower slot, memory on the other socket (numactl), or power saving.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

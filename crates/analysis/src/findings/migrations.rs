@@ -39,7 +39,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
-            "managed memory moves when it is touched: {} times to the GPU, {} times to the host, {} in {}, and whoever touched it stood still",
+            "pages of managed memory moved {} times to the GPU and {} times back: {} in {}",
             count(up),
             count(down),
             bytes(moved),

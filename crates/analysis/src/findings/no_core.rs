@@ -29,7 +29,7 @@ pub(super) fn waits(scope: &Scope, device: usize) -> Option<Finding> {
         .collect();
     Some(Finding {
         title: format!(
-            "waiting for a core: of {} that the GPU waited for the host, its launching thread was ready and had no core for about {} ({}, an estimate)",
+            "waiting for a core: the GPU waited {} for the CPU; the launching thread had no core for about {} ({}, an estimate)",
             duration(idle.looked_ns),
             duration(idle.waiting_ns),
             percent(share),

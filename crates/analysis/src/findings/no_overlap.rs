@@ -126,7 +126,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     };
     Some(Finding {
         title: format!(
-            "{} take turns: {} of what could be hidden is",
+            "{} hardly overlap: {} of what could is hidden",
             in_words(&parts),
             percent(engines.hidden()),
         ),

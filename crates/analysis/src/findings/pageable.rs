@@ -67,11 +67,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(
-            "{} of pageable memory: {} in {}, {} GB/s",
+            "{} of pageable memory run at {} GB/s: {} in {}",
             activity::text::counted(at.len() as u64, "copy", "copies"),
+            rate(gbps),
             bytes(moved),
             duration(time),
-            rate(gbps),
         ),
         advice: format!(
             "Allocate the host side of {} pinned (cudaMallocHost, pin_memory=True): the copies run at the link's speed and can overlap.",

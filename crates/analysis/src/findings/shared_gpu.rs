@@ -34,7 +34,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             },
             names.join(", "),
         ),
-        advice: "What others run takes turns with this program, and its operations then last longer or start later without a record that shows why. Measure on a GPU of your own.".to_owned(),
+        advice: "What others run takes turns with this program, and no record shows it. Measure on a GPU of your own.".to_owned(),
         ..scope.found(0, 0, &[Occurrence::Gap(f.index, f.span)])
     })
 }

@@ -37,11 +37,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} that the host waits for: {}",
+            "the CPU waits for {}: {}",
             activity::text::counted(at.len() as u64, "synchronous copy", "synchronous copies"),
             duration(time),
         ),
-        advice: "Use pinned memory and the asynchronous call (cudaMemcpyAsync, non_blocking=True) on a stream of its own, so that copies run beside kernels.".to_owned(),
+        advice: "Copy asynchronously from pinned memory (cudaMemcpyAsync, non_blocking=True) on a stream of its own.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

@@ -39,11 +39,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             Severity::Info
         },
         title: format!(
-            "clocks were held down in {} of the looks: {}{at_clock}",
+            "the GPU ran at lower clocks in {} of the readings: {}{at_clock}",
             percent(share),
             reasons.join(", "),
         ),
-        advice: "Times of this run are those of a slower GPU: compare only runs with the same clocks. Heat is a matter of cooling and neighbours, a power cap of nvidia-smi -q -d POWER and of what else draws.".to_owned(),
+        advice: "Times of this run are those of a slower GPU: compare only runs with the same clocks. For heat look at cooling and neighbours, for a power cap at nvidia-smi -q -d POWER.".to_owned(),
         // How much faster it would be at full clocks is not known: no matter of time.
         ..scope.found(0, 0, &at)
     })

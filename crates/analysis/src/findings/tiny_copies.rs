@@ -58,7 +58,9 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             duration(saving),
             if has_calls { " with their calls" } else { "" },
         ),
-        advice: "Gather the values on one side and copy them at once, or do on the GPU what they are fetched for.".to_owned(),
+        advice:
+            "Gather the values and copy them at once, or do on the GPU what they are fetched for."
+                .to_owned(),
         ..scope.found(figures.span_ns, saving, &at)
     })
 }

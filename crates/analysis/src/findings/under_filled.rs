@@ -61,7 +61,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             percent(figures::share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
-        advice: "Give each launch more blocks (split the work finer, batch it), or run such kernels beside each other on several streams.".to_owned(),
+        advice: "Give each launch more blocks: split the work finer, or batch it. Or run such kernels on several streams at once.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

@@ -91,7 +91,7 @@ impl Predicted {
         if on_top == 0 {
             // Nothing but the others, or nothing at all.
             return if self.above == 0 {
-                format!("its cure is predicted to save nothing {of}")
+                format!("predicted to save nothing {of}")
             } else {
                 format!("saves nothing on top of {above}, {alone} {of} alone")
             };

@@ -243,7 +243,7 @@ fn pages_that_the_driver_moves() {
     };
     let found = sick("page-migration", &mut scene(activity::Place::NO_STREAM));
     assert_eq!((found.count, found.bound_ns), (100, 200_000));
-    let words = "75 times to the GPU, 25 times to the host, 400 KiB in 200 µs";
+    let words = "75 times to the GPU and 25 times back: 400 KiB in 200 µs";
     assert!(found.title.contains(words), "{}", found.title);
     // Nobody asked for them, so that nobody can gather them.
     cured("tiny-copies", &mut scene(activity::Place::NO_STREAM));

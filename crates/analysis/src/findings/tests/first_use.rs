@@ -22,7 +22,7 @@ fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
     for first in [0, 1] {
         let found = sick("cold-start", &mut launches(first));
         assert_eq!((found.count, found.bound_ns), (1, 2_000_000));
-        let what = "cold start: 2.00 ms go to first calls of what is quick later";
+        let what = "cold start: 2.00 ms go to first calls";
         assert!(found.title.starts_with(what), "{}", found.title);
     }
     cured("cold-start", &mut launches(2));
