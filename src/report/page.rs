@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::table::{Column, Table};
+use super::table::{Column, Table, cell};
 use activity::text::{printable, wrap};
 use clap::ValueEnum;
 
@@ -250,22 +250,4 @@ impl Page {
             self.wrapped(&format!("… and {left} more"));
         }
     }
-}
-
-/// Text in Markdown: whatever a name holds is read as it stands, and nobody is called or led anywhere.
-pub(super) fn cell(text: &str) -> String {
-    // Forges look for mentions, issues and addresses in what they have rendered: only a character between keeps them apart.
-    const APART: &str = "&#8203;";
-    let mut out = String::new();
-    for c in printable(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '@' | '#' => out.extend(["\\", c.encode_utf8(&mut [0; 4]), APART]),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '|' | '~' | '$' => out.extend(['\\', c]),
-            c => out.push(c),
-        }
-    }
-    out.replace("://", &format!(":{APART}//"))
-        .replace("www.", &format!("www{APART}."))
 }

@@ -4,9 +4,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::page::cell;
 use activity::Ns;
-use activity::text::cut_middle;
+use activity::text::{cut_middle, printable};
 
 /// Spaces before the first column and between columns.
 const INDENT: usize = 2;
@@ -225,6 +224,24 @@ impl Table {
         });
         std::iter::once(line(&self.header)).chain(below).collect()
     }
+}
+
+/// Text in Markdown: whatever a name holds is read as it stands, and nobody is called or led anywhere.
+pub(super) fn cell(text: &str) -> String {
+    // Forges look for mentions, issues and addresses in what they have rendered: only a character between keeps them apart.
+    const APART: &str = "&#8203;";
+    let mut out = String::new();
+    for c in printable(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '@' | '#' => out.extend(["\\", c.encode_utf8(&mut [0; 4]), APART]),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '|' | '~' | '$' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.replace("://", &format!(":{APART}//"))
+        .replace("www.", &format!("www{APART}."))
 }
 
 #[cfg(test)]

@@ -327,7 +327,7 @@ impl State {
         self.camera.bound(&self.run);
         let is_whole = self.camera.scope == Scope::Whole;
         let all = rows::all(trace, scope, is_whole, self.counters);
-        let (minor, lines) = rows::minor(trace, scope, &all);
+        let (minor, lines) = quiet::minor(trace, scope, &all);
         self.rows = self.lanes.choose(all, minor);
         if self.lanes.leaves_minor_out() {
             self.rows.extend(lines);

@@ -5,11 +5,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rows::{Row, RowKind};
+use super::rows::{Row, RowKind, launching};
 use activity::text::{fingerprint, plural, printable};
-use activity::{Ns, Span, StackId, units};
-use trace::Trace;
+use activity::{Ns, RangeKind, Span, StackId, units};
 use trace::samples::{loads, wants};
+use trace::{LaneKey, LaneKind, Measure, Trace};
 
 /// Stretches of the scope that are looked at, and how long each is at most.
 const STRETCHES: Ns = 32;
@@ -19,8 +19,51 @@ const LONGEST: Ns = 300_000_000;
 const NAMES: usize = 2;
 const WORTH: f64 = 0.1;
 
+/// Of a device's busy time, what engines have to work at once, or a direction to copy, to be worth a row.
+const WORTH_OVERLAP: f64 = 0.05;
+const WORTH_COPIES: f64 = 0.005;
+
 /// What threads were seen doing: by stack and whether they ran, in how many looks.
 type Seen = FxHashMap<(StackId, bool), u64>;
+
+/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
+/// few copies beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
+/// that processes without CUDA do. Lines for them come with it.
+#[must_use]
+pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
+    let launching = launching(trace);
+    let calls = |process: usize| launching.iter().any(|it| it.0 == process);
+    let share = |device: usize, measure| {
+        let usage = &trace.devices()[device].usage;
+        let busy = usage.time(Measure::Busy, scope).max(1);
+        usage.time(measure, scope) as f64 / busy as f64
+    };
+    let mut quiet = FxHashSet::default();
+    let mut is_minor = |kind: &RowKind| match *kind {
+        RowKind::Overhead(_) => true,
+        RowKind::Overlap(device) => share(device, Measure::Concurrent) < WORTH_OVERLAP,
+        RowKind::Bandwidth(device, direction) => {
+            share(device, Measure::Direction(direction)) < WORTH_COPIES
+        }
+        RowKind::Range(id, _) => {
+            let LaneKey { process, kind } = trace.lanes()[id].key();
+            let LaneKind::Range { kind, thread } = kind else {
+                return false;
+            };
+            let is_python = matches!(kind, RangeKind::Python | RangeKind::Function);
+            let is_quiet = !launching.is_empty()
+                && (!calls(process) || (is_python && !launching.contains(&(process, thread))));
+            if is_quiet && kind >= RangeKind::Nvtx {
+                quiet.insert((process, thread));
+            }
+            is_quiet && kind >= RangeKind::Nvtx
+        }
+        _ => false,
+    };
+    let kinds = rows.iter().map(|row| row.kind);
+    let minor = kinds.filter(|kind| is_minor(kind)).collect();
+    (minor, lines(trace, scope, &quiet, calls))
+}
 
 /// Lines for the threads given, those of a process that calls CUDA apart from all others.
 #[must_use]

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::counters::Counters;
-use super::{nest, quiet};
+use super::nest;
 use activity::{Direction, Metric, RangeKind, Span, What};
 use trace::describe;
 use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
@@ -148,49 +148,6 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
     rows
 }
 
-/// Of a device's busy time, what engines have to work at once, or a direction to copy, to be worth a row.
-const WORTH_OVERLAP: f64 = 0.05;
-const WORTH_COPIES: f64 = 0.005;
-
-/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
-/// few copies beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
-/// that processes without CUDA do. Lines for them come with it.
-#[must_use]
-pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
-    let launching = launching(trace);
-    let calls = |process: usize| launching.iter().any(|it| it.0 == process);
-    let share = |device: usize, measure| {
-        let usage = &trace.devices()[device].usage;
-        let busy = usage.time(Measure::Busy, scope).max(1);
-        usage.time(measure, scope) as f64 / busy as f64
-    };
-    let mut quiet = FxHashSet::default();
-    let mut is_minor = |kind: &RowKind| match *kind {
-        RowKind::Overhead(_) => true,
-        RowKind::Overlap(device) => share(device, Measure::Concurrent) < WORTH_OVERLAP,
-        RowKind::Bandwidth(device, direction) => {
-            share(device, Measure::Direction(direction)) < WORTH_COPIES
-        }
-        RowKind::Range(id, _) => {
-            let LaneKey { process, kind } = trace.lanes()[id].key();
-            let LaneKind::Range { kind, thread } = kind else {
-                return false;
-            };
-            let is_python = matches!(kind, RangeKind::Python | RangeKind::Function);
-            let is_quiet = !launching.is_empty()
-                && (!calls(process) || (is_python && !launching.contains(&(process, thread))));
-            if is_quiet && kind >= RangeKind::Nvtx {
-                quiet.insert((process, thread));
-            }
-            is_quiet && kind >= RangeKind::Nvtx
-        }
-        _ => false,
-    };
-    let kinds = rows.iter().map(|row| row.kind);
-    let minor = kinds.filter(|kind| is_minor(kind)).collect();
-    (minor, quiet::lines(trace, scope, &quiet, calls))
-}
-
 /// Puts the rows of a prediction under the streams.
 pub(super) fn put_ghost(rows: &mut Vec<Row>, ghost: Vec<Row>) {
     let is_stream = |row: &Row| matches!(row.kind, RowKind::Stream(_));
@@ -313,7 +270,7 @@ fn nests(kind: RangeKind) -> bool {
 }
 
 /// The threads that call CUDA.
-fn launching(trace: &Trace) -> FxHashSet<(usize, u32)> {
+pub(super) fn launching(trace: &Trace) -> FxHashSet<(usize, u32)> {
     let keys = trace.lanes().iter().map(|lane| lane.key());
     keys.filter_map(|key| match key.kind {
         LaneKind::Thread { thread } => Some((key.process, thread)),

@@ -1,6 +1,7 @@
 //! What a row of the timeline is made of.
 
 use crate::tui::draw::lane::{LaneRow, Plot};
+use crate::tui::draw::pen;
 use crate::tui::theme::Role;
 
 /// Plot, figure and words of a row.
@@ -23,4 +24,11 @@ pub(super) enum RowContent {
     Lane(LaneRow),
     /// What the colours of the rows of GPUs mean.
     Legend(Vec<(Role, String)>),
+}
+
+/// The first that the side column has room for: half a figure, or one without its unit, would be another.
+pub(super) fn fit(room: usize, forms: impl IntoIterator<Item = String>) -> String {
+    let mut forms = forms.into_iter();
+    let form = forms.find(|form| pen::width(form) <= room);
+    form.unwrap_or_default()
 }

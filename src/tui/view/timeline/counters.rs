@@ -1,7 +1,6 @@
 //! A counter or a sensor of a GPU as a row: the mean of the windows in each column.
 
-use super::cell::Content;
-use super::rows::fit;
+use super::cell::{Content, fit};
 use crate::tui::draw::lane::Plot;
 use crate::tui::state::State;
 use crate::tui::theme::Role;

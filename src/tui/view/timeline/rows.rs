@@ -1,11 +1,10 @@
 //! What stands on a row of the timeline.
 
-use super::cell::{Content, RowContent};
+use super::cell::{Content, RowContent, fit};
 use super::counters;
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{Busy, LaneRow, Plot};
 use crate::tui::draw::layout::{FIGURE, Layout};
-use crate::tui::draw::pen;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
 use crate::tui::state::nest::{self, Level};
@@ -201,13 +200,6 @@ pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
             (role, format!("{words} {share}"))
         })
         .collect()
-}
-
-/// The first that the side column has room for: half a figure, or one without its unit, would be another.
-pub(super) fn fit(room: usize, forms: impl IntoIterator<Item = String>) -> String {
-    let mut forms = forms.into_iter();
-    let form = forms.find(|form| pen::width(form) <= room);
-    form.unwrap_or_default()
 }
 
 /// The cells between edges.
