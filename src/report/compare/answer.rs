@@ -65,6 +65,12 @@ pub struct Row {
     /// When those two were, each on the clock of its timeline.
     #[serde(skip)]
     pub spans: [Span; 2],
+    /// The least and the greatest ratio of steps within one run a side.
+    #[serde(skip)]
+    pub(super) between_steps: Option<(f64, f64)>,
+    /// Medians of the whole runs, where these are compared by their steps.
+    #[serde(skip)]
+    pub(super) wholes: Option<[Ns; 2]>,
     #[serde(skip)]
     pub(super) difference: Difference,
 }
@@ -151,7 +157,16 @@ impl Answer {
             };
             shown.get_or_insert((side_a.run, side_b.run));
             comparable::operations(&name(of_a), &side_a.stretch, &side_b.stretch, &mut warnings);
-            rows.extend(row(name(of_a), &side_a, &side_b));
+            let mut row = row(name(of_a), &side_a, &side_b);
+            if let Some(row) = &mut row
+                && samples == "steps"
+            {
+                let whole = |runs| side(runs, &Subject::Makespan).map(|it| it.stretch.window.len());
+                row.wholes = whole(a).zip(whole(b)).map(<[Ns; 2]>::from);
+                row.between_steps =
+                    between((!are_runs).then_some((&side_a.samples, &side_b.samples)));
+            }
+            rows.extend(row);
         }
         let (run_a, run_b) = shown?;
         let ratios: Vec<f64> = rows.iter().map(|r| r.ratio).collect();
@@ -300,8 +315,18 @@ fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
         changed: changes::between(&a.stretch.operations, &b.stretch.operations),
         overlap: [share(&a.stretch), share(&b.stretch)],
         spans: [a.stretch.window, b.stretch.window],
+        between_steps: None,
+        wholes: None,
         difference,
     })
+}
+
+/// The least and the greatest ratio of a step of B to one of A.
+fn between(samples: Option<(&Vec<f64>, &Vec<f64>)>) -> Option<(f64, f64)> {
+    let (a, b) = samples?;
+    let least = |of: &[f64]| of.iter().copied().reduce(f64::min);
+    let greatest = |of: &[f64]| of.iter().copied().reduce(f64::max);
+    Some((least(b)? / greatest(a)?, greatest(b)? / least(a)?))
 }
 
 impl Samples {
@@ -353,16 +378,19 @@ fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
     parts
 }
 
+/// Runs of one program were seen so far apart. With too few runs a side only what is slower by that and the threshold is decided.
+const RUNS_APART: f64 = 0.2;
+
 fn decide(threshold: f64, are_runs: bool, rows: &[Row]) -> FailOver {
-    let verdicts: Vec<(&str, Verdict)> = rows
-        .iter()
-        .map(|r| (r.of.as_str(), r.difference.verdict(threshold)))
-        .collect();
-    let decided = are_runs && verdicts.iter().all(|(_, v)| *v != Verdict::TooFew);
-    let slower = verdicts
-        .iter()
-        .filter(|(_, v)| are_runs && *v == Verdict::Slower);
+    let verdict = |row: &Row| match row.difference.verdict(threshold) {
+        verdict if are_runs && verdict != Verdict::TooFew => verdict,
+        _ if row.ratio > 1.0 + threshold + RUNS_APART => Verdict::Slower,
+        _ => Verdict::TooFew,
+    };
+    let verdicts: Vec<(&str, Verdict)> = rows.iter().map(|r| (r.of.as_str(), verdict(r))).collect();
+    let slower = verdicts.iter().filter(|(_, v)| *v == Verdict::Slower);
     let regressed: Vec<String> = slower.map(|(of, _)| (*of).to_owned()).collect();
+    let decided = verdicts.iter().all(|(_, v)| *v != Verdict::TooFew);
     let limit = units::percent(threshold);
     let text = if !regressed.is_empty() {
         format!(
@@ -371,14 +399,9 @@ fn decide(threshold: f64, are_runs: bool, rows: &[Row]) -> FailOver {
         )
     } else if decided {
         format!("no regression of more than {limit} shown")
-    } else if are_runs {
-        format!(
-            "undecided: need >= {} runs a side for a regression of {limit}",
-            stats::INTERVAL_MIN
-        )
     } else {
         format!(
-            "undecided: one run a side says nothing of the next one; need >= {} runs a side (A1,A2,… B1,B2,…)",
+            "undecided: {} runs a side would decide",
             stats::INTERVAL_MIN
         )
     };

@@ -70,7 +70,7 @@ fn sums(answer: &Answer) {
 
 /// The figures by hand.
 #[test]
-fn one_run_a_side_is_compared_and_decides_nothing() {
+fn one_run_a_side_is_compared_and_decides_little() {
     let (a, b) = (Run::of(&trace(0, false)), Run::of(&trace(0, true)));
     let answer = Answer::new(&[a], &[b], Some(0.05)).expect("an answer");
     sums(&answer);
@@ -94,7 +94,7 @@ fn one_run_a_side_is_compared_and_decides_nothing() {
     let text = answer.text(&Options::default());
     assert!(text.starts_with(&answer.text), "{text}");
     assert!(text.contains("need >= 4 samples a side"), "{text}");
-    // Turned round it is slower, and still nothing is decided.
+    // Turned round it is slower by more than runs differ by.
     let (a, b) = (Run::of(&trace(0, true)), Run::of(&trace(0, false)));
     let answer = Answer::new(&[a], &[b], Some(0.05)).expect("an answer");
     assert!(
@@ -102,7 +102,7 @@ fn one_run_a_side_is_compared_and_decides_nothing() {
         "{}",
         answer.text
     );
-    assert!(!answer.has_regressed());
+    assert!(answer.has_regressed());
 }
 
 #[test]
@@ -238,8 +238,8 @@ fn variants_are_compared_each_with_itself() {
     // sqrt(2 * 1)
     let mean = answer.geometric_mean.expect("two rows");
     assert!((mean - 2.0_f64.sqrt()).abs() < 1e-9);
-    // Repeats of one run: shown, and not decided.
-    assert!(!answer.has_regressed());
+    // Repeats of one run: of 2.00× it is decided, of what is as fast it is not.
+    assert!(answer.has_regressed() && !answer.fail_over.as_ref().expect("was asked for").decided);
     let less = variants(&[1000, 1010], &[]);
     let answer = Answer::new(&[a], &[less], None).expect("an answer");
     assert_eq!(answer.warnings, ["not every run has the variant fast"]);
@@ -310,4 +310,76 @@ proptest! {
             prop_assert!(row.shown != Some(true));
         }
     }
+}
+
+/// Six steps of so many microseconds each, after each other; the last is not seen to its end.
+fn steps(lengths: [i64; 6]) -> Run {
+    let mut scene = Scene::new();
+    let mut at = 1_000;
+    for length in lengths {
+        for (i, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            let start = at + i as i64 * length * 250;
+            scene.kernel(name, 1, start, start + 200);
+        }
+        at += length * 1_000;
+    }
+    Run::of(&scene.trace())
+}
+
+#[test]
+fn of_one_run_a_side_a_step_is_compared_and_only_what_is_far_slower_fails() {
+    let (a, b) = (
+        steps([100, 102, 98, 100, 100, 100]),
+        steps([138, 140, 136, 138, 138, 138]),
+    );
+    let of = |a: &Run, b: &Run, limit| {
+        Answer::new(
+            std::slice::from_ref(a),
+            std::slice::from_ref(b),
+            Some(limit),
+        )
+        .expect("an answer")
+    };
+    let slower = of(&a, &b, 0.05);
+    assert!(
+        slower
+            .text
+            .starts_with("B is 38 % slower a step (100.00 → 138.00 µs), one run a side, single steps 33 % slower to 43 % slower"),
+        "{}",
+        slower.text
+    );
+    assert!(slower.has_regressed());
+    // 38 % is not beyond 19 % and the 20 % that runs differ by.
+    let undecided = of(&a, &b, 0.19);
+    assert!(!undecided.has_regressed());
+    let text = undecided.fail_over.expect("was asked for").text;
+    assert_eq!(text, "undecided: 6 runs a side would decide");
+    let faster = of(&b, &a, 0.05);
+    assert!(
+        faster
+            .text
+            .starts_with("B is 28 % faster a step (138.00 → 100.00 µs)"),
+        "{}",
+        faster.text
+    );
+    assert!(!faster.has_regressed());
+}
+
+#[test]
+fn a_whole_run_that_says_something_else_stands_beside_the_steps() {
+    let mut scene = Scene::new();
+    // Half as long as all steps before them.
+    scene.kernel("load", 1, 0, 50_000);
+    for i in 0..24_i64 {
+        let at = 300_000 + i * 25_000;
+        scene.kernel(["a", "b", "c", "d"][i as usize % 4], 1, at, at + 200);
+    }
+    let late = Run::of(&scene.trace());
+    let answer = Answer::new(&[steps([100; 6])], &[late], None).expect("an answer");
+    assert!(
+        answer.text.contains("; the whole run is 5")
+            && answer.text.contains("a step (100.00 → 100.00"),
+        "{}",
+        answer.text
+    );
 }
