@@ -6,13 +6,14 @@ use super::print;
 use super::profile;
 use super::redaction::Redaction;
 use super::report::load_redacted;
+use crate::report::Report;
 use crate::report::whatif::{Answer, known};
 use analysis::Facts;
 use analysis::whatif::{Prediction, WhatIf};
 use scenario::edit::{EditSet, FORMS};
 use scenario::expr::ExprError;
 
-/// Prints predictions; without edits, the saving of each edit that fits.
+/// Prints predictions; without edits, those of the findings' cures, alone and together, then the saving of each edit that fits.
 pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     let mut sets = Vec::new();
     for text in &args.edit {
@@ -27,7 +28,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     facts.known = known(&trace, &profile);
     let whatif = WhatIf::new(&facts, args.variant.as_deref()).map_err(Ending::input)?;
     let predictions = if sets.is_empty() {
-        all(&whatif)
+        all(&facts, &whatif, args.variant.as_deref())
     } else {
         sets.iter().map(|set| whatif.predict(set)).collect()
     };
@@ -42,14 +43,47 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     Ok(code)
 }
 
-/// Every edit that takes no name and finds something to change, the one that saves most first.
-fn all(whatif: &WhatIf<'_>) -> Vec<Prediction> {
+/// The cures of the findings and what they come to together, then every other edit that takes no name and finds something to change.
+/// Of each the one that saves most first.
+fn all(facts: &Facts<'_>, whatif: &WhatIf<'_>, variant: Option<&str>) -> Vec<Prediction> {
+    let mut of_findings: Vec<EditSet> = Vec::new();
+    let mut together: Option<EditSet> = None;
+    for cure in cures(facts, variant) {
+        let joined = together.map_or_else(|| cure.clone(), |it| it.with(&cure));
+        of_findings.push(cure);
+        of_findings.push(joined.clone());
+        together = Some(joined);
+    }
     let words = FORMS.iter().map(|(word, _)| *word).chain(["fuse:once"]);
-    let sets = words.filter_map(|word| word.parse::<EditSet>().ok());
-    let mut predictions: Vec<Prediction> = sets.map(|set| whatif.predict(&set)).collect();
-    predictions.retain(|p| p.outcome.is_ok() || whatif.refusal().is_some());
-    predictions.sort_by_key(|p| std::cmp::Reverse(p.outcome.as_ref().map_or(0, |o| o.saving)));
-    predictions
+    let others = words.filter_map(|word| word.parse::<EditSet>().ok());
+    let mut told: Vec<String> = Vec::new();
+    let mut predict = |sets: Vec<EditSet>| -> Vec<Prediction> {
+        let mut predictions = Vec::new();
+        for set in sets {
+            if told.contains(&set.to_string()) {
+                continue;
+            }
+            told.push(set.to_string());
+            predictions.push(whatif.predict(&set));
+        }
+        predictions.retain(|p| p.outcome.is_ok() || whatif.refusal().is_some());
+        predictions.sort_by_key(|p| std::cmp::Reverse(p.outcome.as_ref().map_or(0, |o| o.saving)));
+        predictions
+    };
+    let mut first = predict(of_findings);
+    first.extend(predict(others.collect()));
+    first
+}
+
+/// The edits of the findings, in their order.
+fn cures(facts: &Facts<'_>, variant: Option<&str>) -> Vec<EditSet> {
+    let report = Report::from(facts);
+    let of_variant = report.variants.iter().flatten().find(|it| {
+        let of = &it.figures;
+        variant.is_none_or(|wanted| of.variant.name == wanted || of.label() == wanted)
+    });
+    let findings = of_variant.map_or(report.findings.as_slice(), |it| it.findings.as_slice());
+    findings.iter().filter_map(|it| it.edit.clone()).collect()
 }
 
 /// The expression with a caret under what is wrong.

@@ -10,6 +10,7 @@ use analysis::program::GpuRates;
 use analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
 use sim::Profile;
 use trace::Trace;
+use unicode_width::UnicodeWidthStr as _;
 
 /// What is said about predictions. As JSON the field names are a contract: add, don't rename.
 #[derive(Clone, Debug, Serialize)]
@@ -46,15 +47,15 @@ pub struct ScopeReport {
 pub struct Row {
     /// The edit as it was given.
     pub edit: String,
-    /// Median time with it; null when refused, and where the interval alone can be told.
+    /// Median time with it; null when refused.
     pub predicted_ns: Option<Ns>,
-    /// The same as it most likely comes out, be the interval as wide as it may; null when refused.
+    /// The same.
     pub likely_ns: Option<Ns>,
-    /// The interval around that.
+    /// The interval around that, in which eight of ten such cures lie.
     pub low_ns: Option<Ns>,
     /// See `low_ns`.
     pub high_ns: Option<Ns>,
-    /// What is saved; null where `predicted_ns` is.
+    /// What is saved; null when refused.
     pub saving_ns: Option<Ns>,
     /// What is saved at the least, by the interval; negative when it may take longer.
     pub saving_low_ns: Option<Ns>,
@@ -103,6 +104,10 @@ pub struct EngineRow {
 
 /// Operations shown in "if it were twice as fast".
 const TOP: usize = 5;
+
+/// What the figures beside an edit take of a line, and the least that is left for its name.
+const FIGURES: usize = 62;
+const ROOM_MIN: usize = 12;
 
 impl Answer {
     /// Everything that is said.
@@ -159,31 +164,35 @@ impl Answer {
     pub fn text(&self, width: usize) -> String {
         let mut lines = vec![self.headline()];
         lines.push(String::new());
-        let mut table = Table::new(["edit", "predicted", "from", "to", "saves", ""]);
+        // A name is never cut: one that is too long for the table has a line of its own.
+        let mut table = Table::new(["edit", "predicted", "8 of 10 from", "to", "saves", ""]);
+        let room = width.saturating_sub(FIGURES).max(ROOM_MIN);
         for row in &self.predictions {
             let (Some(low), Some(high)) = (row.low_ns, row.high_ns) else {
                 continue;
             };
-            let saved = |time: Ns| duration(self.measured_ns - time);
-            let [predicted, saving, times] = match row.predicted_ns {
-                Some(time) => [duration(time), saved(time), self.times(time)],
-                // The middle of so wide an interval would be taken for more than it is.
-                None => [
-                    "–".to_owned(),
-                    format!("{} to {}", saved(high), saved(low)),
-                    format!("{} to {}", self.times(high), self.times(low)),
-                ],
+            let Some(time) = row.predicted_ns else {
+                continue;
             };
+            let is_long = row.edit.width() > room;
+            if is_long {
+                table.heading(row.edit.clone());
+            }
             table.row([
-                row.edit.clone(),
-                predicted,
+                if is_long {
+                    String::new()
+                } else {
+                    row.edit.clone()
+                },
+                duration(time),
                 duration(low),
                 duration(high),
-                saving,
-                times,
+                duration(self.measured_ns - time),
+                self.times(time),
             ]);
         }
-        lines.extend(table.lines(width));
+        let widest = self.predictions.iter().map(|row| row.edit.width()).max();
+        lines.extend(table.lines(width.max(widest.unwrap_or(0) + 2)));
         for row in &self.predictions {
             if let Some(refused) = &row.refused {
                 lines.extend(wrap(&format!("{}: refused: {refused}", row.edit), width));
@@ -193,7 +202,7 @@ impl Answer {
         let unknowns = rows.iter().flat_map(|row| &row.unknowns);
         list(
             &mut lines,
-            "Not known, so that the interval is as wide:",
+            "Not known, which the interval allows for:",
             unknowns,
             width,
         );
@@ -298,11 +307,11 @@ impl Row {
         match prediction.outcome {
             Ok(outcome) => Row {
                 edit,
-                predicted_ns: (!outcome.is_open).then_some(outcome.predicted),
+                predicted_ns: Some(outcome.predicted),
                 likely_ns: Some(outcome.predicted),
                 low_ns: Some(outcome.low),
                 high_ns: Some(outcome.high),
-                saving_ns: (!outcome.is_open).then_some(outcome.saving),
+                saving_ns: Some(outcome.saving),
                 saving_low_ns: Some(measured - outcome.high),
                 saving_high_ns: Some(measured - outcome.low),
                 refused: None,
@@ -405,54 +414,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_interval_of_more_than_a_factor_of_two_only_the_ends_are_told() {
-        let row = |is_open| {
-            Row::new(
-                Prediction {
-                    edit: "graph".to_owned(),
-                    outcome: Ok(analysis::whatif::Outcome {
-                        predicted: 4_000_000,
-                        is_open,
-                        low: 2_000_000,
-                        high: 8_000_000,
-                        saving: 6_000_000,
-                        whole_saving: 6_000_000,
-                        count: 1,
-                        notes: Vec::new(),
-                        unknowns: Vec::new(),
-                    }),
-                },
-                10_000_000,
-            )
-        };
-        let text = |row| {
-            let answer = Answer {
-                scope: ScopeReport {
-                    steps: 3,
-                    per: "run",
-                    of: None,
-                },
-                measured_ns: 10_000_000,
-                replayed_ns: 10_000_000,
-                replay_error: 0.0,
-                predictions: vec![row],
-                faster: Vec::new(),
-                ideal: IdealRow::from(Ideal::default()),
+    fn a_value_is_told_however_wide_its_interval_and_no_name_is_cut() {
+        let name =
+            "pin+async+no-sync+fuse@Optimizer.step#AdamW.step+graph+own-stream+merge-copies@upload";
+        let row = |edit: &str| {
+            let outcome = analysis::whatif::Outcome {
+                predicted: 4_000_000,
+                low: 2_000_000,
+                high: 8_000_000,
+                saving: 6_000_000,
+                whole_saving: 6_000_000,
+                count: 1,
+                notes: Vec::new(),
+                unknowns: Vec::new(),
             };
-            let text = answer.text(100);
-            let line = text.lines().find(|line| line.contains("graph"));
-            line.expect("the prediction")
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
+            let edit = edit.to_owned();
+            let outcome = Ok(outcome);
+            Row::new(Prediction { edit, outcome }, 10_000_000)
         };
-        let open = "graph – 2.00 ms 8.00 ms 2.00 ms to 8.00 ms 1.25× faster to 5.00× faster";
-        assert_eq!(text(row(true)), open);
-        let closed = "graph 4.00 ms 2.00 ms 8.00 ms 6.00 ms 2.50× faster";
-        assert_eq!(text(row(false)), closed);
-        let json = serde_json::to_value(row(true)).expect("json");
-        assert!(json["predicted_ns"].is_null() && json["saving_ns"].is_null());
-        assert_eq!(json["likely_ns"], 4_000_000);
+        let answer = Answer {
+            scope: ScopeReport {
+                steps: 3,
+                per: "run",
+                of: None,
+            },
+            measured_ns: 10_000_000,
+            replayed_ns: 10_000_000,
+            replay_error: 0.0,
+            predictions: vec![row("graph"), row(name)],
+            faster: Vec::new(),
+            ideal: IdealRow::from(Ideal::default()),
+        };
+        let text = answer.text(80);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let figures = "4.00 ms 2.00 ms 8.00 ms 6.00 ms 2.50× faster";
+        let lines: Vec<String> = text.lines().map(words).collect();
+        assert!(lines.contains(&format!("graph {figures}")), "{text}");
+        let at = lines.iter().position(|line| line == name);
+        assert_eq!(lines[at.expect("the whole name") + 1], figures, "{text}");
+        let json = serde_json::to_value(row(name)).expect("json");
+        assert_eq!(json["predicted_ns"], 4_000_000);
         assert_eq!(json["saving_low_ns"], 2_000_000);
         assert_eq!(json["saving_high_ns"], 8_000_000);
     }

@@ -1,7 +1,7 @@
 //! `async`: copies that the host waits for return at once.
 
-use super::Editing;
-use crate::graph::CallKind;
+use super::{AROUND_MAX, Editing};
+use crate::graph::{CallKind, Engine};
 use crate::program::{Class, Dep};
 use activity::{MemoryKind, What};
 
@@ -13,7 +13,8 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
         if call.kind != CallKind::Copy || call.is_gone || !on.has_call(c) {
             continue;
         }
-        let Some(op) = call.waits.first().map(|wait| wait.op) else {
+        let waited = call.waits.first().map(|wait| wait.op);
+        let Some(op) = waited.or_else(|| uploaded(on, c)) else {
             continue;
         };
         let is_pageable = match on.what(op) {
@@ -32,8 +33,16 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
             staged += 1;
             continue;
         }
-        on.program.calls[c as usize].waits.clear();
-        on.applied.count += 1;
+        if waited.is_none() {
+            // A sync right behind an upload makes a blocking copy of it, as frameworks write one.
+            let Some(sync) = sync_behind(on, c) else {
+                continue;
+            };
+            on.remove_call(sync);
+        } else {
+            on.program.calls[c as usize].waits.clear();
+            on.applied.count += 1;
+        }
         if let Some(next) = on.next_wait(c) {
             let class = Class::Wake(on.program.calls[next as usize].kind);
             let delay = on.program.delays.typical(class, &on.program.known);
@@ -52,4 +61,22 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
     }
     on.applied
         .note("nothing reads what these copies bring before the thread's next wait");
+}
+
+/// The upload that a call launched.
+fn uploaded(on: &Editing<'_, '_>, call: u32) -> Option<u32> {
+    let first = on.scene.graph.calls.first_op[on.program.calls[call as usize].id as usize];
+    let ops = &on.program.ops;
+    let op = ops.binary_search_by_key(&first, |op| op.id).ok()? as u32;
+    (ops[op as usize].engine == Engine::H2D).then_some(op)
+}
+
+/// The next call of its thread, where that is a wait for the stream and follows at once.
+fn sync_behind(on: &Editing<'_, '_>, call: u32) -> Option<u32> {
+    let lane = on.program.calls[call as usize].lane;
+    let is_next = |&c: &u32| on.program.calls[c as usize].lane == lane;
+    let next = (call + 1..on.program.calls.len() as u32).find(is_next)?;
+    let of = &on.program.calls[next as usize];
+    let is_sync = of.kind == CallKind::WaitStream && !of.is_gone && of.think <= AROUND_MAX;
+    is_sync.then_some(next)
 }

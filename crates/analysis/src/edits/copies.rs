@@ -152,7 +152,7 @@ fn pageable(on: &Editing<'_, '_>, op: u32) -> Option<Copy> {
 }
 
 /// What an asynchronous copy's call takes: the median of those that wait for nothing, else what is known.
-fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
+pub(super) fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
     let mut own: Vec<Ns> = Vec::new();
     for call in &on.program.calls {
         let first = on.scene.graph.calls.first_op[call.id as usize];

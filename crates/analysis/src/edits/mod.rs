@@ -1,7 +1,7 @@
 //! What-if edits as changes of a replayed [`Program`]. One file an edit; `docs/WHATIF.md` says what each assumes.
 //!
 //! [`apply`] makes the edits of a set in an order in which none stands in another's way, whatever order they were
-//! written in. An edit that finds nothing to change, or lacks a rate, is refused with the reason.
+//! written in. A set that finds nothing to change, or lacks a rate, is refused with the reason.
 
 mod ahead;
 mod blocking;
@@ -88,6 +88,7 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
     let mut edits: Vec<&Edit> = set.edits().iter().collect();
     edits.sort_by_key(|edit| order(&edit.kind));
     let mut applied = Applied::default();
+    let mut idle: Vec<String> = Vec::new();
     for edit in edits {
         let within = Within::new(edit.range.as_deref(), scene)?;
         let mut one = Applied::default();
@@ -111,7 +112,7 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
             EditKind::Prefetch { name, workers } => ahead::prefetch(on, name, *workers)?,
         }
         if one.count == 0 {
-            return Err(nothing(&edit.kind).to_owned());
+            idle.push(nothing(&edit.kind).to_owned());
         }
         applied.count += one.count;
         for note in one.notes {
@@ -120,6 +121,13 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
         for unknown in one.unknowns {
             applied.unknown(unknown);
         }
+    }
+    if applied.count == 0 {
+        return Err(idle.into_iter().next().unwrap_or_default());
+    }
+    // What finds nothing beside others that do stands in nobody's way.
+    for reason in idle {
+        applied.note(format!("a part of it changes nothing: {reason}"));
     }
     program.order();
     Ok(applied)

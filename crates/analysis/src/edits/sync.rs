@@ -2,17 +2,19 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Editing;
+use super::{Editing, copies};
 use crate::graph::{CallKind, EdgeKind};
 use crate::program::{Dep, NONE, Program};
+use activity::{Direction, MemoryKind, What};
 
 /// Waits go, but for the last. Where one kept operations of two streams in order between which data may have
 /// gone, an event keeps them so.
 pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
     let is_wait = |on: &Editing<'_, '_>, c: u32| {
         let call = &on.program.calls[c as usize];
-        call.kind.is_wait() && !call.is_gone
+        !call.is_gone && (call.kind.is_wait() || is_blocking_copy(on, c))
     };
+    let mut own = None;
     let calls = 0..on.program.calls.len() as u32;
     let mut last: FxHashMap<usize, u32> = FxHashMap::default();
     for c in calls.clone().filter(|&c| is_wait(on, c)) {
@@ -34,6 +36,15 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
             .iter()
             .map(|wait| wait.op);
         removed.push((c, waited.collect()));
+        if on.program.calls[c as usize].kind == CallKind::Copy {
+            // The copy stays, and returns as soon as one that nobody waits for.
+            let own = *own.get_or_insert_with(|| copies::copy_call(on));
+            let call = &mut on.program.calls[c as usize];
+            call.own = call.own.min(own.unwrap_or(call.own));
+            call.waits.clear();
+            on.applied.count += 1;
+            continue;
+        }
         on.remove_call(c);
         if on.program.calls[c as usize].kind == CallKind::WaitEvent && !events_order_streams {
             remove_record(on, c);
@@ -44,6 +55,16 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
             .note("the host needs no result of the GPU before its last wait");
     }
     keep_order(on, &removed);
+}
+
+/// Whether a call returns only when its copy is there. Pageable memory that goes to the device is read before: `pin` is the cure of that.
+fn is_blocking_copy(on: &Editing<'_, '_>, call: u32) -> bool {
+    let of = &on.program.calls[call as usize];
+    let waited = of.waits.first().filter(|_| of.kind == CallKind::Copy);
+    waited.is_some_and(|wait| match on.what(wait.op) {
+        What::Copy(copy) => copy.direction != Direction::H2D || copy.from != MemoryKind::Pageable,
+        _ => false,
+    })
 }
 
 /// How many calls before a wait the record of its event is looked for.

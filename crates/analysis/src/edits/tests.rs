@@ -66,6 +66,63 @@ fn pageable_copy(name: &str) -> Made {
 }
 
 #[test]
+fn a_part_that_finds_nothing_leaves_the_others_their_work() {
+    // As `no-sync` alone.
+    for edit in ["no-sync+merge-copies", "merge-copies+no-sync"] {
+        assert_eq!(makespan(&mut waits(3), edit), Ok(62_000));
+    }
+    let none = makespan(&mut waits(3), "merge-copies+pin");
+    assert!(none.is_err(), "{none:?}");
+}
+
+#[test]
+fn what_is_pinned_is_asynchronous_in_any_order() {
+    // 1 MB takes 21 us from 4 on. Without the wait the launch comes at 5, and the kernel 1 behind the copy, for 10.
+    for edit in ["pin+async", "async+pin"] {
+        let mut made = pageable_copy("cudaMemcpyAsync");
+        made.call("cudaStreamSynchronize", 131_000, 133_000);
+        assert_eq!(makespan(&mut made, edit), Ok(32_000), "{edit}");
+    }
+}
+
+#[test]
+fn blocking_copies_are_waits() {
+    let mut made = Made::new();
+    made.call("cudaLaunchKernel", 0, 3_000);
+    made.kernel("a", 7, 5_000, 25_000);
+    made.call("cudaMemcpy", 10_000, 40_000);
+    let copy = activity::Copy {
+        is_async: false,
+        ..pinned(Direction::D2H, 7, 1_000)
+    };
+    made.copy_of(copy, 26_000, 36_000);
+    made.call("cudaLaunchKernel", 45_000, 48_000);
+    made.kernel("b", 7, 50_000, 70_000);
+    made.call("cudaDeviceSynchronize", 50_000, 72_000);
+    // The copy is there at 36, and `b` begins 1 later: launched at 17, not at 45.
+    assert_eq!(makespan(&mut made, "no-sync"), Ok(37_000 - 5_000 + 20_000));
+}
+
+#[test]
+fn kernels_that_were_seen_together_may_run_together() {
+    let mut made = Made::new();
+    let mut call = 0;
+    let mut launched = |made: &mut Made, name: &str, stream: u32, start: Ns, time: Ns| {
+        made.call("cudaLaunchKernel", call, call + 1_000);
+        call += 1_500;
+        made.kernel(name, stream, start, start + time);
+    };
+    for i in 0..3 {
+        launched(&mut made, "long", 7, 20_000 + i * 201_000, 200_000);
+    }
+    for i in 0..6 {
+        launched(&mut made, "short", 8, 20_000 + i * 61_000, 60_000);
+    }
+    // Each takes all SMs by its shape. The third `long` ran behind all of `short`, and need not: `short` ends at 385.
+    assert_eq!(makespan(&mut made, "scale:long=0.5"), Ok(365_000));
+}
+
+#[test]
 fn a_pinned_copy_takes_the_pinned_rate_and_returns_at_once() {
     // 1 MB at 50 GB/s take 20 us, and 1 us. The call takes 2, the thread 5: launched at 7. The copy runs
     // from 4 to 25, the kernel 1 later for 10.

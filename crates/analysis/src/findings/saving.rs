@@ -33,7 +33,7 @@ pub struct Predicted {
     pub samples: usize,
     /// Their median time as recorded.
     pub measured_ns: Ns,
-    /// And with the edit; `None` where the interval alone is to be told.
+    /// And with the edit.
     pub predicted_ns: Option<Ns>,
     /// The same as it most likely comes out, be the interval as wide as it may: what stacked savings are made of.
     pub likely_ns: Ns,
@@ -232,7 +232,7 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
     {
         predicted.on_top += predicted.likely_ns - outcome.predicted;
         predicted.likely_ns = outcome.predicted;
-        predicted.predicted_ns = (!outcome.is_open).then_some(outcome.predicted);
+        predicted.predicted_ns = Some(outcome.predicted);
         (predicted.low_ns, predicted.high_ns) = (outcome.low, outcome.high);
         predicted.notes = notes(whatif, &outcome);
         finding.alone_ns = Some(outcome.whole_saving);
@@ -326,7 +326,7 @@ impl Candidate {
                 per,
                 samples: whatif.samples().len(),
                 measured_ns: whatif.measured(),
-                predicted_ns: (!self.alone.is_open).then_some(self.alone.predicted),
+                predicted_ns: Some(self.alone.predicted),
                 likely_ns: self.alone.predicted,
                 low_ns: self.alone.low,
                 high_ns: self.alone.high,

@@ -58,6 +58,7 @@ impl Program {
         }
         build.waits();
         build.settle();
+        build.together();
         build.program
     }
 }
@@ -189,6 +190,10 @@ impl Build<'_> {
                 .position(|d| d.op + self.first_op == ops.bind[i]),
         };
         self.binding.push(bound);
+        let shape = match self.trace.activity(lane, ops.row[i] as usize).what {
+            What::Kernel(kernel) => kernel.shape,
+            _ => NONE,
+        };
         let share = match engine {
             Engine::Memset => 0.0,
             Engine::Compute => {
@@ -205,6 +210,7 @@ impl Build<'_> {
             span,
             time: span.len(),
             share,
+            shape,
             call,
             launch: (launch, class),
             deps,
@@ -223,6 +229,41 @@ impl Build<'_> {
         }
     }
 }
+
+impl Build<'_> {
+    /// Which kernels ran at the same time for half of the shorter one: the SMs had room for both, whatever their blocks say.
+    fn together(&mut self) {
+        let program = &mut self.program;
+        // By stream, its last kernel.
+        let mut last: Vec<(u32, usize)> = Vec::new();
+        for (i, op) in program
+            .ops
+            .iter()
+            .enumerate()
+            .filter(|(_, op)| op.shape != NONE)
+        {
+            for &(stream, at) in &last {
+                let other = &program.ops[at];
+                let shared = other.span.end.min(op.span.end) - op.span.start;
+                if stream != op.stream
+                    && other.device == op.device
+                    && 2 * shared > other.time.min(op.time)
+                {
+                    let pair = (other.shape.min(op.shape), other.shape.max(op.shape));
+                    program.together.insert(pair);
+                }
+            }
+            match last.iter().position(|(stream, _)| *stream == op.stream) {
+                Some(known) => last[known].1 = i,
+                None if last.len() < STREAMS_MAX => last.push((op.stream, i)),
+                None => {}
+            }
+        }
+    }
+}
+
+/// In so many streams kernels are looked at that run at the same time.
+const STREAMS_MAX: usize = 64;
 
 /// Of the last few operations of a list, all before `id`, the one that ended latest but before that began.
 fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {

@@ -24,6 +24,7 @@ pub use delays::{Class, Delays};
 pub use gpu_rates::{Engines, GpuRates};
 pub use run::Times;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::graph::{CallId, CallKind, EdgeKind, Engine, OpId};
@@ -89,6 +90,8 @@ pub struct Op {
     pub time: Ns,
     /// Share of the device's SMs that it needs, 0 to 1.
     pub share: f32,
+    /// The launch shape of a kernel, else [`NONE`].
+    pub shape: u32,
     /// The call that it comes from, or [`NONE`], and how long after that began it starts on an idle device.
     pub call: u32,
     /// See `call`.
@@ -121,6 +124,8 @@ pub struct Program {
     /// How both directions of the link slow each other down. It is the rate of one while the other is in use over its
     /// rate alone, or 1 where that is not known.
     pub link_share: f64,
+    /// Shapes of kernels of two streams that were seen to run at the same time, the lower number first.
+    together: FxHashSet<(u32, u32)>,
     order: Vec<Node>,
     /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].
     room: Vec<u32>,

@@ -178,8 +178,8 @@ impl Program {
         (start, self.beside(i, start, times, latest))
     }
 
-    /// When the SMs have room for a kernel. Others that it does not fit beside must have ended, unless they were seen
-    /// to run at the same time.
+    /// When the SMs have room for a kernel. Others that it does not fit beside must have ended, unless such kernels were
+    /// seen to run at the same time.
     fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &Latest) -> Ns {
         let op = &self.ops[i as usize];
         let is_rival = |j: &u32| {
@@ -187,6 +187,9 @@ impl Program {
             other.share + op.share > 1.0
                 && other.device == op.device
                 && (other.span.end <= op.span.start || op.span.end <= other.span.start)
+                && !self
+                    .together
+                    .contains(&(other.shape.min(op.shape), other.shape.max(op.shape)))
         };
         for (_, last) in latest.streams.iter().filter(|of| of.0 != op.stream) {
             // In the order in which they were recorded, so that nothing shorter makes anything later. Those before it on

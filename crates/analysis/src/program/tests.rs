@@ -71,7 +71,7 @@ proptest! {
         let waits: Vec<Span> = program
             .calls
             .iter()
-            .filter(|call| call.kind.is_wait())
+            .filter(|call| call.kind.is_wait() || !call.waits.is_empty())
             .map(|call| call.span)
             .collect();
         let before = program.makespan(&program.replay());

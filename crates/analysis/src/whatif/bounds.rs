@@ -22,8 +22,8 @@ pub struct Faster {
 /// What a step takes at the least.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ideal {
-    /// By engine: the time of its operations in a step, one behind the other. Kernels that leave room for others on the
-    /// SMs count for as much as they fill.
+    /// By engine, on the device where it takes most: the time of its operations in a step, one behind the other. Kernels that
+    /// leave room for others on the SMs count for as much as they fill. Those that ran together count once.
     pub engines: Vec<(&'static str, Ns)>,
     /// The longest chain of operations that pass data on, with as many streams as it likes and a host
     /// that takes no time.
@@ -109,7 +109,8 @@ impl WhatIf<'_> {
     #[must_use]
     pub fn ideal(&self) -> Ideal {
         let steps = self.samples.len().max(1) as Ns;
-        let mut engines: FxHashMap<&'static str, Ns> = FxHashMap::default();
+        // By device and engine: the time of its operations, the time in which it was busy, and when that ended last.
+        let mut engines: FxHashMap<(u32, &'static str), (Ns, Ns, Ns)> = FxHashMap::default();
         let mut threads: FxHashMap<u32, Ns> = FxHashMap::default();
         let mut chain = 0;
         for part in &self.parts {
@@ -121,8 +122,11 @@ impl WhatIf<'_> {
                     } else {
                         f64::from(op.share)
                     };
-                    *engines.entry(op.engine.label()).or_default() +=
-                        (op.time as f64 * share) as Ns;
+                    let place = engines.entry((op.device, op.engine.label()));
+                    let (sum, busy, end) = place.or_insert((0, 0, Ns::MIN));
+                    *sum += (op.time as f64 * share) as Ns;
+                    *busy += (op.span.end - op.span.start.max(*end)).max(0);
+                    *end = op.span.end.max(*end);
                     chain += longest.after(op.engine, op.stream, op.time);
                 }
             }
@@ -132,11 +136,19 @@ impl WhatIf<'_> {
                 }
             }
         }
+        // Kernels that ran at the same time may do so again, and devices do.
         let mut engines: Vec<(&'static str, Ns)> = engines
             .into_iter()
-            .map(|(name, sum)| (name, sum / steps))
+            .map(|((_, name), (sum, busy, _))| (name, sum.min(busy) / steps))
             .collect();
         engines.sort_unstable_by_key(|engine| (std::cmp::Reverse(engine.1), engine.0));
+        let mut known: Vec<&str> = Vec::new();
+        engines.retain(|(name, _)| {
+            !known.contains(name) && {
+                known.push(name);
+                true
+            }
+        });
         Ideal {
             engines,
             chain: chain / steps,
