@@ -677,7 +677,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
         ..Job::default()
     };
     let mut app = App::new(Vec::new());
-    let peaks = cuptop::tui::Peaks::default();
+    let peaks = Peaks::default();
     app.start(SourceInfo::default(), None, peaks);
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));
@@ -896,7 +896,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
             ..SourceInfo::default()
         },
         None,
-        cuptop::tui::Peaks::default(),
+        Peaks::default(),
     );
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));
