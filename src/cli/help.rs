@@ -2,10 +2,9 @@
 
 use std::io;
 
-use clap::CommandFactory as _;
 use clap_complete::env::Shells;
 
-use super::args::{Cli, Completions, Help, Man};
+use super::args::{Completions, Help, Man, command};
 use super::exit::{self, Ending};
 use super::print;
 use scenario::did_you_mean;
@@ -23,14 +22,14 @@ const TOPICS: &[(&str, &str)] = &[
 
 /// The commands' names, without hidden ones.
 pub(super) fn commands() -> Vec<String> {
-    let root = Cli::command();
+    let root = command();
     let shown = root.get_subcommands().filter(|c| !c.is_hide_set());
     shown.map(|c| c.get_name().to_owned()).collect()
 }
 
 /// Prints the help of the program, of a command, or a page of the documentation.
 pub(super) fn help(args: &Help) -> Result<u8, Ending> {
-    let mut root = Cli::command();
+    let mut root = command();
     root.build();
     let Some(topic) = &args.topic else {
         let help = root.render_long_help();
@@ -40,9 +39,12 @@ pub(super) fn help(args: &Help) -> Result<u8, Ending> {
         print(page)?;
         return Ok(exit::FINE);
     }
-    if let Some(command) = root.find_subcommand_mut(topic) {
-        let help = command.render_long_help();
-        return print_styled(&help);
+    // As `--help` lays it out.
+    let asked = ["cuptop", topic.as_str(), "--help"];
+    if root.find_subcommand(topic).is_some()
+        && let Err(help) = command().try_get_matches_from(asked)
+    {
+        return print_styled(&help.render());
     }
     let topics = TOPICS.iter().map(|(name, _)| *name);
     let commands = commands();
@@ -67,7 +69,7 @@ fn print_styled(text: &clap::builder::StyledStr) -> Result<u8, Ending> {
 
 /// Prints a manual page, or writes those of all commands into a folder.
 pub(super) fn man(args: &Man) -> Result<u8, Ending> {
-    let mut root = Cli::command().disable_help_subcommand(true);
+    let mut root = command().disable_help_subcommand(true);
     if let Some(folder) = &args.output {
         std::fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(root, folder))
@@ -80,7 +82,7 @@ pub(super) fn man(args: &Man) -> Result<u8, Ending> {
         return Ok(exit::FINE);
     }
     root.build();
-    let command = match &args.command {
+    let page_of = match &args.command {
         None => root,
         Some(name) => {
             let found = root.find_subcommand(name).cloned();
@@ -93,7 +95,7 @@ pub(super) fn man(args: &Man) -> Result<u8, Ending> {
         }
     };
     let mut page = Vec::new();
-    clap_mangen::Man::new(command)
+    clap_mangen::Man::new(page_of)
         .render(&mut page)
         .map_err(|error| Ending::machine(format!("the manual page: {error}")))?;
     print(&String::from_utf8_lossy(&page))?;
@@ -116,7 +118,7 @@ pub(super) fn completions(args: &Completions) -> Result<u8, Ending> {
 /// Answers a shell that asks for completions, and then ends the process. Without its variable it does nothing.
 pub(super) fn answer_a_shell() {
     if std::env::var_os(ASKS).is_some() {
-        clap_complete::CompleteEnv::with_factory(Cli::command)
+        clap_complete::CompleteEnv::with_factory(command)
             .var(ASKS)
             .bin("cuptop")
             .complete();

@@ -29,7 +29,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{FromArgMatches as _, Parser as _};
 
 use crate::report::Report;
 use crate::report::text::{self, Options, Parts};
@@ -65,7 +65,8 @@ pub fn main() -> ExitCode {
 
 /// Parses the command line, and adds the command for a bare scenario or trace. It prints what is wrong with it.
 fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
-    let cli = match Cli::try_parse_from(&line) {
+    let matches = args::command().try_get_matches_from(&line);
+    let cli = match matches.and_then(|it| Cli::from_arg_matches(&it)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are output; everything else is a mistake on the command line.

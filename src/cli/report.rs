@@ -15,10 +15,12 @@ use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
 use crate::tui::{NextRun, OtherRun, Peaks, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
-use activity::text::printable;
+use activity::text::{counted, printable};
+use activity::{Batch, Span, units};
 use analysis::ranks;
 use hosts::Place;
 use readers::file::{self, OpenTrace};
+use scenario::view::View as Part;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
 /// Shows traces.
@@ -166,7 +168,10 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             code_of(played.outcome)
         }
         export::Format::Timeline(format) => {
-            let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
+            let (mut trace, mut code) = load_redacted(&args.traces, redaction, args.clock)?;
+            if let Some(part) = args.first.zoom {
+                (trace, code) = cut_out(args, part, &trace)?;
+            }
             // Only whole timelines hold command lines.
             let readers = match format {
                 Timeline::Perfetto | Timeline::Chrome if !args.anonymous => Readers::Owner,
@@ -182,6 +187,49 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             Ok(code)
         }
     }
+}
+
+/// Reads a part of the traces alone, and says what is cut at its edges.
+fn cut_out(args: &Export, part: Part, whole: &Trace) -> Result<(Trace, u8), Ending> {
+    let nothing =
+        || Ending::input("nothing ran on a GPU in it, so --zoom has nothing to count from");
+    let window = part.within_span(whole.operations_extent().ok_or_else(nothing)?);
+    // Sources have the times that were recorded.
+    let window = whole.recorded_hull(window);
+    let (mut crossing, mut is_less) = (0_u64, false);
+    let cut = |mut batch: Batch| {
+        batch.items.retain_mut(|it| {
+            let span = it.span;
+            it.span = Span::new(
+                span.start.max(window.start),
+                span.end.min(window.end.max(span.start)),
+            );
+            let is_in = span.overlaps(window);
+            crossing += u64::from(is_in && it.span != span);
+            is_in
+        });
+        is_less |= batch.samples.take().is_some();
+        is_less |= !(batch.hardware.is_empty() && batch.off_cpu.is_empty());
+        (batch.hardware, batch.off_cpu) = (Vec::new(), Vec::new());
+        batch
+    };
+    let read = load_with(
+        &args.traces,
+        Redaction::new(args.anonymous),
+        args.clock,
+        cut,
+    )?;
+    let less = if is_less {
+        "; samples and counters are left out"
+    } else {
+        ""
+    };
+    super::eprint(&format!(
+        "cuptop: {} of it; {} at its edges{less}\n",
+        units::duration(window.len()),
+        counted(crossing, "record is cut off", "records are cut off"),
+    ));
+    Ok(read)
 }
 
 /// Writes an export to the place that the user named.
@@ -264,15 +312,26 @@ pub(super) fn load(paths: &[PathBuf], clock: OnClock) -> Result<(Trace, u8), End
 /// Reads traces to their end, redacted as wanted. It puts a job's ranks on one clock unless the user refuses that.
 pub(super) fn load_redacted(
     paths: &[PathBuf],
+    redaction: Redaction,
+    clock: OnClock,
+) -> Result<(Trace, u8), Ending> {
+    load_with(paths, redaction, clock, |batch| batch)
+}
+
+fn load_with(
+    paths: &[PathBuf],
     mut redaction: Redaction,
     clock: OnClock,
+    mut change: impl FnMut(Batch) -> Batch,
 ) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
     let mut trace = Trace::new(SourceInfo {
         clocks: clock.clocks(),
         ..redaction.label(source_info(&opened, paths))
     });
-    let outcome = collect_into(&opened.feed, |batch| trace.apply(redaction.apply(batch)));
+    let outcome = collect_into(&opened.feed, |batch| {
+        trace.apply(change(redaction.apply(batch)));
+    });
     ranks::align_clocks(&mut trace);
     match outcome {
         Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),

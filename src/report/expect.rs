@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use analysis::VariantFigures;
 use analysis::figures::Peaks;
+use analysis::passes::point_text;
 use analysis::variants::measure::{NO_PEAK, Run};
 use scenario::expect::{Compare, Expectation};
 use scenario::plan::Plan;
@@ -33,6 +34,9 @@ pub struct Checked {
     pub why: Option<String>,
     /// `measured` for people ("55.1 GB/s").
     pub shown: String,
+    /// Of a sweep, at which value that is, and at how many it fails: " at batches=2 (fails at 3 of 4 values)".
+    #[serde(skip)]
+    pub at: String,
 }
 
 /// Checks every expectation of `plan` against the figures of its run.
@@ -54,6 +58,7 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
         let v = &plan.variants[*i];
         v.name == e.variant && (e.point.is_none() || v.point == e.point)
     };
+    let (mut failed, mut values) = (0, 0);
     let mut worst: Option<(Option<i64>, Result<f64, String>)> = None;
     for index in (0..plan.variants.len()).filter(is_meant) {
         let planned = &plan.variants[index];
@@ -64,6 +69,9 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
             Some(figures) => run.measure(figures, &e.figure),
             None => Err(format!("`{}` was not measured", e.variant)),
         };
+        let is_ok = |&m: &f64| e.compare.holds(m, e.value);
+        values += 1;
+        failed += usize::from(!measured.as_ref().is_ok_and(is_ok));
         let is_worse = match (&worst, &measured) {
             (None, _) => true,
             (Some((_, Err(_))), _) => false,
@@ -76,7 +84,20 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
     }
     let (point, measured) =
         worst.unwrap_or_else(|| (e.point, Err(format!("`{}` was not run", e.variant))));
+    // Where one value is meant, its name says so.
+    let swept = plan
+        .sweep
+        .as_ref()
+        .zip(point)
+        .filter(|_| !e.what.contains('['));
+    let mut at = swept.map_or_else(String::new, |(sweep, point)| {
+        format!(" at {}={}", sweep.param, point_text(point, sweep.unit))
+    });
+    if failed > 0 && values > 1 {
+        at += &format!(" (fails at {failed} of {values} values)");
+    }
     Checked {
+        at,
         what: e.what.clone(),
         expected: e.expected.clone(),
         ok: measured

@@ -267,6 +267,7 @@ pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
         .max_by(|a, b| a.wait_share.total_cmp(&b.wait_share));
     let measured = most.map(|rank| rank.wait_share);
     Checked {
+        at: String::new(),
         what: most.map_or_else(
             || "wait share".to_owned(),
             |rank| format!("wait share of {}", rank.called()),

@@ -220,15 +220,11 @@ fn phases(page: &mut Page, variants: &[VariantReport]) {
 }
 
 /// What the scenario expects, each with what was measured.
-pub(super) fn expectations(page: &mut Page, expectations: &[Checked], variants: &[VariantReport]) {
+pub(super) fn expectations(page: &mut Page, expectations: &[Checked]) {
     if expectations.is_empty() {
         return;
     }
     page.title("Expectations");
-    let unit = |point: i64| {
-        let mut all = variants.iter().map(|v| &v.figures.variant);
-        all.find(|v| v.point == Some(point)).map(|v| v.unit)
-    };
     let is_told = |e: &&Checked| !(page.is_brief && e.ok);
     let (told, held): (Vec<_>, Vec<_>) = expectations.iter().partition(is_told);
     if !held.is_empty() {
@@ -240,15 +236,10 @@ pub(super) fn expectations(page: &mut Page, expectations: &[Checked], variants: 
         page.item((Tone::Good, "ok    "), &[&words]);
     }
     for e in told {
-        // Where one point is meant, its name says so.
-        let point = match e.point.filter(|_| !e.what.contains('[')) {
-            Some(point) => format!(" at {}", point_text(point, unit(point).unwrap_or_default())),
-            None => String::new(),
-        };
         let measured = match &e.why {
             Some(why) if e.not_judged => why.clone(),
             Some(why) => format!("not measured: {why}"),
-            None => format!("{}{point}", e.shown),
+            None => format!("{}{}", e.shown, e.at),
         };
         let (tone, mark) = match e.ok {
             true => (Tone::Good, "ok    "),

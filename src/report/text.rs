@@ -90,7 +90,7 @@ fn write(page: &mut Page, report: &Report, section: Section) {
         Section::Variants => {}
         Section::Expectations => {
             let expectations = report.expectations.as_deref().unwrap_or_default();
-            runs::expectations(page, expectations, variants);
+            runs::expectations(page, expectations);
         }
         // The timeline of a run holds warm-up and all variants one after another: each variant's own figures say more.
         Section::Gpus if variants.is_empty() => gpus(page, report),

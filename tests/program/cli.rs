@@ -166,6 +166,32 @@ fn an_export_is_what_its_files_name_says_and_never_what_it_reads() {
     };
     assert_eq!(figures("a.json.gz"), figures(&source));
 
+    // A part of it is a trace of that length.
+    let cut = cuptop(
+        at,
+        &[
+            "export",
+            &source,
+            "--zoom",
+            "first 100 us",
+            "-o",
+            "part.json",
+        ],
+    );
+    assert!(
+        text(&cut.stderr).contains("100 µs of it;"),
+        "{}",
+        text(&cut.stderr)
+    );
+    let part = said(at, &["report", "part.json", "--json"]);
+    let part: serde_json::Value = serde_json::from_str(&part).expect("JSON");
+    assert!(
+        part["devices"][0]["span_ns"]
+            .as_i64()
+            .is_some_and(|it| it <= 100_000),
+        "{part}"
+    );
+
     let again = cuptop(at, &["export", &source, "-o", "a.json"]);
     assert!(text(&again.stderr).contains("over the file that was there"));
     let itself = cuptop(at, &["export", "a.json", "-o", "./a.json"]);
@@ -218,8 +244,8 @@ fn every_command_has_a_page_and_the_documentation_is_printed() {
     said(at, &["man", "--output", "pages"]);
     let list = said(at, &["help"]);
     let mut commands = 0;
-    let named = list.lines().skip_while(|line| *line != "Commands:").skip(1);
-    for line in named.take_while(|line| !line.is_empty()) {
+    let named = list.lines().skip_while(|line| *line != "Look:");
+    for line in named.take_while(|line| *line != "Options:") {
         let Some(name) = line
             .strip_prefix("  ")
             .filter(|rest| !rest.starts_with(' '))

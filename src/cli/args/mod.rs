@@ -8,7 +8,7 @@ mod trace;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
@@ -44,7 +44,7 @@ pub enum Command {
     Run(Run),
     /// Run any CUDA program and show its timeline, live: cuptop trace python train.py
     Trace(Trace),
-    /// Show the Python source lines of a program that runs already; kernels need a start under `trace`.
+    /// Record a CUDA program that already runs, from now on, and show its timeline.
     Attach(Attach),
     /// Show a recording, a Kineto/Chrome JSON trace, or an Nsight Systems SQLite export.
     Open(Open),
@@ -93,14 +93,67 @@ pub enum Command {
     Bare(Vec<OsString>),
 }
 
+/// Verbs by what one wants, as the help lists them.
+const VERBS: [(&str, &[&str]); 4] = [
+    (
+        "Look",
+        &["run", "trace", "attach", "open", "report", "export"],
+    ),
+    ("Compare and predict", &["compare", "whatif"]),
+    ("Scenarios", &["new", "check", "list", "schema"]),
+    (
+        "Set-up",
+        &[
+            "doctor",
+            "calibrate",
+            "config",
+            "completions",
+            "man",
+            "help",
+        ],
+    ),
+];
+
+/// The command line. What is for every command stands in the help of the program alone.
+#[must_use]
+pub fn command() -> clap::Command {
+    let root = Cli::command();
+    let global = root.get_arguments().filter(|it| it.is_global_set());
+    let global: Vec<clap::Arg> = global.map(|it| it.clone().hide(true)).collect();
+    let mut verbs = String::new();
+    for (title, names) in VERBS {
+        verbs += &format!("{title}:\n");
+        for command in names.iter().filter_map(|name| root.find_subcommand(name)) {
+            let about = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            verbs += &format!("  {:<12} {about}\n", command.get_name());
+        }
+        verbs.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}Options:\n{{options}}{{after-help}}"
+    );
+    root.help_template(template)
+        .mut_subcommands(|it| it.args(global.clone()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+        // Every verb that is not hidden stands in one group.
+        let root = Cli::command();
+        let shown = root.get_subcommands().filter(|it| !it.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = VERBS.iter().flat_map(|it| it.1).copied().collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, shown);
     }
 
     #[test]

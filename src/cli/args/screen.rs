@@ -93,6 +93,9 @@ pub struct First {
     /// What is selected: the longest operation, call or range whose name has this in it, a row, or longest-gap.
     #[arg(long, value_name = "NAME", value_parser = select)]
     pub select: Option<Select>,
+    /// Pictures without the bar of views, hints and other words for who sits before it.
+    #[arg(long)]
+    pub bare: bool,
     /// What to call it, in the header and in pictures.
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -124,6 +127,7 @@ impl First {
             view: self.view,
             zoom: self.zoom,
             select: self.select.clone(),
+            is_bare: self.bare,
             lanes: crate::cli::config::settings().lanes.clone(),
         }
     }
@@ -132,7 +136,7 @@ impl First {
     pub(crate) fn given(&self) -> Option<&'static str> {
         let options = [
             (self.view.is_some(), "--view"),
-            (self.zoom.is_some(), "--zoom"),
+            (self.bare, "--bare"),
             (self.select.is_some(), "--select"),
             (self.title.is_some(), "--title"),
         ];

@@ -79,6 +79,8 @@ pub struct App {
     pub(super) frame: Frame,
     /// For how long a replay was held.
     held: Duration,
+    /// That the run is one again, which is to be told with its figures.
+    tells_rerun: bool,
 }
 
 impl App {
@@ -94,6 +96,7 @@ impl App {
             opening: Opening::default(),
             frame: Frame::default(),
             held: Duration::ZERO,
+            tells_rerun: false,
         }
     }
 
@@ -111,6 +114,7 @@ impl App {
     pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) {
         self.held = Duration::ZERO;
         let run = self.state.run.next(source, plan, peaks);
+        self.tells_rerun = !run.previous.is_empty();
         self.state.replace(run);
         if let Some(view) = self.opening.view {
             self.views.show(view, &self.state);
@@ -138,6 +142,7 @@ impl App {
     /// Makes everything that a frame shows. Without a change there is little to do.
     pub fn prepare(&mut self) {
         self.state.prepare();
+        self.say_rerun();
         self.state.answer(self.views.shown());
         self.go_to_first();
         let room = Layout::of(&self.state).rows.height;

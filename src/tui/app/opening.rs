@@ -19,6 +19,8 @@ pub struct Opening {
     pub zoom: Option<Part>,
     /// What is selected.
     pub select: Option<Select>,
+    /// Whether the screen is a picture, without words for who sits before it.
+    pub is_bare: bool,
     /// Which rows are hidden, folded and pinned.
     pub lanes: Wishes,
 }
@@ -39,6 +41,7 @@ impl App {
     /// # Errors
     /// What there is not, in a sentence. The rest is shown.
     pub fn open_at(&mut self, opening: &Opening) -> Result<(), String> {
+        self.state.is_bare = opening.is_bare;
         self.prepare();
         let mut said = Ok(());
         let before = self.views.current();

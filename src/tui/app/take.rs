@@ -4,6 +4,9 @@ use super::Opening;
 use super::{App, ErrorPanel, LineKind, Status};
 use crate::tui::frame::overlay::Overlay;
 use activity::feed::{Failure, Message, Outcome};
+use activity::text::printable;
+use activity::units;
+use analysis::VariantFigures;
 use live::machine::Machine;
 
 impl App {
@@ -57,6 +60,36 @@ impl App {
             "it did not run"
         };
         self.state.messages.error = Some(ErrorPanel::new(title, failure));
+    }
+
+    /// Says what a run that was run again came to, and the one before: also when nothing has changed.
+    pub(super) fn say_rerun(&mut self) {
+        let run = &self.state.run;
+        if !self.tells_rerun || run.is_running() || !run.measured.is_current(&run.passes, false) {
+            return;
+        }
+        self.tells_rerun = false;
+        let variant = self.state.camera.variant(run);
+        let Some(now) = variant.and_then(|it| run.measured.of_variant(it)) else {
+            return;
+        };
+        let time = |it: &VariantFigures| match it.makespan_ns {
+            0 => it.wall_ns,
+            makespan => makespan,
+        };
+        let before = run.previous.iter().find(|it| it.label() == now.label());
+        let before = before.map(|it| match time(it) == time(now) {
+            true => ", as before".to_owned(),
+            false => format!(", was {}", units::duration(time(it))),
+        });
+        let text = format!(
+            "ran again, run {}: {} {}{}",
+            run.number,
+            now.label(),
+            units::duration(time(now)),
+            before.unwrap_or_default()
+        );
+        self.state.messages.flash = Some(printable(&text));
     }
 
     /// The feed has ended, with a last word or without one.

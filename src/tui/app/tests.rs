@@ -338,6 +338,12 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     app.take(Message::Finished(Outcome::Complete));
     app.prepare();
     assert_eq!(app.state.camera.variant(&app.state.run), Some(0));
+    // A save is answered, also when nothing has changed.
+    let said = app.state.messages.flash.unwrap_or_default();
+    assert!(
+        said.starts_with("ran again, run ") && said.ends_with(": sequential 4.30 ms, as before"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -301,6 +301,7 @@ fn latest(journal: &Journal, count: usize) -> String {
 
 fn prose(state: &State) -> String {
     match &state.run.plan {
+        _ if state.is_bare => String::new(),
         Some(plan) if !plan.look_for.is_empty() => {
             format!("Look for: {}", printable(plan.look_for.trim()))
         }

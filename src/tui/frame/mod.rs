@@ -85,7 +85,10 @@ impl Frame {
         self.alert.draw(theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
         self.pulse.draw(theme, layout.pulse, buf);
-        self.tabs.draw(theme, layout.rule, buf);
+        match state.is_bare {
+            true => rule(theme, layout.rule, buf),
+            false => self.tabs.draw(theme, layout.rule, buf),
+        }
         let behind = self.tabs.end(layout.rule.width) + 1;
         self.variants.draw(theme, behind, layout.rule, buf);
         rule(theme, layout.details_rule, buf);
@@ -93,7 +96,9 @@ impl Frame {
         if !state.run.is_none() {
             self.details.draw(theme, layout.details, buf);
         }
-        self.footer.draw(theme, layout.footer, buf);
+        if !state.is_bare {
+            self.footer.draw(theme, layout.footer, buf);
+        }
         let above = above(area.as_size());
         if let Some(error) = &state.messages.error
             && views.shows_error(state)

@@ -215,8 +215,19 @@ impl<'a> Loop<'a> {
             }
         }
         let now = Instant::now();
-        if self.watch.as_mut().is_some_and(|w| w.is_changed(now)) {
-            self.start(NextRun::Same);
+        match self.watch.as_mut().and_then(|it| it.has_changed(now)) {
+            Some(true) => {
+                self.start(NextRun::Same);
+            }
+            Some(false) if self.app.state.messages.flash.is_none() => {
+                let text = format!(
+                    "saved without a change: run {} stands",
+                    self.app.state.run.number
+                );
+                self.flash(Ok(text));
+                self.pace.changed();
+            }
+            _ => {}
         }
     }
 

@@ -70,26 +70,26 @@ impl Watch {
         self.due = Some(now + SETTLE);
     }
 
-    /// When to ask [`Watch::is_changed`] next.
+    /// When to ask [`Watch::has_changed`] next.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Whether the file has settled with another content than before.
-    pub fn is_changed(&mut self, now: Instant) -> bool {
+    /// Whether the file has settled with another content than before; `None` when nothing has settled.
+    pub fn has_changed(&mut self, now: Instant) -> Option<bool> {
         if self.due.is_none_or(|due| now < due) {
-            return false;
+            return None;
         }
         self.due = None;
         let content = match read(&self.path) {
             // Between removal and rename there is no file: the rename makes another event.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             content => content.ok(),
         };
         let is_changed = self.content != content;
         self.content = content;
-        is_changed
+        Some(is_changed)
     }
 }
 
@@ -121,9 +121,13 @@ mod tests {
             std::fs::rename(&swap, &path).expect("a rename");
             wait_for_touch(&inputs);
             watch.touch(Instant::now());
-            assert!(!watch.is_changed(Instant::now()), "it has not settled");
-            assert_eq!(watch.is_changed(later()), is_changed, "{content}");
-            assert!(!watch.is_changed(later()), "only once");
+            assert_ne!(
+                Some(true),
+                watch.has_changed(Instant::now()),
+                "it has not settled"
+            );
+            assert_eq!(watch.has_changed(later()), Some(is_changed), "{content}");
+            assert_ne!(Some(true), watch.has_changed(later()), "only once");
             while inputs.try_recv().is_ok() {}
         }
     }

@@ -156,6 +156,8 @@ pub struct State {
     pub marks: Marks,
     /// The places that jumps led away from.
     pub trail: Trail,
+    /// Whether the screen is a picture, without words for who sits before it.
+    pub is_bare: bool,
     /// The line that is being typed.
     pub prompt: Option<Prompt>,
     /// Lines that the timeline has for its rows.

@@ -96,7 +96,10 @@ fn unmet(checked: &Checked) -> Trouble {
     let (what, expected) = (&checked.what, &checked.expected);
     let text = match &checked.why {
         Some(why) => format!("expected {what} {expected}: {why}"),
-        None => format!("expected {what} {expected}: it is {}", checked.shown),
+        None => format!(
+            "expected {what} {expected}: it is {}{}",
+            checked.shown, checked.at
+        ),
     };
     let weight = match checked.not_judged {
         true => Weight::Note,

@@ -28,7 +28,8 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
         return File::default();
     }
     let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
+    // Those behind the first mostly come of it: a bracket that is missing is one mistake.
+    for error in errors.iter().take(1) {
         let span = error.span().unwrap_or(0..0);
         reader.diagnostics.push(Diagnostic {
             line: u32::from(span.is_empty() && span.start == 0),

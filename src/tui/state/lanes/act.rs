@@ -115,6 +115,7 @@ impl State {
     pub fn hidden_words(&self) -> Option<String> {
         match (self.lanes.hidden(), self.lanes.text()) {
             (0, _) => None,
+            _ if self.is_bare => None,
             (count, "") => {
                 let lanes = plural(count as u64, "lane");
                 Some(format!("{lanes} hidden, S shows all"))

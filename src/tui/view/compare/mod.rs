@@ -112,6 +112,11 @@ impl Compare {
         };
         let lines = 0..names.len();
         self.shown = lines.filter(|&i| list.filter.lets([&names[i]])).collect();
+        // What one wants of a sweep is all variants at one value.
+        let variants = &state.run.measured.variants;
+        if state.run.beside.is_none() {
+            self.shown.sort_by_key(|&i| variants[i].variant.point);
+        }
         list.filter.count(self.shown.len(), names.len());
         list.say(false, "no line has this", "no variant has ended yet");
     }
