@@ -115,7 +115,8 @@ impl Layout {
             40..100 => 11,
             _ => names.clamp(11, width / 6),
         };
-        let side = if width < 60 { 0 } else { width / 10 };
+        // A tenth, and a free column at its end.
+        let side = if width < 60 { 0 } else { width / 10 + 1 };
         let details = match height {
             0..9 => 0,
             9..20 => 1,

@@ -79,7 +79,7 @@ impl Minimap {
         }
         let side = Rect::new(layout.axis.right(), line.y, layout.side, 1);
         let words = pen::plain(theme, &self.words);
-        if pen::width(&words) < usize::from(side.width) {
+        if pen::width(&words) + 1 < usize::from(side.width) {
             pen::text(buf, side, 1, &words, dim);
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn make(
     shared: &mut Shared,
     row: &Row,
 ) -> RowContent {
-    let room = usize::from(layout.side.saturating_sub(1));
+    let room = usize::from(layout.side.saturating_sub(2));
     let content = match row.kind {
         RowKind::Title => return RowContent::Title(row.label.clone()),
         RowKind::Folded(_) => {
