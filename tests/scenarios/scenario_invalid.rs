@@ -72,3 +72,17 @@ fn invalid_scenarios_are_refused_for_the_right_reason() {
         wrong.join("\n")
     );
 }
+
+#[test]
+fn a_bracket_that_is_not_closed_is_one_mistake() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/invalid_scenarios/toml_open_array.toml");
+    let source = Source::read(&path, LIBRARY).expect("it is read");
+    let diagnostics = compile(&source, &Overrides::default()).expect_err("it is refused");
+    assert_eq!(
+        diagnostics.items().len(),
+        1,
+        "{}",
+        diagnostics.render(false)
+    );
+}

@@ -16,6 +16,9 @@ use super::keys;
 use super::reader::{Field, Fields, Reader, element};
 use super::{ExpectDecl, File, PairDecl, VariantDecl};
 
+/// What the parser says where it takes the next line for the next element.
+const COMMA: &str = "missing comma between array elements";
+
 /// Reads a file as far as it can be read; what is wrong is in `diagnostics`.
 pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File {
     let reader = &mut Reader { text, diagnostics };
@@ -28,13 +31,25 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
         return File::default();
     }
     let (table, errors) = DeTable::parse_recoverable(text);
-    // Those behind the first mostly come of it: a bracket that is missing is one mistake.
-    for error in errors.iter().take(1) {
+    // What stands behind a bracket that is not closed is read as part of it: its errors come of the bracket.
+    let mut errors: Vec<_> = errors.iter().collect();
+    errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+    let is_open = |message: &str| message.contains("unclosed") || message.starts_with(COMMA);
+    let open = errors.iter().position(|it| is_open(it.message()));
+    for error in &errors[..open.map_or(errors.len(), |at| at + 1)] {
         let span = error.span().unwrap_or(0..0);
         reader.diagnostics.push(Diagnostic {
             line: u32::from(span.is_empty() && span.start == 0),
             column: 1,
-            ..Diagnostic::error(span, error.message().trim())
+            ..Diagnostic::error(
+                span,
+                match error.message().trim() {
+                    it if it.starts_with(COMMA) => {
+                        "the array before this is not closed: a `]` is missing, or a `,`"
+                    }
+                    it => it,
+                },
+            )
         });
     }
     if !errors.is_empty() {
