@@ -51,7 +51,7 @@ fn handed_on(run: &Path, to: &str, is_anonymous: bool) -> Vec<u8> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     match to {
-        "text" => command.arg("report"),
+        "text" => command.args(["report", "--all"]),
         "json" => command.args(["report", "--json"]),
         format => command.args(["export", "--to", format]),
     };

@@ -108,10 +108,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         ("train.py:11", "load")
     );
     let text = &report.verdicts[0].text;
-    assert!(
-        text.contains("outside CUDA, then at train.py:11 in "),
-        "{text}"
-    );
+    assert!(text.contains("waiting for load (train.py:11)"), "{text}");
     assert!(!text.contains("that was not traced"), "{text}");
     let cause = &report.devices[0].idle[0];
     let line = cause.line.as_ref().expect("a line");

@@ -125,8 +125,8 @@ impl WhatIf<'_> {
         Ok(made)
     }
 
-    /// Where the cure lies in eight of ten cases. Three things are not known, each by itself. How far a cure that runs is from its
-    /// replay, where the median of so few steps lies, and what no record tells of the edit.
+    /// Where the cure lies in eight of ten cases. Three things are not known, each by itself. A cure that runs is some way
+    /// from its replay. The median of few steps lies somewhere around. And some things no record tells.
     fn interval(&self, predicted: Ns, samples: &[Ns], ends: [Ns; 2]) -> (Ns, Ns) {
         let is_of_scenario = matches!(self.scope, Scope::Repeats(_));
         let apart = APART[usize::from(!is_of_scenario)].max(self.replay_error());
