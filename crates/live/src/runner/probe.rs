@@ -67,6 +67,13 @@ pub(crate) fn run() -> Probe {
     probe.cupti = if probe.driver.is_usable {
         match cupti_sys::Cupti::load(cupti_sys::Caller::Program) {
             Ok(cupti) => Part::usable(cupti.describe()),
+            Err(cupti_sys::LoadError::NoneFits(error)) => {
+                let major = probe.cuda.map(|(major, _)| major);
+                Part::missing(
+                    error.to_string(),
+                    wheel_of_cupti(major).unwrap_or(error.wanted.help),
+                )
+            }
             Err(error) => Part::missing(error.to_string(), error.help()),
         }
     } else {
@@ -84,6 +91,21 @@ pub(crate) fn run() -> Probe {
         Err(error) => Part::missing(error.to_string(), error.wanted.help),
     };
     probe
+}
+
+/// How to get the libcupti that fits a driver of this CUDA version; docs/INSTALL.md has the same.
+fn wheel_of_cupti(major: Option<u32>) -> Option<&'static str> {
+    match major? {
+        12 => Some(
+            "pip install 'nvidia-cuda-cupti-cu12==12.9.*' fits this driver (the wheel's extra: cupti12), or set CUPTOP_CUPTI to the \
+             path of a libcupti.so.12",
+        ),
+        13 => Some(
+            "pip install 'nvidia-cuda-cupti>=13.0.85,!=13.2.*' fits this driver (the wheel's extra: cupti13), or set CUPTOP_CUPTI to \
+             the path of a libcupti.so.13",
+        ),
+        _ => None,
+    }
 }
 
 fn probe_driver(driver: &Driver, probe: &mut Probe) {
@@ -148,5 +170,21 @@ mod tests {
         assert_eq!(module_version(open), Some("580.159.04"));
         assert_eq!(module_version(closed), Some("535.104.05"));
         assert_eq!(module_version("GCC version: 12.2.0\n"), None);
+    }
+    /// The requirements are those of the wheel's extras in pyproject.toml.
+    #[test]
+    fn the_libcupti_that_fits_is_that_of_the_wheels_extra() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pyproject.toml");
+        let extras = std::fs::read_to_string(path).expect("the wheel's description");
+        for (major, extra) in [(12, "cupti12"), (13, "cupti13")] {
+            let line = extras
+                .lines()
+                .find(|it| it.starts_with(extra))
+                .expect("the extra");
+            let wanted = line.split('"').nth(1).expect("a requirement");
+            let said = wheel_of_cupti(Some(major)).expect("a wheel");
+            assert!(said.contains(wanted) && said.contains(extra), "{said}");
+        }
+        assert_eq!(wheel_of_cupti(Some(11)), None);
     }
 }
