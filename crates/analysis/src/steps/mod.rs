@@ -213,7 +213,7 @@ pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option
     finish(trace, process, window, found)
 }
 
-/// A window that holds about the last `operations` operations of a timeline, for [`of`] while it grows; `None`
+/// A window that holds about the last `operations` operations of a timeline, for [`find`] while it grows; `None`
 /// when there are not more than that.
 #[must_use]
 pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
