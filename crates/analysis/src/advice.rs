@@ -133,6 +133,12 @@ impl<'a> Advice<'a> {
         };
         let of_all = whole.within(Some(window), &[]);
         let devices = figures::of_each(self.facts.trace, None, &|device| of_all.window_on(device));
+        let with_pause = |f: DeviceFigures| {
+            let steps = of_all.window_on(f.index);
+            let pause = steps.map_or(0, |steps| self.causes.pause_behind(f.index, steps));
+            f.with_pause(pause)
+        };
+        let devices: Vec<_> = devices.into_iter().map(with_pause).collect();
         let steady = whole.within(Some(window), &devices);
         OfProgram {
             findings: findings::weighed(&steady, whatif, stop),

@@ -137,6 +137,17 @@ pub struct GapFigures {
 }
 
 impl DeviceFigures {
+    /// Of whole steps: with the pause behind their last operation, up to where the next step begins.
+    #[must_use]
+    pub(crate) fn with_pause(self, pause: Ns) -> Self {
+        DeviceFigures {
+            span: Span::new(self.span.start, self.span.end + pause),
+            span_ns: self.span_ns + pause,
+            idle_ns: self.idle_ns + pause,
+            ..self
+        }
+    }
+
     /// Copies of one direction; `None` for [`Direction::Other`], which has no figure of its own.
     #[must_use]
     pub fn direction(&self, direction: Direction) -> Option<&DirectionFigures> {

@@ -220,11 +220,9 @@ fn through(path: &Path) {
     assert!(report.json().is_ok(), "a report is JSON");
     for entry in export::FORMATS {
         if let export::Format::Timeline(format) = entry.format {
-            assert!(
-                export::to(format, &timeline, &mut io::sink()).is_ok(),
-                "{}",
-                entry.name
-            );
+            if let Err(error) = export::to(format, &timeline, &mut io::sink()) {
+                panic!("{}: {error}", entry.name);
+            }
         }
     }
 }

@@ -90,7 +90,7 @@ impl Writer<'_> {
         insert.execute(params!["title", report.source.title])?;
         insert.execute(params!["source", report.source.kind])?;
         insert.execute(params!["simulated", marks.simulated])?;
-        insert.execute(params!["lost_records", marks.lost])?;
+        insert.execute(params!["lost_records", whole(marks.lost)])?;
         insert.execute(params!["origin_ns", report.origin_ns])?;
         Ok(())
     }
@@ -199,13 +199,13 @@ impl Writer<'_> {
                 name,
                 activity.span.start,
                 activity.span.end,
-                rows::bytes(&activity.what),
+                rows::bytes(&activity.what).map(whole),
                 from,
                 to,
                 shape.map(|s| size(s.grid)),
                 shape.map(|s| size(s.block)),
                 shape.map(|s| s.registers),
-                shared,
+                shared.map(whole),
                 activity.what.graph(),
                 activity.correlation,
                 call,
@@ -344,6 +344,11 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// A count as SQLite has it: one that its integers cannot hold (only a broken record says such) as a real.
+fn whole(count: u64) -> Value {
+    i64::try_from(count).map_or(Value::Real(count as f64), Value::Integer)
 }
 
 fn sql(json: &serde_json::Value) -> Value {

@@ -159,6 +159,48 @@ impl<'a> Causes<'a> {
             .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
 
+    /// The same of figures that count up to `until`: of whole steps with the pause behind their last operation
+    /// ([`Causes::pause_behind`]).
+    pub(crate) fn gaps_until(
+        &self,
+        device: usize,
+        window: Option<Span>,
+        until: Ns,
+    ) -> impl Iterator<Item = (Gap, Pieces)> {
+        let steps = window.filter(|window| window.end == until);
+        let over = steps.and_then(|steps| self.gap_over_end(device, steps));
+        let pause = over.map(|gap| {
+            let span = Span::new(gap.span.start, until);
+            let clipped = self.pieces(gap).into_iter().map(|piece| Piece {
+                span: piece.span.intersect(span),
+                ..piece
+            });
+            let pieces = clipped.filter(|piece| !piece.span.is_empty()).collect();
+            (Gap { span, ..gap }, Pieces::Several(pieces))
+        });
+        self.gaps_with_pieces(device, window).chain(pause)
+    }
+
+    /// How long nothing runs behind the last operation of whole steps, until the next step begins.
+    pub(crate) fn pause_behind(&self, device: usize, steps: Span) -> Ns {
+        let gap = self.gap_over_end(device, steps);
+        gap.map_or(0, |gap| steps.end - gap.span.start)
+    }
+
+    fn gap_over_end(&self, device: usize, steps: Span) -> Option<Gap> {
+        let ops = &self.graph.ops;
+        let of_device = ops.of_device(device);
+        let behind = of_device.partition_point(|&op| ops.start[op as usize] < steps.end);
+        let ends = gaps::within(self.graph, of_device, steps).iter();
+        let end = ends.map(|&op| ops.end[op as usize]).max()?;
+        let next = *of_device.get(behind)?;
+        let gap = Gap {
+            span: Span::new(end, ops.start[next as usize].max(end)),
+            next,
+        };
+        (end < steps.end && self.is_recorded(device, gap)).then_some(gap)
+    }
+
     /// Whether nothing ran there: else nobody knows.
     fn is_recorded(&self, device: usize, gap: Gap) -> bool {
         !self.trace.has_unrecorded() || !self.trace.is_unrecorded(device, gap.span)

@@ -151,7 +151,7 @@ impl<'a> Scope<'a> {
     /// The gaps of one device with their pieces, in order of time.
     pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
         self.causes
-            .gaps_with_pieces(device.index, self.window_on(device.index))
+            .gaps_until(device.index, self.window_on(device.index), device.span.end)
     }
 
     /// The processes that have operations on a device.

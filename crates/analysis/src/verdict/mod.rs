@@ -93,6 +93,7 @@ pub fn find(
         let in_steps = steady.and_then(|steps| {
             let window = steps.steady_span();
             let f = figures::of_device(trace, device.index, Some(window))?;
+            let f = f.with_pause(causes.pause_behind(device.index, window));
             Some((f, window, (steps.median_ns, steps.steady.len())))
         });
         let (f, window, step) = match &in_steps {

@@ -103,7 +103,7 @@ impl Split {
         *split.at(Bound::Peer) += split.collective;
         split.kernels(trace, f, window, &in_collectives);
         let mut waits = Waits::default();
-        for (gap, pieces) in causes.gaps_with_pieces(f.index, window) {
+        for (gap, pieces) in causes.gaps_until(f.index, window, f.span.end) {
             split.gap(trace, causes, &mut waits, (gap, &pieces));
         }
         split.syncs = waits.count();

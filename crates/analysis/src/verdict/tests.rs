@@ -340,6 +340,35 @@ fn one_slow_launch_is_no_matter_of_launching_often() {
 }
 
 #[test]
+fn the_pause_behind_a_steps_last_operation_is_the_steps() {
+    // Each 100 us three kernels of 10 us at once, then nothing for 70 us: 70 % idle, however many steps are looked at.
+    let mut scene = Scene::new();
+    for i in 0..6 {
+        let at = 10_000 + i * 100_000;
+        for (nth, name) in (0..).zip(["embed", "layer", "loss"]) {
+            let call = at - 9_000 + nth * 2_000;
+            scene.call("cuLaunchKernel", call, call + 1_000);
+            let start = at + nth * 10_000;
+            scene.kernel(name, 1, start, start + 10_000);
+        }
+    }
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let steps = steps::find(&trace, None);
+    let all = find(&trace, &causes, (None, &devices), &steps, None);
+    let count = all[0].steps.expect("steps") as i64;
+    assert!(count > 1, "{all:?}");
+    assert_eq!(all[0].span_ns, count * 100_000);
+    assert!(
+        all[0].text.contains("GPU idle 70 % of each 100 µs step"),
+        "{}",
+        all[0].text
+    );
+}
+
+#[test]
 fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     // Copies of 30 ms each way around a loop over one kernel that takes 40 ms: 60 of 100 ms are copies.
     let mut scene = Scene::new();
