@@ -8,26 +8,26 @@ use crate::graph::CallKind;
 use crate::{figures, tables};
 use activity::units::duration;
 use activity::{Ns, Span, What};
-use trace::{LaneId, LaneKind};
+use rustc_hash::FxHashMap;
+use trace::{LaneId, LaneKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let mut has_context = false;
+    let mut known: FxHashMap<u32, bool> = FxHashMap::default();
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
         let key = lane.key();
         if !matches!(key.kind, LaneKind::Thread { .. } | LaneKind::Overhead) {
             continue;
         }
         for row in scope.rows(id) {
-            let activity = scope.trace.activity(id, row);
-            let names = scope.trace.names();
-            let is_loading = match activity.what {
-                What::Call(call) => loads(names.full(call.name)),
-                What::Overhead(o) => is_loading(names.full(o.name)),
-                _ => false,
-            };
-            if is_loading {
+            let is_one = *known
+                .entry(scope.trace.what_id(id, row))
+                .or_insert_with(|| is_cold(scope.trace, scope.trace.what(id, row)));
+            if is_one {
+                let activity = scope.trace.activity(id, row);
+                let names = scope.trace.names();
                 has_context |=
                     matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
                 spans.push(scope.on_all(key.process, activity.span));
@@ -111,6 +111,15 @@ fn is_cuda(scope: &Scope) -> bool {
 fn within(parts: &[Span], spans: &[Span]) -> Ns {
     let both = [parts, spans].concat();
     tables::union(parts.to_vec()) + tables::union(spans.to_vec()) - tables::union(both)
+}
+
+/// Whether a call or a profiler's record is one of loading code or making a context.
+fn is_cold(trace: &Trace, what: What) -> bool {
+    match what {
+        What::Call(call) => loads(trace.names().full(call.name)),
+        What::Overhead(o) => is_loading(trace.names().full(o.name)),
+        _ => false,
+    }
 }
 
 fn loads(name: &str) -> bool {

@@ -19,6 +19,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut all, mut time, mut wasted) = (0 as Ns, 0 as Ns, 0.0);
     let mut kernels: FxHashMap<NameId, Ns> = FxHashMap::default();
+    let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
     for (place, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {
             continue;
@@ -28,10 +29,15 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         let shape = scope.trace.shape(kernel.shape);
         let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
         let fill = blocks as f64 / multiprocessors as f64;
-        // Collective communication takes few SMs on purpose, to leave the others to computing.
-        let is_meant = is_collective(scope.trace.names().full(shape.name));
         let is_under_filled = blocks > 0 && fill < thresholds::UNDER_FILLED_BLOCKS;
-        if is_under_filled && !is_meant && length >= thresholds::UNDER_FILLED_MIN {
+        if !is_under_filled || length < thresholds::UNDER_FILLED_MIN {
+            continue;
+        }
+        // Collective communication takes few SMs on purpose, to leave the others to computing.
+        let is_meant = *meant
+            .entry(shape.name)
+            .or_insert_with(|| is_collective(scope.trace.names().full(shape.name)));
+        if !is_meant {
             time += length;
             wasted += length as f64 * (1.0 - fill);
             *kernels.entry(shape.name).or_default() += length;

@@ -24,6 +24,8 @@ pub use delays::{Class, Delays};
 pub use gpu_rates::{Engines, GpuRates};
 pub use run::Times;
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -127,6 +129,8 @@ pub struct Program {
     /// Shapes of kernels of two streams that were seen to run at the same time, the lower number first.
     together: FxHashSet<(u32, u32)>,
     order: Vec<Node>,
+    /// All of it in the order of the recording.
+    recorded: Arc<[u32]>,
     /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].
     room: Vec<u32>,
 }

@@ -16,15 +16,16 @@ impl Program {
     /// Puts everything in order, after what depends on what has changed.
     pub(crate) fn order(&mut self) {
         self.room = self.rooms();
-        let order = self.recorded();
-        self.order = if self.is_possible(&order) {
-            order
-        } else {
-            self.possible()
+        // No edit changes a recorded time.
+        if self.recorded.is_empty() {
+            self.recorded = self.recorded().into();
         }
-        .into_iter()
-        .map(|at| self.node(at))
-        .collect();
+        self.order = if self.is_possible(&self.recorded) {
+            self.recorded.iter().map(|&at| self.node(at)).collect()
+        } else {
+            let order = self.possible().into_iter();
+            order.map(|at| self.node(at)).collect()
+        };
     }
 
     fn node(&self, at: At) -> Node {
@@ -53,17 +54,12 @@ impl Program {
         let (calls, ops) = (self.calls.len() as u32, self.ops.len() as u32);
         let mut returns: Vec<Key> = (calls..2 * calls).map(|at| self.key(at)).collect();
         returns.sort();
-        let mut lists = [
+        let lists = [
             Vec::from_iter((0..calls).map(|at| self.key(at))),
             returns,
             Vec::from_iter((2 * calls..2 * calls + ops).map(|at| self.key(at))),
         ];
-        for list in &mut lists {
-            // An edit may have put some elsewhere.
-            if !list.is_sorted() {
-                list.sort();
-            }
-        }
+        debug_assert!(lists.iter().all(|list| list.is_sorted()));
         let mut order = Vec::with_capacity((2 * calls + ops) as usize);
         let mut at = [0; 3];
         while let Some((list, key)) = lists
