@@ -7,6 +7,7 @@
 //! | `start_ns`, `end_ns` | the window, ns on the timeline's clock |
 //! | `metric`, `unit`, `value` | `sm`, `occupancy`, `tensor`, `dram`, `issue` (shares of 1), `pcie_in`, `pcie_out`, `nvlink_in`, `nvlink_out`, `dram_read`, `dram_write`, `l2` (bytes per second), `power` (W), `clock` (MHz), `temperature` (C), `memory` (bytes). What was not read has no line |
 //! | `held_down` | why clocks were held down at the window's end; empty when they were not, or nobody can tell |
+//! | `simulated` | whether no GPU was involved, the same on every line |
 
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ use trace::Trace;
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "device,device_name,start_ns,end_ns,metric,unit,value,held_down"
+        "device,device_name,start_ns,end_ns,metric,unit,value,held_down,simulated"
     )?;
     for (index, device) in trace.devices().iter().enumerate() {
         let Some(gpu) = trace.readings(index) else {
@@ -32,13 +33,14 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
                 };
                 writeln!(
                     out,
-                    "{},{name},{},{},{},{},{value},{}",
+                    "{},{name},{},{},{},{},{value},{},{}",
                     device.info.id,
                     window.span.start,
                     window.span.end,
                     metric.key(),
                     metric.unit().label(),
                     hardware::reason(window.reasons).unwrap_or_default(),
+                    trace.source.simulated,
                 )?;
             }
         }

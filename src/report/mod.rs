@@ -40,6 +40,7 @@ use analysis::off_cpu::{self, OffCpuFigures};
 use analysis::parallel;
 use analysis::tables::{self, NameRow};
 use analysis::variants::measure::{self, Speedup};
+use analysis::variants::work::{self, Work};
 use analysis::verdict::{self, Verdict};
 use analysis::watching::{self, WatchingCost};
 use analysis::{Facts, VariantFigures};
@@ -191,6 +192,9 @@ pub struct VariantReport {
     /// How much faster it is than the variant it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
+    /// What kernels declare beside what counters saw; absent where none does, or nobody sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub work: Vec<Work>,
     /// What bounds the whole, then each device.
     pub verdicts: Vec<Verdict>,
     /// What could be better.
@@ -347,9 +351,17 @@ fn reports(
     variants: Vec<VariantFigures>,
 ) -> Vec<VariantReport> {
     let passes = facts.passes();
-    let speedup = |v: &VariantFigures| measure::speedup(passes, v, &variants);
-    let speedups: Vec<Option<Speedup>> = variants.iter().map(speedup).collect();
-    let report = |(mut figures, speedup): (VariantFigures, Option<Speedup>)| {
+    let run = measure::Run {
+        plan: facts.plan,
+        variants: &variants,
+        peaks: facts.peaks,
+    };
+    let beside = |v: &VariantFigures| {
+        let speedup = measure::speedup(passes, v, &variants);
+        (speedup, work::of_variant(&run, v))
+    };
+    let beside: Vec<(Option<Speedup>, Vec<Work>)> = variants.iter().map(beside).collect();
+    let report = |(mut figures, (speedup, work)): (VariantFigures, _)| {
         let window = Some(figures.pass.span);
         for device in &mut figures.devices {
             device.idle = advice.causes.idle(device.index, window);
@@ -362,12 +374,13 @@ fn reports(
         verdict::promise(&mut verdicts, findings.first());
         VariantReport {
             speedup,
+            work,
             verdicts,
             findings,
             figures,
         }
     };
-    variants.into_iter().zip(speedups).map(report).collect()
+    variants.into_iter().zip(beside).map(report).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::table::{Column, Table};
 use super::{Checked, VariantReport};
 use activity::Ns;
 use activity::text::{plural, printable};
-use activity::units::{bytes, duration, rate};
+use activity::units::{bytes, duration, percent, rate};
 use analysis::VariantFigures;
 use analysis::passes::point_text;
 use analysis::tables::NameRow;
@@ -67,6 +67,38 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
          with, by makespan, or by wall time where the makespan does not tell; H2D, D2H in GB/s"
     ));
     phases(page, variants);
+    works(page, variants);
+}
+
+/// What kernels declare of their work, beside what counters saw of it.
+fn works(page: &mut Page, variants: &[VariantReport]) {
+    let share = |it: Option<f64>| it.map_or_else(|| "—".to_owned(), percent);
+    let of_variant = |v: &VariantReport| {
+        let name = name(v);
+        let cells = v.work.iter().map(move |it| {
+            vec![
+                format!("{name} {}", printable(&it.kernel)),
+                share(it.declared_dram_share),
+                share(it.dram_share),
+                share(it.declared_flops_share),
+                share(it.issue_share),
+                share(it.tensor_share),
+                it.class.label().to_owned(),
+            ]
+        });
+        cells.collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = shown(page, variants).flat_map(of_variant).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.title("Shares of the GPU's peaks");
+    let mut table = Table::new(["", "bytes", "DRAM", "FLOP", "issue", "tensor", "class"]);
+    for row in rows {
+        table.row_of(row);
+    }
+    page.table(&table);
+    page.wrapped("declared: bytes, FLOP; counted, in all repeats: DRAM, issue, tensor");
 }
 
 /// A row each, without what only a long text has room for.
@@ -87,6 +119,7 @@ fn brief(page: &mut Page, variants: &[VariantReport]) {
         table.row_of(iter::once(name).chain(cells).collect());
     }
     page.table(&table);
+    works(page, variants);
 }
 
 /// A variant in a table.

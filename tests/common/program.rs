@@ -7,8 +7,8 @@ use activity::{
 use profile::Profile;
 use sim::machine::Machine;
 use sim::program::{
-    Engine, EventKey, HostThread, Item, Operation, Order, Returns, Step, StreamConfig, StreamKey,
-    Target,
+    Engine, EventKey, HostThread, Item, Load, Operation, Order, Returns, Step, StreamConfig,
+    StreamKey, Target,
 };
 
 /// The name of every call.
@@ -177,7 +177,11 @@ pub(crate) fn kernel_with(ns: Ns, share: f64, memory: f64) -> Item {
     });
     Item::Run(Operation {
         what,
-        engine: Engine::Compute { share, memory },
+        engine: Engine::Compute {
+            share,
+            memory,
+            load: Load::default(),
+        },
         ns,
     })
 }

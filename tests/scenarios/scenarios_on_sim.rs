@@ -10,13 +10,15 @@ use std::sync::Arc;
 
 use activity::Def;
 use activity::feed::{Message, Outcome};
+use analysis::class::Class;
 use analysis::figures::Peaks;
 use analysis::testing::variants;
+use cuptop::report::Report;
 use cuptop::report::expect::check;
 use scenario::figures::Kind;
 use scenario::plan::{OpKind, Plan};
 use scenario::{Overrides, Source, compile, template};
-use sim::{Pace, Profile, run};
+use sim::{Pace, Profile, run, run_sampled};
 use trace::{Measure, SourceInfo, Trace};
 
 fn plan_of(scenario: &Bundled) -> Arc<Plan> {
@@ -33,7 +35,11 @@ fn simulate(plan: Arc<Plan>) -> Trace {
 }
 
 fn simulate_on(plan: Arc<Plan>, profile: &Profile) -> Trace {
-    let feed = run(plan, profile, Pace::AsFastAsPossible).expect("a thread");
+    sampled(plan, profile, None)
+}
+
+fn sampled(plan: Arc<Plan>, profile: &Profile, hz: Option<u32>) -> Trace {
+    let feed = run_sampled(plan, profile, Pace::AsFastAsPossible, hz).expect("a thread");
     let mut trace = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         match message {
@@ -88,6 +94,70 @@ fn shares_of_the_peaks_hold_on_an_a100_as_well() {
         }
     }
     assert_eq!(shares, 5);
+}
+
+/// What each kernel does with the simulated H200, reckoned by hand: bytes (in `fused_sin` 2^29, in `transpose` 2^27, in
+/// `roofline` 2^28) or 2 * 1024 * 2^25 operations, over the profile's peak (4814.3 GB/s, 66.9 TFLOP/s) in the kernel's time. What
+/// fits into 60 MB of L2 takes no DRAM: a row, the small arrays, three matrices of 16 MiB.
+#[rustfmt::skip]
+const DONE: [(&str, &str, &str, f64, f64, Class); 9] = [
+    ("fused_sin", "separate", "sin", 0.859, 0.0, Class::Memory),
+    ("fused_sin", "fused", "sin_fused", 0.834, 0.0, Class::Memory),
+    ("transpose", "row_by_row", "row", 0.0, 0.0, Class::Launch),
+    ("transpose", "naive", "naive", 0.113, 0.0, Class::Latency),
+    ("transpose", "tiled", "tiled", 0.364, 0.0, Class::Latency),
+    ("transpose", "padded", "padded", 0.724, 0.0, Class::Memory),
+    ("roofline", "large @ 1024", "fma", 0.048, 0.884, Class::Compute),
+    ("roofline", "small @ 1024", "fma", 0.0, 0.022, Class::Latency),
+    ("pipeline", "sequential", "matmul", 0.0, 0.623, Class::Compute),
+];
+
+#[test]
+fn the_simulators_counters_see_what_its_kernels_declare() {
+    let h200 = Profile::bundled();
+    for name in ["fused_sin", "transpose", "roofline", "pipeline"] {
+        let scenario = LIBRARY.scenarios.iter().find(|it| it.name == name);
+        let plan = plan_of(scenario.expect("bundled"));
+        let trace = sampled(plan.clone(), &h200, Some(500_000));
+        assert!(trace.hardware().notes[0].contains("no GPU was sampled"));
+        let report = Report::new(&trace, Some(&plan), peaks_of(&h200));
+        let variants = report.variants.expect("a run's");
+        let work = |variant: &str, kernel: &str| {
+            let of = variants.iter().find(|it| it.figures.label() == variant);
+            let mut work = of.expect("ran").work.iter();
+            work.find(|it| it.kernel == kernel)
+                .expect("declares")
+                .clone()
+        };
+        for (_, variant, kernel, dram, issue, class) in DONE.iter().filter(|it| it.0 == name) {
+            let it = work(variant, kernel);
+            let is_near =
+                |share: Option<f64>, by_hand: f64| (share.expect("told") - by_hand).abs() < 0.002;
+            assert!(
+                is_near(it.dram_share, *dram) && is_near(it.issue_share, *issue),
+                "{it:?}"
+            );
+            assert_eq!(it.class, *class, "{it:?}");
+            // Both are known: they agree within 5 points, as they should on a GPU.
+            for (declared, counted) in [
+                (it.declared_dram_share, it.dram_share),
+                (it.declared_flops_share, it.issue_share),
+            ] {
+                let apart = declared.map_or(0.0, |declared| declared - counted.expect("told"));
+                assert!(apart.abs() < 0.05, "{it:?}");
+            }
+        }
+        // Nobody asked, nobody counted.
+        let silent = Report::new(&simulate(plan.clone()), Some(&plan), peaks_of(&h200));
+        assert!(
+            silent
+                .variants
+                .iter()
+                .flatten()
+                .all(|it| it.work.is_empty())
+        );
+        assert!(silent.hardware.is_none());
+    }
 }
 
 #[test]

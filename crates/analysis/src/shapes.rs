@@ -72,6 +72,7 @@ pub struct Use {
     /// Means over the time for which they are known.
     pub dram: Option<f64>,
     pub tensor: Option<f64>,
+    pub issue: Option<f64>,
 }
 
 impl Use {
@@ -88,6 +89,7 @@ impl Use {
             class: most.class,
             dram: mean(sampled(), |it| it.dram),
             tensor: mean(sampled(), |it| it.tensor),
+            issue: mean(sampled(), |it| it.issue),
         })
     }
 }
@@ -114,7 +116,7 @@ pub(crate) struct Ran {
 /// Calls that are looked at for how long launching takes.
 pub(crate) const CALLS: usize = 32;
 
-/// The configurations of each kernel, most time first, from what ran of each on each device.
+/// The configurations of each kernel, most time first, from what ran of each on each device, and samples from `window`.
 pub(crate) fn rows(
     trace: &Trace,
     window: Option<Span>,

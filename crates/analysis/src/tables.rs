@@ -48,6 +48,12 @@ pub struct ShapeTime {
 /// Kernels by name, most time first. Those that start within `window`, or all.
 #[must_use]
 pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
+    kernels_sampled(trace, window, window)
+}
+
+/// The same, with the samples of another stretch, in which the same kernels ran more often.
+#[must_use]
+pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
     let mut ran: FxHashMap<(ShapeId, u32), Ran> = FxHashMap::default();
     for (id, lane) in trace.lanes().iter().enumerate() {
@@ -72,7 +78,7 @@ pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
         }
     }
     let mut rows = sums.rows(trace);
-    let mut shapes = shapes::rows(trace, window, &ran);
+    let mut shapes = shapes::rows(trace, sampled, &ran);
     for row in &mut rows {
         row.shapes = shapes.remove(&row.id).unwrap_or_default();
     }

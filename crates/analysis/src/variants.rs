@@ -1,6 +1,7 @@
 //! The figures of the variants of a run: those of each one's median pass.
 
 pub mod measure;
+pub mod work;
 
 use serde::{Serialize, Serializer};
 
@@ -9,7 +10,7 @@ use super::figures::{self, DeviceFigures};
 use super::memory::MemoryUse;
 use super::passes::{Pass, Passes, Variant, for_operations};
 use super::tables::{self, NameRow, ShapeTime};
-use activity::{Direction, Ns, RangeKind};
+use activity::{Direction, Ns, RangeKind, Span};
 use measure::Measured;
 use scenario::figures::Kind;
 use scenario::plan::{Plan, VariantPlan};
@@ -93,6 +94,8 @@ impl VariantFigures {
             return None;
         }
         let window = Some(pass.span);
+        let repeats = passes.measured(position).map(|it| passes.list[it].span);
+        let sampled = repeats.reduce(Span::hull);
         let mut spans = Vec::with_capacity(pass.ops);
         for_operations(trace, pass.span, |span| spans.push(span));
         let makespans_ns: Vec<Ns> = passes
@@ -110,7 +113,7 @@ impl VariantFigures {
             figures: Vec::new(),
             devices: figures::count(trace, calls, window),
             idle_ns: pass.makespan() - tables::union(spans),
-            kernels: tables::kernels(trace, window),
+            kernels: tables::kernels_sampled(trace, window, sampled),
             phases: tables::ranges(trace, RangeKind::Phase, window),
             peak_memory: memory.peak(pass.span),
             shapes: tables::shapes(trace, window),

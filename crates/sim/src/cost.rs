@@ -1,6 +1,6 @@
 //! How long things take by a profile: copies by size and kind of memory, kernels by what they do.
 
-use super::program::{Engine, Returns};
+use super::program::{Engine, Load, Returns};
 use activity::occupancy;
 use activity::{Direction, LaunchShape, MemoryKind, Ns};
 use profile::{Entry, Pageable, Profile, RAMP_BYTES, WARP};
@@ -158,6 +158,11 @@ pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
         Engine::Compute {
             share,
             memory: memory * share,
+            load: Load {
+                sm: share,
+                issue: 0.0,
+                dram: dram_share(profile, bytes, ns),
+            },
         },
         ns,
     )
@@ -203,9 +208,29 @@ pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engi
     // fits the measurements on both sides of the ridge and on it.
     let busy = arithmetic.hypot(traffic).max(stated);
     let ns = known.fixed_ns.unwrap_or(k.fixed_ns) + busy.round() as Ns;
-    let drawn = bytes as f64 / (ns.max(1) as f64);
+    let ns = ns.max(1);
+    let drawn = bytes as f64 / ns as f64;
     let memory = (drawn / (d.memory_gbps * memory_share)).min(1.0);
-    (Engine::Compute { share, memory }, ns.max(1))
+    let load = Load {
+        sm: active_sms / sms as f64,
+        issue: work.flops.unwrap_or(0) as f64 / (d.fp32_tflops * 1e3 * ns as f64),
+        dram: dram_share(profile, bytes, ns),
+    };
+    let engine = Engine::Compute {
+        share,
+        memory,
+        load,
+    };
+    (engine, ns)
+}
+
+/// The share of the memory's bandwidth that so many bytes take in a time, unless they are in the L2 cache.
+fn dram_share(profile: &Profile, bytes: u64, ns: Ns) -> f64 {
+    let device = &profile.device;
+    if bytes <= device.l2 {
+        return 0.0;
+    }
+    bytes as f64 / (device.memory_gbps * ns as f64)
 }
 
 /// How much faster than from device memory so many bytes move. Bytes that all fit into the L2 cache are assumed to be

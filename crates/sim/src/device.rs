@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::meter::{Levels, Meter};
 use super::program::{Engine, Operation};
-use activity::{Correlation, Ns};
+use activity::{Correlation, Ns, Span, What};
 use profile::Profile;
 
 /// Shares below this are rounding errors.
@@ -70,6 +71,10 @@ pub(super) struct Device {
     h2d_shared: f64,
     d2h_shared: f64,
     concurrent: usize,
+    /// Bytes of its memory in a nanosecond, at most.
+    memory_gbps: f64,
+    /// Its counters, where they are sampled.
+    pub meter: Option<Meter>,
     /// A turn that was requested under an older number is out of date.
     pub generation: u64,
 }
@@ -87,6 +92,8 @@ impl Device {
             h2d_shared: (c.h2d_shared_gbps / c.h2d_gbps).min(1.0),
             d2h_shared: (c.d2h_shared_gbps / c.d2h_gbps).min(1.0),
             concurrent: profile.kernel.concurrent as usize,
+            memory_gbps: profile.device.memory_gbps,
+            meter: None,
             generation: 0,
         }
     }
@@ -129,6 +136,10 @@ impl Device {
     }
 
     fn progress(&mut self, now: Ns, done: &mut Vec<Active>) {
+        let levels = self.meter.as_ref().map(|_| self.levels());
+        if let (Some(meter), Some(levels)) = (&mut self.meter, levels) {
+            meter.count(Span::new(self.updated, now), levels);
+        }
         let passed = (now - self.updated) as f64;
         self.updated = now;
         for active in &mut self.running {
@@ -146,6 +157,43 @@ impl Device {
             done.push(*active);
             false
         });
+    }
+
+    /// What counters see of all that runs.
+    fn levels(&self) -> Levels {
+        let [mut sm, mut issue, mut dram, mut from_host, mut to_host] = [0.0; 5];
+        for active in &self.running {
+            if let Engine::Compute { share, load, .. } = active.op.engine {
+                sm += load.sm * active.share / share;
+                issue += load.issue * active.rate;
+                dram += load.dram * active.rate;
+            }
+            let What::Copy(copy) = active.op.what else {
+                continue;
+            };
+            let gbps = copy.bytes as f64 / active.op.ns.max(1) as f64 * active.rate;
+            match active.op.engine {
+                Engine::H2D => from_host += gbps * 1e9,
+                Engine::D2H => to_host += gbps * 1e9,
+                _ => {}
+            }
+            // A copy within the device reads what it writes.
+            let times = if active.op.engine == Engine::D2D {
+                2.0
+            } else {
+                1.0
+            };
+            dram += times * gbps / self.memory_gbps;
+        }
+        let share = |it: f64| it.min(1.0);
+        [
+            share(sm),
+            share(issue),
+            0.0,
+            share(dram),
+            from_host,
+            to_host,
+        ]
     }
 
     fn start_copies(&mut self, now: Ns) {
@@ -199,7 +247,7 @@ impl Device {
         };
         let demand: f64 = (self.running.iter())
             .map(|a| match a.op.engine {
-                Engine::Compute { share, memory } => memory * a.share / share,
+                Engine::Compute { share, memory, .. } => memory * a.share / share,
                 Engine::D2D => 1.0,
                 Engine::H2D | Engine::D2H | Engine::Peer => 0.0,
             })
@@ -208,7 +256,7 @@ impl Device {
         for active in &mut self.running {
             active.rate = match active.op.engine {
                 // The part of a kernel's time that is memory traffic stretches, the rest does not.
-                Engine::Compute { share, memory } => {
+                Engine::Compute { share, memory, .. } => {
                     active.share / share * (1.0 - memory * (1.0 - supply))
                 }
                 Engine::D2D => supply,

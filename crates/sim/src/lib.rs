@@ -24,6 +24,7 @@ mod cost;
 mod device;
 mod lower;
 pub mod machine;
+mod meter;
 pub mod program;
 mod stream;
 
@@ -35,7 +36,7 @@ use self::lower::Lowering;
 use self::machine::Machine;
 use self::program::HostThread;
 use activity::feed::{Feed, Gone, Message, Outcome, Outlet};
-use activity::{Batch, Health, Ns};
+use activity::{Batch, Def, Hardware, Health, Ns};
 pub use profile::Profile;
 use scenario::plan::Plan;
 
@@ -57,18 +58,41 @@ const FIXED_START: Ns = 1_735_689_600_000_000_000;
 /// The one simulated process.
 const PROCESS: u32 = 0;
 
+/// What is said of counters that nobody counted.
+const NOTE: &str =
+    "the counters are the simulator's own, from the work that kernels declare: no GPU was sampled";
+
 /// Runs a plan on the model.
 ///
 /// # Errors
 /// When the operating system gives no thread.
 pub fn run(plan: Arc<Plan>, profile: &Profile, pace: Pace) -> io::Result<Feed> {
+    run_sampled(plan, profile, pace, None)
+}
+
+/// The same, with its counters sampled so many times a second, if at all.
+///
+/// # Errors
+/// When the operating system gives no thread.
+pub fn run_sampled(
+    plan: Arc<Plan>,
+    profile: &Profile,
+    pace: Pace,
+    hz: Option<u32>,
+) -> io::Result<Feed> {
     let profile = Arc::new(profile.clone());
     Feed::spawn("cuptop-sim", move |outlet| {
-        simulate(plan, &profile, pace, outlet)
+        simulate(plan, &profile, pace, hz, outlet)
     })
 }
 
-fn simulate(plan: Arc<Plan>, profile: &Arc<Profile>, pace: Pace, outlet: &Outlet) -> Outcome {
+fn simulate(
+    plan: Arc<Plan>,
+    profile: &Arc<Profile>,
+    pace: Pace,
+    hz: Option<u32>,
+    outlet: &Outlet,
+) -> Outcome {
     let devices = Lowering::devices(&plan);
     let start = match pace {
         Pace::RealTime => now(),
@@ -84,7 +108,11 @@ fn simulate(plan: Arc<Plan>, profile: &Arc<Profile>, pace: Pace, outlet: &Outlet
         machine: Machine::new(profile, devices, threads, start),
         outlet,
         health: Health::default(),
+        is_sampled: hz.is_some(),
     };
+    if let Some(hz) = hz {
+        sender.machine.sample(hz);
+    }
     let result = match pace {
         Pace::RealTime => sender.in_step(start),
         Pace::AsFastAsPossible => sender.at_once(),
@@ -103,6 +131,7 @@ struct Sender<'a> {
     machine: Machine,
     outlet: &'a Outlet,
     health: Health,
+    is_sampled: bool,
 }
 
 impl Sender<'_> {
@@ -144,9 +173,20 @@ impl Sender<'_> {
     }
 
     fn flush(&mut self) -> Result<(), Gone> {
-        let (defs, items) = self.machine.take();
-        if defs.is_empty() && items.is_empty() {
+        let (mut defs, items) = self.machine.take();
+        let mut hardware = self.machine.take_samples();
+        if defs.is_empty() && items.is_empty() && hardware.is_empty() {
             return Ok(());
+        }
+        if self.is_sampled {
+            let devices = defs.iter_mut().filter_map(|it| match it {
+                Def::Device(device) => Some(device),
+                _ => None,
+            });
+            for device in devices {
+                device.uuid = Some(meter::uuid(device.id));
+                hardware.push(Hardware::Note(NOTE.to_owned()));
+            }
         }
         self.health.received += items.len() as u64;
         let health = Some(self.health);
@@ -155,6 +195,7 @@ impl Sender<'_> {
             defs,
             items,
             health,
+            hardware,
             ..Batch::default()
         }))
     }

@@ -20,9 +20,10 @@ use std::collections::BinaryHeap;
 
 use self::host::Thread;
 use super::device::Device;
+use super::meter::Meter;
 use super::program::{EventKey, HostThread, StreamKey};
 use super::stream::Stream;
-use activity::{Activity, Correlation, Def, Ns, Span, What};
+use activity::{Activity, Correlation, Def, Hardware, Ns, Span, What};
 use profile::{Api, Latency, Profile};
 
 /// Something that will happen.
@@ -151,6 +152,19 @@ impl Machine {
             std::mem::take(&mut self.defs),
             std::mem::take(&mut self.items),
         )
+    }
+
+    /// Samples the counters of its devices so many times a second.
+    pub fn sample(&mut self, hz: u32) {
+        for (device, id) in self.devices.iter_mut().zip(0..) {
+            device.meter = Some(Meter::new(id, hz, self.now));
+        }
+    }
+
+    /// The samples since the last call.
+    pub fn take_samples(&mut self) -> Vec<Hardware> {
+        let meters = self.devices.iter_mut().filter_map(|it| it.meter.as_mut());
+        meters.flat_map(Meter::take).collect()
     }
 
     fn at(&mut self, time: Ns, event: SimEvent) {

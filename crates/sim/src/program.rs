@@ -158,6 +158,17 @@ pub struct Operation {
     pub ns: Ns,
 }
 
+/// What a device's counters see of an operation, as shares of the device's own peaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Multiprocessors with a block.
+    pub sm: f64,
+    /// Cycles that issue an instruction: those of its declared arithmetic.
+    pub issue: f64,
+    /// Memory bandwidth. What fits into the L2 cache is there, and takes none.
+    pub dram: f64,
+}
+
 /// Which part of the device an operation occupies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Engine {
@@ -167,6 +178,8 @@ pub enum Engine {
         share: f64,
         /// The share of the memory bandwidth that it takes at full speed, in [0, 1].
         memory: f64,
+        /// What counters see of it at full speed.
+        load: Load,
     },
     /// The engine that copies from the host.
     H2D,

@@ -218,7 +218,8 @@ impl Runner {
                 counters: self.counters,
             }),
             RunTarget::Simulator(_) => {
-                let feed = sim::run(plan.clone(), &self.profile, self.pace)?;
+                let hz = self.counters.simulated_hz().filter(|_| self.hardware);
+                let feed = sim::run_sampled(plan.clone(), &self.profile, self.pace, hz)?;
                 match save {
                     Some(directory) => recording::tee(feed, &directory, true),
                     None => Ok(feed),

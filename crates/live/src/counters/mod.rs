@@ -43,6 +43,12 @@ pub enum Counters {
 }
 
 impl Counters {
+    /// Samples a second on a simulated GPU, where they cost nothing and a few microseconds are enough for a kernel.
+    #[must_use]
+    pub fn simulated_hz(self) -> Option<u32> {
+        (self != Counters::Off).then(|| self.hz().unwrap_or(500_000))
+    }
+
     /// Samples a second that were asked for; `None` leaves it to the process.
     fn hz(self) -> Option<u32> {
         match self {
