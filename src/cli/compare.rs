@@ -20,13 +20,10 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if args.screen || shot.is_some() {
         let redaction = Redaction::new(args.anonymous);
-        return above_each_other(
-            [&args.a, &args.b],
-            &redaction,
-            &args.picture,
-            &args.first,
-            screen_args,
-        );
+        let [a, b] = &args.sides[..] else {
+            return Err(Ending::input("two timelines are compared"));
+        };
+        return above_each_other([a, b], &redaction, &args.picture, &args.first, screen_args);
     }
     if let Some(option) = args.first.given() {
         return Err(Ending::input(format!(
@@ -34,8 +31,19 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
         )));
     }
     let redaction = Redaction::new(args.anonymous);
-    let (a, code_a) = side(&args.a, &redaction)?;
-    let (b, code_b) = side(&args.b, &redaction)?;
+    let [a, b] = match (&args.baseline, &args.sides[..]) {
+        (Some(folder), new) => [
+            baseline(folder)?,
+            new.iter().flat_map(|it| paths(it)).collect(),
+        ],
+        (None, [a, b]) => [paths(a), paths(b)],
+        (None, _) => {
+            return Err(Ending::input("two sides are compared")
+                .help("commas stand between runs of a side: A1,A2 B1,B2"));
+        }
+    };
+    let (a, code_a) = side(&a, &redaction, args.baseline.is_some())?;
+    let (b, code_b) = side(&b, &redaction, false)?;
     let nothing = || Ending::input("there is no operation of a GPU to compare");
     let answer = Answer::new(&a, &b, args.fail_over).ok_or_else(nothing)?;
     if args.json {
@@ -131,13 +139,54 @@ fn above_each_other(
     Ok(code.max(opened))
 }
 
-/// The runs of a side: of one file, or of several with commas between them.
-fn side(text: &Path, redaction: &Redaction) -> Result<(Vec<Run>, u8), Ending> {
+/// Runs of a baseline's folder that are compared: all of one time take minutes, and old ones tell little of today.
+const BASELINE_RUNS: usize = 30;
+
+/// What lies in a baseline's folder, in the order of time.
+fn baseline(folder: &Path) -> Result<Vec<PathBuf>, Ending> {
+    let wrong = |error| Ending::input(format!("{}: {error}", folder.display()));
+    let mut runs = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            let changed = entry.metadata().and_then(|it| it.modified());
+            runs.push((changed.map_err(wrong)?, entry.path()));
+        }
+    }
+    runs.sort();
+    let old = runs.len().saturating_sub(BASELINE_RUNS);
+    if runs.is_empty() {
+        let message = format!("{}: there is no run in it", folder.display());
+        return Err(
+            Ending::input(message).help("`--save-baseline DIR` of `run` and `trace` keeps one")
+        );
+    }
+    Ok(runs.into_iter().skip(old).map(|it| it.1).collect())
+}
+
+/// The runs of a side. Of a baseline those that are damaged or hold nothing to compare are left out.
+fn side(
+    paths: &[PathBuf],
+    redaction: &Redaction,
+    is_baseline: bool,
+) -> Result<(Vec<Run>, u8), Ending> {
     let mut runs = Vec::new();
     let mut code = exit::FINE;
-    for path in paths(text) {
+    for path in paths {
         // One after another, so that only one timeline is in memory.
-        let (trace, damaged) = load_redacted(&[path], redaction.for_another(), OnClock::default())?;
+        let loaded = load_redacted(from_ref(path), redaction.for_another(), OnClock::default());
+        let (trace, damaged) = match loaded {
+            Err(ending) if is_baseline => {
+                let _ = ending.report();
+                continue;
+            }
+            loaded => loaded?,
+        };
+        if is_baseline && (damaged != exit::FINE || trace.operations_extent().is_none()) {
+            let path = printable(&path.display().to_string());
+            super::eprint(&format!("cuptop: {path} is left out of the baseline\n"));
+            continue;
+        }
         runs.push(Run::of(&trace));
         code = code.max(damaged);
     }

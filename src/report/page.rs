@@ -190,6 +190,18 @@ impl Page {
         }
     }
 
+    /// The whole page. As Markdown it fits a comment of GitHub, which takes 65,536 characters.
+    pub(super) fn finish(mut self) -> String {
+        const POSTED_MAX: usize = 60_000;
+        if self.markdown && self.out.len() > POSTED_MAX {
+            let mut lines = self.out.as_bytes()[..POSTED_MAX].iter();
+            self.out
+                .truncate(lines.rposition(|it| *it == b'\n').map_or(0, |at| at + 1));
+            self.out += "\n… the rest would be too long for a comment.\n";
+        }
+        self.out
+    }
+
     fn line(&mut self, text: &str) {
         self.out.push_str(text);
         self.out.push('\n');

@@ -67,7 +67,7 @@ pub fn render(report: &Report, options: &Options) -> String {
         };
         page.closing(&format!("more: --all{only}"));
     }
-    page.out
+    page.finish()
 }
 
 /// The sections that a report of one screen has: the table that the verdict is about, and the findings.

@@ -385,6 +385,74 @@ fn a_regression_ends_with_1_and_what_is_not_decided_does_not() {
     );
 }
 
+/// What a build keeps in a folder is what the next one is compared with. By hand: 20 kernels of 1,000 to 1,005 us and 19 gaps
+/// of 10 us between them; A's runs lie 0.5 % apart.
+#[test]
+fn runs_kept_as_a_baseline_are_the_first_side() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let compare = |more: &[&str]| {
+        let all = ["compare", "--baseline", "base", "--fail-over", "5%"];
+        let output = cuptop(at, &[&all, more].concat());
+        let code = output.status.code().expect("an exit");
+        (code, text(&output.stdout), text(&output.stderr))
+    };
+    let new = |name: &str, length| kernels(&at.join(name), std::iter::repeat_n(length, 20));
+    new("alike.json", 1_003);
+    new("slower.json", 1_100);
+    new("near.json", 1_053);
+    let (code, _, err) = compare(&["alike.json"]);
+    assert!(code == 2 && err.contains("base"), "{err}");
+    std::fs::create_dir(at.join("base")).expect("a folder");
+    let (code, _, err) = compare(&["alike.json"]);
+    assert!(code == 2 && err.contains("--save-baseline"), "{err}");
+    for run in 0..6 {
+        new(&format!("base/{run}.json"), 1_000 + run);
+    }
+    let (code, out, _) = compare(&["slower.json"]);
+    assert!(code == 1 && out.contains("n=6+1"), "{code} {out}");
+    let (code, out, _) = compare(&["alike.json"]);
+    assert!(
+        code == 0 && out.contains("no regression of more than 5 %"),
+        "{out}"
+    );
+    let (code, out, _) = compare(&["near.json"]);
+    assert!(code == 0 && out.contains("(A has 6, B 1)"), "{out}");
+    let (code, out, _) = compare(&["alike.json", "slower.json,near.json"]);
+    assert!(code == 0 && out.contains("n=6+3"), "{code} {out}");
+    // A run that failed spoils no later comparison, and what others put there neither.
+    std::fs::create_dir(at.join("base/failed.run")).expect("a folder");
+    std::fs::write(at.join("base/.hidden"), "x").expect("a file");
+    std::fs::write(at.join("base/garbage.json"), "x").expect("a file");
+    std::os::unix::fs::symlink("/dev/zero", at.join("base/endless.json")).expect("a link");
+    let (code, out, err) = compare(&["slower.json"]);
+    assert!(code == 1 && out.contains("n=6+1"), "{code} {out} {err}");
+    for name in ["failed.run", "garbage.json", "endless.json"] {
+        assert!(err.contains(name), "{err}");
+    }
+    assert!(!err.contains("hidden"), "{err}");
+}
+
+#[test]
+fn each_run_of_a_scenario_is_kept_beside_the_others_of_a_baseline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for _ in 0..2 {
+        let run = ["run", "pipeline", "--backend", "sim", "--headless"];
+        said(at, &[&run[..], &["--save-baseline", "base"]].concat());
+    }
+    let entries = std::fs::read_dir(at.join("base"))
+        .expect("a folder")
+        .flatten();
+    let runs: Vec<String> = entries.map(|it| it.path().display().to_string()).collect();
+    assert_eq!(runs.len(), 2, "{runs:?}");
+    let out = said(at, &["compare", "--baseline", "base", &runs[0], &runs[1]]);
+    assert!(
+        out.starts_with("no difference shown") && out.contains("n=2"),
+        "{out}"
+    );
+}
+
 /// On 80 columns the heading has no room for all of it: it stands below.
 #[test]
 fn the_screen_of_two_traces_says_in_full_what_the_comparison_comes_to() {

@@ -57,13 +57,20 @@ pub struct Report {
 
 /// `cuptop compare`.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "cuptop compare [OPTIONS] A B\n       cuptop compare [OPTIONS] --baseline DIR NEW..."
+)]
 pub struct Compare {
-    /// The first side: a trace, or several runs of the same with commas between them (A1,A2,A3).
-    pub a: PathBuf,
-    /// The second side.
-    pub b: PathBuf,
-    /// Exit with 1 when B is shown to be slower than A by more than this ("5%"). Needs 6 runs a side; with fewer
-    /// it is undecided, which is said, and the exit code is 0.
+    /// The two sides, each a trace, or several runs of the same with commas between them (A1,A2,A3). With --baseline
+    /// the runs of the second side alone.
+    #[arg(required = true, value_name = "TRACE")]
+    pub sides: Vec<PathBuf>,
+    /// Whatever lies in this folder are runs of the first side, the newest 30 of them. `--save-baseline DIR` of `run` and
+    /// `trace` keeps a run there.
+    #[arg(long, value_name = "DIR", conflicts_with = "screen")]
+    pub baseline: Option<PathBuf>,
+    /// Exit with 1 when B is shown to be slower than A by more than this ("5%"). What 6 runs a side do not decide is
+    /// undecided, which is said, and the exit code is 0.
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_over: Option<f64>,
     /// Print JSON.

@@ -45,6 +45,9 @@ pub struct Run {
     /// Keep the recording in this directory (see `cuptop open`).
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
+    /// Keep the recording in a folder of its own in this directory, for `cuptop compare --baseline DIR`.
+    #[arg(long, value_name = "DIR", conflicts_with = "save")]
+    pub save_baseline: Option<PathBuf>,
     /// Do not run again when the file is saved.
     #[arg(long)]
     pub no_watch: bool,
@@ -87,6 +90,7 @@ impl Run {
             headless: false,
             printed: Printed::default(),
             save: None,
+            save_baseline: None,
             no_watch: false,
             flush: 20,
             graphs: GraphRecords::default(),

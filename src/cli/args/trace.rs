@@ -27,8 +27,14 @@ pub struct Trace {
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
     /// Keep the recording in a folder of its own in this directory, which the ranks and hosts of a job share: start each with its
-    /// own `cuptop trace --headless --out DIR`, and `cuptop open DIR` follows them all.
-    #[arg(long, value_name = "DIR", conflicts_with = "save")]
+    /// own `cuptop trace --headless --out DIR`, and `cuptop open DIR` follows them all. As --save-baseline it is for
+    /// `cuptop compare --baseline DIR`, which takes each folder as a run.
+    #[arg(
+        long,
+        visible_alias = "save-baseline",
+        value_name = "DIR",
+        conflicts_with = "save"
+    )]
     pub out: Option<PathBuf>,
     /// How often the collector asks CUPTI for finished records, in ms.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]

@@ -97,6 +97,8 @@ pub(super) struct Runner {
     hardware: bool,
     counters: Counters,
     save: Option<PathBuf>,
+    /// Where each run gets a folder of its own.
+    baseline: Option<PathBuf>,
     watch: bool,
     runs: usize,
 }
@@ -122,6 +124,7 @@ impl Runner {
             hardware: args.hardware == Switch::On,
             counters: args.counters.counters,
             save: args.save.clone(),
+            baseline: args.save_baseline.clone(),
             watch: !args.no_watch,
             runs: 0,
         })
@@ -203,10 +206,12 @@ impl Runner {
     }
 
     fn feed(&self, source: &Source, plan: &Arc<Plan>) -> std::io::Result<Feed> {
-        let save = self
-            .save
-            .as_deref()
-            .map(|dir| crate::cli::numbered(dir, self.runs));
+        let save = match (&self.baseline, &self.save) {
+            (Some(dir), _) => Some(recording::folder_in(dir)?),
+            (None, save) => save
+                .as_deref()
+                .map(|dir| crate::cli::numbered(dir, self.runs)),
+        };
         match self.place {
             RunTarget::Gpu(_) => runner::run(RunRequest {
                 source: source.clone(),

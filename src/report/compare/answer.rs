@@ -71,6 +71,9 @@ pub struct Row {
     /// Medians of the whole runs, where these are compared by their steps.
     #[serde(skip)]
     pub(super) wholes: Option<[Ns; 2]>,
+    /// How much longer A's longest sample is than its shortest, where they are enough to tell.
+    #[serde(skip)]
+    apart: Option<f64>,
     #[serde(skip)]
     pub(super) difference: Difference,
 }
@@ -136,6 +139,8 @@ pub struct FailOver {
     pub decided: bool,
     /// What of B is slower by more than the threshold.
     pub regressed: Vec<String>,
+    /// Runs a side that could decide what is not; null when all is.
+    pub need: Option<usize>,
     /// The same in a sentence.
     pub text: String,
 }
@@ -152,7 +157,8 @@ impl Answer {
         let mut rows = Vec::new();
         let mut shown = None;
         for (of_a, of_b) in &subjects {
-            let (Some(side_a), Some(side_b)) = (side(a, of_a), side(b, of_b)) else {
+            let of = |runs, subject| side(runs, subject, are_runs);
+            let (Some(side_a), Some(side_b)) = (of(a, of_a), of(b, of_b)) else {
                 continue;
             };
             shown.get_or_insert((side_a.run, side_b.run));
@@ -161,10 +167,11 @@ impl Answer {
             if let Some(row) = &mut row
                 && samples == "steps"
             {
-                let whole = |runs| side(runs, &Subject::Makespan).map(|it| it.stretch.window.len());
+                let whole = |runs| of(runs, &Subject::Makespan).map(|it| it.stretch.window.len());
                 row.wholes = whole(a).zip(whole(b)).map(<[Ns; 2]>::from);
-                row.between_steps =
-                    between((!are_runs).then_some((&side_a.samples, &side_b.samples)));
+                if !are_runs {
+                    row.between_steps = between(&side_a.samples, &side_b.samples);
+                }
             }
             rows.extend(row);
         }
@@ -181,7 +188,8 @@ impl Answer {
             geometric_mean: (rows.len() > 1)
                 .then(|| stats::geometric_mean(&ratios))
                 .flatten(),
-            fail_over: fail_over.map(|threshold| decide(threshold, are_runs, &rows)),
+            fail_over: fail_over
+                .map(|threshold| FailOver::new(threshold, [a.len(), b.len()], &rows)),
             rows,
             warnings,
             figures: Comparison::new(&a[run_a].report, &b[run_b].report),
@@ -270,7 +278,8 @@ struct Side {
     stretch: Stretch,
 }
 
-fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
+/// A run is one sample where a side has several of them, else what is repeated in it is.
+fn side(runs: &[Run], subject: &Subject, are_runs: bool) -> Option<Side> {
     let of = |run: &Run| match subject {
         Subject::Step(_) => run.step().cloned(),
         other => run.find(other).cloned(),
@@ -279,9 +288,8 @@ fn side(runs: &[Run], subject: &Subject) -> Option<Side> {
     for (i, run) in runs.iter().enumerate() {
         measured.push((i, of(run)?));
     }
-    // A run is one sample when there are several, else what is repeated in it is.
     let samples = match measured.as_slice() {
-        [(_, one)] => one.samples.clone(),
+        [(_, one)] if !are_runs => one.samples.clone(),
         several => several
             .iter()
             .map(|(_, m)| stats::median(&m.samples))
@@ -311,6 +319,8 @@ fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
         shown: difference.is_shown(),
         need: difference.need,
         floor: stats::floor(&a.samples),
+        apart: (a.samples.len() >= stats::INTERVAL_MIN)
+            .then(|| between(&a.samples, &a.samples).map_or(0.0, |(_, most)| most - 1.0)),
         why: why(&a.stretch, &b.stretch),
         changed: changes::between(&a.stretch.operations, &b.stretch.operations),
         overlap: [share(&a.stretch), share(&b.stretch)],
@@ -321,9 +331,8 @@ fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
     })
 }
 
-/// The least and the greatest ratio of a step of B to one of A.
-fn between(samples: Option<(&Vec<f64>, &Vec<f64>)>) -> Option<(f64, f64)> {
-    let (a, b) = samples?;
+/// The least and the greatest ratio of a sample of B to one of A.
+fn between(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     let least = |of: &[f64]| of.iter().copied().reduce(f64::min);
     let greatest = |of: &[f64]| of.iter().copied().reduce(f64::max);
     Some((least(b)? / greatest(a)?, greatest(b)? / least(a)?))
@@ -378,37 +387,73 @@ fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
     parts
 }
 
-/// Runs of one program were seen so far apart. With too few runs a side only what is slower by that and the threshold is decided.
+/// Runs of one program were seen so far apart. It stands for the spread of A's runs where these are too few to tell.
 const RUNS_APART: f64 = 0.2;
+/// More runs a side than this are not asked for.
+const RUNS_MAX: f64 = 100.0;
 
-fn decide(threshold: f64, are_runs: bool, rows: &[Row]) -> FailOver {
-    let verdict = |row: &Row| match row.difference.verdict(threshold) {
-        verdict if are_runs && verdict != Verdict::TooFew => verdict,
-        _ if row.ratio > 1.0 + threshold + RUNS_APART => Verdict::Slower,
-        _ => Verdict::TooFew,
-    };
-    let verdicts: Vec<(&str, Verdict)> = rows.iter().map(|r| (r.of.as_str(), verdict(r))).collect();
-    let slower = verdicts.iter().filter(|(_, v)| *v == Verdict::Slower);
-    let regressed: Vec<String> = slower.map(|(of, _)| (*of).to_owned()).collect();
-    let decided = verdicts.iter().all(|(_, v)| *v != Verdict::TooFew);
-    let limit = units::percent(threshold);
-    let text = if !regressed.is_empty() {
-        format!(
-            "regression: {} slower by more than {limit}",
-            regressed.join(", ")
-        )
-    } else if decided {
-        format!("no regression of more than {limit} shown")
-    } else {
-        format!(
-            "undecided: {} runs a side would decide",
-            stats::INTERVAL_MIN
-        )
-    };
-    FailOver {
-        threshold,
-        decided,
-        regressed,
-        text,
+impl FailOver {
+    fn new(threshold: f64, runs: [usize; 2], rows: &[Row]) -> Self {
+        let are_runs = runs.iter().any(|&it| it > 1);
+        let verdicts: Vec<(&Row, Verdict, Option<usize>)> = rows
+            .iter()
+            .map(|row| {
+                let (verdict, need) = row.decide(threshold, are_runs);
+                (row, verdict, need)
+            })
+            .collect();
+        let slower = verdicts.iter().filter(|it| it.1 == Verdict::Slower);
+        let regressed: Vec<String> = slower.map(|it| it.0.of.clone()).collect();
+        let need = verdicts.iter().filter_map(|it| it.2).max();
+        let limit = units::percent(threshold);
+        let text = match need {
+            _ if !regressed.is_empty() => format!(
+                "regression: {} slower by more than {limit}",
+                regressed.join(", ")
+            ),
+            None => format!("no regression of more than {limit} shown"),
+            Some(need) => format!(
+                "undecided: {need} runs a side may decide (A has {}, B {})",
+                runs[0], runs[1]
+            ),
+        };
+        FailOver {
+            threshold,
+            decided: need.is_none(),
+            regressed,
+            need,
+            text,
+        }
+    }
+}
+
+impl Row {
+    /// What is shown against a threshold, and how many runs a side would show more.
+    fn decide(&self, threshold: f64, are_runs: bool) -> (Verdict, Option<usize>) {
+        let limit = 1.0 + threshold;
+        let enough = self.difference.interval.filter(|_| are_runs);
+        let Some((low, high)) = enough else {
+            let apart = self.apart.filter(|_| are_runs).unwrap_or(RUNS_APART);
+            return match self.ratio {
+                ratio if ratio > limit + apart => (Verdict::Slower, None),
+                ratio if ratio < limit - apart => (Verdict::NotShown, None),
+                _ => (Verdict::TooFew, Some(stats::INTERVAL_MIN)),
+            };
+        };
+        let verdict = self.difference.verdict(threshold);
+        if verdict == Verdict::Slower || high <= limit {
+            return (verdict, None);
+        }
+        // The interval narrows with the root of the runs: so many bring its end from here to the limit.
+        let reach = if self.ratio > limit {
+            self.ratio - low
+        } else {
+            high - self.ratio
+        };
+        let runs = 2.0 / (1.0 / self.a.count as f64 + 1.0 / self.b.count as f64);
+        let need = (runs * (reach / (self.ratio - limit)).powi(2)).ceil();
+        let need =
+            (need <= RUNS_MAX).then_some((need as usize).max(self.a.count.min(self.b.count) + 1));
+        (Verdict::NotShown, need)
     }
 }

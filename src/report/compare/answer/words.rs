@@ -303,7 +303,7 @@ impl Answer {
         page.title("Figures");
         self.figures.sources(&mut page);
         self.figures.tables(&mut page);
-        page.out
+        page.finish()
     }
 }
 
