@@ -2,6 +2,7 @@
 
 use super::{Scope, WhatIf, whole};
 use crate::edits::{self, Applied, Bound, Scene};
+use crate::parallel;
 use activity::Ns;
 use activity::stats::{self, median_time};
 use scenario::edit::EditSet;
@@ -54,7 +55,9 @@ impl WhatIf<'_> {
     pub fn predict(&self, set: &EditSet) -> Prediction {
         Prediction {
             edit: set.to_string(),
-            outcome: self.likely(set).and_then(|of| self.within_bounds(set, of)),
+            outcome: self
+                .likely_of(set)
+                .and_then(|(of, samples)| self.within_bounds(set, of, &samples)),
         }
     }
 
@@ -64,13 +67,18 @@ impl WhatIf<'_> {
     /// # Errors
     /// Why nothing is predicted.
     pub fn likely(&self, set: &EditSet) -> Result<Outcome, String> {
+        self.likely_of(set).map(|(of, _)| of)
+    }
+
+    /// The same with the times that its median is of.
+    fn likely_of(&self, set: &EditSet) -> Result<(Outcome, Vec<Ns>), String> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
         }
         let made = self.made(set, Bound::Likely)?;
         let predicted = median_time(&made.samples).unwrap_or(0);
         let (low, high) = self.interval(predicted, &made.samples, [predicted; 2]);
-        Ok(Outcome {
+        let outcome = Outcome {
             predicted,
             low,
             high,
@@ -79,20 +87,28 @@ impl WhatIf<'_> {
             count: made.applied.count,
             notes: made.applied.notes,
             unknowns: made.applied.unknowns,
-        })
+        };
+        Ok((outcome, made.samples))
     }
 
     /// Puts what is not known into the interval.
-    fn within_bounds(&self, set: &EditSet, mut of: Outcome) -> Result<Outcome, String> {
+    fn within_bounds(
+        &self,
+        set: &EditSet,
+        mut of: Outcome,
+        likely: &[Ns],
+    ) -> Result<Outcome, String> {
         if of.unknowns.is_empty() {
             return Ok(of);
         }
-        let mut ends = [of.predicted; 2];
-        for (end, bound) in ends.iter_mut().zip([Bound::Least, Bound::Most]) {
-            *end = median_time(&self.made(set, bound)?.samples).unwrap_or(0);
-        }
-        let likely = self.made(set, Bound::Likely)?.samples;
-        (of.low, of.high) = self.interval(of.predicted, &likely, ends);
+        let end = |bound| -> Result<Ns, String> {
+            Ok(median_time(&self.made(set, bound)?.samples).unwrap_or(0))
+        };
+        let parts = self.parts.iter().map(|part| &part.program);
+        let records = parts.map(|it| it.calls.len() + it.ops.len()).sum();
+        let (least, most) = parallel::join(records, || end(Bound::Least), || end(Bound::Most));
+        let ends = [least?, most?];
+        (of.low, of.high) = self.interval(of.predicted, likely, ends);
         // What makes no difference here need not be told.
         if (ends[1] - ends[0]) as f64 <= UNKNOWN_SHARE * of.predicted as f64 {
             of.unknowns.clear();
