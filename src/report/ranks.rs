@@ -147,10 +147,7 @@ impl JobReport {
                 duration(p95),
                 plural(self.collectives as u64, "collective")
             ),
-            _ => {
-                "clocks not aligned: that takes 3 collectives or more that end on all ranks at once"
-                    .to_owned()
-            }
+            _ => "clocks not aligned: fewer than 3 collectives end on all ranks at once".to_owned(),
         }
     }
 }
@@ -160,19 +157,19 @@ impl JobReport {
 pub fn absent(job: &JobReport) -> Option<String> {
     let world = job.world.filter(|_| job.absent > 0)?;
     Some(format!(
-        "{} of the job's {} not here: one of them may be the last at a collective, and its transfer be waiting",
+        "{} of the job's {} not here: waiting for them may count as transfer",
         count(u64::from(job.absent)),
         counted(u64::from(world), "rank is", "ranks are"),
     ))
 }
 
-/// What is not judged, where there is any: "560 kernels of sends, receives and what else goes one way, …".
+/// What is not judged, where there is any: "560 kernels of collectives are not judged …".
 #[must_use]
 pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
     let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
     (all > 0).then(|| {
         format!(
-            "{} not judged, for sends and broadcasts go one way and others lack a partner: waiting in them counts as work",
+            "{} not judged (sends, broadcasts, or no partner recorded): waiting in them counts as work",
             counted(all, "kernel of collectives is", "kernels of collectives are")
         )
     })
@@ -454,11 +451,11 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
         plural(ranks.len() as u64, "rank")
     ));
     if ranks.iter().any(|rank| rank.rank.is_none()) {
-        page.wrapped("no rank in the environment: ordered by pid");
+        page.wrapped("no rank numbers in the environment: ordered by process id");
     }
     if job.incomplete > 0 {
         page.wrapped(&format!(
-            "{} without the part of some rank: what is told as their transfer may be waiting for it",
+            "{} incomplete, as some rank is missing: their transfer time may include waiting for it",
             counted(job.incomplete, "collective is", "collectives are")
         ));
     }

@@ -195,23 +195,20 @@ impl Answer {
         lines.extend(table.lines(width.max(widest.unwrap_or(0) + 2)));
         for row in &self.predictions {
             if let Some(refused) = &row.refused {
-                lines.extend(wrap(&format!("{}: refused: {refused}", row.edit), width));
+                lines.extend(wrap(
+                    &format!("{}: no prediction: {refused}", row.edit),
+                    width,
+                ));
             }
         }
         let rows = &self.predictions;
         let unknowns = rows.iter().flat_map(|row| &row.unknowns);
-        list(
-            &mut lines,
-            "Not known, which the interval allows for:",
-            unknowns,
-            width,
-        );
+        list(&mut lines, "Why the range is wide:", unknowns, width);
         let notes = rows.iter().flat_map(|row| &row.notes);
-        list(&mut lines, "Taken for granted:", notes, width);
+        list(&mut lines, "Notes:", notes, width);
         if !self.faster.is_empty() {
             lines.push(String::new());
-            let mut table =
-                Table::new(["if it took half of its time", "its time", "saves", "of all"]);
+            let mut table = Table::new(["if it ran twice as fast", "its time", "saves", "of all"]);
             for row in &self.faster {
                 let share = row.half_gains_ns as f64 / self.measured_ns as f64;
                 table.row([
@@ -229,8 +226,8 @@ impl Answer {
             format!(" ({} {})", engine.engine, duration(engine.time_ns))
         });
         let at_best = format!(
-            "Ideal: no order of the same operations takes less than {}{engines}; the longest chain of data takes {}, the \
-             host by itself {}.",
+            "Lower bound with perfect overlap: {}{engines}; the longest chain of dependent operations takes {}, the CPU \
+             alone {}.",
             duration(self.ideal.gpu_ns),
             duration(self.ideal.chain_ns),
             duration(self.ideal.host_ns)
@@ -257,7 +254,7 @@ impl Answer {
             _ => format!("The run takes {}", duration(self.measured_ns)),
         };
         format!(
-            "{what}; replayed unchanged {}: {} off.",
+            "{what}; the model says {} for it, an error of {}.",
             duration(self.replayed_ns),
             percent(self.replay_error)
         )

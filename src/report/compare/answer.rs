@@ -240,7 +240,7 @@ fn subjects(
                 pairs.push(pair);
             } else {
                 missing.push(subject.clone());
-                warnings.push(format!("not every run has the variant {}", name(subject)));
+                warnings.push(format!("variant {} is missing in some runs", name(subject)));
             }
         }
         return (pairs, "repeats");

@@ -84,7 +84,7 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
             .max_by_key(|(name, ns)| (*ns, std::cmp::Reverse(*name)));
         if let Some((name, _)) = largest {
             warnings.push(format!(
-                "{}: {} of the operations' time in {side} has names that the other side has not, such as {}",
+                "{}: {} of the time in {side} is in operations that the other side lacks, such as {}",
                 printable(of),
                 percent(share),
                 activity::text::cut_middle(name, 60)

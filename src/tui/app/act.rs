@@ -171,7 +171,7 @@ impl App {
             let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
             let opened = match found.find(|finding| finding.predicted.is_some()) {
                 Some(finding) => state.ghost.open(&state.run, state.camera.scope, finding),
-                None => Err("nothing is predicted of what is on screen".to_owned()),
+                None => Err("no prediction for what is on screen".to_owned()),
             };
             if let Err(reason) = opened {
                 state.messages.flash = Some(reason);

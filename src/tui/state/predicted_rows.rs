@@ -6,7 +6,6 @@ use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
 use super::{Camera, Run, Scope};
 use crate::report::whatif::known_of;
-use activity::Ns;
 use activity::units::{duration, percent};
 use analysis::facts::LastFacts;
 use analysis::findings::{Finding, Predicted};
@@ -49,25 +48,15 @@ impl Default for PredictedRows {
     }
 }
 
-/// What is predicted. Where only an interval is, the rows below are the most likely of what may be.
+/// What is predicted.
 fn words(predicted: &Predicted, edit: &EditSet) -> String {
-    let off = percent(predicted.replay_error);
-    let measured = duration(predicted.measured_ns);
-    let saved = |time: Ns| duration((predicted.measured_ns - time).max(0));
-    match predicted.predicted_ns {
-        Some(time) => format!(
-            "predicted: {} of {measured}, saves {} ({edit}; replay {off} off)",
-            duration(time),
-            duration(predicted.measured_ns - time),
-        ),
-        None => format!(
-            "predicted: {} to {} of {measured}, saves {} to {} ({edit}; replay {off} off); shown is one of many",
-            duration(predicted.low_ns),
-            duration(predicted.high_ns),
-            saved(predicted.high_ns),
-            saved(predicted.low_ns),
-        ),
-    }
+    format!(
+        "predicted with {edit}: {} instead of {}, saves {} (model error {})",
+        duration(predicted.predicted_ns),
+        duration(predicted.measured_ns),
+        duration(predicted.measured_ns - predicted.predicted_ns),
+        percent(predicted.replay_error)
+    )
 }
 
 impl PredictedRows {
@@ -77,15 +66,13 @@ impl PredictedRows {
     /// Why there is none, in a sentence without its full stop.
     pub fn open(&mut self, run: &Run, scope: Scope, finding: &Finding) -> Result<(), String> {
         if scope == Scope::Whole && !run.passes.list.is_empty() {
-            return Err(
-                "show one variant first (v): a prediction is of one of its repeats".to_owned(),
-            );
+            return Err("show one variant first (v): a prediction is for one variant".to_owned());
         }
         if let Some(reason) = &finding.refused {
-            return Err(format!("nothing is predicted: {reason}"));
+            return Err(format!("no prediction: {reason}"));
         }
         let (Some(edit), Some(predicted)) = (&finding.edit, &finding.predicted) else {
-            return Err("no edit describes what would cure this".to_owned());
+            return Err("no edit can simulate this cure".to_owned());
         };
         self.number += 1;
         self.wanted = Some(EditKey {
@@ -171,7 +158,7 @@ impl PredictedRows {
         };
         let label = match answer {
             None => format!("{} …", wanted.words),
-            Some(Err(reason)) => format!("nothing is predicted: {reason}"),
+            Some(Err(reason)) => format!("no prediction: {reason}"),
             Some(Ok(_)) => wanted.words.clone(),
         };
         let mut rows = vec![Row {
@@ -242,7 +229,7 @@ mod tests {
         assert_eq!(spans, by_hand);
         let rows = ghost.rows(&run, Scope::Whole);
         assert_eq!(rows.len(), 2);
-        let words = "predicted: 400 \u{b5}s of 780 \u{b5}s, saves 380 \u{b5}s (no-sync; replay ";
+        let words = "predicted with no-sync: 400 \u{b5}s instead of 780 \u{b5}s, saves 380 \u{b5}s (model error ";
         assert!(rows[0].label.starts_with(words), "{}", rows[0].label);
         assert!(ghost.close() && !ghost.close());
         assert!(ghost.rows(&run, Scope::Whole).is_empty());
@@ -260,7 +247,7 @@ mod tests {
             ..found[0].clone()
         };
         let answer = ghost.open(&run, Scope::Whole, &refused);
-        assert_eq!(answer, Err("nothing is predicted: nobody knows".to_owned()));
+        assert_eq!(answer, Err("no prediction: nobody knows".to_owned()));
         assert!(!ghost.close());
     }
 }

@@ -50,18 +50,14 @@ pub(super) fn prefetch(on: &mut Editing<'_, '_>, name: &str, workers: u32) -> Re
         }
     }
     if on.applied.count == 0 && was_single {
-        return Err("what happens once cannot be done while the last is used".to_owned());
+        return Err("nothing to prefetch: this range has CPU work only once".to_owned());
     }
     if most > 0 {
-        let made = match workers {
-            1 => "one worker takes as long over it as the thread did".to_owned(),
-            many => format!("each of {many} workers takes as long over it as the thread did"),
-        };
         on.applied.note(format!(
-            "what is made in `{name}` needs nothing of the step before it; {made}, and none is ahead by more than one"
+            "assumes that `{name}` needs nothing from the previous step; a worker is as fast as the thread and one step ahead"
         ));
         on.applied.unknown(format!(
-            "what it takes to take over what a worker made: from nothing, which is predicted, to {}",
+            "handing a result over from a worker: assumed to be free, {} at most",
             duration(most)
         ));
     }

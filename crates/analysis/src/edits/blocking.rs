@@ -56,11 +56,11 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
     }
     if staged > 0 {
         on.applied.note(format!(
-            "{staged} copies of pageable memory stay as they are: they cannot be asynchronous unless they are pinned (`pin+async`)"
+            "{staged} copies of pageable memory stay blocking: only pinned memory is copied asynchronously (`pin+async`)"
         ));
     }
     on.applied
-        .note("nothing reads what these copies bring before the thread's next wait");
+        .note("assumes that copied data is first read after the thread's next sync");
 }
 
 /// The upload that a call launched.

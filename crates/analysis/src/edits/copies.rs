@@ -71,8 +71,8 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
     match unknown.filter(|&bytes| bytes > INLINE) {
         None => Ok(()),
         Some(bytes) => Err(format!(
-            "no rate of pinned copies is known: neither a profile of this GPU nor a pinned copy of about {} in the trace; \
-             say what this machine's link carries, such as `pin:12GB/s` (PCIe 3.0 x16), `pin:25GB/s` (4.0), `pin:55GB/s` (5.0)",
+            "speed of pinned copies unknown: no profile of this GPU, no pinned copy of about {} in the trace; \
+             name one, such as `pin:12GB/s` (PCIe 3.0 x16), `pin:25GB/s` (4.0), `pin:55GB/s` (5.0)",
             activity::units::bytes(bytes)
         )),
     }
@@ -102,7 +102,10 @@ impl Pinned {
         let known = &on.program.known;
         if let Some(rate) = known.pinned(engine) {
             let time = moved(bytes, rate, known.copy_fixed(engine));
-            let note = format!("pinned copies at {rate:.1} GB/s: {}", known.source);
+            let note = format!(
+                "assumes {rate:.1} GB/s for pinned copies, as {}",
+                known.source
+            );
             on.applied.note(note);
             return Some(time);
         }
@@ -116,7 +119,7 @@ impl Pinned {
             .map(|of| of.2)
             .max_by(f64::total_cmp)?;
         on.applied.note(format!(
-            "pinned copies at {rate:.1} GB/s: the best of the trace's own of that size"
+            "assumes {rate:.1} GB/s for pinned copies, the best in this trace at that size"
         ));
         Some((bytes as f64 / rate).round() as Ns)
     }
@@ -210,7 +213,7 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
     }
     if is_rare && on.applied.count > 0 {
         on.applied.unknown(format!(
-            "whether pauses of over {} between copies ({long} of {pauses}) are work, as is predicted, or lost time",
+            "pauses over {} between copies ({long} of {pauses}): assumed to be CPU work, may be lost time",
             duration(AROUND_MAX),
         ));
     }
@@ -263,5 +266,5 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
     }
     on.join_calls(run, false);
     on.applied
-        .note("the copies' memory is taken to lie together");
+        .note("assumes that the copied buffers are contiguous");
 }

@@ -41,19 +41,18 @@ pub(super) fn fuse(on: &mut Editing<'_, '_>, once: bool) -> Result<(), String> {
         if on.scene.bound == Bound::Least {
             names::without_work(on);
         }
-        on.applied.unknown(
-            "whether what the thread did between the launches that become one goes with them, as is predicted, or stays",
-        );
+        on.applied
+            .unknown("CPU work between the fused launches: assumed to disappear, may stay");
     }
     if once && on.applied.count == 0 && differ {
         return Err(
-            "which bytes neighbouring kernels share is not known: they have different sizes; `fuse` keeps every kernel's own"
+            "neighbouring kernels differ in size, so the data that they share is unknown; plain `fuse` works"
                 .to_owned(),
         );
     }
     if once {
         on.applied
-            .note("neighbouring kernels of one size read and write the same bytes: together they take as long as the longest");
+            .note("assumes that fused kernels share their data: together they take as long as the longest one");
     }
     Ok(())
 }

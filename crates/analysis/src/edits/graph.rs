@@ -80,7 +80,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
     let is_step = !on.scene.steps.is_empty();
     let Some([fixed, mut node]) = on.program.known.graph_call else {
         return Err(
-            "what launching a graph takes is not known: there is no profile of this GPU".to_owned(),
+            "the cost of a graph launch is unknown without a profile of this GPU (`cuptop calibrate`)".to_owned(),
         );
     };
     // Where nodes are not recorded, a launch takes hardly longer for many. The first launch brings them to the device,
@@ -153,16 +153,15 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
     let many = if is_step {
         ""
     } else {
-        "; the run is a loop over many short graphs"
+        "; no steps were found, so many short graphs are assumed"
     };
     on.applied.note(format!(
-        "launching a graph takes {:.0} ns a node ({}, at this host's pace of launches); the graph was made before{many}",
+        "assumes {:.0} ns per node of a graph launch ({}, scaled to this CPU's launches), and a graph made before{many}",
         node, on.program.known.source
     ));
     if is_short {
         on.applied.unknown(format!(
-            "what kernels below {} take in a graph: each at least {}, as was measured where nobody records a graph's nodes; up to \
-             {} where every node is recorded",
+            "kernels shorter than {} in a graph: at least {} each if nodes are not recorded, up to {} if they are",
             duration(SHORT),
             duration(NODE_LEAST),
             duration(NODE_MOST)

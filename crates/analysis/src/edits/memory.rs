@@ -25,6 +25,6 @@ pub(super) fn reuse(on: &mut Editing<'_, '_>) {
     super::sync::keep_order(on, &removed);
     if !removed.is_empty() {
         on.applied
-            .note("what is taken once is large enough for every step");
+            .note("assumes that one allocation is large enough for every step");
     }
 }

@@ -127,7 +127,7 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
     }
     // What finds nothing beside others that do stands in nobody's way.
     for reason in idle {
-        applied.note(format!("a part of it changes nothing: {reason}"));
+        applied.note(format!("one part of the edit has no effect: {reason}"));
     }
     program.order();
     Ok(applied)
@@ -152,18 +152,20 @@ fn order(kind: &EditKind) -> u8 {
 
 fn nothing(kind: &EditKind) -> &'static str {
     match kind {
-        EditKind::Pin { .. } => "there is no copy of pageable memory that pinning would speed up",
-        EditKind::Async => "there is no blocking copy of pinned memory",
-        EditKind::NoSync => "the host does not wait before the end",
+        EditKind::Pin { .. } => "nothing to pin: no pageable copy would get faster",
+        EditKind::Async => "nothing to make asynchronous: no copy of pinned memory blocks",
+        EditKind::NoSync => "nothing to remove: the CPU does not sync before the end",
         EditKind::OwnStream => {
-            "there is no stream with several batches on it, each with copies of its own"
+            "nothing to overlap: no stream holds several batches with copies of their own"
         }
-        EditKind::MergeCopies => "there are no neighbouring copies of one direction",
-        EditKind::Graph => "there are no launches behind one another without a wait between them",
-        EditKind::Fuse { .. } => "there are no neighbouring kernels on a stream",
-        EditKind::Reuse => "memory is neither taken nor given back",
-        EditKind::Scale { .. } | EditKind::Drop { .. } => "nothing has this name",
-        EditKind::Prefetch { .. } => "the host does nothing of its own in ranges of this name",
+        EditKind::MergeCopies => "nothing to merge: no two copies in a row have the same direction",
+        EditKind::Graph => {
+            "nothing to capture: no two launches in a row without a sync between them"
+        }
+        EditKind::Fuse { .. } => "nothing to fuse: no two kernels in a row on a stream",
+        EditKind::Reuse => "nothing to reuse: no memory is allocated or freed",
+        EditKind::Scale { .. } | EditKind::Drop { .. } => "nothing with this name can be changed",
+        EditKind::Prefetch { .. } => "no CPU work was found inside ranges of this name",
     }
 }
 

@@ -56,8 +56,7 @@ pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
     }
     if works {
         on.applied.note(format!(
-            "what the host did in `{name}` takes nothing, wherever it is done instead; `prefetch:{name}` predicts that it is \
-             done ahead"
+            "assumes that the CPU work in `{name}` is gone for good; `prefetch:{name}` predicts it done ahead"
         ));
     }
 }

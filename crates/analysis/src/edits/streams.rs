@@ -53,7 +53,7 @@ pub(super) fn own_stream(on: &mut Editing<'_, '_>) {
     if on.applied.count > 0 {
         cover(on);
         on.applied
-            .note("no batch needs what another one made, and each has memory of its own: their order is taken to be free");
+            .note("assumes that batches are independent and use separate buffers");
     }
 }
 

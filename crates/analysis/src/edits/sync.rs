@@ -52,7 +52,7 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
     }
     if !removed.is_empty() {
         on.applied
-            .note("the host needs no result of the GPU before its last wait");
+            .note("assumes that the CPU needs no result of the GPU before its last sync");
     }
     keep_order(on, &removed);
 }
@@ -128,7 +128,7 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
     }
     if kept > 0 {
         on.applied.note(
-            "events keep the order of streams where data may pass between them; each batch is taken to have memory of its own",
+            "assumes an event wherever streams may share data, and separate buffers for each batch",
         );
     }
 }

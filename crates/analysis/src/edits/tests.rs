@@ -35,7 +35,10 @@ fn scaled_operations_take_their_share() {
     // The waits shrink with the kernels: 10 us less for each.
     assert_eq!(makespan(&mut waits(3), "scale:k=0.5"), Ok(100_000 - 30_000));
     let none = makespan(&mut waits(3), "scale:nobody=0.5");
-    assert_eq!(none, Err("nothing has this name".to_owned()));
+    assert_eq!(
+        none,
+        Err("nothing with this name can be changed".to_owned())
+    );
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn an_edit_may_be_limited_to_a_range() {
     );
     assert_eq!(
         unknown,
-        Err("there is no range or function `frist`; did you mean `first`?".to_owned())
+        Err("no range or function is called `frist`; did you mean `first`?".to_owned())
     );
 }
 
@@ -218,7 +221,7 @@ fn neighbouring_copies_become_one_but_for_work_between_them() {
     // 50 KB at 50 GB/s take 1 us, and 1 that every copy takes; no less than one of them took.
     assert_eq!(makespan(&mut copies(0), "merge-copies"), Ok(2_000));
     let worked = makespan(&mut copies(30_000), "merge-copies");
-    let none = "there are no neighbouring copies of one direction";
+    let none = "nothing to merge: no two copies in a row have the same direction";
     assert_eq!(worked, Err(none.to_owned()));
 }
 
@@ -264,7 +267,7 @@ fn an_asynchronous_copy_of_pinned_memory_does_not_hold_its_caller() {
     let made = makespan(&mut copies(MemoryKind::Pinned), "async");
     assert_eq!(made, Ok(117_000 - 4_000));
     // Of pageable memory it would be staged all the same.
-    let none = "there is no blocking copy of pinned memory";
+    let none = "nothing to make asynchronous: no copy of pinned memory blocks";
     let staged = makespan(&mut copies(MemoryKind::Pageable), "async");
     assert_eq!(staged, Err(none.to_owned()));
 }
@@ -335,7 +338,7 @@ fn what_is_made_ahead_takes_no_time_beyond_what_the_rest_takes() {
     assert_eq!(made, [34_000, 34_000, 54_000].map(Ok));
     // Two make one every 7.5 us: the launches are 10 us apart.
     assert_eq!(makespan(&mut loads(), "prefetch:load=2"), Ok(24_000));
-    let none = "the host does nothing of its own in ranges of this name";
+    let none = "no CPU work was found inside ranges of this name";
     assert_eq!(makespan(&mut loads(), "prefetch:k"), Err(none.to_owned()));
 }
 

@@ -34,7 +34,7 @@ impl Within {
             });
             let names = seen.iter().map(|&id| scene.trace.names().full(id));
             let help = did_you_mean(name, names).map_or(String::new(), |help| format!("; {help}"));
-            return Err(format!("there is no range or function `{name}`{help}"));
+            return Err(format!("no range or function is called `{name}`{help}"));
         }
         Ok(Within(Some(ranges)))
     }

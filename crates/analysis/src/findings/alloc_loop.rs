@@ -6,6 +6,7 @@ use super::{Finding, Occurrence, Scope, thresholds};
 use crate::figures::{self, DeviceFigures};
 use crate::first_use;
 use activity::stats::lower_median;
+use activity::text::counted;
 use activity::units::duration;
 use activity::{NameId, Ns, Span, What};
 use trace::LaneKind;
@@ -86,11 +87,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} between launches take {}{}",
-            activity::text::counted(at.len() as u64, "allocation or free", "allocations and frees"),
+            counted(at.len() as u64, "allocation or free", "allocations and frees"),
             duration(time),
             match outliers {
                 0 => String::new(),
-                many => format!(", {} of it in {many} that took ten times as long as the others or more", duration(once)),
+                many => format!(", {} of it in {} (over 10× the median)", duration(once), counted(many, "outlier", "outliers")),
             },
         ),
         advice: match 2 * pooled > time {

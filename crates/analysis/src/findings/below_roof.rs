@@ -48,11 +48,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let reached = sum.bytes as f64 / sum.time as f64;
     Some(Finding {
         title: format!(
-            "{entry} moves its bytes at {} GB/s, {} of what the memory can",
+            "{entry} reaches {} GB/s, {} of the memory bandwidth",
             rate(reached),
             percent(reached / peak),
         ),
-        advice: "Let neighbouring threads read and write neighbouring addresses; go through shared memory, padded against bank conflicts.".to_owned(),
+        advice: "Coalesce: let neighbouring threads access neighbouring addresses, if need be through shared memory padded against bank conflicts.".to_owned(),
         ..scope.found(f.span_ns, saving, &sum.at)
     })
 }

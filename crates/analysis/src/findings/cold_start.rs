@@ -78,7 +78,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
-            "cold start: {} go to {}; the GPU's work spans {}",
+            "cold start: {} spent on {}; the GPU's work spans {}",
             duration(time),
             what(has_context, has_loading, has_first),
             duration(whole.len()),
@@ -134,7 +134,7 @@ fn what(has_context: bool, has_loading: bool, has_first: bool) -> String {
     let parts = [
         (has_context, "making the context"),
         (has_loading, "loading GPU code"),
-        (has_first, "first calls"),
+        (has_first, "first-time calls"),
     ];
     let parts: Vec<&str> = parts
         .iter()

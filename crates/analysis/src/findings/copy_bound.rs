@@ -34,13 +34,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .collect();
     Some(Finding {
         title: format!(
-            "only copies run for {} ({}), {} of the time {}",
+            "copies run without kernels for {} ({}); {} copies are busy {} of the time",
             duration(alone),
             percent(figures::share(alone, f.recorded_ns())),
-            percent(figures::share(busiest(&direction), f.recorded_ns())),
             direction.label(),
+            percent(figures::share(busiest(&direction), f.recorded_ns())),
         ),
-        advice: "Copy less: keep data on the GPU, move what is used again once, in a smaller type."
+        advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
             .to_owned(),
         ..scope.found(f.span_ns, alone, &at)
     })

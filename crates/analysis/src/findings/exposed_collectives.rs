@@ -9,9 +9,9 @@ use activity::text::cut_middle;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 
-const ADVICE: &str = "Send what is ready while the rest is computed: buckets on a stream of their own. Or send less, or less often.";
+const ADVICE: &str = "Overlap: send finished parts (buckets) on their own stream while the rest is computed. Or send less, or less often.";
 
-const UNKNOWN: &str = "A rank that is late shows in such a kernel on all the others: record every rank to see who waits for whom.";
+const UNKNOWN: &str = "One late rank makes these kernels long on all others: record every rank to see who waits for whom.";
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
@@ -33,7 +33,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{} of communication with other GPUs: nothing runs beside them for {} ({}), {} most",
+            "{} of communication between GPUs run alone (not overlapped) for {} ({}), mostly {}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(alone),
             percent(share),

@@ -61,8 +61,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             ", {} of it {}",
             percent(figures::share(time, idle)),
             match line {
-                Some(_) => "outside CUDA",
-                None => "outside CUDA, in code that was not traced",
+                Some(_) => "outside CUDA calls",
+                None => "outside CUDA calls, in code that was not traced",
             }
         ),
     };
@@ -74,7 +74,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),
-        advice: "Have the work ready before the GPU needs it: prepare the next batch in another thread or process.".to_owned(),
+        advice: "Prepare the next batch before the GPU needs it, in another thread or process."
+            .to_owned(),
         ..scope.found(f.span_ns, idle, &at)
     })
 }

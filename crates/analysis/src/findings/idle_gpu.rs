@@ -22,12 +22,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let id = scope.trace.devices()[idle].info.id;
     Some(Finding {
         title: format!(
-            "GPU {id} is idle throughout, while GPU {} computes for {} of the time",
+            "GPU {id} is idle all the time, while GPU {} computes {} of the time",
             f.device,
             percent(figures::share(f.compute_ns, f.recorded_ns())),
         ),
-        advice: "Give half of the work to the other GPU, where parts of it do not need each other."
-            .to_owned(),
+        advice: "Give independent parts of the work to the other GPU.".to_owned(),
         ..scope.found(
             f.span_ns,
             f.compute_ns / 2,

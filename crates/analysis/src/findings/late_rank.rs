@@ -30,7 +30,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
             let names: Vec<&str> = names.collect();
             format!(
-                " {} {} late too: what curing several saves is not the sum.",
+                " {} {} late too; their savings do not add up.",
                 names.join(", "),
                 if others.len() == 1 { "is" } else { "are" }
             )
@@ -38,17 +38,17 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     };
     let advice = match &first.reason {
         Reason::Idle(_) | Reason::IdleForMany => {
-            "Fix the CPU work on that rank: enter in view 8 shows it."
+            "Fix the CPU work on that rank (on the screen: view 8, enter)."
         }
         Reason::SlowKernels(_) => {
-            "Compare its clocks, power and temperature with another rank's, and who else uses that GPU."
+            "Compare its clocks, power and temperature with another rank's; check who else uses that GPU."
         }
         Reason::MoreWork(_) => {
-            "Share the work out evenly: batches of one size, as many tokens or layers for each rank."
+            "Balance the work: the same batch size, tokens and layers on each rank."
         }
-        Reason::Waited(_) => "Look at the rank that it waits for itself.",
+        Reason::Waited(_) => "Look at the rank that it is waiting for.",
         Reason::Unknown => {
-            "Open its lanes beside another rank's, where they come to the same collective."
+            "Compare its timeline with another rank's, just before the same collective."
         }
     };
     Some(Finding {

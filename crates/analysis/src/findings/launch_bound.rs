@@ -44,12 +44,12 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = gaps.iter().map(|g| Occurrence::Gap(f.index, g.1)).collect();
     Some(Finding {
         title: format!(
-            "the GPU is idle for {} ({}) between launches",
+            "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),
         advice: if 2 * of_graphs > idle {
-            "Most of it is before graphs: put more into one, several steps if need be, or launch the next one ahead."
+            "Most of it is before graph launches: capture more per graph, or launch the next graph earlier."
         } else {
             "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
         }

@@ -41,13 +41,13 @@ fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "large {} copies run at {} GB/s, {} of the calibrated {}",
+            "large {} copies run at {} GB/s, {} of the calibrated {} GB/s",
             direction.label(),
             rate(gbps),
             percent(gbps / peak),
             rate(peak),
         ),
-        advice: "Look for another process on the link, a slower slot, memory on the other socket (numactl), or power saving.".to_owned(),
+        advice: "Check for other traffic on the link, a slower PCIe slot, memory on the other socket (numactl), power saving.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

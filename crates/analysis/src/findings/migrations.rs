@@ -39,13 +39,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
-            "pages of managed memory moved {} times to the GPU and {} times back: {} in {}",
+            "managed memory moved {} times to the GPU and {} times back: {} in {}",
             count(up),
             count(down),
             bytes(moved),
             duration(time),
         ),
-        advice: "Move what is needed ahead and in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or keep it in device memory and copy it."
+        advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
             .to_owned(),
         ..scope.found(f.span_ns, time, &at)
     })

@@ -141,7 +141,10 @@ impl Finding {
                     .find_map(|word| last.strip_prefix(word))
                     .unwrap_or(last);
                 let and = if between.is_empty() { "and" } else { "to" };
-                format!("{first} {and} {last}, the worst of them: {}", self.title)
+                format!(
+                    "{first} {and} {last} (figures of the worst): {}",
+                    self.title
+                )
             }
         }
     }
@@ -233,12 +236,12 @@ pub const RULES: &[Rule] = &[
     on_devices(
         "tiny-copies",
         tiny_copies::check,
-        (&["merge-copies"], "joining copies"),
+        (&["merge-copies"], "batching small copies"),
     ),
     on_devices(
         "synchronous-copy",
         sync_copies::check,
-        (&["async", "async+own-stream"], "asynchronous copies"),
+        (&["async", "async+own-stream"], "copying asynchronously"),
     ),
     on_devices(
         "sync-in-loop",
@@ -253,7 +256,7 @@ pub const RULES: &[Rule] = &[
     on_devices(
         "launch-bound",
         launch_bound::check,
-        (&["graph"], "a CUDA graph"),
+        (&["graph"], "using a CUDA graph"),
     ),
     // A host that waits for every batch launches the next one too late, whatever its stream.
     on_devices(
@@ -268,20 +271,24 @@ pub const RULES: &[Rule] = &[
     on_devices(
         "under-filled-gpu",
         under_filled::check,
-        (&[], "more blocks"),
+        (&[], "launching larger grids"),
     ),
     on_devices(
         "low-bandwidth",
         low_bandwidth::check,
-        (&[], "the full link"),
+        (&[], "full link speed"),
     ),
     once("race", race::check, (&[], "")),
-    on_devices("host-bound", host_bound::check, (&[], "having work ready")),
+    on_devices(
+        "host-bound",
+        host_bound::check,
+        (&[], "preparing work ahead"),
+    ),
     on_devices("copy-bound", copy_bound::check, (&[], "copying less")),
     on_devices(
         "exposed-communication",
         exposed_collectives::check,
-        (&[], "hiding communication"),
+        (&[], "overlapping communication"),
     ),
     on_devices(
         "page-migration",
@@ -292,14 +299,22 @@ pub const RULES: &[Rule] = &[
     once(
         "through-host",
         through_host::check,
-        (&[], "copying between GPUs"),
+        (&[], "copying directly between GPUs"),
     ),
     once("idle-gpu", idle_gpu::check, (&[], "using both GPUs")),
-    on_devices("unfused", unfused::check, (&["fuse:once"], "fusing")),
-    on_devices("below-roof", below_roof::check, (&[], "coalescing")),
+    on_devices(
+        "unfused",
+        unfused::check,
+        (&["fuse:once"], "fusing kernels"),
+    ),
+    on_devices(
+        "below-roof",
+        below_roof::check,
+        (&[], "coalescing memory access"),
+    ),
     once("forgot-sync", unwaited::check, (&[], "")),
-    on_devices("no-free-core", no_core::waits, (&[], "a free core")),
-    once("cpu-limit", no_core::limit, (&[], "more cores")),
+    on_devices("no-free-core", no_core::waits, (&[], "freeing a CPU core")),
+    once("cpu-limit", no_core::limit, (&[], "adding CPU cores")),
     on_devices("throttled", throttled::check, (&[], "")),
     on_devices("shared-gpu", shared_gpu::check, (&[], "")),
     once("graph-records", watched::nodes, (&[], "")),
@@ -321,7 +336,7 @@ pub fn weighed<'a>(
         let whatif = if is_whole {
             whatif()
         } else {
-            Err("recording was off for a part of the time".to_owned())
+            Err("recording was off for part of the time".to_owned())
         };
         saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
     }

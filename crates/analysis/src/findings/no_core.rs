@@ -29,12 +29,12 @@ pub(super) fn waits(scope: &Scope, device: usize) -> Option<Finding> {
         .collect();
     Some(Finding {
         title: format!(
-            "waiting for a core: the GPU waited {} for the CPU; the launching thread had no core for about {} ({}, an estimate)",
-            duration(idle.looked_ns),
+            "no free CPU core for about {} of the {} that the GPU waited for the CPU ({}, estimated)",
             duration(idle.waiting_ns),
+            duration(idle.looked_ns),
             percent(share),
         ),
-        advice: "More threads want to run than there are cores: fewer data loader workers and OMP_NUM_THREADS, or more cores for the job; pin the launching thread to a core of its own.".to_owned(),
+        advice: "More threads are busy than there are cores. Use fewer data loader workers, a lower OMP_NUM_THREADS or more cores; pin the launching thread to its own core.".to_owned(),
         ..scope.found(f.span_ns, idle.most_waiting_ns, &at)
     })
 }
@@ -65,11 +65,11 @@ pub(super) fn limit(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "the container is stopped: its limit{cores} was used up in {} of its periods, for {} in all (added up over cores)",
+            "CPU quota{cores} (cgroup): throttled in {} of the periods, for {} summed over cores",
             percent(share),
             duration(throttling.throttled),
         ),
-        advice: "Give the job more processors (docker --cpus, the pod's CPU limit, srun --cpus-per-task), or start fewer threads: a stopped group stops the thread that launches too.".to_owned(),
+        advice: "Give the job more CPUs (docker --cpus, the pod's CPU limit, srun --cpus-per-task), or start fewer threads. Throttling stops the launching thread too.".to_owned(),
         ..scope.found(scope.span().len(), throttling.throttled.min(idle), &at)
     })
 }

@@ -33,7 +33,7 @@ fn advice(group: Group) -> &'static str {
         Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
         Group::Queue | Group::Profiler | Group::Unknown => {
-            "No record says why: record again with --waits, and with CPU ops."
+            "No record says why: record again with --waits and with CPU ops."
         }
     }
 }
@@ -75,7 +75,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         severity: Severity::Info,
         title: format!(
             "{} keeps the GPU idle for {} ({}): no cure is known",
-            group.label(),
+            match group {
+                Group::Unknown => "an unknown cause",
+                known => known.label(),
+            },
             duration(time),
             percent(figures::share(time, f.recorded_ns())),
         ),

@@ -118,15 +118,15 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .map(|(name, busy)| format!("{name} ({})", duration(busy)))
         .collect();
     let advice = if !computes {
-        "Put the two directions on two streams, from pinned memory: each has an engine of its own."
+        "Put the two directions on two streams, with pinned memory: each has its own copy engine."
     } else if waits_for_kernels(scope, f) {
-        "The copies wait for the kernels that use what they overwrite: a second buffer lets one be filled while the other is used."
+        "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile."
     } else {
-        "Cut the work into batches and give each a stream of its own, with pinned memory: one batch is copied while another is computed."
+        "Cut the work into batches, each on its own stream with pinned memory: one batch copies while another computes."
     };
     Some(Finding {
         title: format!(
-            "{} hardly overlap: {} of what could is hidden",
+            "{} run one after another: {} of the possible overlap is used",
             in_words(&parts),
             percent(engines.hidden()),
         ),

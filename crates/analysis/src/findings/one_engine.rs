@@ -38,12 +38,12 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let (at, all, engine) = found.max_by_key(|found| found.0.len())?;
     Some(Finding {
         title: format!(
-            "{} of {all} copies ({}) wait for another stream's copy of the same direction: there is one {}",
+            "{} of {all} copies ({}) wait for another stream's copy in the same direction: there is only one {}",
             at.len(),
             percent(at.len() as f64 / all as f64),
             engine.label(),
         ),
-        advice: "Copies of one direction gain nothing from a second stream; copies of the other direction and kernels do.".to_owned(),
+        advice: "A second stream does not help copies in one direction; it helps kernels and the other direction.".to_owned(),
         ..scope.found(f.span_ns, 0, &at)
     })
 }

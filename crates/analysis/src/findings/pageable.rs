@@ -74,7 +74,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             duration(time),
         ),
         advice: format!(
-            "Allocate the host side of {} pinned (cudaMallocHost, pin_memory=True): the copies run at the link's speed and can overlap.",
+            "Pin the host memory of {} (cudaMallocHost, pin_memory=True): pinned copies run at link speed and can overlap.",
             if at.len() == 1 {
                 "this copy".to_owned()
             } else {

@@ -16,7 +16,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "race: nothing orders {} that use `{}`: the result is not to be trusted",
+            "race: nothing orders {} that use `{}`, so results may be wrong",
             activity::text::counted(
                 found.hazards.len() as u64,
                 "pair of operations",
@@ -24,7 +24,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             ),
             buffer.name,
         ),
-        advice: "Make the one wait for the other: the same stream, an event (cudaStreamWaitEvent), or a second buffer.".to_owned(),
+        advice:
+            "Order them (one stream, or an event with cudaStreamWaitEvent), or add a second buffer."
+                .to_owned(),
         ..scope.found(f.span_ns, 0, &[Occurrence::Gap(f.index, f.span)])
     })
 }

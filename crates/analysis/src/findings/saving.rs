@@ -34,7 +34,7 @@ pub struct Predicted {
     /// Their median time as recorded.
     pub measured_ns: Ns,
     /// And with the edit.
-    pub predicted_ns: Option<Ns>,
+    pub predicted_ns: Ns,
     /// The same as it most likely comes out, be the interval as wide as it may: what stacked savings are made of.
     pub likely_ns: Ns,
     /// The interval around that.
@@ -121,7 +121,7 @@ fn alone(
     if let Some(premise) = &finding.premise
         && whatif.likely(premise).is_err()
     {
-        let reason = format!("it takes `{premise}` for granted, of which nothing is predicted");
+        let reason = format!("it only helps together with `{premise}`, which cannot be predicted");
         return Some(Err(reason));
     }
     let mut refused = None;
@@ -232,7 +232,7 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
     {
         predicted.on_top += predicted.likely_ns - outcome.predicted;
         predicted.likely_ns = outcome.predicted;
-        predicted.predicted_ns = Some(outcome.predicted);
+        predicted.predicted_ns = outcome.predicted;
         (predicted.low_ns, predicted.high_ns) = (outcome.low, outcome.high);
         predicted.notes = notes(whatif, &outcome);
         finding.alone_ns = Some(outcome.whole_saving);
@@ -252,12 +252,10 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
 fn notes(whatif: &WhatIf<'_>, outcome: &Outcome) -> Vec<String> {
     let mut notes = outcome.notes.clone();
     let unknowns = outcome.unknowns.iter();
-    notes.extend(unknowns.map(|unknown| format!("not known: {unknown}")));
+    notes.extend(unknowns.map(|unknown| format!("uncertain: {unknown}")));
     if whatif.times() > 1.0 {
         let samples = whatif.samples().len();
-        notes.push(format!(
-            "the last {samples} steady steps stand for all of them"
-        ));
+        notes.push(format!("estimated from the last {samples} steady steps"));
     }
     notes
 }
@@ -326,7 +324,7 @@ impl Candidate {
                 per,
                 samples: whatif.samples().len(),
                 measured_ns: whatif.measured(),
-                predicted_ns: Some(self.alone.predicted),
+                predicted_ns: self.alone.predicted,
                 likely_ns: self.alone.predicted,
                 low_ns: self.alone.low,
                 high_ns: self.alone.high,

@@ -27,14 +27,14 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "not yours alone: {} on this GPU{memory}: {}{rest}",
+            "{} this GPU{memory}: {}{rest}",
             match others.len() {
-                1 => "another process".to_owned(),
-                many => format!("{many} other processes"),
+                1 => "another process also uses".to_owned(),
+                many => format!("{many} other processes also use"),
             },
             names.join(", "),
         ),
-        advice: "What others run takes turns with this program, and no record shows it. Measure on a GPU of your own.".to_owned(),
+        advice: "Their work takes turns with this program and leaves no record. Measure on a GPU of your own.".to_owned(),
         ..scope.found(0, 0, &[Occurrence::Gap(f.index, f.span)])
     })
 }

@@ -37,11 +37,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "the CPU waits for {}: {}",
+            "the CPU waits for {}, which take {}",
             activity::text::counted(at.len() as u64, "synchronous copy", "synchronous copies"),
             duration(time),
         ),
-        advice: "Copy asynchronously from pinned memory (cudaMemcpyAsync, non_blocking=True) on a stream of its own.".to_owned(),
+        advice: "Copy asynchronously (cudaMemcpyAsync, non_blocking=True) from pinned memory, on a separate stream.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

@@ -81,13 +81,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             percent(figures::share(idle, f.recorded_ns())),
             seen_at(seen.telling(scope.trace).as_ref()),
         ),
-        advice: "Launch ahead and wait once at the end; where one stream needs another's result, use an event (cudaStreamWaitEvent) instead of the host.".to_owned(),
+        advice: "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).".to_owned(),
         severity: match share >= thresholds::WARNING_SHARE {
             true => found.severity,
             false => Severity::Info,
         },
         refused: has_needed.then(|| {
-            "the CPU works on what it copies back, and some of the waits have to stay".to_owned()
+            "the CPU uses the data that it copies back, so some syncs have to stay".to_owned()
         }),
         ..found
     })

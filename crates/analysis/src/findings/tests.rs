@@ -159,10 +159,13 @@ fn places_in_a_headline() {
     assert_eq!(told(&["GPU 0"]), "GPU 0: slow");
     assert_eq!(
         told(&["GPU 0", "GPU 1"]),
-        "GPUs 0 and 1, the worst of them: slow"
+        "GPUs 0 and 1 (figures of the worst): slow"
     );
     let points = ["at 4 KiB", "at 1 MiB", "at 1 GiB"];
-    assert_eq!(told(&points), "at 4 KiB to 1 GiB, the worst of them: slow");
+    assert_eq!(
+        told(&points),
+        "at 4 KiB to 1 GiB (figures of the worst): slow"
+    );
 }
 
 #[test]

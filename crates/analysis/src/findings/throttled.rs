@@ -22,9 +22,9 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .is_none_or(|(clock, most)| clock.mean < most * thresholds::THROTTLED_CLOCK);
     let at_clock = match (clock, most) {
         (Some(clock), Some(most)) => {
-            format!(", at {:.0} MHz on average of at most {most:.0}", clock.mean)
+            format!("; {:.0} MHz on average, {most:.0} MHz at most", clock.mean)
         }
-        (Some(clock), None) => format!(", at {:.0} MHz on average", clock.mean),
+        (Some(clock), None) => format!("; {:.0} MHz on average", clock.mean),
         _ => String::new(),
     };
     let at: Vec<Occurrence> = gpu
@@ -39,11 +39,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             Severity::Info
         },
         title: format!(
-            "the GPU ran at lower clocks in {} of the readings: {}{at_clock}",
+            "clocks were held down in {} of the readings: {}{at_clock}",
             percent(share),
             reasons.join(", "),
         ),
-        advice: "Times of this run are those of a slower GPU: compare only runs with the same clocks. For heat look at cooling and neighbours, for a power cap at nvidia-smi -q -d POWER.".to_owned(),
+        advice: "Compare this run only with runs at the same clocks. For heat check the cooling, for a power cap nvidia-smi -q -d POWER.".to_owned(),
         // How much faster it would be at full clocks is not known: no matter of time.
         ..scope.found(0, 0, &at)
     })

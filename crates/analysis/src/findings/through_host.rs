@@ -66,12 +66,12 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} go from one GPU to another through the host, in {}; the way down takes {}",
+            "{} go from GPU to GPU through host memory, in {}; the D2H part takes {}",
             bytes(moved),
             activity::text::counted(pairs as u64, "pair of copies", "pairs of copies"),
             duration(saving),
         ),
-        advice: "Copy from GPU to GPU (cudaMemcpyPeerAsync, NCCL), with peer access enabled where the link allows it.".to_owned(),
+        advice: "Copy directly (cudaMemcpyPeerAsync, NCCL), with peer access enabled where the link allows it.".to_owned(),
         ..scope.found(whole, saving, &at)
     })
 }

@@ -52,15 +52,17 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} of {} on average take {}{}",
-            activity::text::counted(tiny, "copy", "copies"),
+            "{} ({} on average) take {}{}",
+            activity::text::counted(tiny, "small copy", "small copies"),
             bytes(moved / tiny),
             duration(saving),
-            if has_calls { " with their calls" } else { "" },
+            if has_calls {
+                ", CUDA calls included"
+            } else {
+                ""
+            },
         ),
-        advice:
-            "Gather the values and copy them at once, or do on the GPU what they are fetched for."
-                .to_owned(),
+        advice: "Gather the values and copy them in one go, or do that work on the GPU.".to_owned(),
         ..scope.found(figures.span_ns, saving, &at)
     })
 }

@@ -61,13 +61,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .0;
     Some(Finding {
         title: format!(
-            "{} with too few blocks for the GPU's {multiprocessors} SMs: {} ({} of kernel time), {} most",
+            "{} with too few blocks for {multiprocessors} SMs take {} ({} of kernel time), mostly {}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
-        advice: "Give each launch more blocks: split the work finer, or batch it. Or run such kernels on several streams at once.".to_owned(),
+        advice: "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

@@ -35,7 +35,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let reached = declared::time_at(moved, rate) as f64 / all as f64;
     Some(Finding {
         title: format!(
-            "{} kernels in a row over the same memory take {}, at {} of its rate",
+            "{} kernels in a row over the same memory take {}, at {} of the memory bandwidth",
             at.len(),
             duration(all),
             percent(reached),

@@ -40,12 +40,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "`{}` ends {} before the kernels that it launched: what it times is their launch",
+            "`{}` ends {} before the kernels that it launched, so it only times their launch",
             scope.trace.names().short(named?),
             duration(missed),
         ),
-        advice: "Wait for the stream before the clock is read, or time with events on the stream."
-            .to_owned(),
+        advice: "Sync the stream before reading the clock, or time with CUDA events.".to_owned(),
         ..scope.found(whole, 0, &at)
     })
 }

@@ -26,7 +26,7 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "watching costs this program, which waits for its {} launches, about {} to {} ({} to {}; an estimate from what a launch cost on an H200)",
+            "profiling overhead: recording {} launches costs about {} to {} ({} to {}; estimated from an H200)",
             count(cost.launches),
             duration(least),
             duration(most),
@@ -34,9 +34,9 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
             percent(figures::share(most, cost.span_ns)),
         ),
         advice: format!(
-            "{}Record a part of it (cuptop trace --duration 10s, --range NAME, or R on the screen): outside it launches are not recorded. Shares of causes hold; the time of a step is that much shorter without cuptop.",
+            "{}Record only a part (cuptop trace --duration 10s, --range NAME, or R on the screen). Shares of causes still hold; without cuptop a step is shorter by that much.",
             if has_waits {
-                "Leave out --waits, which costs such a program most. "
+                "Leave out --waits, which costs most here. "
             } else {
                 ""
             }
@@ -55,14 +55,14 @@ pub(super) fn nodes(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "watching the {} nodes of CUDA graphs costs this program about {} to {} ({} to {}; an estimate from what a node cost on an H200)",
+            "profiling overhead: recording {} nodes of CUDA graphs costs about {} to {} ({} to {}; estimated from an H200)",
             count(cost.graph_nodes),
             duration(least),
             duration(most),
             percent(figures::share(least, cost.span_ns)),
             percent(figures::share(most, cost.span_ns)),
         ),
-        advice: "For times nearer to those of the program alone, record graphs as a whole: cuptop trace --graphs whole, one record a launch.".to_owned(),
+        advice: "For times closer to an unprofiled run, make one record per graph launch: cuptop trace --graphs whole.".to_owned(),
         // The program does not save it: it is cuptop's own.
         ..scope.found(0, 0, &everywhere(scope))
     })

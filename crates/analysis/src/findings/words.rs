@@ -10,7 +10,9 @@ use activity::units::{duration, percent};
 
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
 pub(super) fn seen_at(line: Option<&LineShare>) -> String {
-    line.map_or_else(String::new, |it| format!("; then at {}", it.words()))
+    line.map_or_else(String::new, |it| {
+        format!("; the CPU was then at {}", it.words())
+    })
 }
 
 impl Finding {
@@ -24,11 +26,11 @@ impl Finding {
                     (true, samples) => format!(", estimated from the last {samples} steps"),
                     _ => String::new(),
                 };
-                let sure = format!("replay {} off{of}", percent(predicted.replay_error));
+                let sure = format!("model error {}{of}", percent(predicted.replay_error));
                 format!("; {} ({sure})", predicted.saves(saving))
             }
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
-            _ => format!("; at most {} to save", duration(self.bound_ns)),
+            _ => format!("; could save at most {}", duration(self.bound_ns)),
         }
     }
 
@@ -64,14 +66,14 @@ impl Finding {
     #[must_use]
     pub fn refusal(&self) -> String {
         match (&self.refused, &self.edit) {
-            (Some(reason), Some(edit)) => format!("No prediction of `{edit}`: {reason}."),
+            (Some(reason), Some(edit)) => format!("Cannot predict `{edit}`: {reason}."),
             _ => String::new(),
         }
     }
 }
 
 impl Predicted {
-    /// "saves 4.4 ms of 8.3 ms a repeat", "saves 1.9 ms of 8.3 ms a step on top of those above, 3.2 ms alone".
+    /// "saves 4.4 ms of 8.3 ms a repeat", "saves 1.9 ms of 8.3 ms a step once those above are fixed, 3.2 ms by itself".
     fn saves(&self, on_top: Ns) -> String {
         let per = match self.per {
             Per::Repeat => " a repeat",
@@ -79,65 +81,18 @@ impl Predicted {
             Per::Run => "",
         };
         let of = format!("of {}{per}", duration(self.measured_ns));
-        let saved = |predicted: Ns| duration((self.measured_ns - predicted).max(0));
-        let alone = match self.predicted_ns {
-            Some(predicted) => saved(predicted),
-            None => format!("{} to {}", saved(self.high_ns), saved(self.low_ns)),
-        };
+        let alone = duration((self.measured_ns - self.predicted_ns).max(0));
         let above = match self.above {
-            1 => "the one above",
-            _ => "those above",
+            1 => "the one above is fixed",
+            _ => "those above are fixed",
         };
-        if on_top == 0 {
-            // Nothing but the others, or nothing at all.
-            return if self.above == 0 {
-                format!("predicted to save nothing {of}")
-            } else {
-                format!("saves nothing on top of {above}, {alone} {of} alone")
-            };
-        }
-        if self.predicted_ns.is_none() {
-            // How much of so much uncertainty is on top of others nobody could tell.
-            return match self.above {
-                0 => format!("saves {alone} {of}"),
-                _ => format!("saves {alone} {of} alone, less on top of {above}"),
-            };
-        }
         let saves = format!("saves {} {of}", duration(self.on_top));
-        if self.above == 0 {
-            saves
-        } else {
-            format!("{saves} on top of {above}, {alone} alone")
+        match (on_top, self.above) {
+            // Nothing but the others, or nothing at all.
+            (0, 0) => format!("predicted to save nothing {of}"),
+            (0, _) => format!("saves {alone} {of} by itself, nothing once {above}"),
+            (_, 0) => saves,
+            _ => format!("{saves} once {above}, {alone} by itself"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_wide_interval_only_the_ends_are_told() {
-        let predicted = |predicted_ns, above| Predicted {
-            per: Per::Repeat,
-            samples: 3,
-            measured_ns: 10_000_000,
-            predicted_ns,
-            likely_ns: 4_000_000,
-            low_ns: 2_000_000,
-            high_ns: 8_000_000,
-            replay_error: 0.0,
-            notes: Vec::new(),
-            is_estimate: false,
-            on_top: 6_000_000,
-            above,
-        };
-        let told = |predicted: Predicted| predicted.saves(6_000_000);
-        let closed = "saves 6.00 ms of 10.0 ms a repeat";
-        assert_eq!(told(predicted(Some(4_000_000), 0)), closed);
-        let open = "saves 2.00 ms to 8.00 ms of 10.0 ms a repeat";
-        assert_eq!(told(predicted(None, 0)), open);
-        let open = format!("{open} alone, less on top of the one above");
-        assert_eq!(told(predicted(None, 1)), open);
     }
 }

@@ -30,13 +30,15 @@ impl JobAnalysis {
                 }
             },
             Reason::IdleForMany => "its GPU is idle for several causes".to_owned(),
-            Reason::SlowKernels(ratio) => format!("its kernels take {ratio:.2}× as long"),
+            Reason::SlowKernels(ratio) => {
+                format!("its kernels take {ratio:.2}× as long as elsewhere")
+            }
             Reason::MoreWork(more) => {
                 let (mine, theirs) = (duration(more.mine), duration(more.theirs));
                 let other = &self.ranks[more.other].name;
-                format!("its kernels take {mine}, those of {other} {theirs}")
+                format!("its kernels take {mine}, on {other} {theirs}")
             }
-            Reason::Waited(rank) => format!("it waits for {} itself", self.ranks[*rank].name),
+            Reason::Waited(rank) => format!("it is waiting for {} itself", self.ranks[*rank].name),
             Reason::Unknown => return None,
         })
     }
@@ -113,13 +115,13 @@ impl Lateness {
             .then_some(period)
     }
 
-    /// What its cure is worth: "without it 18.9 ms a step instead of 22.0 ms".
+    /// What its cure is worth: "without it 18.9 ms per step instead of 22.0 ms".
     #[must_use]
     pub fn without(&self) -> Option<String> {
         let saving = self.saving?;
         let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));
         Some(format!(
-            "without it {without} a {} instead of {now}",
+            "without it {without} per {} instead of {now}",
             self.unit_name()
         ))
     }

@@ -126,7 +126,7 @@ fn launches_that_do_not_keep_up_and_a_host_at_work() {
     // 50 kernels of 10 us, 49 gaps of 46 us, of which the host is outside of calls for 41: 2,009 of 2,754 us.
     assert_eq!(
         v.text,
-        "launch-bound: GPU idle 82 % of 2.75 ms, launching 50 kernels of 10.0 µs"
+        "launch-bound: GPU idle 82 % of 2.75 ms, launching 50 kernels (10.0 µs each on the GPU)"
     );
     let v = verdict(&mut one_by_one(false, 4_000_000));
     assert_eq!(v.bound_by, Bound::Host);
@@ -135,7 +135,7 @@ fn launches_that_do_not_keep_up_and_a_host_at_work() {
         "CPU-bound: GPU idle 100 % of 197 ms, waiting for CPU code that was not traced"
     );
     // 50 kernels of 10 us against 50 and 49 gaps of 4,006 us.
-    let bound = "Lower bound: the same operations need at least 500 µs; they took 197 ms.";
+    let bound = "Lower bound with perfect overlap: 500 µs (measured 197 ms).";
     assert_eq!(v.details(), [bound]);
 }
 
@@ -172,7 +172,7 @@ fn copying_all_the_while_is_copy_bound() {
     assert_eq!(v.ideal_ns, 20 * 95_000);
     assert!(
         v.text
-            .starts_with("copy-bound: H2D copies run 95 % of 2.00 ms, with no kernel beside them"),
+            .starts_with("copy-bound: H2D copies run 95 % of 2.00 ms, not overlapped by kernels"),
         "{}",
         v.text
     );
@@ -186,7 +186,7 @@ fn copying_all_the_while_is_copy_bound() {
     let v = verdict(&mut scene);
     assert_eq!(v.bound_by, Bound::Copy);
     assert!(
-        v.text.ends_with("with kernels beside 80 % of it"),
+        v.text.ends_with("overlapped by kernels for 80 % of it"),
         "{}",
         v.text
     );
@@ -301,7 +301,7 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     let rest = 49.0 * (5_006_000.0 - 13_500.0 - 5_000.0);
     assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
     assert!(v.text.ends_with("waiting for main (loop.py:4)"), "{v:?}");
-    let seen = "Seen at loop.py:4 in 20 of 20 stack samples (84 to 100 %).";
+    let seen = "Meanwhile the CPU was at loop.py:4 in 20 of 20 stack samples (84 to 100 %).";
     assert_eq!(v.details()[0], seen);
 }
 
@@ -321,7 +321,7 @@ fn idle_time_that_nothing_explains_outweighs_less_that_the_host_explains() {
     // Kernels run 8.98 of 19.77 ms.
     assert_eq!(
         v.text,
-        "unknown: GPU idle 54 % of 19.8 ms, 32 % without a record that says why"
+        "unknown: GPU idle 54 % of 19.8 ms, 32 % for no recorded reason"
     );
 }
 
@@ -412,8 +412,9 @@ fn communication_with_nothing_beside_it_is_no_computing() {
     assert_eq!(v.bound_by, Bound::Peer, "{v:?}");
     assert!((v.share - 0.6).abs() < 1e-9, "{v:?}");
     assert!(
-        v.text
-            .starts_with("communication-bound: only collectives run 60 % of 1.00 ms, mostly nccl"),
+        v.text.starts_with(
+            "communication-bound: collectives run without overlap 60 % of 1.00 ms, mostly nccl"
+        ),
         "{}",
         v.text
     );

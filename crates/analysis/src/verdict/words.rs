@@ -29,9 +29,9 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         stacks || trace.hardware().was_read()
     };
     match trace.source.kind {
-        SourceKind::Attached => "looked at from outside: kernels and copies are not recorded",
+        SourceKind::Attached => "watched from outside: kernels and copies are not recorded",
         SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
-            "looked at from outside: no kernels or copies were recorded"
+            "watched from outside: no kernels or copies were recorded"
         }
         _ => "nothing ran on a GPU",
     }
@@ -81,13 +81,14 @@ impl Told<'_> {
             Bound::Copy => self.copies(),
             Bound::Compute | Bound::Memory => self.compute(),
             Bound::Peer if self.split.waits_for_ranks() => {
-                let text = format!("peer-bound{}: in collectives", self.several());
-                let (part, of) = (percent(self.part), self.whole());
-                format!("{text} {part} of {of} is waiting for other ranks")
+                let (part, of, several) = (percent(self.part), self.whole(), self.several());
+                format!(
+                    "peer-bound{several}: {part} of {of} goes to waiting for other ranks in collectives"
+                )
             }
             Bound::Peer => self.peer(),
             Bound::Unknown => {
-                let why = ["without a record that says why".to_owned(), String::new()];
+                let why = ["for no recorded reason".to_owned(), String::new()];
                 self.idle("unknown", &why)
             }
             Bound::Nothing => self.nothing(),
@@ -133,10 +134,10 @@ impl Told<'_> {
         match most.filter(|(_, time)| is_most(*time)) {
             Some((CpuWork::Name(name), _)) => {
                 let name = of_host(self.trace, name);
-                ["in first calls, mostly".to_owned(), name]
+                ["in first-time calls, mostly".to_owned(), name]
             }
             Some((CpuWork::Load, _)) => ["loading GPU code".to_owned(), String::new()],
-            _ => ["in first calls".to_owned(), String::new()],
+            _ => ["in first-time calls".to_owned(), String::new()],
         }
     }
 
@@ -163,7 +164,7 @@ impl Told<'_> {
         }
     }
 
-    /// "launching 1,150 kernels of 7.8 µs".
+    /// "launching 1,150 kernels (7.8 µs each on the GPU)".
     fn launches(&self) -> String {
         let [kernels, copies] = self.split.counts;
         let (number, time, one, many) = match kernels >= copies {
@@ -177,9 +178,12 @@ impl Told<'_> {
         let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
         let number = number.div_ceil(steps);
         if number < LAUNCHES_MIN {
-            return "in short CPU work".to_owned();
+            return "in launching and short CPU work".to_owned();
         }
-        format!("launching {} of {each}", counted(number, one, many))
+        format!(
+            "launching {} ({each} each on the GPU)",
+            counted(number, one, many)
+        )
     }
 
     fn syncs(&self) -> [String; 2] {
@@ -205,8 +209,8 @@ impl Told<'_> {
             .collect();
         let hidden = share(split.both, split.copying);
         let beside = match hidden < HIDDEN_MIN {
-            true => "with no kernel beside them".to_owned(),
-            false => format!("with kernels beside {} of it", percent(hidden)),
+            true => "not overlapped by kernels".to_owned(),
+            false => format!("overlapped by kernels for {} of it", percent(hidden)),
         };
         let names = match names.as_slice() {
             [] | [_] => String::new(),
@@ -235,7 +239,8 @@ impl Told<'_> {
         let is_collective = |name: &NameId| is_collective(self.trace.names().full(*name));
         let collectives = split.kernels.iter().filter(|(name, _)| is_collective(name));
         let most = collectives.max_by_key(|&(name, time)| (*time, *name));
-        let text = format!("communication-bound{several}: only collectives run {part} of {of}");
+        let text =
+            format!("communication-bound{several}: collectives run without overlap {part} of {of}");
         match most {
             None => text,
             Some((&name, _)) => {
@@ -345,7 +350,7 @@ impl Verdict {
         details.extend(
             self.line
                 .as_ref()
-                .map(|line| format!("Seen at {}.", line.words())),
+                .map(|line| format!("Meanwhile the CPU was at {}.", line.words())),
         );
         let is_idle = matches!(
             self.bound_by,
@@ -354,7 +359,7 @@ impl Verdict {
         if !is_idle && self.ideal_ns > 0 {
             let (least, took) = (duration(self.ideal_ns), duration(self.span_ns));
             details.push(format!(
-                "Lower bound: the same operations need at least {least}; they took {took}."
+                "Lower bound with perfect overlap: {least} (measured {took})."
             ));
         }
         details

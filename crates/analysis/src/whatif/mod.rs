@@ -37,7 +37,7 @@ fn unrecorded(trace: &Trace) -> Option<String> {
     let sum: Ns = (0..trace.devices().len()).map(of_device).sum();
     (sum > 0).then(|| {
         format!(
-            "{} between its operations were not recorded, and what ran then cannot be replayed",
+            "recording was off for {} between operations, which cannot be replayed",
             duration(sum)
         )
     })
@@ -80,7 +80,7 @@ impl<'a> WhatIf<'a> {
         }
         match variant {
             Some(variant) if passes.list.is_empty() => Err(format!(
-                "there is no variant `{variant}`: this is no run of a scenario"
+                "no variant `{variant}`: this is not a run of a scenario"
             )),
             None if passes.list.is_empty() => {
                 Self::of_steps(facts, steps::main(facts.steps()), None)
@@ -148,7 +148,7 @@ impl<'a> WhatIf<'a> {
         whatif.samples = exact;
         whatif.replayed = median_time(&typical).unwrap_or(0);
         if whatif.measured() <= 0 {
-            return Err("there is no operation of a GPU to predict anything of".to_owned());
+            return Err("no GPU operation was recorded".to_owned());
         }
         Ok(whatif)
     }
@@ -212,7 +212,7 @@ impl<'a> WhatIf<'a> {
         let error = self.replay_error();
         (error > ERROR_MAX).then(|| {
             format!(
-                "the unchanged replay is {:.1} % off, more than {:.0} %: the recording does not explain its own times",
+                "simulating the unchanged run misses its measured time by {:.1} %, more than {:.0} %",
                 100.0 * error,
                 100.0 * ERROR_MAX
             )

@@ -60,9 +60,12 @@ pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, Str
         [variant] => Ok(variant),
         _ => {
             let which = wanted.map_or("this run has several variants".to_owned(), |wanted| {
-                format!("there is not one variant `{wanted}`")
+                format!("no single variant is called `{wanted}`")
             });
-            Err(format!("{which}; say --variant: {}", labels.join(", ")))
+            Err(format!(
+                "{which}; choose with --variant: {}",
+                labels.join(", ")
+            ))
         }
     }
 }

@@ -28,7 +28,7 @@ impl WhatIf<'_> {
             .find(|part| begins(&part.program))
             .or(self.parts.first());
         let Some(part) = part else {
-            return Err("there is no operation of a GPU to predict anything of".to_owned());
+            return Err("no GPU operation was recorded".to_owned());
         };
         let mut program = part.program.clone();
         let scene = Scene {

@@ -56,13 +56,13 @@ pub(super) fn headline(rows: &[Row]) -> String {
 /// Runs whose ratio is this much from that of their steps hold more than steps.
 const WHOLE_APART: f64 = 0.05;
 
-/// "B is 26 % faster a step (14.46 → 10.68 ms), one run a side; its steps 18 to 34 %".
+/// "B is 26 % faster per step (14.46 → 10.68 ms), one run a side, single steps 18 % faster to 34 % faster".
 fn of_steps(row: &Row) -> String {
     let [a, b] = [&row.a, &row.b].map(|side| side.median_ns.round() as Ns);
     let mut text = match (verdict(row), row.between_steps) {
         // Between two runs it is not known whether there is one.
         (None, None) => "no difference shown".to_owned(),
-        _ => format!("B is {} a step", change(row.ratio)),
+        _ => format!("B is {} per step", change(row.ratio)),
     };
     text += &format!(" ({})", precise(a, b));
     if let Some((least, greatest)) = row.between_steps {
@@ -227,19 +227,23 @@ impl Answer {
     fn about(&self) -> String {
         let of = match self.samples {
             "runs" => "a sample is a run".to_owned(),
-            "one run" => "one run a side, so nothing is shown of the next one".to_owned(),
+            "one run" => "only one run a side: how much runs differ is not known".to_owned(),
             what => format!(
-                "samples are the {what} within one run a side: they say nothing of the next run"
+                "only one run a side (samples are its {what}): how much runs differ is not known"
             ),
         };
         let need = self.rows.iter().filter_map(|r| r.need).max();
         let need = need.map_or_else(String::new, |n| {
-            let what = if n <= TEST_MIN { "p" } else { "an interval" };
-            format!(" · need >= {n} samples a side for {what}")
+            let what = if n <= TEST_MIN {
+                "a p-value"
+            } else {
+                "a 95 % interval"
+            };
+            format!(" · {what} takes {n} samples a side or more")
         });
         let floor = self.rows.iter().filter_map(|r| r.floor);
         let floor = floor.reduce(f64::max).map_or_else(String::new, |f| {
-            format!(" · A against itself (A/A): up to {}", percent(f))
+            format!(" · noise floor (A compared with A): up to {}", percent(f))
         });
         format!("{of}{need}{floor}")
     }

@@ -39,7 +39,7 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
     assert_eq!(found[0].edit, "no-sync".parse().ok());
     assert_eq!(found[0].severity, Severity::Warning);
     let words = format!(
-        "; saves {} of {} (replay ",
+        "; saves {} of {} (model error ",
         duration(saving),
         duration(780_000)
     );
@@ -62,9 +62,13 @@ fn what_cannot_be_predicted_says_why() {
     assert!(
         bound
             .refusal()
-            .starts_with("No prediction of `graph`: what launching a graph takes")
+            .starts_with("Cannot predict `graph`: the cost of a graph launch")
     );
-    assert!(bound.worth().starts_with("; at most "), "{}", bound.worth());
+    assert!(
+        bound.worth().starts_with("; could save at most "),
+        "{}",
+        bound.worth()
+    );
 }
 
 #[test]
@@ -107,7 +111,7 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
     assert!(
         found[1]
             .worth()
-            .contains("saves nothing on top of the one above")
+            .contains(" by itself, nothing once the one above is fixed")
     );
 }
 
@@ -142,7 +146,10 @@ fn a_cure_that_needs_pinned_memory_is_not_predicted_without_its_rate() {
         ..known()
     });
     assert_eq!(saving, None);
-    assert!(refusal.contains("takes `pin` for granted"), "{refusal}");
+    assert!(
+        refusal.contains("only helps together with `pin`"),
+        "{refusal}"
+    );
     // With one it is.
     let (saving, refusal) = told(&known());
     assert!(saving.is_some() && refusal.is_empty(), "{refusal}");

@@ -152,8 +152,8 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
         assert!(all.iter().all(|it| it.rule != "host-bound"));
         crate::verdict::promise(&mut verdicts, all.first());
         // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
-        let told = "launch-bound: GPU idle 97 % of 375 ms, launching 5,000 kernels of 2.30 µs · \
-                    a CUDA graph saves at most 363 ms";
+        let told = "launch-bound: GPU idle 97 % of 375 ms, launching 5,000 kernels (2.30 µs each on the GPU) · \
+                    using a CUDA graph saves at most 363 ms";
         assert_eq!(verdicts[0].headline(), told);
     });
 }
@@ -211,6 +211,6 @@ fn idle_time_without_a_rule_is_told_with_where_to_look() {
     assert!(
         found
             .title
-            .starts_with("unknown keeps the GPU idle for 8.10 ms")
+            .starts_with("an unknown cause keeps the GPU idle for 8.10 ms")
     );
 }
