@@ -130,7 +130,6 @@ impl ReplayBuffer {
     }
 
     /// Processes that sent something.
-    #[must_use]
     pub fn processes(&self) -> usize {
         let all = self.first.iter().map(|batch| batch.process);
         let all: BTreeSet<u32> = all.chain(self.health.keys().copied()).collect();
@@ -186,19 +185,16 @@ impl ReplayBuffer {
 
     /// The spans to play, in order. For a scenario these are its passes; what lies between appears at once. Else it is
     /// the span from the first operation of a GPU to the last one's end. Without one, it is everything.
-    #[must_use]
     pub fn stretches(&self) -> &[Span] {
         &self.stretches
     }
 
     /// How long the played spans took when they happened.
-    #[must_use]
     pub fn length(&self) -> Ns {
         self.stretches.iter().map(|stretch| stretch.len()).sum()
     }
 
     /// The moment that it reaches after playing for a while; `None` when it is over.
-    #[must_use]
     pub fn moment(&self, speed: f64, played: Duration) -> Option<Ns> {
         // Saturates: at any speed the end is the end.
         let mut left = (played.as_nanos() as f64 * speed) as Ns;
@@ -212,13 +208,11 @@ impl ReplayBuffer {
     }
 
     /// Whether there is nothing to play.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
     /// A cursor at its beginning.
-    #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
             buffer: self,
@@ -229,7 +223,6 @@ impl ReplayBuffer {
     }
 
     /// The complete timeline.
-    #[must_use]
     pub fn trace(&self, source: SourceInfo) -> Trace {
         let mut trace = Trace::new(source);
         for batch in self.cursor().until(Ns::MAX) {

@@ -29,7 +29,6 @@ pub enum Weight {
 }
 
 /// Whether there is anything to be written.
-#[must_use]
 pub fn has_stacks(trace: &Trace) -> bool {
     let mut processes = trace.processes().iter();
     processes.any(|it| !it.sampled.is_empty())

@@ -111,7 +111,6 @@ const fn text(name: &'static str, extensions: &'static [&'static str], format: F
 
 impl Entry {
     /// The format of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Entry> {
         FORMATS
             .into_iter()
@@ -119,7 +118,6 @@ impl Entry {
     }
 
     /// The format that a file's extension asks for; `.gz` may stand behind that of a timeline's data.
-    #[must_use]
     pub fn of_path(path: &Path) -> Option<Entry> {
         let plain = match is_compressed(path) {
             true => Path::new(path.file_stem()?),
@@ -135,7 +133,6 @@ impl Entry {
 }
 
 /// Whether a file's name asks for gzip.
-#[must_use]
 pub fn is_compressed(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))

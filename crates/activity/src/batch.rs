@@ -31,7 +31,6 @@ pub struct Batch {
 
 impl Batch {
     /// Whether it says nothing.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
             && self.defs.is_empty()

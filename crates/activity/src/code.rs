@@ -16,14 +16,12 @@ macro_rules! codes {
         impl $name {
             /// Its number in a recording.
             #[inline]
-            #[must_use]
             pub const fn code(self) -> u8 {
                 self as u8
             }
 
             /// The value with this number, if there is one.
             #[inline]
-            #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
                 match code {
                     $($code => Some($name::$value),)*

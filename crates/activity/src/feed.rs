@@ -110,7 +110,6 @@ pub struct Failure {
 
 impl Failure {
     /// One with these words.
-    #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure {
             kind,
@@ -145,7 +144,6 @@ impl Stop {
     }
 
     /// Whether it was asked to.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -162,7 +160,6 @@ impl Pause {
     }
 
     /// Whether it was asked to wait.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -238,7 +235,6 @@ impl Feed {
     }
 
     /// Where the messages arrive. After [`Message::Finished`], or if the source panicked, it is disconnected.
-    #[must_use]
     pub fn receiver(&self) -> &Receiver<Message> {
         self.receiver
             .as_ref()

@@ -97,25 +97,21 @@ metrics! {
 
 impl Metric {
     /// Its name in JSON and CSV.
-    #[must_use]
     pub fn key(self) -> &'static str {
         self.row().0
     }
 
     /// Its name for people, short enough for a gutter.
-    #[must_use]
     pub fn label(self) -> &'static str {
         self.row().1
     }
 
     /// What it is, in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         self.row().2
     }
 
     /// Whether counters alone tell it (`--counters`), and NVML does not.
-    #[must_use]
     pub fn is_counted(self) -> bool {
         matches!(
             self,
@@ -124,7 +120,6 @@ impl Metric {
     }
 
     /// Of what kind its numbers are.
-    #[must_use]
     pub fn unit(self) -> MetricUnit {
         self.row().3
     }
@@ -132,7 +127,6 @@ impl Metric {
 
 impl MetricUnit {
     /// Its word in JSON, CSV and counters of other programs.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             MetricUnit::Share => "share",

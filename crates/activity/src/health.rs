@@ -26,13 +26,11 @@ pub struct Health {
 
 impl Health {
     /// Everything that was collected and is not on the timeline.
-    #[must_use]
     pub fn losses(&self) -> u64 {
         self.dropped + self.lost + self.rejected() + self.unknown
     }
 
     /// Records that arrived and were not believable.
-    #[must_use]
     pub fn rejected(&self) -> u64 {
         self.no_timestamp + self.end_before_start + self.bad_clock
     }

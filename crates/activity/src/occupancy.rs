@@ -42,7 +42,6 @@ pub struct Occupancy {
 
 impl Limit {
     /// Its name in JSON.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Limit::Warps => "warps",
@@ -53,7 +52,6 @@ impl Limit {
     }
 
     /// What it is, in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Limit::Warps => "threads",
@@ -67,7 +65,6 @@ impl Limit {
 impl Occupancy {
     /// Part of the kernel's time that the last wave, which fills the SMs only partly, costs at most. Blocks that are
     /// equally long and fill all waves would take so much less. 0 for a grid of one wave or less.
-    #[must_use]
     pub fn tail(&self) -> f64 {
         if self.waves <= 1.0 {
             return 0.0;
@@ -77,13 +74,11 @@ impl Occupancy {
 }
 
 /// Blocks of a launch.
-#[must_use]
 pub fn blocks(shape: &LaunchShape) -> u64 {
     shape.grid.iter().map(|&n| u64::from(n)).product()
 }
 
 /// SMs that no block of the launch reaches. `None` where the grid or the device's SMs are unknown.
-#[must_use]
 pub fn idle_sms(shape: &LaunchShape, device: &DeviceInfo) -> Option<u32> {
     let blocks = u32::try_from(blocks(shape)).unwrap_or(u32::MAX);
     let is_known = blocks > 0 && device.multiprocessors > 0;
@@ -103,7 +98,6 @@ fn most_blocks(device: &DeviceInfo) -> Option<u32> {
 
 /// The occupancy of a launch on a device. `None` when the source did not say enough about either, or
 /// when the launch cannot run there.
-#[must_use]
 pub fn theoretical(shape: &LaunchShape, device: &DeviceInfo) -> Option<Occupancy> {
     let threads: u64 = shape.block.iter().map(|&n| u64::from(n)).product();
     let threads = u32::try_from(threads).ok().filter(|&t| t > 0)?;

@@ -256,7 +256,6 @@ codes! {
 
 impl What {
     /// Where it happened, for what happens on a device: operations, allocations, recorded events.
-    #[must_use]
     pub fn place(&self) -> Option<Place> {
         let mut what = *self;
         what.place_mut().copied()
@@ -294,7 +293,6 @@ impl What {
     }
 
     /// The CUDA graph that it is, or was a node of; 0 when none.
-    #[must_use]
     pub fn graph(&self) -> u32 {
         match self {
             What::Kernel(Kernel { graph, .. })
@@ -306,7 +304,6 @@ impl What {
     }
 
     /// Whether this is an operation of the GPU: a kernel, a copy, a memset or a graph.
-    #[must_use]
     pub fn is_operation(&self) -> bool {
         matches!(
             self,
@@ -317,13 +314,11 @@ impl What {
 
 impl Activity {
     /// Where it ran, for operations of the GPU.
-    #[must_use]
     pub fn place(&self) -> Option<Place> {
         self.what.place().filter(|_| self.is_operation())
     }
 
     /// Whether this is an operation of the GPU: a kernel, a copy, a memset or a graph.
-    #[must_use]
     pub fn is_operation(&self) -> bool {
         self.what.is_operation()
     }
@@ -344,7 +339,6 @@ impl Direction {
     ];
 
     /// CUDA's own short name.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Direction::H2D => "H2D",
@@ -358,7 +352,6 @@ impl Direction {
 
 impl MemoryKind {
     /// The field's word for it.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             MemoryKind::Unknown => "unknown",

@@ -32,7 +32,6 @@ pub struct Summary {
 
 impl Summary {
     /// Describes samples in any order; `None` when there is none.
-    #[must_use]
     pub fn of(samples: &[f64]) -> Option<Summary> {
         Some(Summary {
             count: samples.len(),
@@ -42,7 +41,6 @@ impl Summary {
     }
 
     /// The larger distance of the interval's ends from the median, as a share of the median ("± 3 %").
-    #[must_use]
     pub fn spread(&self) -> Option<f64> {
         let (low, high) = self.interval?;
         (self.median > 0.0).then(|| (self.median - low).max(high - self.median) / self.median)
@@ -77,7 +75,6 @@ pub enum Verdict {
 
 impl Difference {
     /// Compares two sets of samples; `None` when either is empty or holds a sample that is not above 0.
-    #[must_use]
     pub fn of(a: &[f64], b: &[f64]) -> Option<Difference> {
         if a.iter().chain(b).any(|&s| s.is_nan() || s <= 0.0) {
             return None;
@@ -97,14 +94,12 @@ impl Difference {
     }
 
     /// Whether a difference is shown at all: p below [`ALPHA`]. `None` when there are too few samples.
-    #[must_use]
     pub fn is_shown(&self) -> Option<bool> {
         self.p.map(|p| p < ALPHA)
     }
 
     /// What is shown of it. A difference needs p below [`ALPHA`], and the nearer end of its interval beyond
     /// `threshold`, a share of A's time (0.05 for 5 %).
-    #[must_use]
     pub fn verdict(&self, threshold: f64) -> Verdict {
         let (Some(p), Some((low, high))) = (self.p, self.interval) else {
             return Verdict::TooFew;
@@ -126,7 +121,6 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
 }
 
 /// The median; of an even number the mean of the two in the middle.
-#[must_use]
 pub fn median(samples: &[f64]) -> Option<f64> {
     if samples.is_empty() {
         return None;
@@ -142,21 +136,18 @@ pub fn median(samples: &[f64]) -> Option<f64> {
 }
 
 /// The median of times, to the nanosecond.
-#[must_use]
 pub fn median_time(times: &[Ns]) -> Option<Ns> {
     let samples: Vec<f64> = times.iter().map(|&time| time as f64).collect();
     median(&samples).map(|median| median.round() as Ns)
 }
 
 /// The median of a list of times; of an even number the shorter of the two in the middle. It puts the list in another order.
-#[must_use]
 pub fn lower_median(times: &mut [Ns]) -> Option<Ns> {
     let middle = times.len().checked_sub(1)? / 2;
     Some(*times.select_nth_unstable(middle).1)
 }
 
 /// The least sample that at least this share of all samples does not exceed (nearest rank).
-#[must_use]
 pub fn quantile(samples: &[f64], share: f64) -> Option<f64> {
     let sorted = sorted(samples);
     let rank = (share * sorted.len() as f64).ceil() as usize;
@@ -164,7 +155,6 @@ pub fn quantile(samples: &[f64], share: f64) -> Option<f64> {
 }
 
 /// Median distance from the median.
-#[must_use]
 pub fn median_deviation(samples: &[f64]) -> Option<f64> {
     let middle = median(samples)?;
     let distances: Vec<f64> = samples.iter().map(|s| (s - middle).abs()).collect();
@@ -172,7 +162,6 @@ pub fn median_deviation(samples: &[f64]) -> Option<f64> {
 }
 
 /// The geometric mean; `None` when there is no sample or one that is not above 0.
-#[must_use]
 pub fn geometric_mean(samples: &[f64]) -> Option<f64> {
     if samples.is_empty() || samples.iter().any(|&s| s.is_nan() || s <= 0.0) {
         return None;
@@ -183,7 +172,6 @@ pub fn geometric_mean(samples: &[f64]) -> Option<f64> {
 
 /// The two samples between which the true median lies with at least 95 % confidence, whatever the distribution. The
 /// number of samples below it is binomial with one half.
-#[must_use]
 pub fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
     let outside = samples_outside(samples.len())?;
     let sorted = sorted(samples);
@@ -212,7 +200,6 @@ fn samples_outside(count: usize) -> Option<usize> {
 /// How far apart halves of one set of samples lie, as a share: what a comparison finds between a thing and itself. The
 /// difference of medians that 95 % of 200 random halvings do not exceed. A larger one between the first half and the
 /// second (a drift) counts instead. `None` for fewer than [`TEST_MIN`].
-#[must_use]
 pub fn floor(samples: &[f64]) -> Option<f64> {
     const HALVINGS: usize = 200;
     /// Sums over more samples than this would take longer than they tell.

@@ -13,7 +13,6 @@ pub use crate::units::count;
 /// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and paragraph
 /// separators, bidirectional marks and marks of annotations. So is what nobody sees by itself (Unicode's
 /// `Default_Ignorable_Code_Point`: joiners, fillers, tags) or is no character for ever (which XML refuses).
-#[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || c as u32 & 0xfffe == 0xfffe
@@ -31,13 +30,11 @@ pub fn is_unprintable(c: char) -> bool {
 }
 
 /// The text with its unprintable characters written out: "\n", "\u{1b}".
-#[must_use]
 pub fn printable(text: &str) -> String {
     escaped(text, is_unprintable)
 }
 
 /// The same for a text of several lines, whose line ends stay.
-#[must_use]
 pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| c != '\n' && is_unprintable(c))
 }
@@ -65,13 +62,11 @@ fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> String {
 }
 
 /// Columns that a text takes.
-#[must_use]
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
 /// At most `columns` of a text, with an ellipsis where its end was cut off.
-#[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
     match columns.checked_sub(1) {
         _ if text.width() <= columns => text.to_owned(),
@@ -82,7 +77,6 @@ pub fn cut(text: &str, columns: usize) -> String {
 
 /// At most `columns` of a text, with an ellipsis where its middle was cut out: for names that tell
 /// themselves apart at both ends.
-#[must_use]
 pub fn cut_middle(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -95,7 +89,6 @@ pub fn cut_middle(text: &str, columns: usize) -> String {
 }
 
 /// A text in pieces of at most `columns`, broken anywhere: for names, in which no place is better than another.
-#[must_use]
 pub fn pieces(text: &str, columns: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut used = 0;
@@ -125,7 +118,6 @@ fn head(chars: impl Iterator<Item = char>, columns: usize) -> String {
 }
 
 /// Breaks a text into lines of at most `columns`, at spaces where it can. Line ends of the text stay.
-#[must_use]
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = Vec::new();
@@ -155,7 +147,6 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// "1 kernel", "8 kernels", "4,096 copies".
-#[must_use]
 pub fn plural(n: u64, noun: &str) -> String {
     match noun.strip_suffix('y') {
         Some(stem) => counted(n, noun, &format!("{stem}ies")),
@@ -164,14 +155,12 @@ pub fn plural(n: u64, noun: &str) -> String {
 }
 
 /// The same for words whose plural does not follow the rule: "2 waits of the host".
-#[must_use]
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
 /// 64-bit FNV-1a, which unlike the standard library's hasher stays the same from release to release: a name
 /// for a text, not a proof of it.
-#[must_use]
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

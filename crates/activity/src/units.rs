@@ -5,7 +5,6 @@
 use super::Ns;
 
 /// A length of time with three significant digits: "338 ns", "1.74 us", "3.34 ms", "2.10 s".
-#[must_use]
 pub fn duration(ns: Ns) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let value = ns.unsigned_abs() as f64;
@@ -19,7 +18,6 @@ pub fn duration(ns: Ns) -> String {
 }
 
 /// A size: "4 B", "16 MiB", "1.50 GiB".
-#[must_use]
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if count < 1024 {
@@ -39,13 +37,11 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// Bytes over nanoseconds, which is GB/s. `None` when no time passed.
-#[must_use]
 pub fn gb_per_s(bytes: u64, ns: Ns) -> Option<f64> {
     (ns > 0).then(|| bytes as f64 / ns as f64)
 }
 
 /// A rate in GB/s with three significant digits, without its unit: "54.9", "0.58", "2130".
-#[must_use]
 pub fn rate(gb_per_s: f64) -> String {
     if gb_per_s != 0.0 && gb_per_s.abs() < 0.01 {
         return format!("{gb_per_s:.4}");
@@ -54,7 +50,6 @@ pub fn rate(gb_per_s: f64) -> String {
 }
 
 /// A share of 1 in per cent: "81 %", "0.1 %".
-#[must_use]
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value != 0.0 && value.abs() < 1.0 {
@@ -65,7 +60,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A count with thousands set apart: "24,310".
-#[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -99,7 +93,6 @@ pub enum Unit {
 
 impl Unit {
     /// A value with its unit, for people.
-    #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
             Unit::Ratio => factor(value),
@@ -114,7 +107,6 @@ impl Unit {
 }
 
 /// How many times as much: "2.43×", "4,266×".
-#[must_use]
 pub fn factor(value: f64) -> String {
     match value {
         v if v != 0.0 && v < 0.01 => format!("{v:.4}×"),
@@ -124,7 +116,6 @@ pub fn factor(value: f64) -> String {
 }
 
 /// FLOP/s: "60.3 TFLOP/s".
-#[must_use]
 pub fn flops(per_s: f64) -> String {
     let (value, unit) = match per_s {
         v if v < 999.5e6 => (v / 1e6, "M"),
@@ -135,7 +126,6 @@ pub fn flops(per_s: f64) -> String {
 }
 
 /// A plain number: "512", "1024", from 10,000 on "64 Ki" for multiples of powers of two, else "20 k", "3 M".
-#[must_use]
 pub fn number(value: f64) -> String {
     if value < 10.0 && value.fract() != 0.0 {
         return format!("{value:.2}");

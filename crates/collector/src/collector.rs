@@ -240,7 +240,6 @@ impl Collector {
     }
 
     /// Which libcupti is used.
-    #[must_use]
     pub fn cupti(&self) -> &Cupti {
         &self.cupti
     }

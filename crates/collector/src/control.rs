@@ -74,7 +74,6 @@ impl ControlPage {
     }
 
     /// Whether to record, as it was said last.
-    #[must_use]
     pub fn recording(&self) -> bool {
         self.recording
     }

@@ -30,7 +30,6 @@ pub enum Said {
 
 impl Said {
     /// As a message.
-    #[must_use]
     pub fn encode(&self) -> String {
         match self {
             Said::Waits => "waits".to_owned(),
@@ -41,7 +40,6 @@ impl Said {
     }
 
     /// From a message; nothing where it is none.
-    #[must_use]
     pub fn decode(text: &str) -> Option<Said> {
         let mut parts = text.splitn(3, '\n');
         let word = parts.next()?;

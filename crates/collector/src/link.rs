@@ -7,7 +7,6 @@ use std::path::Path;
 const DEVICES: &str = "/sys/bus/pci/devices";
 
 /// "PCIe 5.0 x16" for the device at this address ("0000:3b:00.0"), where the system tells.
-#[must_use]
 pub fn of_pci(address: &str) -> Option<String> {
     link(Path::new(DEVICES), address)
 }

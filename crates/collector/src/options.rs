@@ -94,7 +94,6 @@ pub const BUFFER: usize = 256 * 1024;
 
 impl Options {
     /// The defaults for a program that collects its own activity.
-    #[must_use]
     pub fn new(dir: PathBuf) -> Options {
         Options {
             dir,
@@ -116,7 +115,6 @@ impl Options {
 
     /// Reads the options of an injected collector; `None` when no directory is given. Values that are not
     /// numbers are taken as not given.
-    #[must_use]
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Options> {
         let number = |name: &str| -> Option<u64> { variable(name)?.to_str()?.parse().ok() };
         let mut options = Options::new(PathBuf::from(

@@ -55,7 +55,6 @@ fn name_of(tool: &Option<String>) -> String {
 
 impl StartError {
     /// What would help; empty when nothing is known to.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             StartError::Load(error) => error.help(),

@@ -44,7 +44,6 @@ pub const MULTIPLE_SUBSCRIBERS: Code = 39;
 pub const UNKNOWN: Code = 999;
 
 /// A result code in words: the header's name without its prefix, and what it means in practice.
-#[must_use]
 pub fn describe(code: Code) -> &'static str {
     match code {
         SUCCESS => "success",

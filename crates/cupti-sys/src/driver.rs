@@ -69,7 +69,6 @@ pub fn version() -> Result<u32, DriverError> {
 }
 
 /// Whether this process has initialised CUDA. Loads and initialises nothing.
-#[must_use]
 pub fn is_in_use() -> bool {
     /// CUDA_ERROR_NOT_INITIALIZED
     const NOT_INITIALIZED: u32 = 3;
@@ -100,7 +99,6 @@ fn open() -> Result<Library, DriverError> {
 
 /// The major CUDA version of a mapped driver library, from its file name (`libcuda.so.580.159.04`):
 /// what can be known without calling it.
-#[must_use]
 pub fn mapped_major(mapped: &[PathBuf]) -> Option<u32> {
     mapped.iter().find_map(|path| major_of_file(path))
 }

@@ -154,7 +154,6 @@ pub mod marker {
 }
 
 /// `CUpti_ActivityOverheadKind` in words.
-#[must_use]
 pub fn overhead_name(kind: u32) -> &'static str {
     match kind {
         1 => "driver compiler (JIT)",

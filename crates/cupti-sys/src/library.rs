@@ -46,7 +46,6 @@ impl Library {
     }
 
     /// The library that this process has loaded under this name, if it has.
-    #[must_use]
     pub fn loaded(name: &Path) -> Option<Library> {
         // SAFETY: nothing is loaded, so nothing of it runs.
         let found = unsafe { Opened::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
@@ -59,7 +58,6 @@ impl Library {
     ///
     /// # Safety
     /// `F` must be the function pointer type that the library gives `symbol`.
-    #[must_use]
     pub unsafe fn function<F: Copy>(self, symbol: &CStr) -> Option<F> {
         // SAFETY: the caller vouches for the type, and a pointer that may be null is an `Option` of it.
         let found = unsafe { self.0.get::<Option<F>>(symbol) }.ok()?;
@@ -67,7 +65,6 @@ impl Library {
     }
 
     /// The file that a function of the library was loaded from.
-    #[must_use]
     pub fn file_of(self, symbol: &CStr) -> Option<PathBuf> {
         // SAFETY: whatever the function's type is, it is not called.
         let function = unsafe { self.function::<unsafe extern "C" fn()>(symbol) }?;

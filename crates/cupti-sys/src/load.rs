@@ -46,7 +46,6 @@ pub enum LoadError {
 
 impl LoadError {
     /// What would help, in a sentence.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             LoadError::Driver(DriverError::Missing(_)) => {
@@ -124,25 +123,21 @@ impl Cupti {
     }
 
     /// The CUDA major version that this libcupti belongs to.
-    #[must_use]
     pub fn major(&self) -> u32 {
         major_of_version(self.version)
     }
 
     /// What is known to be wrong with it.
-    #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
         fault(self.version).map(|it| it.text)
     }
 
     /// Whether a callback may decline a buffer by giving none. Before 12.9 that crashes the library.
-    #[must_use]
     pub fn may_decline_buffers(&self) -> bool {
         self.version >= 27
     }
 
     /// "CUPTI 130001 (/usr/local/cuda/…/libcupti.so.13)" for people.
-    #[must_use]
     pub fn describe(&self) -> String {
         let mut text = format!("CUPTI {} ({})", self.version, self.path.display());
         if let Some(driver) = self.driver {

@@ -11,7 +11,6 @@ pub const LIMIT: u32 = 2048;
 
 /// The function's name in `domain` ([`crate::kinds::domain`]) without its `_v7000` suffix; `None` when the
 /// library knows no such id.
-#[must_use]
 pub fn callback_name(api: &Api, domain: u32, id: u32) -> Option<String> {
     let mut name = std::ptr::null();
     // SAFETY: writes one pointer to a static string of the library.
@@ -25,7 +24,6 @@ pub fn callback_name(api: &Api, domain: u32, id: u32) -> Option<String> {
 }
 
 /// `cudaLaunchKernel_v7000` and `cudaMemcpyAsync_ptsz_v7000` without the version.
-#[must_use]
 pub fn strip_version(name: &str) -> &str {
     match name.rfind("_v") {
         // cuMemAlloc_v2 is a name; versions of the runtime have four digits or more.

@@ -14,7 +14,6 @@ macro_rules! field {
     ($name:ident, $type:ty) => {
         /// The number at `at`, when the record reaches that far.
         #[inline]
-        #[must_use]
         pub fn $name(record: &[u8], at: usize) -> Option<$type> {
             let bytes = record.get(at..at + size_of::<$type>())?;
             Some(<$type>::from_ne_bytes(bytes.try_into().ok()?))
@@ -29,7 +28,6 @@ field!(i32_at, i32);
 
 /// Every record begins with its kind.
 #[inline]
-#[must_use]
 pub fn kind(record: &[u8]) -> Option<u32> {
     u32_at(record, 0)
 }
@@ -42,7 +40,6 @@ pub struct Text(pub u64);
 ///
 /// # Safety
 /// `text` must come from a record that this process's libcupti delivered, and the string must still exist.
-#[must_use]
 pub unsafe fn text<'a>(text: Text) -> &'a [u8] {
     let pointer = text.0 as usize as *const c_char;
     if pointer.is_null() {
@@ -68,7 +65,6 @@ macro_rules! record {
         impl $name {
             /// Reads a record of this kind.
             #[inline]
-            #[must_use]
             pub fn read(record: &[u8]) -> Option<$name> {
                 Some($name {
                     $($field: $reader(record, $at)?,)*

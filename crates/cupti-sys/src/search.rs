@@ -118,7 +118,6 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// This process's.
-    #[must_use]
     pub fn of_this_process(wanted: &Wanted) -> Surroundings {
         let mapped = mapped_files();
         let path = |name: &str| {
@@ -160,7 +159,6 @@ impl Surroundings {
     }
 
     /// The existing files in the order of the search, without repetitions, then the names for the loader.
-    #[must_use]
     pub fn candidates(&self, wanted: &Wanted) -> Vec<Candidate> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
@@ -199,7 +197,6 @@ impl Surroundings {
     }
 
     /// The directories that are searched, existing or not, in order.
-    #[must_use]
     pub fn directories(&self, wanted: &Wanted) -> Vec<PathBuf> {
         let mut all = Vec::new();
         for site in &self.site_packages {
@@ -224,7 +221,6 @@ impl Surroundings {
 impl Wanted {
     /// Puts what fits the driver's major version first; older ones after it, newest first. Newer ones are left out, or
     /// come last where they may do. The user's choice and a mapped library stay in front: there is no way around them.
-    #[must_use]
     pub fn in_order_of_fit(
         &self,
         mut candidates: Vec<Candidate>,
@@ -271,7 +267,6 @@ impl Wanted {
 }
 
 /// Files mapped into this process, each once, in order of address.
-#[must_use]
 pub fn mapped_files() -> Vec<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut seen = HashSet::new();

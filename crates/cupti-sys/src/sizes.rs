@@ -22,7 +22,6 @@ const LONGEST: usize = 512;
 
 impl RecordSizes {
     /// Asks the library. `version` is what `cuptiGetVersion` said.
-    #[must_use]
     pub fn of(api: &Api, version: u32) -> RecordSizes {
         let mut answer = RecordSizes {
             sizes: [0; kinds::LIMIT as usize],
@@ -47,7 +46,6 @@ impl RecordSizes {
     }
 
     /// The table alone, for a version: what [`RecordSizes::of`] falls back to.
-    #[must_use]
     pub fn known(version: u32) -> RecordSizes {
         let mut sizes = [0; kinds::LIMIT as usize];
         for &(kind, _) in kinds::LAYOUTS {
@@ -60,7 +58,6 @@ impl RecordSizes {
     }
 
     /// The length of a record of `kind` in bytes; `None` when it is not known.
-    #[must_use]
     pub fn get(&self, kind: u32) -> Option<usize> {
         match self.sizes.get(kind as usize) {
             Some(&size) if size > 0 => Some(usize::from(size)),

@@ -184,7 +184,6 @@ impl Host {
     }
 
     /// The name that the user gave it.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

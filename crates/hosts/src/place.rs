@@ -16,7 +16,6 @@ pub struct Place {
 impl Place {
     /// The place that a word names; `None` for a file of this machine. An existing file goes before a host. One letter
     /// before the colon is a drive of another system. Two slashes behind it begin an address of the web.
-    #[must_use]
     pub fn parse(word: &Path) -> Option<Place> {
         if word.symlink_metadata().is_ok() {
             return None;
@@ -50,7 +49,6 @@ impl Place {
     }
 
     /// The place as the user named it.
-    #[must_use]
     pub fn name(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.path.display()),

@@ -378,14 +378,12 @@ pub enum ProfileError {
 
 impl Profile {
     /// The H200's.
-    #[must_use]
     pub fn bundled() -> Profile {
         // A test parses the same text, so this cannot fail in a build that passed its tests.
         Profile::parse(H200, "the bundled profile").expect("the bundled profile is valid")
     }
 
     /// An A100's, made from its data sheet and the H200's shares: nobody measured it.
-    #[must_use]
     pub fn assumed_a100() -> Profile {
         Profile::parse(A100, "the profile of an A100").expect("it is valid")
     }
@@ -431,7 +429,6 @@ impl Profile {
     }
 
     /// The profile's device as the trace store describes device `id`.
-    #[must_use]
     pub fn device_info(&self, id: u32) -> DeviceInfo {
         let d = &self.device;
         DeviceInfo {

@@ -67,7 +67,6 @@ pub enum CallState {
 
 impl Call {
     /// How far it is.
-    #[must_use]
     pub fn state(&self) -> CallState {
         let Ok(block) = self.read() else {
             return CallState::Gone;
@@ -85,7 +84,6 @@ impl Call {
     }
 
     /// Waits until it has come back, or for so long.
-    #[must_use]
     pub fn wait(&self, limit: Duration) -> CallState {
         let begun = Instant::now();
         loop {

@@ -27,7 +27,6 @@ impl Library {
     }
 
     /// The names that begin with this text.
-    #[must_use]
     pub fn beginning(&self, with: &str) -> Vec<&'static str> {
         let mut names: Vec<&str> = self.names().collect();
         names.retain(|name| name.starts_with(with));
@@ -35,14 +34,12 @@ impl Library {
     }
 
     /// The scenario of this name, ready to be compiled.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<Source> {
         let bundled = self.scenarios.iter().find(|it| it.name == name)?;
         Some(self.source(bundled))
     }
 
     /// A scenario of it, ready to be compiled.
-    #[must_use]
     pub fn source(&self, bundled: &Bundled) -> Source {
         Source {
             name: format!("{}.toml", bundled.name),
@@ -54,7 +51,6 @@ impl Library {
     }
 
     /// The text of a bundled kernel file.
-    #[must_use]
     pub fn kernel(&self, file: &str) -> Option<&'static str> {
         self.kernels
             .iter()
@@ -63,7 +59,6 @@ impl Library {
 }
 
 /// The message for a beginning that several names share.
-#[must_use]
 pub fn which(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("it could be {}", quoted.join(" or "))

@@ -55,7 +55,6 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A diagnostic about the bytes `span`; [`Diagnostics`] fills in line and column.
-    #[must_use]
     pub fn new(severity: Severity, span: Range<usize>, message: impl Into<String>) -> Self {
         Self {
             severity,
@@ -70,12 +69,10 @@ impl Diagnostic {
         }
     }
 
-    #[must_use]
     pub fn error(span: Range<usize>, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, span, message)
     }
 
-    #[must_use]
     pub fn warning(span: Range<usize>, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, span, message)
     }
@@ -130,7 +127,6 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// None yet, for a file of this name and text.
-    #[must_use]
     pub fn new(name: &str, text: Arc<str>) -> Self {
         Self {
             name: printable(name),
@@ -172,19 +168,16 @@ impl Diagnostics {
     }
 
     /// All of them, in the order of the file, errors, warnings and notes together.
-    #[must_use]
     pub fn items(&self) -> &[Diagnostic] {
         &self.items
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// How many there are of a severity.
-    #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.items.iter().filter(|i| i.severity == severity).count()
             + if severity == Severity::Error {
@@ -195,7 +188,6 @@ impl Diagnostics {
     }
 
     /// Whether any is an error.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.items.iter().any(|i| i.severity == Severity::Error)
     }
@@ -206,7 +198,6 @@ impl Diagnostics {
     }
 
     /// Text for people, with ANSI colours or without. Ends with a newline unless it is empty.
-    #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color {
             Renderer::styled()
@@ -290,7 +281,6 @@ fn harmless(text: &Arc<str>) -> Arc<str> {
 }
 
 /// Line and column (in characters), from 1, of a byte in a text.
-#[must_use]
 pub fn line_and_column(text: &str, at: usize) -> (u32, u32) {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -98,13 +98,11 @@ pub enum EditKind {
 
 impl EditSet {
     /// The edits, at least one, in the order given.
-    #[must_use]
     pub fn edits(&self) -> &[Edit] {
         &self.edits
     }
 
     /// These and others together, each once.
-    #[must_use]
     pub fn with(&self, others: &EditSet) -> EditSet {
         let mut all = self.clone();
         for (edit, text) in others.edits.iter().zip(&others.texts) {

@@ -37,7 +37,6 @@ pub enum Compare {
 
 impl Compare {
     /// Whether `measured` satisfies it.
-    #[must_use]
     pub fn holds(self, measured: f64, bound: f64) -> bool {
         match self {
             Compare::AtLeast => measured >= bound,

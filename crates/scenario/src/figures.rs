@@ -119,7 +119,6 @@ figures! {
 
 impl Kind {
     /// Its entry.
-    #[must_use]
     pub fn spec(self) -> &'static Spec {
         &FIGURES[self as usize]
     }
@@ -150,7 +149,6 @@ pub struct Figure {
 
 impl Figure {
     /// A figure and what it is about.
-    #[must_use]
     pub fn new(kind: Kind, operand: impl Into<String>) -> Self {
         Figure {
             kind,
@@ -159,13 +157,11 @@ impl Figure {
     }
 
     /// Its entry in the table.
-    #[must_use]
     pub fn spec(&self) -> &'static Spec {
         self.kind.spec()
     }
 
     /// Its name with what it is about, as expectations write it: "phase.upload".
-    #[must_use]
     pub fn name(&self) -> String {
         match self.spec().operand {
             Operand::None => self.spec().name.to_owned(),
@@ -174,7 +170,6 @@ impl Figure {
     }
 
     /// The other variant that it compares with.
-    #[must_use]
     pub fn other(&self) -> Option<&str> {
         (self.spec().operand == Operand::Variant).then_some(self.operand.as_str())
     }

@@ -136,7 +136,6 @@ pub struct StreamSpec {
 
 impl StreamSpec {
     /// Whether it is the device's legacy default stream.
-    #[must_use]
     pub fn is_default(&self) -> bool {
         self.name == DEFAULT_STREAM
     }

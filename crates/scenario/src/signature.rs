@@ -62,7 +62,6 @@ pub struct Entry {
 }
 
 /// The `extern "C" __global__` functions of a source, in order.
-#[must_use]
 pub fn entries(source: &str) -> Vec<Entry> {
     let text = without_comments(source);
     let mut found = Vec::new();
@@ -78,7 +77,6 @@ pub fn entries(source: &str) -> Vec<Entry> {
 }
 
 /// The parameters of one entry point.
-#[must_use]
 pub fn params(source: &str, entry: &str) -> Option<Vec<Param>> {
     entries(source)
         .into_iter()

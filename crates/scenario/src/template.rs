@@ -1,7 +1,6 @@
 //! The file that `cuptop new NAME` writes: commented, valid, and ready to run.
 
 /// A scenario to start from. `name` becomes its title.
-#[must_use]
 pub fn template(name: &str) -> String {
     let shown: String = name
         .chars()
@@ -18,7 +17,6 @@ pub fn template(name: &str) -> String {
 }
 
 /// A scenario's text for a file of its own: the schema is named where every folder finds it.
-#[must_use]
 pub fn fork(text: &str) -> String {
     match text.split_once('\n') {
         Some((first, rest)) if first.starts_with("#:schema ") => format!("{SCHEMA}\n{rest}"),

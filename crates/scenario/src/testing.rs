@@ -9,7 +9,6 @@ use crate::bundled::{Bundled, Library};
 ///
 /// # Panics
 /// When the folders `scenarios` and `kernels` are not beside the crates.
-#[must_use]
 pub fn library() -> Library {
     static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library {
         scenarios: read("scenarios", "toml")

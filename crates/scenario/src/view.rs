@@ -20,7 +20,6 @@ pub enum View {
 
 impl View {
     /// The part of a pass whose operations take the span from `start` to `end`.
-    #[must_use]
     pub fn within(self, start: Ns, end: Ns) -> (Ns, Ns) {
         let (from, to) = match self {
             View::First(length) => (start, start.saturating_add(length)),
@@ -35,7 +34,6 @@ impl View {
     }
 
     /// The same of a span.
-    #[must_use]
     pub fn within_span(self, whole: Span) -> Span {
         let (start, end) = self.within(whole.start, whole.end);
         Span::new(start, end)

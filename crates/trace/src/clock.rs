@@ -16,13 +16,11 @@ pub struct Clock {
 
 impl Clock {
     /// Whether it shows the other clock's time.
-    #[must_use]
     pub fn is_same(&self) -> bool {
         self.offset == 0 && self.drift == 0.0
     }
 
     /// The time on the other clock. It never swaps the order of two moments.
-    #[must_use]
     pub fn apply(&self, time: Ns) -> Ns {
         let since = time.saturating_sub(self.at) as f64;
         time.saturating_add(self.offset)
@@ -31,14 +29,12 @@ impl Clock {
 
     /// A span on the other clock. Both ends move, so spans still follow, touch or hold each other. The drift changes
     /// the length.
-    #[must_use]
     pub fn span(&self, span: Span) -> Span {
         let start = self.apply(span.start);
         Span::new(start, self.apply(span.end))
     }
 
     /// The time on this clock when the other shows `time`.
-    #[must_use]
     pub fn invert(&self, time: Ns) -> Ns {
         let since = time.saturating_sub(self.offset).saturating_sub(self.at) as f64;
         time.saturating_sub(self.offset)
@@ -46,7 +42,6 @@ impl Clock {
     }
 
     /// The first time on this clock at which the other shows at least `time`.
-    #[must_use]
     pub fn first(&self, time: Ns) -> Ns {
         let mut at = self.invert(time);
         // Rounding takes it a nanosecond or two off.
@@ -63,7 +58,6 @@ impl Clock {
     }
 
     /// From the other clock to this one.
-    #[must_use]
     pub fn inverse(&self) -> Clock {
         Clock {
             at: self.at.saturating_add(self.offset),
@@ -73,14 +67,12 @@ impl Clock {
     }
 
     /// The most by which it moves a span of its own time, ns.
-    #[must_use]
     pub fn most(&self, span: Span) -> Ns {
         let by = |time: Ns| self.apply(time).saturating_sub(time).saturating_abs();
         by(span.start).max(by(span.end))
     }
 
     /// This clock, and then `next`.
-    #[must_use]
     pub fn then(&self, next: &Clock) -> Clock {
         if self.is_same() {
             return *next;
@@ -108,7 +100,6 @@ pub enum Clocks {
 
 impl Trace {
     /// Converts a process's times, as recorded, to those of the timeline.
-    #[must_use]
     pub fn clock(&self, process: usize) -> Clock {
         self.processes
             .get(process)
@@ -116,7 +107,6 @@ impl Trace {
     }
 
     /// Converts a span of the timeline to a process's own times, as recorded. Rounding takes it a nanosecond or two off.
-    #[must_use]
     pub fn as_recorded(&self, process: usize, span: Span) -> Span {
         let clock = self.clock(process);
         if clock.is_same() {
@@ -127,14 +117,12 @@ impl Trace {
     }
 
     /// The span that holds what each process recorded during a span of the timeline.
-    #[must_use]
     pub fn recorded_hull(&self, span: Span) -> Span {
         let all = (0..self.processes.len()).map(|process| self.as_recorded(process, span));
         all.reduce(Span::hull).unwrap_or(span)
     }
 
     /// Whether alignment has run: the timeline is on one clock, as far as clocks are known ([`Trace::retime`]).
-    #[must_use]
     pub fn is_on_one_clock(&self) -> bool {
         self.is_on_one_clock
     }

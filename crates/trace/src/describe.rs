@@ -5,7 +5,6 @@ use super::{LaneId, LaneKey, LaneKind, Trace};
 use activity::{Direction, Place, StreamInfo, SyncKind, What};
 
 /// Whether a CPU thread waits in this record for the GPU.
-#[must_use]
 pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
     match what {
         What::Sync(sync) => sync.kind != SyncKind::StreamWaitEvent,
@@ -15,7 +14,6 @@ pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
 }
 
 /// What the process recorded about a stream. `None` for lanes that are no streams.
-#[must_use]
 pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
     let LaneKind::Stream {
         context, stream, ..
@@ -29,7 +27,6 @@ pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
 }
 
 /// A stream: the program's own name for it, "default", or its id. Empty for lanes that are no streams.
-#[must_use]
 pub fn stream(trace: &Trace, key: LaneKey) -> String {
     let LaneKind::Stream { stream, .. } = key.kind else {
         return String::new();
@@ -42,7 +39,6 @@ pub fn stream(trace: &Trace, key: LaneKey) -> String {
 }
 
 /// The stream at a place.
-#[must_use]
 pub fn stream_at(trace: &Trace, process: usize, place: Place) -> String {
     let kind = LaneKind::Stream {
         device: place.device as usize,
@@ -53,7 +49,6 @@ pub fn stream_at(trace: &Trace, process: usize, place: Place) -> String {
 }
 
 /// A thread: the program's own name for it, "main" for the one whose id is the process's, or its id.
-#[must_use]
 pub fn thread(trace: &Trace, process: usize, thread: u32) -> String {
     let process = trace.processes().get(process);
     let is_main = process.is_some_and(|p| p.info.pid == thread && thread != 0);
@@ -71,7 +66,6 @@ pub fn thread(trace: &Trace, process: usize, thread: u32) -> String {
 }
 
 /// A device with its model: "GPU 0 NVIDIA H200".
-#[must_use]
 pub fn device(trace: &Trace, device: usize) -> String {
     let name = trace.devices().get(device).map_or("", |d| &d.info.name);
     format!("{} {name}", device_id(trace, device))
@@ -80,7 +74,6 @@ pub fn device(trace: &Trace, device: usize) -> String {
 }
 
 /// A device by its id alone: "GPU 0".
-#[must_use]
 pub fn device_id(trace: &Trace, device: usize) -> String {
     let id = trace
         .devices()
@@ -90,7 +83,6 @@ pub fn device_id(trace: &Trace, device: usize) -> String {
 }
 
 /// A process in a few words: rank, process id, command, and whether it ended badly.
-#[must_use]
 pub fn process(trace: &Trace, process: usize) -> String {
     let Some(info) = trace.processes().get(process).map(|p| &p.info) else {
         return String::new();
@@ -104,7 +96,6 @@ pub fn process(trace: &Trace, process: usize) -> String {
 }
 
 /// An activity in a word or two: "H2D", "memset", a kernel's short name, the function of a host call.
-#[must_use]
 pub fn activity(trace: &Trace, what: &What) -> String {
     match what {
         What::Kernel(k) => trace.names().short(trace.shape(k.shape).name).to_owned(),
@@ -121,7 +112,6 @@ pub fn activity(trace: &Trace, what: &What) -> String {
 }
 
 /// The kind of a GPU operation, in a word. `None` for other records.
-#[must_use]
 pub fn operation_kind(what: &What) -> Option<&'static str> {
     match what {
         What::Kernel(_) => Some("kernel"),
@@ -133,7 +123,6 @@ pub fn operation_kind(what: &What) -> Option<&'static str> {
 }
 
 /// The same with the whole name of a kernel, and with what a sync waits for.
-#[must_use]
 pub fn whole(trace: &Trace, what: &What) -> String {
     match what {
         What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),
@@ -149,7 +138,6 @@ pub fn whole(trace: &Trace, what: &What) -> String {
 }
 
 /// An activity as a sentence names it: "the H2D copy", "a wait for the device".
-#[must_use]
 pub fn in_sentence(trace: &Trace, what: &What) -> String {
     match what {
         What::Copy(c) if c.direction == Direction::Other => "a copy".to_owned(),
@@ -171,7 +159,6 @@ pub fn in_sentence(trace: &Trace, what: &What) -> String {
 }
 
 /// The stream of a lane, as a sentence names it.
-#[must_use]
 pub fn lane_stream(trace: &Trace, lane: LaneId) -> String {
     match trace.lanes().get(lane).map(|lane| lane.key()) {
         Some(key) if matches!(key.kind, LaneKind::Stream { .. }) => stream(trace, key),

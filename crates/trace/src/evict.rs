@@ -113,7 +113,6 @@ impl Trace {
     }
 
     /// What was evicted; `None` if nothing was.
-    #[must_use]
     pub fn evicted(&self) -> Option<Evicted> {
         (self.evicted.resolution > 0).then_some(self.evicted)
     }

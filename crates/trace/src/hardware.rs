@@ -19,7 +19,6 @@ pub struct GpuWindow {
 
 impl GpuWindow {
     /// The value of a metric; `None` where nobody read it.
-    #[must_use]
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let value = self.values[usize::from(metric.code())];
         (!value.is_nan()).then_some(f64::from(value))
@@ -154,7 +153,6 @@ impl GpuReadings {
     }
 
     /// The window at a moment: a sample that holds the metric, or what NVML said then.
-    #[must_use]
     pub fn at(&self, metric: Metric, time: Ns) -> Option<&GpuWindow> {
         let moment = Span::new(time, time.saturating_add(1));
         let samples = self.samples.within(moment).map(|it| it.0);
@@ -165,20 +163,17 @@ impl GpuReadings {
     }
 
     /// The first start to the last end.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.windows.span()
     }
 
     /// What a metric came to within `scope`, by its samples where there are some; a window across its edge counts in proportion.
     /// `None` where it was not read.
-    #[must_use]
     pub fn level(&self, metric: Metric, scope: Span) -> Option<Level> {
         level(&self.samples, metric, scope).or_else(|| level(&self.windows, metric, scope))
     }
 
     /// How long one of the reasons in `bits` held clocks down within `scope`, in ns, and how long somebody read them.
-    #[must_use]
     pub fn slowed(&self, bits: u64, scope: Span) -> (Ns, Ns) {
         let mut slowed = 0;
         let mut looked = 0;
@@ -192,26 +187,22 @@ impl GpuReadings {
     }
 
     /// Whether any window has a value of this metric.
-    #[must_use]
     pub fn has(&self, metric: Metric) -> bool {
         has(&self.samples, metric) || has(&self.windows, metric)
     }
 
     /// Whether its counters were sampled.
-    #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.samples.span().is_some()
     }
 
     /// Why a metric is missing, in words; `None` when it is there, or nobody asked for it.
-    #[must_use]
     pub fn lack(&self, metric: Metric) -> Option<&str> {
         let mut lacks = self.limits.lacks.iter();
         lacks.find(|it| it.0 == metric).map(|it| it.1.as_str())
     }
 
     /// The greatest value that a metric can reach, where it is known: shares reach 1.
-    #[must_use]
     pub fn most(&self, metric: Metric) -> Option<f64> {
         if metric.unit() == activity::MetricUnit::Share {
             return Some(1.0);
@@ -350,20 +341,17 @@ impl HardwareReadings {
     }
 
     /// The readings of a GPU.
-    #[must_use]
     pub fn find(&self, uuid: Uuid) -> Option<&GpuReadings> {
         self.gpus.iter().find(|it| it.limits.uuid == uuid)
     }
 
     /// Whether counters or sensors of any GPU were read at least once.
-    #[must_use]
     pub fn was_read(&self) -> bool {
         let mut gpus = self.gpus.iter();
         gpus.any(|it| it.windows().next().is_some() || it.is_sampled())
     }
 
     /// Whether nothing was read, and there is nothing to report about it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gpus.is_empty() && self.notes.is_empty()
     }

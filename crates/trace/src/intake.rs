@@ -341,7 +341,6 @@ impl Trace {
 }
 
 /// Which engine of its device an operation keeps busy. `None` for other records.
-#[must_use]
 pub fn engine_of(what: &What) -> Option<Engine> {
     match what {
         // A graph's record does not tell what it holds besides kernels.

@@ -45,32 +45,27 @@ impl Lane {
     }
 
     /// Which lane it is.
-    #[must_use]
     pub fn key(&self) -> LaneKey {
         self.key
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// The rows that lists and figures are made of: all, or those that start after the evicted span (see
     /// [`super::Trace::evict_before`]).
-    #[must_use]
     pub fn kept(&self) -> Range<usize> {
         self.before(self.since)..self.len()
     }
 
     /// Whether this row exists and is not evicted.
-    #[must_use]
     pub fn holds(&self, row: usize) -> bool {
         (self.first_row()..self.len()).contains(&row)
     }
 
     /// The first row that is not evicted (see [`super::Trace::evict_before`]).
-    #[must_use]
     pub fn first_row(&self) -> usize {
         self.rows.kept()
     }
@@ -115,13 +110,11 @@ impl Lane {
     }
 
     /// Whether it has no row.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// First start to greatest end.
-    #[must_use]
     pub fn extent(&self) -> Option<Span> {
         let first = self.rows.first()?;
         let start = self.rollup.start().map_or(first, |start| start.min(first));
@@ -137,7 +130,6 @@ impl Lane {
     }
 
     /// When a row ran.
-    #[must_use]
     pub fn span(&self, row: usize) -> Span {
         let (rows, row) = self.place(row);
         rows.span(row)
@@ -163,7 +155,6 @@ impl Lane {
     }
 
     /// A row's correlation id; 0 for none.
-    #[must_use]
     pub fn correlation(&self, row: usize) -> u32 {
         let (rows, row) = self.place(row);
         rows.correlation(row)
@@ -237,14 +228,12 @@ impl Lane {
     }
 
     /// The rows that start within `window`.
-    #[must_use]
     pub fn starting(&self, window: Span) -> Range<usize> {
         let from = self.before(window.start.max(self.since));
         from..self.before(window.end).max(from)
     }
 
     /// First start to greatest end of these rows; `None` without any.
-    #[must_use]
     pub fn hull(&self, rows: Range<usize>) -> Option<Span> {
         let last = self.rows.spot(rows.end.checked_sub(1)?)?;
         let first = self.rows.spot(rows.start).filter(|_| !rows.is_empty())?;
@@ -272,20 +261,17 @@ impl Lane {
     }
 
     /// A reader for many questions about neighbouring windows.
-    #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor::new(self)
     }
 
     /// A reader for windows between these edges, which must ascend. It finds all edges at once, which on a long lane is
     /// several times as fast as one by one.
-    #[must_use]
     pub fn cursor_over(&self, edges: &[Ns]) -> Cursor<'_> {
         Cursor::over(self, edges)
     }
 
     /// Time within `window` during which at least one row ran.
-    #[must_use]
     pub fn busy(&self, window: Span) -> Ns {
         self.cursor().busy(window)
     }
@@ -309,7 +295,6 @@ impl Lane {
 
     /// The rows that share time with `window`, or lie in it as instants. Where rows nest, some between the first and
     /// the last of them may end before the window begins.
-    #[must_use]
     pub fn rows(&self, window: Span) -> Range<usize> {
         self.cursor().rows(window)
     }
@@ -391,7 +376,6 @@ impl Lane {
     }
 
     /// The innermost row that runs at `time`.
-    #[must_use]
     pub fn at(&self, time: Ns) -> Option<usize> {
         let to = self.before(time.saturating_add(1));
         let from = self.rows(Span::at(time)).start;
@@ -399,21 +383,18 @@ impl Lane {
     }
 
     /// The first row that starts at or after `time`.
-    #[must_use]
     pub fn next(&self, time: Ns) -> Option<usize> {
         let row = self.before(time);
         (row < self.len()).then_some(row)
     }
 
     /// The last row that starts before `time`.
-    #[must_use]
     pub fn previous(&self, time: Ns) -> Option<usize> {
         let rows = self.before(time);
         (rows > self.rows.kept()).then(|| rows - 1)
     }
 
     /// The first row with this correlation id.
-    #[must_use]
     pub fn find_correlation(&self, correlation: u32) -> Option<usize> {
         if correlation == 0 {
             return None;
@@ -432,7 +413,6 @@ impl Lane {
     }
 
     /// Bytes of memory that it takes.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.rows.chunks().map(Rows::memory).sum::<usize>()
             + self.rows.overhead()

@@ -89,7 +89,6 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// The word for it in reports.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             SourceKind::Simulator => "simulator",
@@ -199,7 +198,6 @@ pub struct Trace {
 
 impl Trace {
     /// An empty timeline.
-    #[must_use]
     pub fn new(source: SourceInfo) -> Self {
         let mut trace = Trace {
             source,
@@ -213,19 +211,16 @@ impl Trace {
     }
 
     /// Changes whenever a batch was applied, records were evicted or clocks were set.
-    #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
     /// First start to last end of everything.
-    #[must_use]
     pub fn extent(&self) -> Option<Span> {
         self.extent
     }
 
     /// First operation's start to the last one's end, over all devices.
-    #[must_use]
     pub fn operations_extent(&self) -> Option<Span> {
         self.devices
             .iter()
@@ -234,13 +229,11 @@ impl Trace {
     }
 
     /// All lanes, in order of first appearance.
-    #[must_use]
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
     }
 
     /// The lane with this key.
-    #[must_use]
     pub fn lane_id(&self, key: LaneKey) -> Option<LaneId> {
         self.lane_ids.get(&key).copied()
     }
@@ -252,18 +245,15 @@ impl Trace {
         )
     }
 
-    #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
 
-    #[must_use]
     pub fn processes(&self) -> &[Process] {
         &self.processes
     }
 
     /// What a row records. Ids in it are the store's own, devices are indices into [`Trace::devices`].
-    #[must_use]
     pub fn activity(&self, lane: LaneId, row: usize) -> Activity {
         let row = self.lanes[lane].row(row);
         Activity {
@@ -274,13 +264,11 @@ impl Trace {
     }
 
     /// What a row records, without its time: [`Trace::activity`] reads three times as much memory.
-    #[must_use]
     pub fn what(&self, lane: LaneId, row: usize) -> What {
         self.detail(self.what_id(lane, row))
     }
 
     /// A number that rows with the same [`Trace::what`] share, for callers that cache by it.
-    #[must_use]
     pub fn what_id(&self, lane: LaneId, row: usize) -> u32 {
         self.lanes[lane].detail(row)
     }
@@ -311,19 +299,16 @@ impl Trace {
     }
 
     /// All strings.
-    #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
     }
 
     /// A launch configuration; its `name` is the store's own.
-    #[must_use]
     pub fn shape(&self, id: ShapeId) -> LaunchShape {
         self.shapes.get(id as usize).copied().unwrap_or_default()
     }
 
     /// The collective to which a launch configuration belongs.
-    #[must_use]
     pub fn collective(&self, shape: &LaunchShape) -> Option<&Collective> {
         self.collectives
             .get((shape.collective as usize).checked_sub(1)?)
@@ -331,7 +316,6 @@ impl Trace {
 
     /// Bytes that copies of one direction moved within `window` on a device; a copy across its edge
     /// counts in proportion.
-    #[must_use]
     pub fn bytes_moved(&self, device: usize, direction: Direction, window: Span) -> f64 {
         intake::slot(direction)
             .and_then(|slot| Some(self.devices.get(device)?.copied_bytes[slot].within(window)))
@@ -339,7 +323,6 @@ impl Trace {
     }
 
     /// Bytes that copies of a direction moved between each of these moments, which ascend, and the next.
-    #[must_use]
     pub fn bytes_moved_each(&self, device: usize, direction: Direction, edges: &[Ns]) -> Vec<f64> {
         intake::slot(direction)
             .and_then(|slot| Some(self.devices.get(device)?.copied_bytes[slot].within_each(edges)))
@@ -347,7 +330,6 @@ impl Trace {
     }
 
     /// The host call with this correlation id: its lane and row.
-    #[must_use]
     pub fn call(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
         self.find(process, correlation, |kind| {
             matches!(kind, LaneKind::Thread { .. })
@@ -355,7 +337,6 @@ impl Trace {
     }
 
     /// The first operation with this correlation id: its lane and row.
-    #[must_use]
     pub fn operation(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
         self.find(process, correlation, |kind| {
             matches!(kind, LaneKind::Stream { .. })
@@ -376,26 +357,22 @@ impl Trace {
     }
 
     /// What GPUs' counters and sensors reported.
-    #[must_use]
     pub fn hardware(&self) -> &HardwareReadings {
         &self.hardware
     }
 
     /// What the counters and sensors of a device reported; `None` where nobody read them.
-    #[must_use]
     pub fn readings(&self, device: usize) -> Option<&GpuReadings> {
         self.hardware.find(self.devices.get(device)?.info.uuid?)
     }
 
     /// Whether the counters of a device were sampled.
-    #[must_use]
     pub fn is_sampled(&self) -> bool {
         let of = |index| self.readings(index).is_some_and(GpuReadings::is_sampled);
         (0..self.devices.len()).any(of)
     }
 
     /// The counters of all processes together.
-    #[must_use]
     pub fn health(&self) -> Health {
         let mut health = Health::default();
         for process in &self.processes {
@@ -405,13 +382,11 @@ impl Trace {
     }
 
     /// Records that arrived after one that started later on the same lane. They stand where they belong.
-    #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
     /// Bytes of memory that columns and tables take, without the allocator's slack.
-    #[must_use]
     pub fn memory(&self) -> usize {
         let lanes: usize = self.lanes.iter().map(Lane::memory).sum();
         let copies = |d: &Device| {

@@ -56,33 +56,28 @@ impl Names {
     }
 
     /// The whole name, demangled, printable.
-    #[must_use]
     pub fn full(&self, id: NameId) -> &str {
         self.names.get(id as usize).map_or("?", |n| &n.full)
     }
 
     /// The short name, as [`super::short`] makes it.
-    #[must_use]
     pub fn short(&self, id: NameId) -> &str {
         self.names.get(id as usize).map_or("?", |n| &n.short)
     }
 
     /// [`fingerprint`] of the short name.
-    #[must_use]
     pub fn short_print(&self, id: NameId) -> u64 {
         let name = self.names.get(id as usize);
         name.map_or_else(|| fingerprint(self.short(id).as_bytes()), |n| n.print)
     }
 
     /// Short names, one for each of `ids`, for tables. They differ wherever the whole names do.
-    #[must_use]
     pub fn short_unique(&self, ids: &[NameId]) -> Vec<String> {
         let fulls: Vec<&str> = ids.iter().map(|&id| self.full(id)).collect();
         super::short::unique(&fulls)
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }

@@ -33,7 +33,6 @@ pub struct ThreadTime {
 
 impl ThreadTime {
     /// All of it.
-    #[must_use]
     pub fn sum(&self) -> f64 {
         self.running + self.waiting + self.sleeping
     }
@@ -118,13 +117,11 @@ impl ProcessOffCpu {
     }
 
     /// Whether nothing was read.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty() && self.throttling.periods == 0 && self.notes.is_empty()
     }
 
     /// The threads that somebody read, in order of their ids.
-    #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.threads.keys().copied().collect();
         all.sort_unstable();
@@ -132,7 +129,6 @@ impl ProcessOffCpu {
     }
 
     /// What a thread did within `scope`: each window counts by the part that lies in it. `None` where nobody read it.
-    #[must_use]
     pub fn of_thread(&self, thread: u32, scope: Span) -> Option<ThreadTime> {
         let mut sum = ThreadTime::default();
         for (window, seen) in self.threads.get(&thread)?.within(scope) {

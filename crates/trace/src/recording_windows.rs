@@ -44,13 +44,11 @@ impl RecordingWindows {
     }
 
     /// Whether recording is on.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.now.is_none_or(|now| now.recording)
     }
 
     /// Whether recording was off somewhere in `span`.
-    #[must_use]
     pub fn misses(&self, span: Span) -> bool {
         within(&self.off, span).next().is_some()
     }
@@ -61,7 +59,6 @@ impl RecordingWindows {
     }
 
     /// Whether all waits between two moments were recorded. Then a wait without a record did not happen.
-    #[must_use]
     pub fn knows_waits(&self, from: Ns, until: Ns) -> bool {
         self.now.is_none()
             || within(&self.waits, Span::new(from, from.saturating_add(1)))
@@ -89,7 +86,6 @@ fn within(whiles: &[Span], window: Span) -> impl Iterator<Item = Span> + '_ {
 
 impl Trace {
     /// When a process was recorded.
-    #[must_use]
     pub fn recorded(&self, process: usize) -> &RecordingWindows {
         static ALL: RecordingWindows = RecordingWindows {
             now: None,
@@ -102,14 +98,12 @@ impl Trace {
     }
 
     /// Whether recording of some process was off for a while.
-    #[must_use]
     pub fn has_unrecorded(&self) -> bool {
         self.processes.iter().any(|p| !p.recorded.off.is_empty())
     }
 
     /// Whether an idle-looking stretch of a device (index into [`Trace::devices`]), or of one of its streams, is not
     /// recorded. It is when recording of one of the device's processes was off for some of it.
-    #[must_use]
     pub fn is_unrecorded(&self, device: usize, gap: Span) -> bool {
         self.devices.get(device).is_some_and(|device| {
             let mut processes = device.processes.iter();
@@ -119,7 +113,6 @@ impl Trace {
 
     /// The not recorded stretches of a device without an operation, cut to `window`, in order and apart. Before the
     /// first operation and after the last one, they are the windows in which recording was off.
-    #[must_use]
     pub fn unrecorded(&self, device: usize, window: Span) -> Vec<Span> {
         let Some(on) = self.devices.get(device).filter(|_| !window.is_empty()) else {
             return Vec::new();

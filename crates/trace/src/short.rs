@@ -14,7 +14,6 @@ const DEPTH_MAX: usize = 12;
 const WORD_MAX: usize = 40;
 
 /// The short name of a kernel from its whole, demangled name.
-#[must_use]
 pub fn short(full: &str) -> String {
     if full.len() > READ_MAX {
         return full.chars().take(WORD_MAX).collect();
@@ -49,7 +48,6 @@ pub fn short(full: &str) -> String {
 }
 
 /// A short name for each of `fulls`. They differ wherever the whole names do.
-#[must_use]
 pub fn unique(fulls: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = fulls.iter().map(|full| short(full)).collect();
     let mut groups: FxHashMap<&str, Vec<usize>> = FxHashMap::default();

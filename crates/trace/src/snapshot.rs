@@ -12,7 +12,6 @@ impl Trace {
     /// It shares chunks with this one: it costs a pointer and a few sums a chunk, not a row. A chunk that this one
     /// changes while a snapshot holds it is copied then: the open end of each lane, and chunks with late records.
     /// Tables that only intake needs stay behind, so nothing can be added to a snapshot.
-    #[must_use]
     pub fn snapshot(&self) -> Arc<Trace> {
         Arc::new(Trace {
             source: self.source.clone(),

@@ -278,7 +278,6 @@ impl Usage {
     }
 
     /// Time for which `measure` held within `window`.
-    #[must_use]
     pub fn time(&self, measure: Measure, window: Span) -> Ns {
         if window.is_empty() {
             return 0;
@@ -287,14 +286,12 @@ impl Usage {
     }
 
     /// Time for which `measure` held between each of these moments, which ascend, and the next. It searches for each once.
-    #[must_use]
     pub fn times(&self, measure: Measure, edges: &[Ns]) -> Vec<Ns> {
         let until: Vec<Ns> = edges.iter().map(|&at| self.until(measure, at)).collect();
         until.windows(2).map(|two| two[1] - two[0]).collect()
     }
 
     /// Time for which `measure` held at all.
-    #[must_use]
     pub fn total(&self, measure: Measure) -> Ns {
         self.moments.total().sums[measure.slot()]
     }
@@ -370,7 +367,6 @@ impl Usage {
     }
 
     /// First moment of use to the last one.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         let first = self.rollup.start().or(self.moments.first())?;
         Some(Span::new(first, self.moments.total().time))
@@ -398,7 +394,6 @@ impl Usage {
     }
 
     /// Bytes of memory that it takes.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.moments.chunks().map(Moments::memory).sum::<usize>()
             + self.moments.overhead()

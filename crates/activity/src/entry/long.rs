@@ -8,7 +8,6 @@ pub const LONGEST_NAME: usize = 16 * 1024;
 
 /// A name that is no longer than [`LONGEST_NAME`]. What is cut off is stood for by its checksum (64-bit FNV-1a) and its length, so
 /// that two names that differ only there stay two.
-#[must_use]
 pub fn shortened(name: &[u8]) -> Cow<'_, [u8]> {
     if name.len() <= LONGEST_NAME {
         return Cow::Borrowed(name);

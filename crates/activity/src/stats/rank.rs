@@ -11,7 +11,6 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// The Mann-Whitney U test: how often two sets of one distribution would lie at least as far apart, in
 /// either direction. Equal samples share their ranks. `None` with fewer than [`TEST_MIN`] on either side.
-#[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len().min(b.len()) < TEST_MIN {
         return None;
@@ -110,7 +109,6 @@ impl Groups {
 /// The factor by which samples of `b` are larger than those of `a`, as a 95 % interval. It is the test above turned
 /// round (Hodges and Lehmann), so it holds 1 where the test shows nothing. Its ends are ratios of a sample of `b` to
 /// one of `a`. `None` with fewer than [`INTERVAL_MIN`] on either side.
-#[must_use]
 pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     if a.len().min(b.len()) < INTERVAL_MIN {
         return None;

@@ -55,7 +55,6 @@ pub struct Device {
 }
 
 /// "8f0c2a4e-…": the sixteen bytes as NVML and CUDA write them.
-#[must_use]
 pub fn uuid_text(uuid: &[u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (index, byte) in uuid.iter().enumerate() {

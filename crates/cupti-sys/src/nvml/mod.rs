@@ -47,7 +47,6 @@ pub mod code {
 }
 
 /// What a code means, in words for people.
-#[must_use]
 pub fn describe(code: u32) -> &'static str {
     match code {
         code::SUCCESS => "success",

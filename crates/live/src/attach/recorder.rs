@@ -139,7 +139,6 @@ impl Recorder {
 
     /// Asks for a copy of the recording at `to`, or of a stretch of it, which the thread that follows it makes. Returns false when
     /// the run is over, and nobody follows.
-    #[must_use]
     pub fn keep(&self, to: PathBuf, window: Option<Span>) -> bool {
         self.with(|state| {
             let is_followed = state.page.is_some();

@@ -37,7 +37,6 @@ pub(super) fn permitted(pid: u32) -> String {
 }
 
 /// Whether running programs may be entered here, in a sentence, and else what helps.
-#[must_use]
 pub fn right() -> (bool, String, String) {
     let own = Own::read();
     let (is_usable, text) = match (own.is_capable, own.scope) {

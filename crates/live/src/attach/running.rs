@@ -112,7 +112,6 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Ref
 }
 
 /// The command line of a process; its short name where it has none.
-#[must_use]
 pub fn command(pid: u32) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words: Vec<_> = line

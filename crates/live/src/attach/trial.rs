@@ -61,7 +61,6 @@ fn stopped(why: impl Into<String>, help: impl Into<String>) -> End {
 }
 
 /// Tries it. Takes some seconds where the driver takes them.
-#[must_use]
 pub fn trial(content: &'static [u8]) -> Trial {
     let mut remarks = Vec::new();
     if let Err(error) = environment::check(|name| std::env::var_os(name)) {

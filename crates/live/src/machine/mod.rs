@@ -33,7 +33,6 @@ pub struct Machine {
 
 impl Machine {
     /// A process and its GPU, by NVML's number.
-    #[must_use]
     pub fn process(&self, gpu: u32, pid: u32) -> Option<(&GpuLoad, &Process)> {
         let gpu = self.gpus.iter().find(|it| it.index == gpu)?;
         let process = gpu.processes.iter().find(|it| it.pid == pid)?;
@@ -76,7 +75,6 @@ pub struct Process {
 
 impl Process {
     /// When it began, where that is known.
-    #[must_use]
     pub fn began(&self) -> Option<u64> {
         match &self.sight {
             Sight::Seen(seen) => Some(seen.began),

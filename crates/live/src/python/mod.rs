@@ -108,19 +108,16 @@ impl Drop for Sampler {
 }
 
 /// Whether a process is there, and not one that has ended and waits for its parent.
-#[must_use]
 pub(super) fn is_there(pid: u32) -> bool {
     tree::began(pid).is_some()
 }
 
 /// A process and its descendants, as they are now.
-#[must_use]
 pub(super) fn family(root: u32) -> Vec<u32> {
     tree::family(root)
 }
 
 /// Whether a process or a descendant of it has Python in it, or gets it within some time.
-#[must_use]
 pub(super) fn is_in(pid: u32, within: Duration) -> bool {
     let (mut tree, begin) = (Tree::new(pid), Instant::now());
     loop {

@@ -31,13 +31,11 @@ pub struct Probe {
 
 impl Probe {
     /// Whether scenarios can run on a GPU here.
-    #[must_use]
     pub fn can_run(&self) -> bool {
         self.driver.is_usable && !self.gpus.is_empty() && self.cupti.is_usable
     }
 
     /// The first thing that is missing for running on a GPU, and what would help.
-    #[must_use]
     pub fn obstacle(&self) -> Option<&Part> {
         [&self.driver, &self.cupti]
             .into_iter()

@@ -14,7 +14,6 @@ use super::protocol::{Event, Job};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Asks a process of its own what this machine has. Whatever happens to that process, there is an answer.
-#[must_use]
 pub fn probe() -> Probe {
     let failed = |text: String| Probe {
         driver: Part::missing(

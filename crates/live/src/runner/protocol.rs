@@ -109,7 +109,6 @@ pub(crate) struct Issued {
 
 impl Issued {
     /// All of them.
-    #[must_use]
     pub(crate) fn total(&self) -> u64 {
         self.kernels + self.h2d + self.d2h + self.d2d + self.p2p + self.memsets + self.graphs
     }

@@ -26,7 +26,6 @@ pub struct Clocks {
 
 impl Clocks {
     /// Now.
-    #[must_use]
     pub fn now() -> Clocks {
         Clocks {
             realtime: read_clock(ClockId::Realtime),
@@ -94,7 +93,6 @@ codes! {
 
 impl WriteError {
     /// In words for people; `None` when there is none.
-    #[must_use]
     pub fn describe(self) -> Option<&'static str> {
         match self {
             WriteError::None => None,

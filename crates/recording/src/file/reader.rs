@@ -158,31 +158,26 @@ impl Reader {
     }
 
     /// Where it lies.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The file: another one where what was opened is of a former format.
-    #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
     /// Who wrote it.
-    #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
     /// How far it had come at the last [`Reader::refresh`].
-    #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
     }
 
     /// Up to where it was read, in bytes.
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.offset
     }
@@ -193,7 +188,6 @@ impl Reader {
     }
 
     /// Whether something is waited for that is published.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.wait != Wait::Never && !self.is_at_end()
     }
@@ -211,37 +205,31 @@ impl Reader {
     }
 
     /// How many names and shapes it has defined so far.
-    #[must_use]
     pub fn definitions(&self) -> (u32, u32) {
         (self.names.count, self.shapes.count)
     }
 
     /// Whether all that is published has been read.
-    #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.damage.is_cut_short || self.offset + UNIT as u64 > self.status.published
     }
 
     /// Records that this reader could not read.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
     /// Records of a kind that this reader does not know.
-    #[must_use]
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
     /// What is wrong with the file. While it is being written, its status may look damaged for a moment.
-    #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         Some(self.damage).filter(|damage| *damage != Damage::default())
     }
 
     /// Whether the writer still lives: `None` when the file does not tell.
-    #[must_use]
     pub fn writer_lives(&self) -> Option<bool> {
         if !self.identity.locked {
             return None;

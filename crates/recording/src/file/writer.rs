@@ -106,7 +106,6 @@ impl Writer {
 
     /// Whether the present part is as long as a part may be, where only the last of it is kept. That is half of what
     /// the recording may have. The next [`Writer::publish`] begins another.
-    #[must_use]
     pub fn is_part_full(&self) -> bool {
         let room = (block::LONGEST as u64).min(self.max_bytes / 8);
         self.parts.is_some()
@@ -115,25 +114,21 @@ impl Writer {
     }
 
     /// Which part of the recording is being written. Ids of names and shapes are those of one part.
-    #[must_use]
     pub fn part(&self) -> u32 {
         self.identity.part
     }
 
     /// Where the recording lies.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What keeps it from writing, if anything does. Nothing more is written then but the counters.
-    #[must_use]
     pub fn error(&self) -> WriteError {
         self.status.error
     }
 
     /// The file's descriptor, to be closed in a forked child.
-    #[must_use]
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }

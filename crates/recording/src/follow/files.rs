@@ -161,7 +161,6 @@ fn is_stunted(path: &Path) -> bool {
 }
 
 /// Whether a process began a recording in this directory for whose header there was no room.
-#[must_use]
 pub fn had_no_room(directory: &Path) -> bool {
     files_of(directory).is_ok_and(|files| files.iter().any(|it| is_stunted(it)))
 }

@@ -213,26 +213,22 @@ impl Follower {
     }
 
     /// Whether any process may still write.
-    #[must_use]
     pub fn any_alive(&self) -> bool {
         self.processes.iter().any(Process::lives)
     }
 
     /// Whether something is still being written from outside.
-    #[must_use]
     pub fn any_outside_alive(&self) -> bool {
         self.outside.iter().any(Process::lives)
     }
 
     /// Whether all that was found has ended at the last looks of [`Follower::poll_due`], as far as that can be told.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.processes.iter().all(|process| process.over)
             && !self.outside.iter().any(|it| !it.over && it.was_alive)
     }
 
     /// Whether something was being written at the last looks of [`Follower::poll_due`].
-    #[must_use]
     pub fn was_alive(&self) -> bool {
         let mut all = self.processes.iter().chain(&self.outside);
         all.any(|it| !it.over && it.was_alive)
@@ -254,19 +250,16 @@ impl Follower {
     }
 
     /// When something was last seen to grow.
-    #[must_use]
     pub fn heard(&self) -> Option<Instant> {
         self.processes.iter().map(|process| process.heard).max()
     }
 
     /// Whether nothing was found at all.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.processes.is_empty() && self.outside.is_empty()
     }
 
     /// What is known of each process, in the order of their indices in batches.
-    #[must_use]
     pub fn states(&self) -> Vec<ProcessState> {
         self.processes
             .iter()
@@ -281,7 +274,6 @@ impl Follower {
     }
 
     /// Whether any of the recordings was made by the simulator.
-    #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.processes
             .iter()

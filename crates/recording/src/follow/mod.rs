@@ -31,7 +31,6 @@ use std::path::{Path, PathBuf};
 use activity::feed::Message;
 
 /// Whether any of these recordings was made by the simulator.
-#[must_use]
 pub fn is_simulated(paths: &[PathBuf]) -> bool {
     Follower::open_all(paths).is_ok_and(|mut follower| {
         follower.find_files();
@@ -40,7 +39,6 @@ pub fn is_simulated(paths: &[PathBuf]) -> bool {
 }
 
 /// Whether this path is a recording, or a directory that holds one.
-#[must_use]
 pub fn is_recording(path: &Path) -> bool {
     if path.is_dir() {
         return files::all_of(path).is_ok_and(|files| !files.is_empty());
@@ -49,7 +47,6 @@ pub fn is_recording(path: &Path) -> bool {
 }
 
 /// Whether recordings may yet come into this directory: it holds nothing else.
-#[must_use]
 pub fn may_become_one(path: &Path) -> bool {
     path.is_dir() && files::is_bare(path)
 }

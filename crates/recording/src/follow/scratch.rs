@@ -23,7 +23,6 @@ pub struct Scratch {
 
 impl Scratch {
     /// Where it lies.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -57,7 +56,6 @@ pub fn directory() -> io::Result<Scratch> {
 
 /// Bytes that each process may record there: a sixteenth of the free room, from 16 MiB to 512 MiB. At 10^6 records a second
 /// the latter are 8 s, by which whoever follows it may be behind.
-#[must_use]
 pub fn limit(directory: &Path) -> u64 {
     const LEAST: u64 = 16 << 20;
     const MOST: u64 = 512 << 20;

@@ -22,13 +22,11 @@ pub struct Loc {
 
 impl Loc {
     /// As a range.
-    #[must_use]
     pub fn range(self) -> Range<usize> {
         self.start..self.end
     }
 
     /// From the start of this one to the end of the other.
-    #[must_use]
     pub fn to(self, other: Loc) -> Loc {
         Loc {
             start: self.start,
@@ -113,7 +111,6 @@ pub(super) enum Node {
 }
 
 impl Expr {
-    #[must_use]
     pub fn constant(value: Value, loc: Loc) -> Self {
         Self {
             loc,
@@ -122,7 +119,6 @@ impl Expr {
     }
 
     /// The name that the whole expression is, if it is just one.
-    #[must_use]
     pub fn as_name(&self) -> Option<&str> {
         match &self.node {
             Node::Name(name) => Some(name),

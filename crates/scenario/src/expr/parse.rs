@@ -22,7 +22,6 @@ pub struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     /// Where bytes of the text are in the file.
-    #[must_use]
     pub fn loc(&self, start: usize, end: usize) -> Loc {
         match self.start {
             Some(at) => Loc {
@@ -34,7 +33,6 @@ impl<'a> Piece<'a> {
     }
 
     /// Part of it.
-    #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Piece<'a> {
         Piece {
             text: &self.text[start..end],
@@ -45,7 +43,6 @@ impl<'a> Piece<'a> {
 }
 
 /// Whether a text can name a parameter, a buffer or a kernel.
-#[must_use]
 pub fn is_identifier(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes

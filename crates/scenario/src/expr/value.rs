@@ -57,7 +57,6 @@ pub const UNITS: &[(&str, Unit, f64)] = &[
 /// Reads a size as people write it: "500 MiB", "2 GB", "4096".
 ///
 /// The result is whole bytes; `None` for a negative number, no size, or one too large.
-#[must_use]
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text
@@ -75,7 +74,6 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 }
 
 /// The unit of a name.
-#[must_use]
 pub fn unit(name: &str) -> Option<(Unit, f64)> {
     UNITS
         .iter()
@@ -84,7 +82,6 @@ pub fn unit(name: &str) -> Option<(Unit, f64)> {
 
 impl Unit {
     /// As messages name it.
-    #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
             Unit::None => "a plain number",
@@ -99,7 +96,6 @@ impl Unit {
 
 impl Value {
     /// What it counts.
-    #[must_use]
     pub fn unit(self) -> Unit {
         match self {
             Value::Int(_, unit) | Value::Float(_, unit) => unit,
@@ -107,7 +103,6 @@ impl Value {
     }
 
     /// As a float, in the unit's base.
-    #[must_use]
     pub fn as_f64(self) -> f64 {
         match self {
             Value::Int(value, _) => value as f64,
@@ -116,7 +111,6 @@ impl Value {
     }
 
     /// Whether a condition made of it holds.
-    #[must_use]
     pub fn is_true(self) -> bool {
         self.as_f64() != 0.0
     }

@@ -9,7 +9,6 @@ use super::super::steps::{Form, STEPS};
 use super::keys::{self, Key, Kind};
 
 /// The schema as JSON text.
-#[must_use]
 pub fn schema() -> String {
     let mut top = object(keys::TOP);
     let steps: Vec<Value> = STEPS.iter().map(step).collect();

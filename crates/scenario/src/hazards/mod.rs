@@ -82,7 +82,6 @@ pub struct Findings {
 
 /// Looks for races in one pass of a variant. `budget` is how much work may be done, in about
 /// tens of nanoseconds; it is taken from.
-#[must_use]
 pub fn find(variant: &VariantPlan, budget: &mut u64) -> Findings {
     let mut walk = Walk::new(variant, budget);
     for (at, op) in variant.ops.iter().enumerate() {

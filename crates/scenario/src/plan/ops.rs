@@ -65,7 +65,6 @@ impl Iterator for Pieces {
 
 impl Pieces {
     /// How many are left.
-    #[must_use]
     pub fn left(&self) -> u64 {
         self.rest.bytes.div_ceil(self.size)
     }
@@ -96,7 +95,6 @@ impl VariantPlan {
 impl OpKind {
     /// The calls of a copy; nothing for other operations.
     #[inline]
-    #[must_use]
     pub fn pieces(&self) -> Pieces {
         let nowhere = MemRef {
             buffer: 0,
@@ -119,7 +117,6 @@ impl OpKind {
     }
 
     /// The stream that it is put on; `None` for what the host does.
-    #[must_use]
     pub fn stream(&self) -> Option<StreamId> {
         match *self {
             OpKind::Copy { stream, .. }
@@ -138,7 +135,6 @@ impl OpKind {
     }
 
     /// The driver's function that does it; `None` where there is not just one.
-    #[must_use]
     pub fn driver_call(&self) -> Option<&'static str> {
         Some(match *self {
             OpKind::Copy {
@@ -165,7 +161,6 @@ impl OpKind {
     }
 
     /// Whether the call returns only when what it puts on a stream is done, as [`copy_waits`] has it.
-    #[must_use]
     pub fn waits_for_itself(&self, plan: &VariantPlan) -> bool {
         match *self {
             OpKind::Copy {
@@ -244,7 +239,6 @@ impl OpKind {
     }
 
     /// What it does, in the words of the scenario and of CUDA: "launching kernel `k` on stream `s`".
-    #[must_use]
     pub fn words(&self, plan: &VariantPlan) -> String {
         let stream = |id: usize| format!("stream `{}`", plan.streams[id].name);
         let buffer = |id: usize| format!("`{}`", plan.buffers[id].name);
@@ -309,14 +303,12 @@ impl OpKind {
 
 /// Whether a copy's call returns only when the copy is done. Synchronous copies from or to the host do. Those from
 /// pageable memory do not: the driver takes the data and returns.
-#[must_use]
 pub fn copy_waits(direction: Direction, is_async: bool, is_from_pageable: bool) -> bool {
     let is_taken_at_once = direction == Direction::H2D && is_from_pageable;
     !is_async && matches!(direction, Direction::H2D | Direction::D2H) && !is_taken_at_once
 }
 
 /// The driver's function for a copy.
-#[must_use]
 pub fn copy_call(direction: Direction, is_async: bool) -> &'static str {
     match (direction, is_async) {
         (Direction::H2D, true) => "cuMemcpyHtoDAsync",

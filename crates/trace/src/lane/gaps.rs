@@ -7,7 +7,6 @@ use activity::{Ns, Span};
 
 impl Lane {
     /// The gap that holds `time`: between the greatest end before and the next start.
-    #[must_use]
     pub fn gap_at(&self, time: Ns) -> Option<Span> {
         let before = self.spot_before(time.saturating_add(1));
         let next = self.rows.index(before);
@@ -19,7 +18,6 @@ impl Lane {
     }
 
     /// The first gap of at least `min` ns that starts at or after `time`.
-    #[must_use]
     pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
         let min = min.max(1);
         let from = self.spot_before(time);
@@ -48,7 +46,6 @@ impl Lane {
     }
 
     /// The last gap of at least `min` ns that starts before `time`.
-    #[must_use]
     pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
         let min = min.max(1);
         // The row after the last that starts by then may end the gap.
@@ -92,7 +89,6 @@ impl Lane {
     }
 
     /// The longest gap of at least `min` ns that lies within `window`; of equal ones the first.
-    #[must_use]
     pub fn longest_gap(&self, window: Span, min: Ns) -> Option<Span> {
         longest(window, min, |time, min| self.next_gap(time, min))
     }

@@ -71,13 +71,11 @@ struct Open {
 
 impl ProcessSamples {
     /// Whether there is no sample.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.looks.len() == 0
     }
 
     /// The totals of all series.
-    #[must_use]
     pub fn totals(&self) -> Sampling {
         let mut sum = Sampling::default();
         for it in self.totals.values() {
@@ -92,7 +90,6 @@ impl ProcessSamples {
     }
 
     /// Says that lanes of frames are an estimate, and from what; `None` where there are no samples.
-    #[must_use]
     pub fn words(&self) -> Option<String> {
         let hz = self.totals().hz;
         let words = || {
@@ -105,13 +102,11 @@ impl ProcessSamples {
     }
 
     /// Whether a look saw this thread.
-    #[must_use]
     pub fn has(&self, thread: u32) -> bool {
         self.threads.contains_key(&thread)
     }
 
     /// The threads that looks saw, in order of their ids.
-    #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.threads.keys().copied().collect();
         all.sort_unstable();
@@ -119,7 +114,6 @@ impl ProcessSamples {
     }
 
     /// First look to last.
-    #[must_use]
     pub fn extent(&self) -> Option<Span> {
         let last = self.looks.len().checked_sub(1)?;
         let first = self.looks.get(self.looks.first())?;
@@ -127,7 +121,6 @@ impl ProcessSamples {
     }
 
     /// How much of `window` looks cover, in ns.
-    #[must_use]
     pub fn coverage(&self, window: Span) -> Ns {
         let window = window.intersect(self.extent().unwrap_or_default());
         let from = partition(&self.blind, |blind| blind.end <= window.start);
@@ -224,7 +217,6 @@ struct FramePiece {
 
 impl Trace {
     /// All stacks that samples refer to.
-    #[must_use]
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
     }

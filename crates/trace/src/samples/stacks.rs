@@ -15,7 +15,6 @@ pub struct Stacks {
 }
 
 /// Whether a source file is the user's own: neither the interpreter's nor an installed package's.
-#[must_use]
 pub(crate) fn is_own(file: &str) -> bool {
     let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
     let installed = [
@@ -28,7 +27,6 @@ pub(crate) fn is_own(file: &str) -> bool {
 }
 
 /// A source file in few words: the user's own by its name, a package's by its path in there.
-#[must_use]
 pub fn short_file(file: &str) -> &str {
     for folder in ["/site-packages/", "/dist-packages/"] {
         if let Some((_, rest)) = file.rsplit_once(folder) {
@@ -76,7 +74,6 @@ impl Stacks {
     }
 
     /// The innermost frame of the user's own code, and the frame that it called.
-    #[must_use]
     pub fn own_line(&self, stack: StackId) -> Option<(&Frame, Option<&Frame>)> {
         let mut called = None;
         for frame in self.frames(stack) {
@@ -128,7 +125,6 @@ fn is_worker_loop(frame: &Frame) -> bool {
 }
 
 /// Whether a process that loads data for PyTorch waits in this stack for work; `None` for stacks of other processes.
-#[must_use]
 pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
     if !stacks.frames(stack).any(is_worker_loop) {
         return None;
@@ -140,7 +136,6 @@ pub fn wants(stacks: &Stacks, stack: StackId) -> Option<bool> {
 
 /// What a process that loads data for PyTorch works on in this stack. It is the innermost function of the user's own
 /// under its loop with its line, else the one that fetching called.
-#[must_use]
 pub fn loads(stacks: &Stacks, stack: StackId) -> Option<String> {
     let inner = || stacks.frames(stack).take_while(|it| !is_worker_loop(it));
     match inner().find(|it| is_own(&it.file)) {

@@ -20,7 +20,6 @@ impl Usage {
     }
 
     /// The first gap of at least `min` ns that starts at or after `time`.
-    #[must_use]
     pub fn next_gap(&self, time: Ns, min: Ns) -> Option<Span> {
         let from = self.spot(time);
         let mut last: Option<(Ns, Set)> = None;
@@ -49,7 +48,6 @@ impl Usage {
     }
 
     /// The last gap of at least `min` ns that starts before `time`.
-    #[must_use]
     pub fn previous_gap(&self, time: Ns, min: Ns) -> Option<Span> {
         let until = self.spot(time);
         if self.moments.count() == 0 {
@@ -85,13 +83,11 @@ impl Usage {
     }
 
     /// The longest gap of at least `min` ns that lies within `window`; of equal ones the first.
-    #[must_use]
     pub fn longest_gap(&self, window: Span, min: Ns) -> Option<Span> {
         longest(window, min, |time, min| self.next_gap(time, min))
     }
 
     /// The gap that holds `time`.
-    #[must_use]
     pub fn gap_at(&self, time: Ns) -> Option<Span> {
         let last = self.last_before(time.saturating_add(1))?;
         let mut moments = self.from(last);
