@@ -17,7 +17,7 @@ use activity::feed::{Gone, Message, Outlet, Progress};
 use activity::text::printable;
 use activity::{
     Activity, Batch, Collective, Correlation, Def, Direction, Health, LaunchShape, NameId, Ns,
-    ShapeId, Span, What,
+    ShapeId, Span, What, units,
 };
 use merge::Merge;
 
@@ -310,7 +310,8 @@ impl Gather {
         let mut ready: Vec<Vec<Activity>> = vec![Vec::new(); self.processes.len()];
         loop {
             let is_more = merge.take(BATCH, |process, mut item| {
-                item.span = shift_span(item.span, shift);
+                let moved = |time: Ns| time.saturating_add(shift);
+                item.span = Span::new(moved(item.span.start), moved(item.span.end));
                 if let What::Copy(copy) = &mut item.what {
                     copy.is_async = !self.processes[process]
                         .synchronous
@@ -332,14 +333,6 @@ impl Gather {
                 return Ok(());
             }
         }
-    }
-}
-
-/// A span `shift` ns later.
-fn shift_span(span: Span, shift: Ns) -> Span {
-    Span {
-        start: span.start.saturating_add(shift),
-        end: span.end.saturating_add(shift),
     }
 }
 
@@ -398,6 +391,30 @@ impl Meter {
             done,
             total: self.total,
         }))
+    }
+}
+
+/// Why reading ended before the file did.
+pub(super) enum Stop<E> {
+    Broken(E),
+    Asked,
+    Gone,
+}
+
+impl<E: std::error::Error> From<E> for Stop<E> {
+    fn from(error: E) -> Self {
+        Stop::Broken(error)
+    }
+}
+
+/// What a failure says of the records that were read before it.
+pub(super) fn kept(records: usize) -> String {
+    match records {
+        0 => String::new(),
+        n => format!(
+            " The {} records before that are on the timeline.",
+            units::count(n as u64)
+        ),
     }
 }
 

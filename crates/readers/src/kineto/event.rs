@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::{RawValue, Value};
 
 use super::repair::repair;
 use activity::text::fingerprint;
@@ -233,11 +233,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
                 let mut event = Event::default();
                 while let Some(key) = map.next_key()? {
                     match key {
-                        EventKey::Phase => event.phase = value(&mut map)?.text(),
-                        EventKey::Category => event.category = value(&mut map)?.text(),
-                        EventKey::Name => event.name = value(&mut map)?.text(),
-                        EventKey::Pid => event.pid = value(&mut map)?.number(),
-                        EventKey::Tid => event.tid = value(&mut map)?.number(),
+                        EventKey::Phase => event.phase = text(map.next_value()?),
+                        EventKey::Category => event.category = text(map.next_value()?),
+                        EventKey::Name => event.name = text(map.next_value()?),
+                        EventKey::Pid => event.pid = number(&map.next_value()?),
+                        EventKey::Tid => event.tid = number(&map.next_value()?),
                         EventKey::Ts => event.ts = Some(digits(map.next_value()?)),
                         EventKey::Dur => event.dur = Some(digits(map.next_value()?)),
                         EventKey::Args => event.args = Some(map.next_value()?),
@@ -249,10 +249,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
         }
         deserializer.deserialize_map(Whole)
     }
-}
-
-fn value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value<'de>, A::Error> {
-    map.next_value()
 }
 
 /// A number as it is written, without quotes.
@@ -272,13 +268,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
                     if key == ArgsKey::Stream {
-                        args.stream = value(&mut map)?.id();
-                    } else if let Some(number) = args.number(key) {
-                        *number = value(&mut map)?.number();
+                        args.stream = id(&map.next_value()?);
+                    } else if let Some(field) = args.number(key) {
+                        *field = number(&map.next_value()?);
                     } else if let Some(triple) = args.triple(key) {
-                        *triple = value(&mut map)?.sizes();
-                    } else if let Some(text) = args.text(key) {
-                        *text = value(&mut map)?.text();
+                        *triple = sizes(&map.next_value()?);
+                    } else if let Some(field) = args.text(key) {
+                        *field = text(map.next_value()?);
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
@@ -290,107 +286,42 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
     }
 }
 
-/// Any value. Most keys have use for one kind only: another one counts as missing.
-enum Value<'a> {
-    Text(Cow<'a, str>),
-    Integer(i64),
-    /// A whole number beyond `i64`.
-    Large(u64),
-    Float(f64),
-    /// The first three elements of a list.
-    List([Option<i64>; 3]),
-    Other,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Value<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Value<'de>, E> {
-                Ok(Value::Other)
-            }
-            fn visit_unit<E: Error>(self) -> Result<Value<'de>, E> {
-                Ok(Value::Other)
-            }
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Value<'de>, E> {
-                Ok(Value::Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Value<'de>, E> {
-                Ok(Value::Text(Cow::Owned(text.to_owned())))
-            }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Value<'de>, E> {
-                Ok(Value::Integer(value))
-            }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Value<'de>, E> {
-                Ok(i64::try_from(value).map_or(Value::Large(value), Value::Integer))
-            }
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Value<'de>, E> {
-                Ok(Value::Float(value))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Value::Other)
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value<'de>, A::Error> {
-                let (mut first, mut at) = ([None; 3], 0);
-                while let Some(value) = list.next_element::<Value<'_>>()? {
-                    if let Some(place) = first.get_mut(at) {
-                        *place = value.number();
-                    }
-                    at += 1;
-                }
-                Ok(Value::List(first))
-            }
-        }
-        deserializer.deserialize_any(Any)
+/// A string; empty where something else stands.
+fn text<'a>(value: Value) -> Text<'a> {
+    match value {
+        Value::String(text) => Text(text.into()),
+        _ => Text::default(),
     }
 }
 
-impl<'a> Value<'a> {
-    /// A string; empty where something else stands.
-    fn text(self) -> Text<'a> {
-        match self {
-            Value::Text(text) => Text(text),
-            _ => Text::default(),
-        }
+/// An integer, quoted or not; none where something else stands.
+fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(number) => number
+            .as_i64()
+            .or_else(|| whole(number.as_f64().filter(|_| number.is_f64())?)),
+        _ => None,
     }
+}
 
-    /// An integer, quoted or not; none where something else stands.
-    fn number(&self) -> Option<i64> {
-        match self {
-            Value::Text(text) => text.trim().parse().ok(),
-            Value::Integer(value) => Some(*value),
-            Value::Float(value) => whole(*value),
-            _ => None,
-        }
-    }
+/// A number that only identifies something. A word, or a number beyond 64 bits, gets a number of its own. That is
+/// below zero, where no profiler counts.
+fn id(value: &Value) -> Option<i64> {
+    let word = match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) if number.is_f64() => number.as_f64()?.to_string(),
+        Value::Number(number) => return number.as_u64().map(u64::cast_signed).or(number.as_i64()),
+        _ => return None,
+    };
+    let print = fingerprint(word.as_bytes()) | 1 << 63;
+    number(value).or(Some(print.cast_signed()))
+}
 
-    /// A number that only identifies something. A word, or a number beyond 64 bits, gets a number of its own. That is
-    /// below zero, where no profiler counts.
-    fn id(&self) -> Option<i64> {
-        let word = match self {
-            Value::Text(text) => text.trim().to_owned(),
-            Value::Float(value) => value.to_string(),
-            Value::Large(value) => return Some(value.cast_signed()),
-            _ => return self.number(),
-        };
-        let print = fingerprint(word.as_bytes()) | 1 << 63;
-        self.number().or(Some(print.cast_signed()))
-    }
-
-    /// Three sizes; a missing one is 0, further ones are ignored.
-    fn sizes(&self) -> [u32; 3] {
-        match self {
-            Value::List(first) => {
-                first.map(|it| it.and_then(|it| u32::try_from(it).ok()).unwrap_or(0))
-            }
-            _ => [0; 3],
-        }
-    }
+/// Three sizes; a missing one is 0, further ones are ignored.
+fn sizes(value: &Value) -> [u32; 3] {
+    let size = |at| u32::try_from(number(value.get(at)?)?).ok();
+    [0, 1, 2].map(|at| size(at).unwrap_or(0))
 }
 
 /// A float that is a whole number.

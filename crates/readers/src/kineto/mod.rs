@@ -20,7 +20,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::gather::{Meter, believable, notice};
+use crate::gather::{Meter, Stop, believable, kept, notice};
 use crate::stream::Stream;
 use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use activity::text::printable;
@@ -132,32 +132,13 @@ fn walk_keys<R: Read>(scanner: &mut Scanner<R>, header: &mut Header) -> Result<b
     }
 }
 
-/// Why reading ended before the file did.
-enum Stop {
-    Broken(ScanError),
-    Asked,
-    Gone,
-}
-
-impl From<ScanError> for Stop {
-    fn from(error: ScanError) -> Self {
-        Stop::Broken(error)
-    }
-}
-
-impl From<Gone> for Stop {
-    fn from(_: Gone) -> Self {
-        Stop::Gone
-    }
-}
-
 /// A trace, read to the end or to where it breaks.
 pub(super) struct LoadedTrace {
     name: String,
     header: Header,
     converter: Converter,
     damaged: Option<(u64, String)>,
-    end: Result<(), Stop>,
+    end: Result<(), Stop<ScanError>>,
 }
 
 /// Reads a trace, which messages call `name`.
@@ -286,7 +267,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn run(&mut self, input: Input, block: usize, outlet: &Outlet) -> Result<(), Stop> {
+    fn run(&mut self, input: Input, block: usize, outlet: &Outlet) -> Result<(), Stop<ScanError>> {
         let mut scanner = Scanner::new(input);
         scanner.skip_mark()?;
         let is_document = scanner.eat(b'[')?;
@@ -329,13 +310,14 @@ impl Reading {
         is_document: bool,
         consumed: &AtomicU64,
         outlet: &Outlet,
-    ) -> Result<Scanner<Rest>, Stop> {
+    ) -> Result<Scanner<Rest>, Stop<ScanError>> {
         let mut torn: Option<TornEnd> = None;
         while let Some(parsed) = blocks.next().map_err(ScanError::Io)? {
             if outlet.stop.is_stopped() {
                 return Err(Stop::Asked);
             }
-            self.meter.at(outlet, consumed.load(Ordering::Relaxed))?;
+            let consumed = consumed.load(Ordering::Relaxed);
+            self.meter.at(outlet, consumed).map_err(|_| Stop::Gone)?;
             let ParsedBlock { block, events, end } = match torn.take() {
                 Some(torn) => torn.join(&parsed.block)?,
                 None => parsed,
@@ -366,7 +348,11 @@ impl Reading {
     }
 
     /// Reads the rest of an object behind its first list of events.
-    fn rest(&mut self, scanner: &mut Scanner<Rest>, outlet: &Outlet) -> Result<(), Stop> {
+    fn rest(
+        &mut self,
+        scanner: &mut Scanner<Rest>,
+        outlet: &Outlet,
+    ) -> Result<(), Stop<ScanError>> {
         loop {
             if !scanner.eat(b',')? {
                 scanner.expect(b'}', "expected a comma or the end of the object")?;
@@ -402,16 +388,9 @@ fn failure(name: &str, events: usize, error: &ScanError) -> Outcome {
             "The program may have ended while it wrote the trace: record it again.",
         ),
     };
-    let kept = match events {
-        0 => String::new(),
-        _ => format!(
-            " The {} records before that are on the timeline.",
-            units::count(events as u64)
-        ),
-    };
     Outcome::Failed(Failure::new(
         FailureKind::Input,
-        printable(&format!("{name} {what}.{kept}")),
+        printable(&format!("{name} {what}.{}", kept(events))),
         help,
     ))
 }

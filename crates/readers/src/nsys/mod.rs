@@ -13,7 +13,7 @@ mod targets;
 
 use std::path::Path;
 
-use crate::gather::{Meter, believable, notice};
+use crate::gather::{Meter, Stop, believable, kept, notice};
 use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use activity::text::printable;
 use activity::{Ns, units};
@@ -34,39 +34,15 @@ pub(super) fn is_export(path: &Path) -> rusqlite::Result<bool> {
         || tables.has("TARGET_INFO_SESSION_START_TIME"))
 }
 
-/// Why reading ended early.
-enum Stop {
-    Broken(rusqlite::Error),
-    Asked,
-    Gone,
-}
-
-impl From<rusqlite::Error> for Stop {
-    fn from(error: rusqlite::Error) -> Self {
-        Stop::Broken(error)
-    }
-}
-
-impl From<Gone> for Stop {
-    fn from(_: Gone) -> Self {
-        Stop::Gone
-    }
-}
-
 /// Reads the file at `path`, sends it as the processes from `*next` on, and moves `*next` behind them.
 pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
-    let tables = match Tables::open(path) {
-        Ok(tables) => tables,
-        Err(error) => return failure(path, 0, &error),
-    };
-    let mut reader = match Reader::new(&tables) {
-        Ok(reader) => reader,
-        Err(error) => return failure(path, 0, &error),
-    };
-    let shift = match read_start(&tables) {
-        Ok(began) => believable(began),
-        Err(error) => return failure(path, 0, &error),
-    };
+    pass_on(path, next, outlet).unwrap_or_else(|error| failure(path, 0, &error))
+}
+
+fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Outcome> {
+    let tables = Tables::open(path)?;
+    let mut reader = Reader::new(&tables)?;
+    let shift = believable(read_start(&tables)?);
     let mut end = run(path, &tables, &mut reader, outlet);
     if !matches!(end, Err(Stop::Gone)) {
         let described = targets::describe(&tables, &mut reader);
@@ -80,16 +56,21 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
         || tell(outlet, path, &reader).is_err()
         || reader.gather.send(outlet, first, shift).is_err()
     {
-        return Outcome::Stopped;
+        return Ok(Outcome::Stopped);
     }
-    match end {
+    Ok(match end {
         Ok(()) if !outlet.stop.is_stopped() => Outcome::Complete,
         Err(Stop::Broken(error)) => failure(path, records, &error),
         _ => Outcome::Stopped,
-    }
+    })
 }
 
-fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -> Result<(), Stop> {
+fn run(
+    path: &Path,
+    tables: &Tables,
+    reader: &mut Reader<'_>,
+    outlet: &Outlet,
+) -> Result<(), Stop<rusqlite::Error>> {
     let total = schema::TABLES.iter().map(|t| tables.rows(t.name)).sum();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut meter = Meter::new(format!("reading {name}"), Some(total));
@@ -106,7 +87,7 @@ fn run(path: &Path, tables: &Tables, reader: &mut Reader<'_>, outlet: &Outlet) -
                 if outlet.stop.is_stopped() {
                     return Err(Stop::Asked);
                 }
-                meter.at(outlet, done)?;
+                meter.at(outlet, done).map_err(|_| Stop::Gone)?;
             }
         }
     }
@@ -148,18 +129,12 @@ fn tell(outlet: &Outlet, path: &Path, reader: &Reader<'_>) -> Result<(), Gone> {
 }
 
 fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
-    let kept = match records {
-        0 => String::new(),
-        n => format!(
-            " The {} records before that are on the timeline.",
-            units::count(n as u64)
-        ),
-    };
     Outcome::Failed(Failure::new(
         FailureKind::Input,
         printable(&format!(
-            "{} can not be read as an SQLite database: {error}.{kept}",
-            path.display()
+            "{} can not be read as an SQLite database: {error}.{}",
+            path.display(),
+            kept(records)
         )),
         "Export the report again: nsys export --type sqlite REPORT.nsys-rep",
     ))

@@ -149,10 +149,21 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    pub(super) fn kernel(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
+    /// Takes a row in that has its process in column 2 and a correlation in column 3.
+    pub(super) fn operation(
+        &mut self,
+        row: &Row<'_>,
+        what: fn(&mut Self, u32, &Row<'_>) -> rusqlite::Result<Option<What>>,
+    ) -> rusqlite::Result<()> {
+        if let Some(process) = self.process(int(row, 2))
+            && let Some(what) = what(self, process, row)?
+        {
+            self.push(process, row, small(row, 3), what);
+        }
+        Ok(())
+    }
+
+    pub(super) fn kernel(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
         let name = self.string(process, int(row, 7).or_else(|| int(row, 8)))?;
         let triple = |from: usize| [small(row, from), small(row, from + 1), small(row, from + 2)];
         let shape = LaunchShape {
@@ -166,7 +177,7 @@ impl<'a> Reader<'a> {
             cluster: triple(19),
             collective: 0,
         };
-        let what = What::Kernel(Kernel {
+        Ok(Some(What::Kernel(Kernel {
             place: self.place(process, row),
             shape: self.gather.shape(process, shape),
             graph: match int(row, 22) {
@@ -174,15 +185,10 @@ impl<'a> Reader<'a> {
                 None => graph_of(int(row, 23)),
             },
             node: large(row, 23),
-        });
-        self.push(process, row, small(row, 3), what);
-        Ok(())
+        })))
     }
 
-    pub(super) fn copy(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
+    pub(super) fn copy(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
         let (direction, is_migration) = self.kinds.direction(int(row, 8));
         let place = match is_migration {
             // Its stream is 0 or nothing, which is no stream of the program's.
@@ -194,7 +200,7 @@ impl<'a> Reader<'a> {
             .filter_map(|column| u32::try_from(int(row, column)?).ok())
             .find(|&device| device != place.device);
         let is_peer = direction == Direction::P2P;
-        let what = What::Copy(Copy {
+        Ok(Some(What::Copy(Copy {
             place,
             direction,
             from: self.kinds.memory(int(row, 9)),
@@ -204,92 +210,57 @@ impl<'a> Reader<'a> {
             bytes: large(row, 7),
             peer: peer.filter(|_| is_peer).unwrap_or(place.device),
             graph: graph_of(int(row, 13)),
-        });
-        self.push(process, row, small(row, 3), what);
-        Ok(())
+        })))
     }
 
-    pub(super) fn memset(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
-        let what = What::Memset(Memset {
+    pub(super) fn memset(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
+        Ok(Some(What::Memset(Memset {
             place: self.place(process, row),
             bytes: large(row, 7),
             graph: graph_of(int(row, 8)),
-        });
-        self.push(process, row, small(row, 3), what);
-        Ok(())
+        })))
     }
 
-    pub(super) fn graph(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
-        let what = What::Graph(Graph {
+    pub(super) fn graph(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
+        self.graphs += 1;
+        Ok(Some(What::Graph(Graph {
             place: self.place(process, row),
             graph: small(row, 7),
-        });
-        self.push(process, row, small(row, 3), what);
-        self.graphs += 1;
-        Ok(())
+        })))
     }
 
-    pub(super) fn sync(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
+    pub(super) fn sync(&mut self, _: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
         // 0xffffffff stands for none.
         let known = |column| {
             let value = u32::try_from(int(row, column)?).ok()?;
             (value != u32::MAX).then_some(value)
         };
-        let what = What::Sync(Sync {
+        Ok(Some(What::Sync(Sync {
             kind: self.kinds.sync(int(row, 7)),
             context: small(row, 4),
             stream: known(5),
             event: known(6),
-        });
-        self.push(process, row, small(row, 3), what);
-        Ok(())
+        })))
     }
 
-    pub(super) fn overhead(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some((process, thread)) = self.thread(int(row, 2)) else {
-            return Ok(());
-        };
-        let text = self.kinds.overhead(int(row, 4));
-        let name = self.gather.name(process, &text);
-        self.push(process, row, 0, What::Overhead(Overhead { name, thread }));
-        Ok(())
-    }
-
-    pub(super) fn event(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    pub(super) fn event(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
         if int(row, 0).unwrap_or(0) == 0 {
             // "0 if not collected".
             self.left_out += 1;
-            return Ok(());
+            return Ok(None);
         }
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
-        let what = What::Event(EventRecord {
+        Ok(Some(What::Event(EventRecord {
             place: self.place(process, row),
             event: small(row, 7),
-        });
-        self.push(process, row, small(row, 3), what);
-        Ok(())
+        })))
     }
 
-    pub(super) fn memory(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let Some(process) = self.process(int(row, 2)) else {
-            return Ok(());
-        };
+    pub(super) fn memory(&mut self, _: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
         let Some(action) = self.kinds.action(int(row, 9)) else {
             self.left_out += 1;
-            return Ok(());
+            return Ok(None);
         };
-        let what = What::Memory(MemoryOp {
+        Ok(Some(What::Memory(MemoryOp {
             action,
             kind: self.kinds.memory(int(row, 8)),
             place: Place {
@@ -301,8 +272,16 @@ impl<'a> Reader<'a> {
             address: large(row, 10),
             // Only memory from a pool is ordered on a stream.
             is_async: int(row, 11).is_some_and(|pool| pool != 0),
-        });
-        self.push(process, row, small(row, 3), what);
+        })))
+    }
+
+    pub(super) fn overhead(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let Some((process, thread)) = self.thread(int(row, 2)) else {
+            return Ok(());
+        };
+        let text = self.kinds.overhead(int(row, 4));
+        let name = self.gather.name(process, &text);
+        self.push(process, row, 0, What::Overhead(Overhead { name, thread }));
         Ok(())
     }
 

@@ -12,15 +12,15 @@ pub(super) struct Table {
     pub(super) take: fn(&mut Reader<'_>, &Row<'_>) -> rusqlite::Result<()>,
 }
 
-/// Table, the function that takes its rows, its columns.
+/// Table, the functions that take its rows, its columns.
 macro_rules! tables {
-    ($($name:ident $take:ident: $($column:ident)*;)*) => {
+    ($($name:ident $take:ident $($what:ident)?: $($column:ident)*;)*) => {
         /// Host calls come first. Some schemas do not tell which process an operation belongs to: then there is one
         /// process, and the calls name it.
         pub(super) const TABLES: &[Table] = &[$(Table {
             name: stringify!($name),
             columns: &[$(stringify!($column)),*],
-            take: |reader, row| reader.$take(row),
+            take: |reader, row| reader.$take(row $(, Reader::$what)?),
         }),*];
     };
 }
@@ -28,26 +28,26 @@ macro_rules! tables {
 tables! {
     CUPTI_ACTIVITY_KIND_RUNTIME call:
         start end globalTid correlationId nameId returnValue;
-    CUPTI_ACTIVITY_KIND_KERNEL kernel:
+    CUPTI_ACTIVITY_KIND_KERNEL operation kernel:
         start end globalPid correlationId deviceId contextId streamId demangledName shortName gridX gridY gridZ
         blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory localMemoryPerThread clusterX
         clusterY clusterZ graphId graphNodeId;
-    CUPTI_ACTIVITY_KIND_MEMCPY copy:
+    CUPTI_ACTIVITY_KIND_MEMCPY operation copy:
         start end globalPid correlationId deviceId contextId streamId bytes copyKind srcKind dstKind srcDeviceId
         dstDeviceId graphNodeId;
-    CUPTI_ACTIVITY_KIND_MEMSET memset:
+    CUPTI_ACTIVITY_KIND_MEMSET operation memset:
         start end globalPid correlationId deviceId contextId streamId bytes graphNodeId;
-    CUPTI_ACTIVITY_KIND_GRAPH_TRACE graph:
+    CUPTI_ACTIVITY_KIND_GRAPH_TRACE operation graph:
         start end globalPid correlationId deviceId contextId streamId graphId;
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION sync:
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION operation sync:
         start end globalPid correlationId contextId streamId eventId syncType;
     CUPTI_ACTIVITY_KIND_OVERHEAD overhead:
         start end globalTid nameId overheadType;
     PROFILER_OVERHEAD overhead:
         start end globalTid nameId overheadType;
-    CUPTI_ACTIVITY_KIND_CUDA_EVENT event:
+    CUPTI_ACTIVITY_KIND_CUDA_EVENT operation event:
         timestamp timestamp globalPid correlationId deviceId contextId streamId eventId;
-    CUDA_GPU_MEMORY_USAGE_EVENTS memory:
+    CUDA_GPU_MEMORY_USAGE_EVENTS operation memory:
         start start globalPid correlationId deviceId contextId streamId bytes memKind memoryOperationType address
         localMemoryPoolAddress;
     NVTX_EVENTS nvtx:
