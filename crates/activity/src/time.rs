@@ -14,7 +14,6 @@ pub struct Span {
 
 impl Span {
     /// A span from `start` to `end`. An `end` before `start` is taken as an empty span at `start`.
-    #[must_use]
     pub fn new(start: Ns, end: Ns) -> Self {
         Span {
             start,
@@ -23,51 +22,38 @@ impl Span {
     }
 
     /// An empty span: an instant.
-    #[must_use]
     pub fn at(time: Ns) -> Self {
-        Span {
-            start: time,
-            end: time,
-        }
+        Span::new(time, time)
     }
 
     /// Its length.
-    #[must_use]
     pub fn len(self) -> Ns {
         self.end - self.start
     }
 
     /// Whether nothing lies inside.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
     /// Whether `time` lies inside.
-    #[must_use]
     pub fn contains(self, time: Ns) -> bool {
         self.start <= time && time < self.end
     }
 
     /// Whether the two share at least one nanosecond.
-    #[must_use]
     pub fn overlaps(self, other: Span) -> bool {
         self.start < other.end && other.start < self.end
     }
 
     /// What the two share; empty when nothing.
-    #[must_use]
     pub fn intersect(self, other: Span) -> Span {
         Span::new(self.start.max(other.start), self.end.min(other.end))
     }
 
     /// The shortest span that holds both.
-    #[must_use]
     pub fn hull(self, other: Span) -> Span {
-        Span {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Span::new(self.start.min(other.start), self.end.max(other.end))
     }
 }
 

@@ -60,6 +60,7 @@ mod records;
 
 pub use field::Field;
 pub use long::{LONGEST_NAME, shortened};
+pub use observed::{metrics, occupants, take, take_text};
 pub use records::encode_record;
 
 use crate::{
@@ -125,7 +126,6 @@ pub enum Unreadable {
 
 /// The length in bytes that an entry's first bytes claim; `None` when no entry can begin so.
 #[inline]
-#[must_use]
 pub fn length(head: &[u8]) -> Option<usize> {
     let units = u16::from_le_bytes(head.get(2..4)?.try_into().ok()?);
     let length = usize::from(units) * UNIT;
@@ -134,7 +134,6 @@ pub fn length(head: &[u8]) -> Option<usize> {
 
 /// Whether the bytes of an entry are a record's, known or not.
 #[inline]
-#[must_use]
 pub fn is_record(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|tag| *tag < DEFINITIONS)
 }
@@ -154,7 +153,6 @@ impl<'a> Entry<'a> {
     }
 
     /// When it happened or was seen: so of every record, and of no definition.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         match self {
             Entry::Record(record) => Some(record.span),

@@ -152,7 +152,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         GROUP => group(bytes).map(|it| Entry::OffCpu(OffCpu::Group(it))),
         READING => reading(bytes).map(|it| Entry::Hardware(Hardware::Reading(it))),
         SAMPLE => reading(bytes).map(|it| Entry::Hardware(Hardware::Sample(it))),
-        OCCUPANTS => occupants(bytes).map(Entry::Hardware),
+        OCCUPANTS => occupied(bytes).map(Entry::Hardware),
         GPU => gpu(bytes).map(Entry::Hardware),
         LIMITS => limits(bytes).map(Entry::Hardware),
         COST => WatchCost::fields(bytes).map(|it| Entry::Hardware(Hardware::Cost(it))),
@@ -173,13 +173,14 @@ fn span(bytes: &[u8]) -> Option<Span> {
 }
 
 /// The next of the values that stand one behind the other.
-fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
+pub fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
     let value = T::get(rest, 0)?;
     *rest = rest.get(size_of::<T>()..)?;
     Some(value)
 }
 
-fn take_text(rest: &mut &[u8]) -> Option<String> {
+/// The next text of at most 255 bytes.
+pub fn take_text(rest: &mut &[u8]) -> Option<String> {
     let length = usize::from(take::<u8>(rest)?);
     let (text, after) = rest.split_at_checked(length)?;
     *rest = after;
@@ -235,7 +236,10 @@ fn group(bytes: &[u8]) -> Option<GroupWindow> {
 }
 
 /// Values of metrics, those left out that are not known.
-fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<(Metric, T)>> {
+pub fn metrics<T>(
+    bytes: &[u8],
+    value: impl Fn(&mut &[u8]) -> Option<T>,
+) -> Option<Vec<(Metric, T)>> {
     let all = list(bytes, |rest| Some((take(rest)?, value(rest)?)))?;
     let known = all
         .into_iter()
@@ -251,8 +255,9 @@ fn reading(bytes: &[u8]) -> Option<Reading> {
     })
 }
 
-fn occupants(bytes: &[u8]) -> Option<Hardware> {
-    let all = list(text(bytes, 40, 4)?, |rest| {
+/// Programs on a GPU, one behind the other.
+pub fn occupants(bytes: &[u8]) -> Option<Vec<Occupant>> {
+    list(bytes, |rest| {
         Some(Occupant {
             pid: take(rest)?,
             owner: match take(rest)? {
@@ -263,8 +268,12 @@ fn occupants(bytes: &[u8]) -> Option<Hardware> {
             memory: Some(take(rest)?).filter(|bytes| *bytes != u64::MAX),
             name: take_text(rest)?,
         })
-    })?;
+    })
+}
+
+fn occupied(bytes: &[u8]) -> Option<Hardware> {
     let (uuid, time): (Uuid, _) = (Field::get(bytes, 24)?, span(bytes)?.start);
+    let all = occupants(text(bytes, 40, 4)?)?;
     Some(Hardware::Occupants { uuid, time, all })
 }
 

@@ -14,10 +14,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
 use super::{Clocks, StackLog, Writer};
-use activity::entry::{Entry, Field};
+use activity::entry::{Entry, Field, metrics, occupants, take, take_text};
 use activity::{
-    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Ns, Occupant, OffCpu, Owner,
-    ProcessInfo, Reading, SampledThread, Sampling, Span, StackId, ThreadWindow, WatchCost,
+    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Ns, OffCpu, ProcessInfo, Reading,
+    SampledThread, Sampling, Span, StackId, ThreadWindow, WatchCost,
 };
 
 const MAGIC: [u8; 8] = *b"cuptop+\n";
@@ -102,28 +102,23 @@ impl Conversion {
             at += step as u64;
         }
         let rest = from.seek(io::SeekFrom::End(0))?.saturating_sub(at);
-        let damage = format!("it is damaged at byte {first}: {skipped} bytes were skipped");
-        for (is_so, text) in [
-            (skipped > 0, damage),
-            (
-                senseless > 0,
-                format!("{senseless} blocks of it make no sense"),
-            ),
-            (
-                rest > 0,
-                format!("its last block is not whole ({rest} bytes)"),
-            ),
-        ] {
+        let mut warn = |is_so, text: String| {
             if is_so {
                 self.writer.notice(true, &text);
             }
-        }
+        };
+        let damage = format!("it is damaged at byte {first}: {skipped} bytes were skipped");
+        warn(skipped > 0, damage);
+        let damage = format!("{senseless} blocks of it make no sense");
+        warn(senseless > 0, damage);
+        let damage = format!("its last block is not whole ({rest} bytes)");
+        warn(rest > 0, damage);
         self.writer.flush()
     }
 
     /// `None` when not all of it makes sense.
     fn payload(&mut self, kind: &[u8], payload: &[u8]) -> Option<()> {
-        let mut rest = Rest(payload);
+        let mut rest = payload;
         if kind.starts_with(b"stacks\0") {
             return self.samples(&mut rest);
         }
@@ -132,10 +127,9 @@ impl Conversion {
             false => off_cpu,
         };
         let mut is_sound = true;
-        while !rest.0.is_empty() {
-            let (tag, length) = (rest.get::<u8>()?, rest.get::<u16>()?);
-            let mut fields = Rest(rest.raw(length.into())?);
-            match decode(tag, &mut fields) {
+        while !rest.is_empty() {
+            let (tag, length) = (take(&mut rest)?, take::<u16>(&mut rest)?);
+            match decode(tag, rest.split_off(..usize::from(length))?) {
                 Some(entry) => self.writer.add(&entry),
                 None => is_sound = false,
             }
@@ -143,19 +137,19 @@ impl Conversion {
         is_sound.then_some(())
     }
 
-    fn samples(&mut self, rest: &mut Rest<'_>) -> Option<()> {
+    fn samples(&mut self, rest: &mut &[u8]) -> Option<()> {
         let mut before = [0; 4];
         for count in &mut before {
-            *count = rest.number()?;
+            *count = number(rest)?;
         }
         let [texts, frames, stacks, looks] = before;
         let totals = Sampling {
-            hz: rest.small()?,
-            torn: rest.number()?,
-            lost: rest.number()?,
+            hz: small(rest)?,
+            torn: number(rest)?,
+            lost: number(rest)?,
             ..Sampling::default()
         };
-        let cost_ns = rest.number()?;
+        let cost_ns = number(rest)?;
         let it = &mut self.stacks;
         let had = [it.texts.len(), it.frames.len(), it.ids.len()];
         // More definitions than any program has are a damaged count.
@@ -171,7 +165,7 @@ impl Conversion {
         it.lost += looks - it.looks;
         it.looks = looks;
         let (mut last, mut result) = (0, Some(()));
-        while !rest.0.is_empty() && result.is_some() {
+        while !rest.is_empty() && result.is_some() {
             result = self.sample(rest, &mut last);
         }
         self.writer.add(&Entry::Sampling(Sampling {
@@ -182,42 +176,42 @@ impl Conversion {
         result
     }
 
-    fn sample(&mut self, rest: &mut Rest<'_>, last: &mut Ns) -> Option<()> {
+    fn sample(&mut self, rest: &mut &[u8], last: &mut Ns) -> Option<()> {
         let Conversion {
             pid,
             writer,
             stacks,
         } = self;
-        match rest.get::<u8>()? {
+        match take::<u8>(rest)? {
             1 => writer.process(&ProcessInfo {
                 pid: *pid,
-                command: rest.long_text()?,
+                command: long_text(rest)?,
                 ..ProcessInfo::default()
             }),
-            2 => stacks.texts.push(rest.long_text()?),
+            2 => stacks.texts.push(long_text(rest)?),
             3 => {
-                let (file, function) = (rest.number()?, rest.number()?);
+                let (file, function) = (number(rest)?, number(rest)?);
                 let text = |id| by_id(&stacks.texts, id).cloned();
                 let frame = Frame {
                     file: text(file)?,
                     function: text(function)?,
-                    line: rest.small()?,
+                    line: small(rest)?,
                 };
                 stacks.frames.push(frame);
             }
             4 => {
-                let caller = stacks.id(rest.number()?)?;
-                let frame = by_id(&stacks.frames, rest.number()?)?;
+                let caller = stacks.id(number(rest)?)?;
+                let frame = by_id(&stacks.frames, number(rest)?)?;
                 stacks.ids.push(stacks.log.deeper(writer, caller, frame));
             }
-            5 => writer.thread(rest.small()?, rest.long_text()?.as_bytes()),
+            5 => writer.thread(small(rest)?, long_text(rest)?.as_bytes()),
             6 => {
-                let signed = rest.number()?;
+                let signed = number(rest)?;
                 let since = (signed >> 1).cast_signed() ^ -(signed & 1).cast_signed();
                 *last = last.checked_add(since).filter(|time| *time >= 0)?;
                 let mut changed = Vec::new();
-                for _ in 0..rest.number()? {
-                    let (thread, value) = (rest.small()?, rest.number()?);
+                for _ in 0..number(rest)? {
+                    let (thread, value) = (small(rest)?, number(rest)?);
                     changed.push(SampledThread {
                         thread,
                         stack: stacks.id(value >> 1)?,
@@ -235,10 +229,9 @@ impl Conversion {
 
 impl Stacks {
     fn id(&self, id: u64) -> Option<StackId> {
-        if id == 0 {
-            Some(0)
-        } else {
-            by_id(&self.ids, id).copied()
+        match id {
+            0 => Some(0),
+            _ => by_id(&self.ids, id).copied(),
         }
     }
 }
@@ -257,141 +250,96 @@ fn payload_of(head: &[u8]) -> Option<(usize, u32)> {
     is_sound.then_some((length, u32::get(head, 8)?))
 }
 
-fn hardware(tag: u8, rest: &mut Rest<'_>) -> Option<Entry<'static>> {
+fn hardware(tag: u8, mut rest: &[u8]) -> Option<Entry<'static>> {
+    let rest = &mut rest;
     Some(Entry::Hardware(match tag {
         1 => {
             let mut limits = GpuLimits {
-                uuid: rest.get()?,
-                tells_slowdowns: rest.get()?,
+                uuid: take(rest)?,
+                tells_slowdowns: take(rest)?,
                 ..GpuLimits::default()
             };
-            for _ in 0..rest.get::<u8>()? {
-                let (code, most) = (rest.get()?, rest.get()?);
-                limits
-                    .most
-                    .extend(Metric::from_code(code).map(|it| (it, most)));
+            for _ in 0..take::<u8>(rest)? {
+                let (metric, most) = (Metric::from_code(take(rest)?), take(rest)?);
+                limits.most.extend(metric.map(|it| (it, most)));
             }
-            for _ in 0..rest.get::<u8>()? {
-                let (code, why) = (rest.get()?, rest.text()?);
-                limits
-                    .lacks
-                    .extend(Metric::from_code(code).map(|it| (it, why)));
+            for _ in 0..take::<u8>(rest)? {
+                let (metric, why) = (Metric::from_code(take(rest)?), take_text(rest)?);
+                limits.lacks.extend(metric.map(|it| (it, why)));
             }
             Hardware::Limits(limits)
         }
-        2 => {
-            let mut reading = Reading {
-                uuid: rest.get()?,
-                span: rest.span()?,
-                reasons: rest.get()?,
-                values: Vec::new(),
-            };
-            while !rest.0.is_empty() {
-                let (code, value) = (rest.get()?, rest.get::<f32>()?.into());
-                reading
-                    .values
-                    .extend(Metric::from_code(code).map(|it| (it, value)));
-            }
-            Hardware::Reading(reading)
-        }
-        3 => {
-            let (uuid, time, mut all) = (rest.get()?, rest.get()?, Vec::new());
-            while !rest.0.is_empty() {
-                all.push(Occupant {
-                    pid: rest.get()?,
-                    owner: match rest.get::<u8>()? {
-                        0 => Owner::Program,
-                        1 => Owner::Other,
-                        _ => Owner::Unknown,
-                    },
-                    memory: Some(rest.get()?).filter(|bytes| *bytes != u64::MAX),
-                    name: rest.text()?,
-                });
-            }
-            Hardware::Occupants { uuid, time, all }
-        }
-        4 => Hardware::Note(rest.text()?),
+        2 => Hardware::Reading(Reading {
+            uuid: take(rest)?,
+            span: span(rest)?,
+            reasons: take(rest)?,
+            values: metrics(rest, |rest| take::<f32>(rest).map(f64::from))?,
+        }),
+        3 => Hardware::Occupants {
+            uuid: take(rest)?,
+            time: take(rest)?,
+            all: occupants(rest)?,
+        },
+        4 => Hardware::Note(take_text(rest)?),
         5 => Hardware::Cost(WatchCost {
-            rounds: rest.get()?,
-            cpu_ns: rest.get()?,
-            wall_ns: rest.get()?,
-            lost: rest.get()?,
+            rounds: take(rest)?,
+            cpu_ns: take(rest)?,
+            wall_ns: take(rest)?,
+            lost: take(rest)?,
         }),
         6 => Hardware::Gpu(GpuIdentity {
-            uuid: rest.get()?,
-            index: rest.get()?,
-            name: rest.text()?,
+            uuid: take(rest)?,
+            index: take(rest)?,
+            name: take_text(rest)?,
         }),
         _ => return None,
     }))
 }
 
-fn off_cpu(tag: u8, rest: &mut Rest<'_>) -> Option<Entry<'static>> {
+fn off_cpu(tag: u8, mut rest: &[u8]) -> Option<Entry<'static>> {
+    let rest = &mut rest;
     Some(Entry::OffCpu(match tag {
         1 => OffCpu::Thread(ThreadWindow {
-            thread: rest.get()?,
-            span: rest.span()?,
-            running: rest.get()?,
-            waiting: rest.get()?,
+            thread: take(rest)?,
+            span: span(rest)?,
+            running: take(rest)?,
+            waiting: take(rest)?,
         }),
         2 => OffCpu::Group(GroupWindow {
-            span: rest.span()?,
-            periods: rest.get()?,
-            throttled_periods: rest.get()?,
-            throttled: rest.get()?,
-            cores: rest.get()?,
+            span: span(rest)?,
+            periods: take(rest)?,
+            throttled_periods: take(rest)?,
+            throttled: take(rest)?,
+            cores: take(rest)?,
         }),
-        3 => OffCpu::Note(rest.text()?),
+        3 => OffCpu::Note(take_text(rest)?),
         _ => return None,
     }))
 }
 
-/// What is left of a payload. Every question answers `None` behind its end.
-struct Rest<'a>(&'a [u8]);
-
-impl<'a> Rest<'a> {
-    fn raw(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn get<T: Field>(&mut self) -> Option<T> {
-        T::get(self.raw(size_of::<T>())?, 0)
-    }
-
-    fn span(&mut self) -> Option<Span> {
-        let (start, end) = (self.get()?, self.get()?);
-        (start <= end).then_some(Span { start, end })
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.get::<u8>()?;
-        lossy(self.raw(length.into())?)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.get::<u8>()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn small(&mut self) -> Option<u32> {
-        u32::try_from(self.number()?).ok()
-    }
-
-    fn long_text(&mut self) -> Option<String> {
-        let length = usize::try_from(self.number()?).ok()?;
-        lossy(self.raw(length)?)
-    }
+fn span(rest: &mut &[u8]) -> Option<Span> {
+    let (start, end) = (take(rest)?, take(rest)?);
+    (start <= end).then_some(Span { start, end })
 }
 
-fn lossy(text: &[u8]) -> Option<String> {
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = take::<u8>(rest)?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn small(rest: &mut &[u8]) -> Option<u32> {
+    u32::try_from(number(rest)?).ok()
+}
+
+fn long_text(rest: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(number(rest)?).ok()?;
+    let text = rest.split_off(..length)?;
     Some(String::from_utf8_lossy(text).into_owned())
 }
