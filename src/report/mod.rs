@@ -36,6 +36,7 @@ use analysis::figures::{DeviceFigures, Peaks};
 use analysis::findings::{self, Finding};
 use analysis::hardware::HardwareFigures;
 use analysis::launches::{self, LaunchDelay, QueueDepth};
+use analysis::lines::{DeviceLines, Worker};
 use analysis::off_cpu::{self, OffCpuFigures};
 use analysis::parallel;
 use analysis::tables::{self, NameRow};
@@ -97,10 +98,10 @@ pub struct Report {
     pub job: Option<ranks::JobReport>,
     /// The source lines that devices waited for, where stacks were sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lines: Vec<lines::LinesReport>,
+    pub lines: Vec<DeviceLines>,
     /// The processes that load data, where stacks were sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub workers: Vec<lines::WorkerReport>,
+    pub workers: Vec<Worker>,
     /// How Python stacks were sampled, by process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sampling: Vec<lines::SamplingReport>,
@@ -322,8 +323,8 @@ impl From<&Facts<'_>> for Report {
             }),
             ranks,
             job,
-            lines: lines::list(trace, facts.calls(), steps),
-            workers: lines::workers(trace),
+            lines: analysis::lines::find(trace, facts.calls(), steps, None),
+            workers: analysis::lines::workers(trace),
             sampling: lines::sampling(trace),
             health: HealthReport {
                 source: trace.health(),

@@ -26,7 +26,7 @@ pub struct Answer {
     /// In the order asked for.
     pub predictions: Vec<Row>,
     /// What half of the time of one kind of operation would gain.
-    pub faster: Vec<FasterRow>,
+    pub faster: Vec<Faster>,
     /// What a step takes at the least.
     pub ideal: IdealRow,
 }
@@ -43,7 +43,7 @@ pub struct ScopeReport {
 }
 
 /// A prediction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The edit as it was given.
     pub edit: String,
@@ -67,17 +67,6 @@ pub struct Row {
     pub notes: Vec<String>,
     /// What no record tells, and the interval covers.
     pub unknowns: Vec<String>,
-}
-
-/// What faster operations would gain.
-#[derive(Clone, Debug, Serialize)]
-pub struct FasterRow {
-    /// Their name.
-    pub name: String,
-    /// Their time in a step.
-    pub time_ns: Ns,
-    /// What the step gains when they take half of it.
-    pub half_gains_ns: Ns,
 }
 
 /// What a step takes at the least.
@@ -114,28 +103,15 @@ impl Answer {
     #[must_use]
     pub fn new(whatif: &WhatIf<'_>, predictions: Vec<Prediction>) -> Answer {
         let steps = whatif.samples().len();
-        let scope = match whatif.scope() {
-            Scope::Repeats(label) => ScopeReport {
-                steps,
-                per: "run",
-                of: Some(label.clone()),
-            },
-            Scope::Steps(text) => ScopeReport {
-                steps,
-                per: "step",
-                of: Some(text.clone()),
-            },
-            Scope::Run => ScopeReport {
-                steps,
-                per: "run",
-                of: None,
-            },
+        let (per, of) = match whatif.scope() {
+            Scope::Repeats(label) => ("run", Some(label.clone())),
+            Scope::Steps(text) => ("step", Some(text.clone())),
+            Scope::Run => ("run", None),
         };
-        let may_predict = whatif.refusal().is_none();
-        let faster = if may_predict {
-            whatif.faster(TOP)
-        } else {
-            Vec::new()
+        let scope = ScopeReport { steps, per, of };
+        let faster = match whatif.refusal() {
+            None => whatif.faster(TOP),
+            Some(_) => Vec::new(),
         };
         Answer {
             scope,
@@ -146,7 +122,7 @@ impl Answer {
                 .into_iter()
                 .map(|of| Row::new(of, whatif.measured()))
                 .collect(),
-            faster: faster.into_iter().map(FasterRow::from).collect(),
+            faster,
             ideal: IdealRow::from(whatif.ideal()),
         }
     }
@@ -210,11 +186,11 @@ impl Answer {
             lines.push(String::new());
             let mut table = Table::new(["if it ran twice as fast", "its time", "saves", "of all"]);
             for row in &self.faster {
-                let share = row.half_gains_ns as f64 / self.measured_ns as f64;
+                let share = row.gain as f64 / self.measured_ns as f64;
                 table.row([
                     row.name.clone(),
-                    duration(row.time_ns),
-                    duration(row.half_gains_ns),
+                    duration(row.time),
+                    duration(row.gain),
                     percent(share),
                 ]);
             }
@@ -300,45 +276,25 @@ fn list<'a>(
 
 impl Row {
     fn new(prediction: Prediction, measured: Ns) -> Row {
-        let edit = prediction.edit;
+        let mut row = Row {
+            edit: prediction.edit,
+            ..Row::default()
+        };
         match prediction.outcome {
-            Ok(outcome) => Row {
-                edit,
-                predicted_ns: Some(outcome.predicted),
-                likely_ns: Some(outcome.predicted),
-                low_ns: Some(outcome.low),
-                high_ns: Some(outcome.high),
-                saving_ns: Some(outcome.saving),
-                saving_low_ns: Some(measured - outcome.high),
-                saving_high_ns: Some(measured - outcome.low),
-                refused: None,
-                notes: outcome.notes,
-                unknowns: outcome.unknowns,
-            },
-            Err(refused) => Row {
-                edit,
-                predicted_ns: None,
-                likely_ns: None,
-                low_ns: None,
-                high_ns: None,
-                saving_ns: None,
-                saving_low_ns: None,
-                saving_high_ns: None,
-                refused: Some(refused),
-                notes: Vec::new(),
-                unknowns: Vec::new(),
-            },
+            Ok(outcome) => {
+                row.predicted_ns = Some(outcome.predicted);
+                row.likely_ns = Some(outcome.predicted);
+                row.low_ns = Some(outcome.low);
+                row.high_ns = Some(outcome.high);
+                row.saving_ns = Some(outcome.saving);
+                row.saving_low_ns = Some(measured - outcome.high);
+                row.saving_high_ns = Some(measured - outcome.low);
+                row.notes = outcome.notes;
+                row.unknowns = outcome.unknowns;
+            }
+            Err(refused) => row.refused = Some(refused),
         }
-    }
-}
-
-impl From<Faster> for FasterRow {
-    fn from(faster: Faster) -> FasterRow {
-        FasterRow {
-            name: faster.name,
-            time_ns: faster.time,
-            half_gains_ns: faster.gain,
-        }
+        row
     }
 }
 

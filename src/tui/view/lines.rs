@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::list::{Cell, Filter, List};
 use super::table::Layout;
 use super::{Place, Request, View};
-use crate::report::lines::{self, LinesReport};
+use crate::report::lines::columns;
 use crate::report::table::Column;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
@@ -19,12 +19,13 @@ use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
 use analysis::Facts;
+use analysis::lines::{self, DeviceLines};
 use trace::{LaneKind, Trace, describe};
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
 struct LineAnswer {
-    devices: Vec<LinesReport>,
+    devices: Vec<DeviceLines>,
     /// Of DataLoader workers, where there are any.
     workers: Option<String>,
 }
@@ -61,8 +62,8 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
         return LineAnswer::default();
     }
     LineAnswer {
-        devices: lines::list(trace, calls, facts.steps()),
-        workers: lines::workers_line(&lines::workers(trace)),
+        devices: lines::find(trace, calls, facts.steps(), None),
+        workers: lines::workers_in_words(&lines::workers(trace)),
     }
 }
 
@@ -107,7 +108,7 @@ impl View for LinesView {
         self.rows = rows(found, &mut list.filter);
         let told = found.devices.iter();
         let told = told.flat_map(|it| it.lines.iter().map(move |line| (it, line)));
-        let mut columns = lines::columns();
+        let mut columns = columns();
         Column::fit(&mut columns, &told.collect::<Vec<_>>());
         let layout = Layout::new(columns, area.width);
         list.heading = match self.rows.is_empty() {
@@ -154,7 +155,7 @@ impl View for LinesView {
         };
         let device = found.devices.get(device)?;
         Some(Request::Place(Place {
-            row: Some(RowKind::Gpu(device.device_index)),
+            row: Some(RowKind::Gpu(device.index)),
             record: None,
             span: device.lines.get(line)?.longest,
         }))
@@ -205,7 +206,7 @@ fn in_full(trace: &Trace, found: &LineAnswer, row: Row) -> String {
     match row {
         Row::Device(at) => {
             let device = &found.devices[at];
-            let name = describe::device_id(trace, device.device_index);
+            let name = describe::device_id(trace, device.index);
             format!("{name}: {}", device.basis())
         }
         Row::Workers => found.workers.clone().unwrap_or_default(),
@@ -213,7 +214,7 @@ fn in_full(trace: &Trace, found: &LineAnswer, row: Row) -> String {
             let device = &found.devices[at];
             let line = &device.lines[line];
             let file = printable(line.file.as_deref().unwrap_or_default());
-            let samples = match device.exact {
+            let samples = match device.is_exact {
                 true => String::new(),
                 false => format!(
                     "in {} of {}; ",

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::functions::{Functions, LEVELS, NONE};
-use super::{DeviceLines, Line, launcher, step_at};
+use super::{Count, DeviceLines, Key, Line, launcher, step_at};
 use crate::CallIndex;
 use crate::steps::Steps;
 use activity::{NameId, Ns, RangeKind, Span};
@@ -19,14 +19,6 @@ use trace::{LaneId, LaneKind, Trace};
 const TORCH: &str = "torch/";
 /// A function, and the one that it called.
 type Doing = (NameId, Option<NameId>);
-
-/// Time of one function.
-#[derive(Debug, Default)]
-struct Sum {
-    time: Ns,
-    steps: BTreeSet<(usize, usize)>,
-    longest: Span,
-}
 
 /// The functions that a device waited for; `None` where no launching thread has any.
 pub(super) fn of_device(
@@ -40,7 +32,7 @@ pub(super) fn of_device(
     if threads.is_empty() {
         return None;
     }
-    let mut sums: FxHashMap<Doing, Sum> = FxHashMap::default();
+    let mut sums: FxHashMap<Doing, Count> = FxHashMap::default();
     let (mut idle, mut unseen) = (0, 0);
     let mut processes = BTreeSet::new();
     each_gap(
@@ -70,11 +62,16 @@ pub(super) fn of_device(
         return None;
     }
     let of_these = steps.iter().filter(|it| processes.contains(&it.process));
-    let mut lines: BTreeMap<(String, u32, String, String), Sum> = BTreeMap::new();
+    let mut lines: BTreeMap<Key, Count> = BTreeMap::new();
     for ((function, called), of) in sums {
         let (file, line, function) = parse(trace.names().full(function)).unwrap_or_default();
         let call = called.map_or_else(String::new, |it| words(trace.names().full(it)));
-        let key = (file.to_owned(), line, function.to_owned(), call);
+        let key = Key {
+            file: file.to_owned(),
+            line,
+            function: function.to_owned(),
+            call,
+        };
         let sum = lines.entry(key).or_default();
         sum.time += of.time;
         sum.steps.extend(of.steps);
@@ -85,31 +82,16 @@ pub(super) fn of_device(
     let known = (idle - unseen).max(1) as f64;
     let mut lines: Vec<Line> = lines
         .into_iter()
-        .map(|((file, line, function, call), sum)| Line {
-            file,
-            line,
-            function,
-            call,
-            samples: 0,
-            share: sum.time as f64 / known,
-            low: sum.time as f64 / known,
-            high: sum.time as f64 / known,
-            idle_ns: sum.time,
-            steps: sum.steps.len() as u64,
-            longest: sum.longest,
-        })
+        .map(|(key, sum)| Line::new(key, [sum.time as f64 / known; 3], sum.time, &sum))
         .collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.idle_ns));
     Some(DeviceLines {
-        device,
         is_exact: true,
-        is_of_steps: false,
         idle_ns: idle,
-        samples: 0,
         unseen_ns: unseen,
-        hz: 0,
         steps: of_these.map(|it| it.spans.len() as u64).sum(),
         lines,
+        ..DeviceLines::default()
     })
 }
 

@@ -14,68 +14,103 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::CallIndex;
 use super::steps::{self, Steps};
-use activity::text::plural;
-use activity::units::percent;
+use activity::text::{plural, printable};
+use activity::units::{duration, percent};
 use activity::{Frame, Ns, Span, StackId};
 pub use exact::{Stacks, frame, has_functions, idle_stacks, thread_stacks};
 pub use seen::{LineShare, StackCounts};
 use trace::samples::{short_file, wants};
 use trace::{LaneId, Measure, Trace};
 
-/// The line that a device waited for.
-#[derive(Clone, Debug, PartialEq)]
+/// A line that a device waited for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// Its source file, as the interpreter names it; empty where no frame is of the program's own files.
-    pub file: String,
-    /// The line in it, from 1; 0 where there is none.
-    pub line: u32,
+    /// In short: "train.py:19".
+    pub place: String,
+    /// Its source file, as the interpreter names it; absent where no frame is of the program's own files.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
     /// The function that it is in.
     pub function: String,
-    /// What it called: "torch/utils/data/dataloader.py __next__"; empty where it was at work itself.
-    pub call: String,
+    /// What it called: "torch/utils/data/dataloader.py __next__"; absent where it was at work itself.
+    pub call: Option<String>,
     /// Samples of it that fell into idle time.
     pub samples: u64,
-    /// Its part of the samples that did, from 0 to 1, and the bounds of that part's 95 % interval.
+    /// Its part of the samples that did, from 0 to 1.
     pub share: f64,
-    pub low: f64,
-    pub high: f64,
-    /// That part of the device's idle time, in ns.
+    /// The 95 % interval of that part.
+    pub interval: [f64; 2],
+    /// That part of the device's idle time.
     pub idle_ns: Ns,
     /// Steps in whose idle time it was seen.
     pub steps: u64,
     /// The longest gap in which it was seen.
+    #[serde(skip)]
     pub longest: Span,
 }
 
 impl Line {
-    /// In words: "train.py:19".
-    #[must_use]
-    pub fn place(&self) -> String {
-        if self.file.is_empty() {
-            return "no line of the program's own".to_owned();
+    /// A part of some idle time: the first of `shares`, between the others.
+    fn new(key: Key, shares: [f64; 3], idle_ns: Ns, count: &Count) -> Line {
+        let place = match key.file.as_str() {
+            "" => "no line of the program's own".to_owned(),
+            file => format!("{}:{}", short_file(file), key.line),
+        };
+        let [share, low, high] = shares.map(|share| (share * 10_000.0).round() / 10_000.0);
+        Line {
+            place,
+            line: Some(key.line).filter(|line| *line > 0),
+            file: Some(key.file).filter(|file| !file.is_empty()),
+            function: key.function,
+            call: Some(key.call).filter(|call| !call.is_empty()),
+            samples: count.samples,
+            share,
+            interval: [low, high],
+            idle_ns,
+            steps: count.steps.len() as u64,
+            longest: count.longest,
         }
-        format!("{}:{}", short_file(&self.file), self.line)
+    }
+
+    /// The line, its function, and what it called.
+    pub fn name(&self) -> String {
+        let mut name = self.place.clone();
+        let call = self.call.as_deref().unwrap_or_default();
+        for (mark, part) in [(" ", self.function.as_str()), (" > ", call)] {
+            if !part.is_empty() {
+                name.push_str(mark);
+                name.push_str(part);
+            }
+        }
+        printable(&name)
     }
 }
 
-/// The lines that a device waited for.
-#[derive(Clone, Debug, PartialEq)]
+/// The lines that a device waited for: an estimate made of stack samples, or functions that a profiler recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceLines {
+    /// The device's id.
+    pub device: u32,
     /// The device: index into [`Trace::devices`].
-    pub device: usize,
+    #[serde(skip)]
+    pub index: usize,
     /// Whether the program's own profiler recorded every Python function: no estimate, but functions in place of lines.
+    #[serde(rename = "exact")]
     pub is_exact: bool,
     /// Whether only the steady steps were looked at, as they speak for the program ([`Steps::are_telling`]).
+    #[serde(rename = "in_steps")]
     pub is_of_steps: bool,
     /// Its idle time between operations while its processes were being sampled.
     pub idle_ns: Ns,
-    /// Samples of launching threads that fell into it.
-    pub samples: u64,
     /// Idle time in gaps into which no sample fell.
     pub unseen_ns: Ns,
+    /// Samples of launching threads that fell into it.
+    pub samples: u64,
     /// Looks a second that were aimed at.
     pub hz: u32,
     /// Steps of the processes that use it.
@@ -84,41 +119,60 @@ pub struct DeviceLines {
     pub lines: Vec<Line>,
 }
 
-/// What is said behind "idle time" of lines that are of the steady steps alone.
-#[must_use]
-pub fn within(is_of_steps: bool) -> &'static str {
-    match is_of_steps {
-        true => " in the steady steps",
-        false => "",
+impl DeviceLines {
+    /// What the lines rest on.
+    pub fn basis(&self) -> String {
+        let within = format!(
+            "{} of idle time{}",
+            duration(self.idle_ns),
+            match self.is_of_steps {
+                true => " in the steady steps",
+                false => "",
+            }
+        );
+        match self.is_exact {
+            true => format!(
+                "Python functions in {} of {within}, as the program's profiler recorded them (at the lines where they begin)",
+                duration(self.idle_ns - self.unseen_ns)
+            ),
+            false => format!(
+                "estimated from {} of the launching thread, {} a second, in {within}",
+                plural(self.samples, "stack sample"),
+                self.hz
+            ),
+        }
     }
 }
 
 /// What a process was seen doing that loads data for another one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Worker {
-    /// The process: index into [`Trace::processes`].
-    pub process: usize,
-    /// Samples of it.
+    /// The operating system's id.
+    pub process: u32,
+    /// Samples of it while a device was idle.
     pub samples: u64,
     /// Samples in which it waited for something to do.
     pub waiting: u64,
 }
 
-/// What DataLoader workers did while a device was idle: in how many of their samples they waited for something to do.
-#[must_use]
-pub fn workers_in_words(count: usize, samples: u64, waiting: u64) -> String {
+/// What DataLoader workers did while a device was idle, if there are any: in how many of their samples they waited for
+/// something to do.
+pub fn workers_in_words(workers: &[Worker]) -> Option<String> {
+    let samples: u64 = workers.iter().map(|it| it.samples).sum();
+    let waiting: u64 = workers.iter().map(|it| it.waiting).sum();
     let busy = 1.0 - waiting as f64 / samples.max(1) as f64;
     let words = match busy {
         busy if busy >= 0.8 => "they are what is slow, or too few",
         busy if busy <= 0.2 => "they had nothing to do: the delay is elsewhere",
         _ => "they were partly busy",
     };
-    format!(
+    let told = format!(
         "{}: busy in {} of their {} while the GPU was idle; {words}",
-        plural(count as u64, "DataLoader worker"),
+        plural(workers.len() as u64, "DataLoader worker"),
         percent(busy),
         plural(samples, "sample")
-    )
+    );
+    Some(told).filter(|_| !workers.is_empty())
 }
 
 /// What is counted as one line.
@@ -154,6 +208,8 @@ pub fn find(
                 false => exact::of_device(trace, calls, steps, device, window),
             };
             found.map(|found| DeviceLines {
+                device: trace.devices()[device].info.id,
+                index: device,
                 is_of_steps: of_steps.is_some(),
                 ..found
             })
@@ -168,17 +224,7 @@ fn of_device(
     device: usize,
     window: Option<Span>,
 ) -> Option<DeviceLines> {
-    let mut found = DeviceLines {
-        device,
-        is_exact: false,
-        is_of_steps: false,
-        idle_ns: 0,
-        samples: 0,
-        unseen_ns: 0,
-        hz: 0,
-        steps: 0,
-        lines: Vec::new(),
-    };
+    let mut found = DeviceLines::default();
     let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
     let mut processes = BTreeSet::new();
     for it in sampled_gaps(trace, calls, device, window) {
@@ -216,22 +262,10 @@ fn of_device(
     found.lines = counts
         .into_iter()
         .map(|(key, count)| {
-            let samples = count.samples;
-            let share = samples as f64 / all as f64;
-            let (low, high) = wilson(samples, all);
-            Line {
-                file: key.file,
-                line: key.line,
-                function: key.function,
-                call: key.call,
-                samples,
-                share,
-                low,
-                high,
-                idle_ns: (share * idle as f64).round() as Ns,
-                steps: count.steps.len() as u64,
-                longest: count.longest,
-            }
+            let share = count.samples as f64 / all as f64;
+            let (low, high) = wilson(count.samples, all);
+            let time = (share * idle as f64).round() as Ns;
+            Line::new(key, [share, low, high], time, &count)
         })
         .collect();
     found
@@ -331,10 +365,12 @@ fn launcher(
     Some((process, thread))
 }
 
-/// Samples of one line.
-#[derive(Default)]
+/// What is seen of one line.
+#[derive(Debug, Default)]
 struct Count {
     samples: u64,
+    /// Where functions were recorded, in place of samples.
+    time: Ns,
     steps: BTreeSet<(usize, usize)>,
     longest: Span,
 }
@@ -389,17 +425,14 @@ pub fn wilson(n: u64, all: u64) -> (f64, f64) {
 pub fn workers(trace: &Trace) -> Vec<Worker> {
     let span = trace.operations_extent();
     let mut workers = Vec::new();
-    for (index, process) in trace.processes().iter().enumerate() {
+    for process in trace.processes() {
         let (Some(span), Some(extent)) = (span, process.sampled.extent()) else {
             continue;
         };
         let window = span.intersect(extent);
-        let mut worker = Worker {
-            process: index,
-            samples: 0,
-            waiting: 0,
-        };
-        for sample in process.sampled.within(process.info.pid, window) {
+        let pid = process.info.pid;
+        let (mut samples, mut waiting) = (0, 0);
+        for sample in process.sampled.within(pid, window) {
             let Some(waits) = wants(trace.stacks(), sample.stack) else {
                 continue;
             };
@@ -410,12 +443,16 @@ pub fn workers(trace: &Trace) -> Vec<Worker> {
                 device.usage.time(Measure::Busy, at) == 0 && !trace.is_unrecorded(index, gap)
             });
             if is_idle {
-                worker.samples += 1;
-                worker.waiting += u64::from(waits);
+                samples += 1;
+                waiting += u64::from(waits);
             }
         }
-        if worker.samples > 0 {
-            workers.push(worker);
+        if samples > 0 {
+            workers.push(Worker {
+                process: pid,
+                samples,
+                waiting,
+            });
         }
     }
     workers

@@ -83,7 +83,14 @@ fn idle_goes_to_the_lines_that_were_seen_in_it() {
     let told: Vec<(String, &str, u64, Ns)> = device
         .lines
         .iter()
-        .map(|it| (it.place(), it.call.as_str(), it.samples, it.idle_ns))
+        .map(|it| {
+            (
+                it.place.clone(),
+                it.call.as_deref().unwrap_or_default(),
+                it.samples,
+                it.idle_ns,
+            )
+        })
         .collect();
     let next = "torch/utils/data/dataloader.py __next__";
     // Three of four samples, and one.
@@ -150,7 +157,13 @@ fn recorded_functions_share_idle_time_exactly() {
     let mut told: Vec<(String, &str, Ns)> = device
         .lines
         .iter()
-        .map(|it| (it.place(), it.call.as_str(), it.idle_ns))
+        .map(|it| {
+            (
+                it.place.clone(),
+                it.call.as_deref().unwrap_or_default(),
+                it.idle_ns,
+            )
+        })
         .collect();
     told.sort();
     let expected = [

@@ -1,6 +1,7 @@
 //! What stands beside predictions: what faster kernels would gain, and what no edit can beat.
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::WhatIf;
 use crate::graph::Engine;
@@ -9,13 +10,15 @@ use activity::stats::median_time;
 use activity::{Ns, What};
 
 /// What a step gains when the operations of one name take half of their time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Faster {
     /// The kernel's short name, or the copies' direction.
     pub name: String,
     /// Time of all of them in a step.
+    #[serde(rename = "time_ns")]
     pub time: Ns,
     /// What a step takes less.
+    #[serde(rename = "half_gains_ns")]
     pub gain: Ns,
 }
 
