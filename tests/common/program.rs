@@ -7,8 +7,7 @@ use activity::{
 use profile::Profile;
 use sim::machine::Machine;
 use sim::program::{
-    Engine, EventKey, HostThread, Item, Load, Operation, Order, Returns, Step, StreamConfig,
-    StreamKey, Target,
+    Engine, EventKey, Item, Load, Operation, Returns, Step, StreamConfig, StreamKey, Target,
 };
 
 /// The name of every call.
@@ -52,32 +51,22 @@ impl Run {
     }
 
     pub(crate) fn with_profile(profile: &Profile, streams: u32, steps: Vec<Step>) -> Run {
-        let configs = (0..streams)
-            .map(|key| config(key, 0, Order::NonBlocking))
-            .collect();
+        let configs = (0..streams).map(|key| config(key, 0)).collect();
         run(profile, configs, steps)
     }
 
     pub(crate) fn with_priorities(priorities: &[i32], steps: Vec<Step>) -> Run {
         let configs = (priorities.iter().zip(0..))
-            .map(|(priority, key)| config(key, *priority, Order::NonBlocking))
-            .collect();
-        run(&profile(), configs, steps)
-    }
-
-    pub(crate) fn with_orders(orders: &[Order], steps: Vec<Step>) -> Run {
-        let configs = (orders.iter().zip(0..))
-            .map(|(order, key)| config(key, 0, *order))
+            .map(|(priority, key)| config(key, *priority))
             .collect();
         run(&profile(), configs, steps)
     }
 }
 
-fn config(key: StreamKey, priority: i32, order: Order) -> StreamConfig {
+fn config(key: StreamKey, priority: i32) -> StreamConfig {
     StreamConfig {
         place: place(key),
         priority,
-        order,
     }
 }
 
@@ -96,11 +85,7 @@ fn run(profile: &Profile, streams: Vec<StreamConfig>, steps: Vec<Step>) -> Run {
         .zip(0..)
         .map(|(config, key)| Step::Open(key, config));
     let steps: Vec<Step> = opened.chain(steps).collect();
-    let thread = HostThread {
-        id: 1,
-        steps: Box::new(steps.into_iter()),
-    };
-    let mut machine = Machine::new(profile, 1, vec![thread], 0);
+    let mut machine = Machine::new(profile, 1, steps.into_iter(), 0);
     machine.advance(Ns::MAX);
     let (_, mut items) = machine.take();
     items.sort_by_key(|a| (a.span.start, a.span.end));

@@ -1,7 +1,7 @@
 //! The simulator against programs whose timeline can be worked out by hand.
 
 use activity::{Direction, Ns, Span, What};
-use sim::program::{Graph, Item, Node, Order, Step, Target, Upload};
+use sim::program::{Graph, Item, Node, Step, Target, Upload};
 
 use crate::program::{
     Run, alloc, copy_in, copy_out, free, kernel, kernel_with, profile, record, submit,
@@ -228,25 +228,6 @@ fn a_full_stream_holds_its_thread_up() {
     // 10 ns follow. It is known at 1220, long before the second ends at 2130.
     assert_eq!(run.calls[2].span, Span::new(22, 1120));
     assert_eq!(spans(&run), [(110, 1110), (1130, 2130), (2150, 3150)]);
-}
-
-#[test]
-fn the_default_stream_waits_for_blocking_streams_and_holds_them_up() {
-    let run = Run::with_orders(
-        &[Order::Default, Order::Blocking, Order::NonBlocking],
-        vec![
-            submit(1, kernel(1000, 0.1)),
-            submit(0, kernel(100, 0.1)),
-            submit(1, kernel(100, 0.1)),
-            submit(2, kernel(100, 0.1)),
-        ],
-    );
-    // Stream 1 from 110 to 1110, then the default stream's, then stream 1's second.
-    // The non-blocking stream's launch is [33, 43), known at 143.
-    assert_eq!(
-        spans(&run),
-        [(110, 1110), (143, 243), (1110, 1210), (1210, 1310)]
-    );
 }
 
 #[test]

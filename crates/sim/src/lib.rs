@@ -34,7 +34,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::lower::Lowering;
 use self::machine::Machine;
-use self::program::HostThread;
 use activity::feed::{Feed, Gone, Message, Outcome, Outlet};
 use activity::{Batch, Def, Hardware, Health, Ns};
 pub use profile::Profile;
@@ -99,13 +98,9 @@ fn simulate(
         Pace::AsFastAsPossible => FIXED_START,
     };
     let failure = Arc::new(OnceLock::new());
-    let steps = Box::new(Lowering::new(plan, profile.clone(), failure.clone()));
-    let threads = vec![HostThread {
-        id: lower::THREAD,
-        steps,
-    }];
+    let steps = Lowering::new(plan, profile.clone(), failure.clone());
     let mut sender = Sender {
-        machine: Machine::new(profile, devices, threads, start),
+        machine: Machine::new(profile, devices, steps, start),
         outlet,
         health: Health::default(),
         is_sampled: hz.is_some(),

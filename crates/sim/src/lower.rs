@@ -19,14 +19,11 @@ use self::cache::HostCache;
 use self::ops::PendingCopy;
 use self::setup::{Contexts, SmallBlock};
 use self::tables::Tables;
-use super::program::{EventKey, Graph, Operation, Step, StreamKey};
+use super::program::{EventKey, Graph, Operation, Step, StreamKey, THREAD};
 use activity::feed::Failure;
 use activity::{Def, Ns, ProcessInfo, RangeKind};
 use profile::Profile;
 use scenario::plan::{Op, Plan, VariantPlan};
-
-/// The one host thread's id in the activities.
-pub(super) const THREAD: u32 = 1;
 
 /// Host time between two passes, which the runner needs for itself.
 const BETWEEN_PASSES: Ns = 20_000;
@@ -35,18 +32,12 @@ const BETWEEN_PASSES: Ns = 20_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Start,
-    Variant {
-        variant: usize,
-    },
-    Pass {
-        variant: usize,
-        pass: u32,
-    },
-    Op {
-        variant: usize,
-        pass: u32,
-        op: usize,
-    },
+    /// Before a variant.
+    Variant(usize),
+    /// Before a pass of a variant.
+    Pass(usize, u32),
+    /// Before an operation of a pass of a variant.
+    Op(usize, u32, usize),
     End,
 }
 
@@ -120,12 +111,8 @@ impl Lowering {
 
     /// The number of devices that the plan needs, at least one.
     pub(super) fn devices(plan: &Plan) -> u32 {
-        plan.variants
-            .iter()
-            .map(|v| v.devices)
-            .max()
-            .unwrap_or(0)
-            .max(1)
+        let devices = plan.variants.iter().map(|v| v.devices);
+        devices.max().unwrap_or(0).max(1)
     }
 
     /// Lowers the next part of the plan into `ready`.
@@ -137,48 +124,31 @@ impl Lowering {
         self.position = match self.position {
             Position::Start => {
                 self.begin();
-                Position::Variant { variant: 0 }
+                Position::Variant(0)
             }
-            Position::Variant { variant } if variant >= self.plan.variants.len() => Position::End,
-            Position::Variant { variant } => {
+            Position::Variant(variant) if variant >= self.plan.variants.len() => Position::End,
+            Position::Variant(variant) => {
                 self.begin_variant(variant);
-                Position::Pass { variant, pass: 0 }
+                Position::Pass(variant, 0)
             }
-            Position::Pass { variant, pass } => {
+            Position::Pass(variant, pass) => {
                 let spec = &self.plan.clone().variants[variant];
                 if pass >= spec.warmup + spec.repeat.max(1) {
                     self.end_variant(spec);
-                    Position::Variant {
-                        variant: variant + 1,
-                    }
+                    Position::Variant(variant + 1)
                 } else {
                     self.begin_pass(spec, pass);
-                    Position::Op {
-                        variant,
-                        pass,
-                        op: 0,
-                    }
+                    Position::Op(variant, pass, 0)
                 }
             }
-            Position::Op { variant, pass, op } => {
-                let plan = self.plan.clone();
-                let spec = &plan.variants[variant];
-                match spec.ops.get(op) {
-                    Some(Op { kind, .. }) => {
-                        self.lower_op(spec, *kind);
-                        Position::Op {
-                            variant,
-                            pass,
-                            op: op + 1,
-                        }
-                    }
-                    None => {
-                        self.end_pass(spec);
-                        Position::Pass {
-                            variant,
-                            pass: pass + 1,
-                        }
-                    }
+            Position::Op(variant, pass, op) => {
+                let spec = &self.plan.clone().variants[variant];
+                if let Some(Op { kind, .. }) = spec.ops.get(op) {
+                    self.lower_op(spec, *kind);
+                    Position::Op(variant, pass, op + 1)
+                } else {
+                    self.end_pass(spec);
+                    Position::Pass(variant, pass + 1)
                 }
             }
             Position::End => Position::End,

@@ -1,4 +1,4 @@
-//! The discrete-event model: host threads, streams, events and devices, in one order of time.
+//! The discrete-event model: a host thread, streams, events and devices, in one order of time.
 //!
 //! ```text
 //! host thread ─ step ─► call record
@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 use self::host::Thread;
 use super::device::Device;
 use super::meter::Meter;
-use super::program::{EventKey, HostThread, StreamKey};
+use super::program::{EventKey, Step, StreamKey};
 use super::stream::Stream;
 use activity::{Activity, Correlation, Def, Hardware, Ns, Span, What};
 use profile::{Api, Latency, Profile};
@@ -29,8 +29,8 @@ use profile::{Api, Latency, Profile};
 /// Something that will happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SimEvent {
-    /// A host thread takes its next step.
-    Thread(usize),
+    /// The host thread takes its next step.
+    Thread,
     /// The head of a stream may be ready.
     Stream(StreamKey),
     /// A node of the graph at the head of a stream is ready.
@@ -73,40 +73,43 @@ pub struct Machine {
     now: Ns,
     sequence: u64,
     due: BinaryHeap<Reverse<(Ns, u64, SimEvent)>>,
-    threads: Vec<Thread>,
+    thread: Thread,
     devices: Vec<Device>,
     streams: Vec<Stream>,
     events: Vec<EventState>,
-    /// Streams whose head waits for other streams, by the rules of the default stream.
-    held: Vec<StreamKey>,
     correlation: Correlation,
     defs: Vec<Def>,
     items: Vec<Activity>,
 }
 
 impl Machine {
-    /// A machine with `devices` devices that starts `threads` at `start`.
-    #[must_use]
-    pub fn new(profile: &Profile, devices: u32, threads: Vec<HostThread>, start: Ns) -> Machine {
+    /// A machine with `devices` devices whose host thread begins with `steps` at `start`.
+    pub fn new(
+        profile: &Profile,
+        devices: u32,
+        steps: impl Iterator<Item = Step> + Send + 'static,
+        start: Ns,
+    ) -> Machine {
         let mut machine = Machine {
             api: profile.api.clone(),
             latency: profile.latency.clone(),
             now: start,
             sequence: 0,
             due: BinaryHeap::new(),
-            threads: Vec::new(),
+            thread: Thread {
+                steps: Box::new(steps),
+                phases: Vec::new(),
+                blocked: None,
+                is_done: false,
+            },
             devices: (0..devices).map(|_| Device::new(profile)).collect(),
             streams: Vec::new(),
             events: Vec::new(),
-            held: Vec::new(),
             correlation: 0,
             defs: Vec::new(),
             items: Vec::new(),
         };
-        for (index, thread) in threads.into_iter().enumerate() {
-            machine.threads.push(Thread::from(thread));
-            machine.at(start, SimEvent::Thread(index));
-        }
+        machine.at(start, SimEvent::Thread);
         machine
     }
 
@@ -121,7 +124,7 @@ impl Machine {
             };
             self.now = time;
             match event {
-                SimEvent::Thread(thread) => self.run_thread(thread),
+                SimEvent::Thread => self.run_thread(),
                 SimEvent::Stream(stream) => self.pump(stream),
                 SimEvent::Node(stream, node) => self.start_node(stream, node),
                 SimEvent::Device(device, generation) => {
@@ -134,16 +137,14 @@ impl Machine {
     }
 
     /// When the next thing happens; `None` when everything is over.
-    #[must_use]
     pub fn next_time(&self) -> Option<Ns> {
         self.due.peek().map(|Reverse((time, _, _))| *time)
     }
 
-    /// Whether every thread came to its end and every stream is empty. Once nothing more happens
+    /// Whether the thread came to its end and every stream is empty. Once nothing more happens
     /// ([`Machine::next_time`] is `None`), `false` means that something waits for ever.
-    #[must_use]
     pub fn is_done(&self) -> bool {
-        self.threads.iter().all(|t| t.is_done) && self.streams.iter().all(|s| s.queue.is_empty())
+        self.thread.is_done && self.streams.iter().all(|s| s.queue.is_empty())
     }
 
     /// What was recorded since the last call.

@@ -1,4 +1,4 @@
-//! What the model executes: host threads, each a sequence of [`Step`]s.
+//! What the model executes: the [`Step`]s of a host thread.
 //!
 //! Nothing here knows scenarios. `super::lower` makes steps from a plan; a captured trace could be
 //! turned into the same steps and replayed under other conditions. Costs and durations are already
@@ -14,14 +14,10 @@ pub type StreamKey = u32;
 /// An event of the program. Events need no opening; one that was never recorded holds nobody up.
 pub type EventKey = u32;
 
-/// A host thread and what it does. Steps are taken from it one at a time, as simulated time goes on.
-pub struct HostThread {
-    /// The thread's id in the activities.
-    pub id: u32,
-    pub steps: Box<dyn Iterator<Item = Step> + Send>,
-}
+/// The host thread's id in the activities.
+pub(crate) const THREAD: u32 = 1;
 
-/// One step of a host thread.
+/// One step of the host thread.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Hands a definition to the timeline. Takes no time.
@@ -117,20 +113,6 @@ pub struct StreamConfig {
     pub place: Place,
     /// Lower numbers go first when kernels wait for room.
     pub priority: i32,
-    /// How it stands to the device's default stream.
-    pub order: Order,
-}
-
-/// How a stream stands to its device's legacy default stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// It is the default stream. What is queued here waits for all earlier work on blocking streams of the device.
-    /// Later work on them waits for it.
-    Default,
-    /// It waits for the default stream and is waited for.
-    Blocking,
-    /// It has nothing to do with the default stream (`CU_STREAM_NON_BLOCKING`).
-    NonBlocking,
 }
 
 /// Something in a stream's queue.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::program::{Graph, Item, Order, StreamConfig, StreamKey, Upload};
+use super::program::{Graph, Item, StreamConfig, Upload};
 use activity::{Correlation, Ns, What};
 use profile::Latency;
 
@@ -41,8 +41,6 @@ pub(super) struct Queued {
     pub arrival: Ns,
     /// For events: the how-manieth recording is meant.
     pub event_turn: u64,
-    /// How far other streams must have come first.
-    pub holds: Box<[(StreamKey, u64)]>,
 }
 
 impl Stream {
@@ -111,26 +109,6 @@ fn seen(free: Ns, arrival: Ns, poll: Ns) -> Ns {
         return free + poll / 2;
     }
     free.max(arrival + looks * poll)
-}
-
-/// What an item that is queued on `key` now has to wait for by the rules of the default stream.
-pub(super) fn holds(streams: &[Stream], key: StreamKey) -> Box<[(StreamKey, u64)]> {
-    let stream = &streams[key as usize];
-    let holder = match stream.config.order {
-        Order::NonBlocking => return Box::default(),
-        Order::Default => Order::Blocking,
-        Order::Blocking => Order::Default,
-    };
-    (streams.iter().zip(0..))
-        .filter(|(s, _)| s.config.order == holder && s.device() == stream.device())
-        .filter(|(s, _)| s.is_behind())
-        .map(|(s, other)| (other, s.submitted))
-        .collect()
-}
-
-/// Whether the streams have come so far.
-pub(super) fn may_start(streams: &[Stream], holds: &[(StreamKey, u64)]) -> bool {
-    (holds.iter()).all(|(stream, ticket)| streams[*stream as usize].completed >= *ticket)
 }
 
 /// A graph that runs.

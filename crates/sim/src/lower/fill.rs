@@ -2,7 +2,7 @@
 
 use super::Lowering;
 use crate::cost::{memset_call_ns, transfer_ns};
-use crate::program::{Item, Returns, Step};
+use crate::program::{Item, Step};
 use activity::{Copy, Direction, MemoryKind, Ns};
 use scenario::plan::{BufferSpec, DEFAULT_STREAM, Fill, HostMemory, StreamSpec};
 
@@ -25,24 +25,11 @@ impl Lowering {
         });
         let place = self.place(default);
         if buffer.fill == Fill::Zero {
-            let op = self.memset_at(buffer.bytes, place);
+            let item = Item::Run(self.memset(buffer.bytes, place));
             let is_first = is_cold && self.contexts.cleared.insert(device);
-            let first = if is_first {
-                self.profile.cold.first_memset_ns
-            } else {
-                0
-            };
+            let first = Ns::from(is_first) * self.profile.cold.first_memset_ns;
             let cost = memset_call_ns(&self.profile, buffer.bytes) + first;
-            let call = self.name("cuMemsetD8Async");
-            let item = Item::Run(op);
-            self.push(Step::Submit {
-                call,
-                cost,
-                stream: default,
-                item,
-                returns: Returns::AtOnce,
-                first_use: None,
-            });
+            self.submit_first("cuMemsetD8Async", cost, default, item, None);
         } else {
             let from = match buffer.host {
                 HostMemory::Pinned => MemoryKind::Pinned,

@@ -76,12 +76,7 @@ impl Lowering {
             let is_first = !std::mem::replace(was_launched, true);
             let upload = Upload {
                 fixed_ns: api.graph_launch_ns,
-                node_ns: api.graph_launch_node_ns
-                    + if is_first {
-                        api.graph_upload_node_ns
-                    } else {
-                        0
-                    },
+                node_ns: api.graph_launch_node_ns + i64::from(is_first) * api.graph_upload_node_ns,
             };
             let cost = upload.fixed_ns + built.nodes.len() as i64 * upload.node_ns;
             let item = Item::Graph(built.clone(), upload);
@@ -99,7 +94,8 @@ impl Lowering {
                     capture.add(stream, Some(self.kernel(launch, stream)));
                 }
                 OpKind::Memset { bytes, stream, .. } => {
-                    capture.add(stream, Some(self.memset(bytes, stream)));
+                    let op = self.memset(bytes, self.stream_place(stream));
+                    capture.add(stream, Some(op));
                 }
                 OpKind::Copy {
                     direction,
@@ -131,14 +127,7 @@ impl Lowering {
                     ..
                 } => capture.add(stream, None),
                 // A plan has nothing else in a graph.
-                OpKind::Alloc { .. }
-                | OpKind::Free { .. }
-                | OpKind::Sync(_)
-                | OpKind::Capture { .. }
-                | OpKind::GraphLaunch { .. }
-                | OpKind::Host(_)
-                | OpKind::RangeBegin(_)
-                | OpKind::RangeEnd => {}
+                _ => {}
             }
         }
         let mut nodes = capture.nodes;

@@ -5,12 +5,12 @@ use super::tables::context_of;
 use crate::cost::{self, CopyCost, transfer_ns};
 use crate::program::{EventKey, Item, Operation, Returns, Step, StreamKey, Target};
 use activity::{
-    Copy, Direction, EventRecord, MemoryAction, MemoryKind, MemoryOp, Memset, Ns, Place, RangeKind,
-    Sync, SyncKind, What,
+    Copy, Direction, EventRecord, MemoryAction, MemoryKind, MemoryOp, Memset, Ns, Overhead, Place,
+    RangeKind, Sync, SyncKind, What,
 };
 use scenario::plan::{
-    BufferId, EventId, HostMemory, HostWork, LaunchId, MemRef, OpKind, Pieces, StreamId,
-    SyncTarget, VariantPlan, copy_call, copy_waits,
+    EventId, HostMemory, HostWork, LaunchId, MemRef, OpKind, Pieces, StreamId, SyncTarget,
+    VariantPlan, copy_call, copy_waits,
 };
 
 /// A copy of which some pieces are still to come.
@@ -42,7 +42,7 @@ impl Lowering {
                 });
             }
             OpKind::Memset { bytes, stream, .. } => {
-                let op = self.memset(bytes, stream);
+                let op = self.memset(bytes, self.stream_place(stream));
                 let call_ns = cost::memset_call_ns(&self.profile, bytes);
                 self.submit("cuMemsetD8Async", call_ns, stream, Item::Run(op));
             }
@@ -69,30 +69,36 @@ impl Lowering {
                 self.submit("cuStreamWaitEvent", api.event_wait_ns, stream, item);
             }
             OpKind::Sync(SyncTarget::Device(device)) => self.sync_device(device),
-            OpKind::Sync(SyncTarget::Stream(stream)) => self.sync_stream(stream),
-            OpKind::Sync(SyncTarget::Event(event)) => self.sync_event(event),
-            OpKind::Alloc {
-                buffer,
-                stream: None,
-            } => self.allocate(buffer, &spec.buffers[buffer]),
-            OpKind::Free {
-                buffer,
-                stream: None,
-            } => self.free(buffer, &spec.buffers[buffer]),
-            OpKind::Alloc {
-                buffer,
-                stream: Some(stream),
-            } => {
-                if let Some(address) = self.take_memory(buffer, &spec.buffers[buffer]) {
-                    self.pool(spec, MemoryAction::Alloc, buffer, address, stream);
+            OpKind::Sync(SyncTarget::Stream(stream)) => {
+                let target = Target::Stream(self.current.streams[stream]);
+                let context = self.stream_place(stream).context;
+                self.sync("cuStreamSynchronize", SyncKind::Stream, context, target);
+            }
+            OpKind::Sync(SyncTarget::Event(event)) => {
+                let target = Target::Event(self.event_key(event));
+                let context = self.current.event_context[event];
+                self.sync("cuEventSynchronize", SyncKind::Event, context, target);
+            }
+            OpKind::Alloc { buffer, stream } => {
+                let of = &spec.buffers[buffer];
+                match stream {
+                    None => self.allocate(buffer, of),
+                    Some(stream) => {
+                        if let Some(address) = self.take_memory(buffer, of) {
+                            self.pool(MemoryAction::Alloc, of.bytes, address, stream);
+                        }
+                    }
                 }
             }
-            OpKind::Free {
-                buffer,
-                stream: Some(stream),
-            } => {
-                let address = self.give_memory_back(buffer, &spec.buffers[buffer]);
-                self.pool(spec, MemoryAction::Free, buffer, address, stream);
+            OpKind::Free { buffer, stream } => {
+                let of = &spec.buffers[buffer];
+                match stream {
+                    None => self.free(buffer, of),
+                    Some(stream) => {
+                        let address = self.give_memory_back(buffer, of);
+                        self.pool(MemoryAction::Free, of.bytes, address, stream);
+                    }
+                }
             }
             OpKind::Capture { graph, stream } => self.capture(spec, graph, stream),
             OpKind::GraphLaunch { graph, stream } => self.launch_graph(graph, stream),
@@ -184,11 +190,7 @@ impl Lowering {
         }
     }
 
-    pub(super) fn memset(&self, bytes: u64, stream: StreamId) -> Operation {
-        self.memset_at(bytes, self.stream_place(stream))
-    }
-
-    pub(super) fn memset_at(&self, bytes: u64, place: Place) -> Operation {
+    pub(super) fn memset(&self, bytes: u64, place: Place) -> Operation {
         let (engine, ns) = cost::memset(&self.profile, bytes);
         let what = What::Memset(Memset {
             place,
@@ -211,56 +213,52 @@ impl Lowering {
         let op = self.kernel(launch, stream);
         let entry = &spec.kernels[spec.launches[launch].kernel].entry;
         let first_use = self.first_launch(self.stream_place(stream).device, entry);
-        let call = self.name("cuLaunchKernel");
-        let step = Step::Submit {
-            call,
-            cost: self.profile.api.launch_ns,
-            stream: self.current.streams[stream],
-            item: Item::Run(op),
-            returns: Returns::AtOnce,
-            first_use,
-        };
-        self.push(step);
+        let (cost, stream) = (self.profile.api.launch_ns, self.current.streams[stream]);
+        self.submit_first("cuLaunchKernel", cost, stream, Item::Run(op), first_use);
     }
 
     pub(super) fn submit(&mut self, call: &str, cost: Ns, stream: StreamId, item: Item) {
+        self.submit_first(call, cost, self.current.streams[stream], item, None);
+    }
+
+    /// A call that returns when it has queued something, with what its first use costs on top.
+    pub(super) fn submit_first(
+        &mut self,
+        call: &str,
+        cost: Ns,
+        stream: StreamKey,
+        item: Item,
+        first_use: Option<(Overhead, Ns)>,
+    ) {
         let call = self.name(call);
-        let stream = self.current.streams[stream];
         self.push(Step::Submit {
             call,
             cost,
             stream,
             item,
             returns: Returns::AtOnce,
-            first_use: None,
+            first_use,
         });
     }
 
     pub(super) fn sync_device(&mut self, device: u32) {
-        let record = Sync {
-            kind: SyncKind::Context,
-            context: context_of(device),
-            stream: None,
-            event: None,
-        };
-        let call = self.name("cuCtxSynchronize");
-        self.push(Step::Sync {
-            call,
-            target: Target::Device(device),
-            record,
-        });
+        let (kind, target) = (SyncKind::Context, Target::Device(device));
+        self.sync("cuCtxSynchronize", kind, context_of(device), target);
     }
 
-    fn sync_stream(&mut self, stream: StreamId) {
-        let place = self.stream_place(stream);
-        let record = Sync {
-            kind: SyncKind::Stream,
-            context: place.context,
-            stream: Some(place.stream),
-            event: None,
+    fn sync(&mut self, call: &str, kind: SyncKind, context: u32, target: Target) {
+        let (stream, event) = match target {
+            Target::Stream(key) => (Some(self.place(key).stream), None),
+            Target::Event(key) => (None, Some(key + 1)),
+            Target::Device(_) => (None, None),
         };
-        let call = self.name("cuStreamSynchronize");
-        let target = Target::Stream(self.current.streams[stream]);
+        let record = Sync {
+            kind,
+            context,
+            stream,
+            event,
+        };
+        let call = self.name(call);
         self.push(Step::Sync {
             call,
             target,
@@ -268,51 +266,22 @@ impl Lowering {
         });
     }
 
-    fn sync_event(&mut self, event: EventId) {
-        let key = self.event_key(event);
-        let record = Sync {
-            kind: SyncKind::Event,
-            context: self.current.event_context[event],
-            stream: None,
-            event: Some(key + 1),
-        };
-        let call = self.name("cuEventSynchronize");
-        self.push(Step::Sync {
-            call,
-            target: Target::Event(key),
-            record,
-        });
-    }
-
     /// An allocation or a free in the order of a stream, from the device's pool.
-    fn pool(
-        &mut self,
-        spec: &VariantPlan,
-        action: MemoryAction,
-        buffer: BufferId,
-        address: u64,
-        stream: StreamId,
-    ) {
+    fn pool(&mut self, action: MemoryAction, bytes: u64, address: u64, stream: StreamId) {
         let m = &self.profile.memory;
         let (call, cost) = match action {
             MemoryAction::Alloc => ("cuMemAllocAsync", m.pool_alloc_ns),
             MemoryAction::Free => ("cuMemFreeAsync", m.pool_free_ns),
         };
-        let call = self.name(call);
         let op = MemoryOp {
             action,
             kind: MemoryKind::Device,
             place: self.stream_place(stream),
-            bytes: spec.buffers[buffer].bytes,
+            bytes,
             address,
             is_async: true,
         };
-        self.push(Step::Memory {
-            call,
-            cost,
-            op,
-            waits_for: None,
-        });
+        self.memory_call(call, cost, op, None);
         // A pair costs the stream something; which half does, the records do not tell.
         if action == MemoryAction::Free {
             let pause = Item::Pause(self.profile.memory.pool_stream_ns);

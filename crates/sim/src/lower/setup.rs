@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::cache::HostCache;
-use super::{Current, Lowering, THREAD};
+use super::{Current, Lowering};
 use crate::cost::{self, KernelWork, transfer_ns};
 use crate::lower::tables::context_of;
-use crate::program::{Operation, Step};
+use crate::program::{Operation, Step, THREAD};
 use activity::feed::{Failure, FailureKind};
 use activity::units;
 use activity::{
@@ -123,11 +123,7 @@ impl Lowering {
         for stream in &spec.streams {
             if !stream.is_default() {
                 let is_first = self.contexts.streamed.insert(stream.device);
-                let first = if is_first {
-                    self.profile.cold.first_stream_ns
-                } else {
-                    0
-                };
+                let first = Ns::from(is_first) * self.profile.cold.first_stream_ns;
                 self.call("cuStreamCreateWithPriority", api.stream_create_ns + first);
             }
         }
@@ -168,7 +164,6 @@ impl Lowering {
     /// The device side of a buffer, plainly allocated.
     pub(super) fn allocate(&mut self, index: usize, buffer: &BufferSpec) {
         let m = &self.profile.memory;
-        let is_managed = buffer.host == HostMemory::Managed;
         let block = &mut self.small_device[buffer.device.unwrap_or(0) as usize];
         let is_shared = buffer.bytes < m.granule && block.take(buffer.bytes, m.granule);
         let cost = if is_shared {
@@ -179,18 +174,12 @@ impl Lowering {
         let Some(address) = self.take_memory(index, buffer) else {
             return;
         };
-        let call = self.name(if is_managed {
-            "cuMemAllocManaged"
-        } else {
-            "cuMemAlloc"
-        });
-        let op = self.memory_op(MemoryAction::Alloc, buffer, address);
-        self.push(Step::Memory {
-            call,
-            cost,
-            op,
-            waits_for: None,
-        });
+        let (call, kind) = match buffer.host {
+            HostMemory::Managed => ("cuMemAllocManaged", MemoryKind::Managed),
+            _ => ("cuMemAlloc", MemoryKind::Device),
+        };
+        let op = memory_op(MemoryAction::Alloc, kind, buffer, address);
+        self.memory_call(call, cost, op, None);
     }
 
     /// Frees the device side of a buffer, plainly: the driver waits for the device first.
@@ -203,13 +192,28 @@ impl Lowering {
             m.free_ns + transfer_ns(buffer.bytes, m.free_gbps)
         };
         let address = self.give_memory_back(index, buffer);
-        let call = self.name("cuMemFree");
-        let op = self.memory_op(MemoryAction::Free, buffer, address);
+        let kind = match buffer.host {
+            HostMemory::Managed => MemoryKind::Managed,
+            _ => MemoryKind::Device,
+        };
+        let op = memory_op(MemoryAction::Free, kind, buffer, address);
+        self.memory_call("cuMemFree", cost, op, buffer.device);
+    }
+
+    /// A call that allocates or frees, and may wait for a device first.
+    pub(super) fn memory_call(
+        &mut self,
+        call: &str,
+        cost: Ns,
+        op: MemoryOp,
+        waits_for: Option<u32>,
+    ) {
+        let call = self.name(call);
         self.push(Step::Memory {
             call,
             cost,
             op,
-            waits_for: buffer.device,
+            waits_for,
         });
     }
 
@@ -248,27 +252,6 @@ impl Lowering {
         std::mem::take(&mut self.current.device_address[index])
     }
 
-    fn memory_op(&self, action: MemoryAction, buffer: &BufferSpec, address: u64) -> MemoryOp {
-        let device = buffer.device.unwrap_or(0);
-        let kind = match buffer.host {
-            HostMemory::Managed => MemoryKind::Managed,
-            _ => MemoryKind::Device,
-        };
-        let place = Place {
-            device,
-            context: context_of(device),
-            stream: 0,
-        };
-        MemoryOp {
-            action,
-            kind,
-            place,
-            bytes: buffer.bytes,
-            address,
-            is_async: false,
-        }
-    }
-
     fn allocate_host(&mut self, index: usize, buffer: &BufferSpec) {
         if buffer.host == HostMemory::Managed {
             self.allocate(index, buffer);
@@ -284,7 +267,8 @@ impl Lowering {
             };
             let address = self.tables.address(buffer.bytes);
             self.current.host_address[index] = address;
-            self.host_memory("cuMemHostAlloc", cost, MemoryAction::Alloc, buffer, address);
+            let op = memory_op(MemoryAction::Alloc, MemoryKind::Pinned, buffer, address);
+            self.memory_call("cuMemHostAlloc", cost, op, None);
         }
     }
 
@@ -298,38 +282,9 @@ impl Lowering {
                 m.pinned_free_ns + transfer_ns(buffer.bytes, m.pinned_free_gbps)
             };
             let address = self.current.host_address[index];
-            self.host_memory("cuMemFreeHost", cost, MemoryAction::Free, buffer, address);
+            let op = memory_op(MemoryAction::Free, MemoryKind::Pinned, buffer, address);
+            self.memory_call("cuMemFreeHost", cost, op, None);
         }
-    }
-
-    fn host_memory(
-        &mut self,
-        call: &str,
-        cost: Ns,
-        action: MemoryAction,
-        buffer: &BufferSpec,
-        address: u64,
-    ) {
-        let call = self.name(call);
-        let device = buffer.device.unwrap_or(0);
-        let op = MemoryOp {
-            action,
-            kind: MemoryKind::Pinned,
-            place: Place {
-                device,
-                context: context_of(device),
-                stream: 0,
-            },
-            bytes: buffer.bytes,
-            address,
-            is_async: false,
-        };
-        self.push(Step::Memory {
-            call,
-            cost,
-            op,
-            waits_for: None,
-        });
     }
 
     /// The operation of a launch; its place is filled in when its stream is known.
@@ -391,6 +346,28 @@ impl Lowering {
             name: self.name(what),
             thread: THREAD,
         }
+    }
+}
+
+/// The record of a plain allocation or free.
+fn memory_op(
+    action: MemoryAction,
+    kind: MemoryKind,
+    buffer: &BufferSpec,
+    address: u64,
+) -> MemoryOp {
+    let device = buffer.device.unwrap_or(0);
+    MemoryOp {
+        action,
+        kind,
+        place: Place {
+            device,
+            context: context_of(device),
+            stream: 0,
+        },
+        bytes: buffer.bytes,
+        address,
+        is_async: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Lowering;
-use crate::program::{EventKey, Order, Step, StreamConfig, StreamKey};
+use crate::program::{EventKey, Step, StreamConfig, StreamKey};
 use activity::{Def, LaunchShape, NameId, Place, ShapeId, StreamInfo};
 use scenario::plan::StreamSpec;
 
@@ -107,15 +107,9 @@ impl Lowering {
             is_default,
         };
         self.push(Step::Define(Def::Stream(info)));
-        let order = if is_default {
-            Order::Default
-        } else {
-            Order::NonBlocking
-        };
         let config = StreamConfig {
             place,
             priority: spec.priority,
-            order,
         };
         self.push(Step::Open(key, config));
         key

@@ -1,32 +1,19 @@
-//! Host threads: they take steps, make calls, and wait.
+//! The host thread: it takes steps, makes calls, and waits.
 
 use super::{Machine, SimEvent};
-use crate::program::{EventKey, HostThread, Item, Returns, Step, StreamKey, Target};
+use crate::program::{EventKey, Item, Returns, Step, StreamKey, THREAD, Target};
 use activity::{Correlation, HostCall, NameId, Ns, Range, RangeKind, Span, Sync, What};
 
-/// A host thread.
+/// The host thread.
 pub(super) struct Thread {
-    id: u32,
-    steps: Box<dyn Iterator<Item = Step> + Send>,
-    phases: Vec<(RangeKind, NameId, u32, Ns)>,
-    blocked: Option<Blocked>,
+    pub(super) steps: Box<dyn Iterator<Item = Step> + Send>,
+    pub(super) phases: Vec<(RangeKind, NameId, u32, Ns)>,
+    pub(super) blocked: Option<Blocked>,
     pub(super) is_done: bool,
 }
 
-impl From<HostThread> for Thread {
-    fn from(thread: HostThread) -> Thread {
-        Thread {
-            id: thread.id,
-            steps: thread.steps,
-            phases: Vec::new(),
-            blocked: None,
-            is_done: false,
-        }
-    }
-}
-
-/// A host thread inside a call that waits.
-struct Blocked {
+/// The host thread inside a call that waits.
+pub(super) struct Blocked {
     began: Ns,
     /// How long the call takes at least.
     cost: Ns,
@@ -70,32 +57,32 @@ enum Continuation {
 }
 
 impl Machine {
-    pub(super) fn run_thread(&mut self, thread: usize) {
+    pub(super) fn run_thread(&mut self) {
         // Steps that take no time are all done at once.
-        while let Some(step) = self.threads[thread].steps.next() {
-            if let Some(next) = self.execute(thread, step, self.now) {
+        while let Some(step) = self.thread.steps.next() {
+            if let Some(next) = self.execute(step, self.now) {
                 if next > self.now {
-                    self.at(next, SimEvent::Thread(thread));
+                    self.at(next, SimEvent::Thread);
                     return;
                 }
             } else {
                 return;
             }
         }
-        self.threads[thread].is_done = true;
+        self.thread.is_done = true;
     }
 
     /// Carries out a step that began at `began`. Returns when the thread goes on, or `None` when it waits.
-    fn execute(&mut self, thread: usize, step: Step, began: Ns) -> Option<Ns> {
+    fn execute(&mut self, step: Step, began: Ns) -> Option<Ns> {
         match step {
             Step::Define(def) => self.defs.push(def),
             Step::Open(key, config) => self.open(key, config),
             Step::Work(ns) => return Some(self.now + ns.max(0)),
             Step::Begin { kind, name, index } => {
                 let now = self.now;
-                self.threads[thread].phases.push((kind, name, index, now));
+                self.thread.phases.push((kind, name, index, now));
             }
-            Step::End => self.end_phase(thread),
+            Step::End => self.end_phase(),
             Step::Queue(stream, item) => {
                 self.enqueue(stream, item, 0, self.now, 0);
             }
@@ -109,12 +96,12 @@ impl Machine {
                 if let Some(overhead) = overhead {
                     self.record(span, correlation, What::Overhead(overhead));
                 }
-                return Some(self.end_call(thread, span, call, correlation));
+                return Some(self.end_call(span, call, correlation));
             }
             Step::Submit { stream, .. } if self.is_full(stream) => {
                 let room = self.streams[stream as usize].completed + 1;
                 let until = WaitFor::stream(stream, room);
-                return self.wait(thread, began, 0, until, Continuation::Again(step));
+                return self.wait(began, 0, until, Continuation::Again(step));
             }
             Step::Submit {
                 stream,
@@ -122,7 +109,7 @@ impl Machine {
                 ..
             } if self.streams[stream as usize].is_behind() => {
                 let until = WaitFor::stream(stream, self.streams[stream as usize].submitted);
-                return self.wait(thread, began, 0, until, Continuation::Again(step));
+                return self.wait(began, 0, until, Continuation::Again(step));
             }
             Step::Submit {
                 call,
@@ -137,7 +124,7 @@ impl Machine {
                     self.record(span, self.correlation + 1, What::Overhead(overhead));
                     cost += ns;
                 }
-                return self.submit(thread, began, (call, cost), stream, item, returns);
+                return self.submit(began, (call, cost), stream, item, returns);
             }
             Step::Sync {
                 call,
@@ -152,7 +139,7 @@ impl Machine {
                     sync: Some(record),
                     after: 0,
                 };
-                return self.wait(thread, began, self.api.sync_ns, until, then);
+                return self.wait(began, self.api.sync_ns, until, then);
             }
             Step::Memory {
                 call,
@@ -167,7 +154,7 @@ impl Machine {
                     op,
                     waits_for: None,
                 });
-                return self.wait(thread, began, 0, until, then);
+                return self.wait(began, 0, until, then);
             }
             Step::Memory {
                 call,
@@ -178,7 +165,7 @@ impl Machine {
                 let span = Span::new(began, self.now + cost);
                 let correlation = self.next_correlation();
                 self.record(Span::at(span.end), correlation, What::Memory(op));
-                return Some(self.end_call(thread, span, call, correlation));
+                return Some(self.end_call(span, call, correlation));
             }
         }
         Some(self.now)
@@ -186,7 +173,6 @@ impl Machine {
 
     fn submit(
         &mut self,
-        thread: usize,
         began: Ns,
         (call, cost): (NameId, Ns),
         stream: StreamKey,
@@ -224,7 +210,7 @@ impl Machine {
                 after,
             };
             let until = WaitFor::stream(stream, ticket);
-            return self.wait(thread, began, cost, until, then);
+            return self.wait(began, cost, until, then);
         }
         let beside = match returns {
             Returns::Staged(ns) => ns,
@@ -234,18 +220,11 @@ impl Machine {
         if let Some(sync) = sync {
             self.record(span, correlation, What::Sync(sync));
         }
-        Some(self.end_call(thread, span, call, correlation))
+        Some(self.end_call(span, call, correlation))
     }
 
-    /// Makes a thread wait, unless what it waits for is there already.
-    fn wait(
-        &mut self,
-        thread: usize,
-        began: Ns,
-        cost: Ns,
-        until: WaitFor,
-        then: Continuation,
-    ) -> Option<Ns> {
+    /// Makes the thread wait, unless what it waits for is there already.
+    fn wait(&mut self, began: Ns, cost: Ns, until: WaitFor, then: Continuation) -> Option<Ns> {
         let mut blocked = Blocked {
             began,
             cost,
@@ -253,9 +232,9 @@ impl Machine {
             then,
         };
         if self.may_go_on(&mut blocked) {
-            return self.unblock(thread, blocked, 0);
+            return self.unblock(blocked, 0);
         }
-        self.threads[thread].blocked = Some(blocked);
+        self.thread.blocked = Some(blocked);
         None
     }
 
@@ -274,7 +253,7 @@ impl Machine {
     }
 
     /// The wait is over, `wake` after now.
-    fn unblock(&mut self, thread: usize, blocked: Blocked, wake: Ns) -> Option<Ns> {
+    fn unblock(&mut self, blocked: Blocked, wake: Ns) -> Option<Ns> {
         match blocked.then {
             Continuation::Return {
                 call,
@@ -287,31 +266,27 @@ impl Machine {
                 if let Some(sync) = sync {
                     self.record(span, correlation, What::Sync(sync));
                 }
-                Some(self.end_call(thread, span, call, correlation))
+                Some(self.end_call(span, call, correlation))
             }
-            Continuation::Again(step) => self.execute(thread, step, blocked.began),
+            Continuation::Again(step) => self.execute(step, blocked.began),
             Continuation::Memory(mut step) => {
                 if let Step::Memory { cost, .. } = &mut step {
                     *cost += wake;
                 }
-                self.execute(thread, step, blocked.began)
+                self.execute(step, blocked.began)
             }
         }
     }
 
-    /// Lets threads go on whose wait is over.
-    pub(super) fn wake_threads(&mut self) {
-        for thread in 0..self.threads.len() {
-            let Some(mut blocked) = self.threads[thread].blocked.take() else {
-                continue;
-            };
-            if self.may_go_on(&mut blocked) {
-                if let Some(next) = self.unblock(thread, blocked, self.latency.wake_ns) {
-                    self.at(next, SimEvent::Thread(thread));
-                }
-            } else {
-                self.threads[thread].blocked = Some(blocked);
-            }
+    /// Lets the thread go on when its wait is over.
+    pub(super) fn wake_thread(&mut self) {
+        let Some(mut blocked) = self.thread.blocked.take() else {
+            return;
+        };
+        if !self.may_go_on(&mut blocked) {
+            self.thread.blocked = Some(blocked);
+        } else if let Some(next) = self.unblock(blocked, self.latency.wake_ns) {
+            self.at(next, SimEvent::Thread);
         }
     }
 
@@ -332,17 +307,10 @@ impl Machine {
         }
     }
 
-    /// Records a call and returns when its thread goes on.
-    fn end_call(
-        &mut self,
-        thread: usize,
-        span: Span,
-        call: NameId,
-        correlation: Correlation,
-    ) -> Ns {
-        let thread = self.threads[thread].id;
+    /// Records a call and returns when the thread goes on.
+    fn end_call(&mut self, span: Span, call: NameId, correlation: Correlation) -> Ns {
         let what = What::Call(HostCall {
-            thread,
+            thread: THREAD,
             name: call,
             code: 0,
         });
@@ -350,9 +318,8 @@ impl Machine {
         span.end + self.api.between_ns
     }
 
-    fn end_phase(&mut self, thread: usize) {
-        if let Some((kind, name, index, start)) = self.threads[thread].phases.pop() {
-            let thread = self.threads[thread].id;
+    fn end_phase(&mut self) {
+        if let Some((kind, name, index, start)) = self.thread.phases.pop() {
             let span = Span::new(start, self.now);
             self.record(
                 span,
@@ -360,7 +327,7 @@ impl Machine {
                 What::Range(Range {
                     kind,
                     name,
-                    thread,
+                    thread: THREAD,
                     index,
                 }),
             );

@@ -3,7 +3,7 @@
 use super::{Machine, SimEvent};
 use crate::device::{Active, Owner};
 use crate::program::{EventKey, Item, Operation, StreamConfig, StreamKey};
-use crate::stream::{self, GraphRun, Queued, Stream};
+use crate::stream::{GraphRun, Queued, Stream};
 use activity::{Correlation, Ns, Span, What};
 
 impl Machine {
@@ -27,7 +27,6 @@ impl Machine {
         arrival: Ns,
         event_turn: u64,
     ) -> u64 {
-        let holds = stream::holds(&self.streams, key);
         let stream = &mut self.streams[key as usize];
         stream.submitted += 1;
         let ticket = stream.submitted;
@@ -36,7 +35,6 @@ impl Machine {
             correlation,
             arrival,
             event_turn,
-            holds,
         });
         if stream.queue.len() == 1 {
             self.at(arrival, SimEvent::Stream(key));
@@ -119,12 +117,6 @@ impl Machine {
             self.at(head.arrival, SimEvent::Stream(key));
             return None;
         }
-        if !stream::may_start(&self.streams, &head.holds) {
-            if !self.held.contains(&key) {
-                self.held.push(key);
-            }
-            return None;
-        }
         Some((head.event_turn, head.correlation))
     }
 
@@ -158,10 +150,7 @@ impl Machine {
         stream.is_head_running = false;
         stream.graph = None;
         stream.completed += 1;
-        self.wake_threads();
-        for held in std::mem::take(&mut self.held) {
-            self.at(self.now, SimEvent::Stream(held));
-        }
+        self.wake_thread();
     }
 
     /// An event was recorded for the `turn`th time.
