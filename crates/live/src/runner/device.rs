@@ -1,5 +1,7 @@
 //! What the driver says of the machine's GPUs.
 
+#![expect(unsafe_code, reason = "calls the driver")]
+
 use std::ffi::{CStr, c_int};
 
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
@@ -34,7 +36,6 @@ pub struct Gpu {
 
 impl Driver {
     /// How many GPUs this process sees.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn device_count(&self) -> Result<u32, CudaError> {
         let mut count: c_int = 0;
         // SAFETY: writes one int.
@@ -43,7 +44,6 @@ impl Driver {
     }
 
     /// The device with this ordinal.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn device(&self, ordinal: u32) -> Result<CUdevice, CudaError> {
         let mut device: CUdevice = 0;
         // SAFETY: writes one CUdevice; a bad ordinal is an error code.
@@ -52,7 +52,6 @@ impl Driver {
     }
 
     /// An attribute of a device; 0 where the driver does not know it.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn attribute(&self, device: CUdevice, attribute: Attribute) -> u32 {
         let mut value: c_int = 0;
         // SAFETY: writes one int; an attribute that the driver does not know is an error code.
@@ -65,7 +64,6 @@ impl Driver {
     }
 
     /// Everything [`Gpu`] has.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn gpu(&self, ordinal: u32) -> Result<Gpu, CudaError> {
         let device = self.device(ordinal)?;
         let mut name = [0_u8; 256];

@@ -3,6 +3,8 @@
 //! Types and numbers are cudarc's, the table is our own (docs/DECISIONS.md says why). A launch loop calls straight
 //! through these pointers.
 
+#![expect(unsafe_code, reason = "looks symbols up and calls the driver")]
+
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::fmt;
 use std::path::Path;
@@ -63,7 +65,6 @@ macro_rules! driver_table {
 
         impl Driver {
             fn resolve(library: Library) -> Result<Driver, &'static CStr> {
-                #[expect(unsafe_code, reason = "looks symbols up under their types")]
                 // SAFETY: the types are those of cuda.h for these symbols, with CUresult as u32.
                 unsafe {
                     Ok(Driver {
@@ -219,7 +220,6 @@ impl Driver {
     ///
     /// # Errors
     /// When there is no driver, or it is too old, or it does not start.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn start(library: Option<&Path>) -> Result<Driver, LoadError> {
         let path = library.unwrap_or(Path::new(DRIVER));
         // Global, as a program that links libcuda has it: libcupti looks its symbols up.
@@ -256,7 +256,6 @@ impl Driver {
         }
     }
 
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn describe(
         &self,
         code: Code,
@@ -277,7 +276,6 @@ impl Driver {
     }
 
     /// The newest CUDA that the driver supports, major and minor.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn version(&self) -> Result<(u32, u32), CudaError> {
         let mut version = 0;
         // SAFETY: writes one int.

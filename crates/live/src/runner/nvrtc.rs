@@ -5,6 +5,8 @@
 //! beside NVRTC, after which NVRTC finds it already loaded. Without that every compilation fails with
 //! `NVRTC_ERROR_BUILTIN_OPERATION_FAILURE`.
 
+#![expect(unsafe_code, reason = "looks symbols up and calls NVRTC")]
+
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -78,7 +80,6 @@ impl Nvrtc {
     ///
     /// # Errors
     /// When it lacks a function or does not answer.
-    #[expect(unsafe_code, reason = "looks symbols up and calls NVRTC")]
     pub(crate) fn load(library: Library, given: &Path) -> Result<Nvrtc, String> {
         // SAFETY: the types are those of nvrtc.h for these symbols, with nvrtcResult as int.
         let table = unsafe {
@@ -155,7 +156,6 @@ impl Nvrtc {
     ///
     /// # Errors
     /// With NVRTC's log, when it has one.
-    #[expect(unsafe_code, reason = "calls NVRTC")]
     pub(crate) fn compile(
         &self,
         name: &str,
@@ -215,7 +215,6 @@ impl Nvrtc {
         image.map_err(|code| self.describe(code))
     }
 
-    #[expect(unsafe_code, reason = "calls NVRTC")]
     fn describe(&self, code: Code) -> String {
         // SAFETY: takes any code; returns a static string or null.
         let text = unsafe { (self.table.error_string)(code) };
@@ -245,7 +244,6 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    #[expect(unsafe_code, reason = "calls NVRTC")]
     fn read(&self, size: GetSize, get: GetBytes) -> Result<Vec<u8>, Code> {
         let mut length = 0;
         // SAFETY: the program was created; writes one size.
@@ -263,7 +261,6 @@ impl Job<'_> {
 }
 
 impl Drop for Job<'_> {
-    #[expect(unsafe_code, reason = "calls NVRTC")]
     fn drop(&mut self) {
         if !self.program.is_null() {
             // SAFETY: the program was created by this NVRTC and is destroyed once.

@@ -1,5 +1,7 @@
 //! CUDA contexts: the devices' primary ones, or new ones for a pass that must start cold.
 
+#![expect(unsafe_code, reason = "calls the driver")]
+
 use cudarc::driver::sys::{CUcontext, CUdevice};
 
 use super::super::driver::{CudaError, Driver, PEER_ACCESS_ALREADY_ENABLED};
@@ -25,7 +27,6 @@ impl Contexts {
         Contexts::make(driver, count, false)
     }
 
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn make(driver: &Driver, count: u32, is_primary: bool) -> Result<Contexts, Fault> {
         let mut contexts = Contexts {
             driver: *driver,
@@ -65,7 +66,6 @@ impl Contexts {
     }
 
     /// Makes the context of a device the thread's current one.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn enter(&self, device: u32) -> Result<(), Fault> {
         // SAFETY: the context is alive until this is dropped.
         let code = unsafe { (self.driver.ctx_set_current)(self.get(device)) };
@@ -76,7 +76,6 @@ impl Contexts {
 
     /// Lets every pair of devices copy directly. Returns the pairs that cannot: their copies go through
     /// the host.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn enable_peers(&self) -> Result<Vec<(u32, u32)>, Fault> {
         let mut apart = Vec::new();
         for a in 0..self.len() {
@@ -104,7 +103,6 @@ impl Contexts {
     }
 
     /// Lets each device's pool keep what is freed, so that stream-ordered allocations really reuse it.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn keep_pools(&self) -> Result<(), Fault> {
         use cudarc::driver::sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         let (Some(get), Some(set)) = (
@@ -147,7 +145,6 @@ impl Contexts {
     }
 
     /// Waits until nothing runs on any device, and leaves device 0 current.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
         for &(_, context) in self.entries.iter().rev() {
             if self.entries.len() > 1 {
@@ -164,7 +161,6 @@ impl Contexts {
 }
 
 impl Drop for Contexts {
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn drop(&mut self) {
         for &(device, context) in &self.entries {
             // SAFETY: each context is given back once, and what lived in it was freed before.

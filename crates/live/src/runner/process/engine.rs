@@ -1,6 +1,8 @@
 //! What a variant needs around its launch loop (`steps`): streams, events, buffers, launches, graphs,
 //! made before the first pass and given back after the last.
 
+#![expect(unsafe_code, reason = "calls the driver")]
+
 use std::ffi::c_uint;
 
 use cudarc::driver::sys::{
@@ -68,7 +70,6 @@ pub(super) struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     /// Makes what a variant needs before its first pass.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(super) fn new(
         driver: &Driver,
         contexts: &'a Contexts,
@@ -157,7 +158,6 @@ impl<'a> Engine<'a> {
     }
 
     /// Records a graph's operations instead of running them, and instantiates the graph.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(super) fn capture(&mut self, graph: usize, stream: StreamId) -> Result<Code, Failed> {
         let driver = self.driver;
         let stream = self.on(stream);
@@ -193,7 +193,6 @@ impl<'a> Engine<'a> {
 }
 
 impl Drop for Engine<'_> {
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn drop(&mut self) {
         let driver = self.driver;
         // SAFETY: each handle was made by this engine and is given back once, before the buffers,

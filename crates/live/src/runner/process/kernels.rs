@@ -1,5 +1,7 @@
 //! From kernel sources to launches that are ready: images, modules, functions, argument blocks.
 
+#![expect(unsafe_code, reason = "calls the driver")]
+
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
@@ -204,7 +206,6 @@ impl Launches {
         starts
     }
 
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn load(
         &mut self,
         kernel: &KernelSpec,
@@ -229,7 +230,6 @@ impl Launches {
         Ok(module)
     }
 
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn function(&self, module: CUmodule, kernel: &KernelSpec) -> Result<CUfunction, Fault> {
         let entry = CString::new(kernel.entry.as_str())
             .map_err(|_| Fault::input("an entry point's name holds a NUL byte", ""))?;
@@ -255,7 +255,6 @@ impl Launches {
     }
 
     /// Compares a launch with what the kernel takes, where the driver can tell.
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn check(
         &self,
         function: CUfunction,
@@ -295,7 +294,6 @@ impl Launches {
     }
 
     /// The sizes of a kernel's parameters; `None` where the driver cannot tell (before CUDA 12.4).
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn parameters(&self, function: CUfunction) -> Option<Vec<usize>> {
         /// The most bytes of parameters that a kernel can have.
         const LIMIT: usize = 32_764;
@@ -315,7 +313,6 @@ impl Launches {
 }
 
 impl Drop for Launches {
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn drop(&mut self) {
         for &module in &self.modules {
             // SAFETY: each module was loaded once and nothing launches from it any more.

@@ -1,5 +1,10 @@
 //! A variant's buffers: host and device memory, what they hold at first, and giving them back.
 
+#![expect(
+    unsafe_code,
+    reason = "calls the driver, and views memory that it allocated"
+)]
+
 use std::ffi::c_void;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE as PORTABLE, CUdeviceptr, CUmemAttach_flags};
@@ -84,7 +89,6 @@ impl<'a> Buffers<'a> {
         spec.device.is_some() && spec.host != HostMemory::Managed
     }
 
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn allocate_host(&self, spec: &BufferSpec) -> Result<Host, Fault> {
         let bytes = to_usize(spec.bytes);
         match spec.host {
@@ -120,7 +124,6 @@ impl<'a> Buffers<'a> {
     }
 
     /// Allocates a buffer's device side in the current context. Returns the driver's code.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(super) fn allocate(&mut self, id: BufferId) -> u32 {
         let bytes = to_usize(self.specs[id].bytes);
         // SAFETY: a context is current; writes one address.
@@ -156,7 +159,6 @@ impl<'a> Buffers<'a> {
     ///
     /// # Safety
     /// Nothing else, on the host or the device, may use that part of the buffer meanwhile.
-    #[expect(unsafe_code, reason = "a view of memory that the driver allocated")]
     pub(super) unsafe fn floats(&mut self, at: MemRef, bytes: u64) -> &mut [f32] {
         let room = self.specs[at.buffer].bytes.saturating_sub(at.offset);
         let start = self.host(at).cast::<f32>();
@@ -170,7 +172,6 @@ impl<'a> Buffers<'a> {
     }
 
     /// Writes what a buffer holds at first.
-    #[expect(unsafe_code, reason = "fills memory that the driver allocated")]
     fn fill(&mut self, id: BufferId) -> Result<(), Fault> {
         let spec = &self.specs[id];
         let start = MemRef {
@@ -218,7 +219,6 @@ impl<'a> Buffers<'a> {
     }
 
     /// Frees what a pass allocated and left behind.
-    #[expect(unsafe_code, reason = "calls the driver")]
     pub(super) fn free_leftovers(&mut self) {
         for id in 0..self.specs.len() {
             if self.has_device_side(id) && !self.specs[id].preallocated && self.addresses[id] != 0 {
@@ -234,7 +234,6 @@ impl<'a> Buffers<'a> {
         self.no_memory_of(&self.specs[id], what, code)
     }
 
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn no_memory_of(&self, spec: &BufferSpec, what: &str, code: u32) -> Fault {
         let error = self.driver.error(code);
         let doing = format!(
@@ -264,7 +263,6 @@ impl<'a> Buffers<'a> {
 }
 
 impl Drop for Buffers<'_> {
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn drop(&mut self) {
         for (id, host) in self.hosts.iter().enumerate() {
             // SAFETY: each address came from the matching allocation and is freed once. After an error

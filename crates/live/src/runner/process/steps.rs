@@ -5,6 +5,8 @@
 //! So what the loop adds to a driver call is a match, a table look-up and a compare. That is a few
 //! nanoseconds beside the 2 to 4 us that a launch costs.
 
+#![expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
+
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use activity::Direction;
@@ -28,7 +30,6 @@ impl<'a> Engine<'a> {
 
     /// Makes the context of a device current, when it is not.
     #[inline]
-    #[expect(unsafe_code, reason = "calls the driver")]
     fn enter(&mut self, device: u32) {
         if self.device != device {
             // SAFETY: the context is alive. A failure shows in the call that follows.
@@ -46,7 +47,6 @@ impl<'a> Engine<'a> {
 
     /// Issues one operation. `Err` only comes from inside a captured graph.
     #[inline]
-    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
     fn step(&mut self, op: &Op) -> Result<Code, Failed> {
         let driver = self.driver;
         // SAFETY, for every driver call below: streams, events, graphs and functions were made by
@@ -154,7 +154,6 @@ impl<'a> Engine<'a> {
 
     /// One call that copies; asynchronous when it is given a stream.
     #[inline]
-    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
     fn copy(&mut self, direction: Direction, stream: Option<CUstream>, piece: Piece) -> Code {
         let (driver, buffers) = (&self.driver, &self.buffers);
         let Piece { from, to, bytes } = piece;
@@ -214,7 +213,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
     fn alloc(&mut self, buffer: usize, stream: Option<StreamId>) -> Code {
         let code = match stream {
             None => {
@@ -238,7 +236,6 @@ impl<'a> Engine<'a> {
         code
     }
 
-    #[expect(unsafe_code, reason = "calls the driver: this is the launch loop")]
     fn free(&mut self, buffer: usize, stream: Option<StreamId>) -> Code {
         let stream = stream.map(|stream| self.on(stream));
         let address = std::mem::take(self.buffers.address_mut(buffer));
@@ -253,7 +250,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    #[expect(unsafe_code, reason = "views of host memory")]
     fn work(&mut self, work: HostWork) -> Code {
         // SAFETY, for the views below: the host thread is this one. A scenario that works on memory
         // while a copy is under way gets what such a program gets: old or new values, all valid f32.
