@@ -13,7 +13,7 @@ use crate::tui::{self, NextRun, Running, StillTimeline};
 use activity::Span;
 use activity::feed::{Feed, Outcome};
 use analysis::{figures, ranks};
-use live::attach::{self, AttachRequest, Output, Recorder, When};
+use live::attach::{self, AttachRequest, Collect, Output, Recorder, When};
 use recording::{folder_in, scratch};
 use scenario::value;
 use trace::{SourceInfo, SourceKind, Trace};
@@ -112,19 +112,21 @@ impl TracedProgram<'_> {
         };
         let at = dir.clone();
         let started = attach::run(AttachRequest {
-            library: crate::inject::LIBRARY,
+            collect: Collect {
+                library: crate::inject::LIBRARY,
+                flush_period: Duration::from_millis(self.args.flush),
+                max_bytes,
+                keep,
+                waits: self.args.waits == Switch::On,
+                graphs: self.args.graphs.into(),
+            },
             command: self.args.command.clone(),
             dir,
-            flush_period: Duration::from_millis(self.args.flush),
-            max_bytes,
-            keep,
-            waits: self.args.waits == Switch::On,
             when: When {
                 delay: self.args.delay,
                 duration: self.args.duration,
                 range: self.args.range.clone(),
             },
-            graphs: self.args.graphs.into(),
             hardware: self.args.hardware == Switch::On,
             counters: self.args.counters.counters,
             python: self.args.python.looks(),

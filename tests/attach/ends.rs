@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use activity::feed::{Failure, FailureKind, Message, Outcome};
-use live::attach::{self, AttachRequest, Graphs, Output, When};
+use live::attach::{self, AttachRequest, Collect, Graphs, Output, When};
 
 use crate::harness::{fakes, trace};
 
@@ -41,15 +41,17 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let (feed, _) = attach::run(AttachRequest {
-        library: cuptop::inject::LIBRARY,
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: true,
+            graphs: Graphs::Nodes,
+        },
         command: vec![made.join("program").into(), "sleep".into()],
         dir: directory.path().join("run"),
-        flush_period: Duration::from_millis(20),
-        max_bytes: 0,
-        keep: None,
-        waits: true,
         when: When::default(),
-        graphs: Graphs::Nodes,
         hardware: false,
         counters: live::counters::Counters::Off,
         python: None,
@@ -130,15 +132,17 @@ fn stopping_the_feed_ends_the_program() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let (feed, _) = attach::run(AttachRequest {
-        library: cuptop::inject::LIBRARY,
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: true,
+            graphs: Graphs::Nodes,
+        },
         command: vec![made.join("program").into(), "sleep".into()],
         dir: directory.path().join("run"),
-        flush_period: Duration::from_millis(20),
-        max_bytes: 0,
-        keep: None,
-        waits: true,
         when: When::default(),
-        graphs: Graphs::Nodes,
         hardware: false,
         counters: live::counters::Counters::Off,
         python: None,
@@ -157,15 +161,17 @@ fn stopping_the_feed_ends_the_program() {
 fn a_command_that_does_not_exist_is_an_error_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let error = attach::run(AttachRequest {
-        library: cuptop::inject::LIBRARY,
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: true,
+            graphs: Graphs::Nodes,
+        },
         command: vec!["/nonexistent/program".into()],
         dir: directory.path().join("run"),
-        flush_period: Duration::from_millis(20),
-        max_bytes: 0,
-        keep: None,
-        waits: true,
         when: When::default(),
-        graphs: Graphs::Nodes,
         hardware: false,
         counters: live::counters::Counters::Off,
         python: None,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use activity::feed::{Message, Outcome};
 use activity::{Activity, Batch, Def, Health, Mode, What};
-use live::attach::{self, AttachRequest, Graphs, Output, Recorder, When};
+use live::attach::{self, AttachRequest, Collect, Graphs, Output, Recorder, When};
 
 /// The directory with the fake libraries and the program. They are made with a C compiler, which the build of
 /// cuptop needs too.
@@ -104,15 +104,17 @@ pub(crate) fn trace_by_hand(
     command.push(made.join("program").into());
     command.extend(arguments.iter().map(Into::into));
     let mut request = AttachRequest {
-        library: cuptop::inject::LIBRARY,
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: true,
+            graphs: Graphs::Nodes,
+        },
         command,
         dir: directory.path().join("run"),
-        flush_period: Duration::from_millis(20),
-        max_bytes: 0,
-        keep: None,
-        waits: true,
         when: When::default(),
-        graphs: Graphs::Nodes,
         hardware: false,
         counters: live::counters::Counters::Off,
         python: None,

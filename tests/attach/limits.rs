@@ -12,7 +12,7 @@ fn keeping_the_last_deletes_what_is_older_and_shows_all_of_it_live() {
     let made = fakes();
     // 1 s is kept; a launch each 10 ms for some 4 s.
     let mut seen = trace_with(made, &["slowly", "400"], &[], |request| {
-        request.keep = Some(Duration::from_secs(1));
+        request.collect.keep = Some(Duration::from_secs(1));
     });
     seen.has_kernels(0, 400);
     assert_eq!(seen.processes(), 1);
@@ -116,7 +116,7 @@ fn a_recording_over_its_limit_ends_and_the_program_does_not() {
     let made = fakes();
     let limit = 64 * 1024;
     let seen = trace_with(made, &["return", "5000"], &[], |request| {
-        request.max_bytes = limit;
+        request.collect.max_bytes = limit;
     });
     assert_eq!(seen.outcome, Outcome::Complete);
     let health = seen.health(0);
@@ -158,8 +158,8 @@ fn keeping_the_last_of_a_size_bounds_the_directory_and_counts_what_nobody_read()
     let made = fakes();
     let (most, launches) = (2 << 20, 100_000);
     let seen = trace_with(made, &["return", "100000"], &[], |request| {
-        request.keep = Some(Duration::from_secs(3600));
-        request.max_bytes = most;
+        request.collect.keep = Some(Duration::from_secs(3600));
+        request.collect.max_bytes = most;
     });
     let kept: u64 = std::fs::read_dir(seen.directory.path().join("run"))
         .expect("a directory")

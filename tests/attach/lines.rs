@@ -6,7 +6,7 @@ use analysis::causes::explain_device;
 use analysis::figures::Peaks;
 use cuptop::export;
 use cuptop::report::{self, Report};
-use live::attach::{self, AttachRequest, Graphs, Output, When};
+use live::attach::{self, AttachRequest, Collect, Graphs, Output, When};
 use trace::{SourceInfo, Trace};
 
 use crate::harness::{fakes, has_python};
@@ -52,15 +52,17 @@ fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
     words.push(program.into());
     words.extend([rounds.to_string().into(), quiet.to_string().into()]);
     let (feed, _) = attach::run(AttachRequest {
-        library: cuptop::inject::LIBRARY,
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: std::time::Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: false,
+            graphs: Graphs::Nodes,
+        },
         command: words,
         dir: directory.path().join("run"),
-        flush_period: std::time::Duration::from_millis(20),
-        max_bytes: 0,
-        keep: None,
-        waits: false,
         when: When::default(),
-        graphs: Graphs::Nodes,
         hardware: false,
         counters: live::counters::Counters::Off,
         python: Some(200),

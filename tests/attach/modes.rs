@@ -129,7 +129,7 @@ fn only_inside_ranges_of_a_name() {
 fn waits_between_streams_are_recorded_where_they_are_asked_for() {
     let of = |waits: bool| {
         let seen = trace_with(fakes(), &["waits", "30"], &[], |request| {
-            request.waits = waits;
+            request.collect.waits = waits;
         });
         assert_eq!(seen.kernels(0).len(), 30);
         let trace = timeline(&seen);

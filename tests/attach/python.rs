@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use activity::What;
 use activity::feed::{Message, Outcome};
-use live::attach::{self, AttachRequest, Graphs, Output, When};
+use live::attach::{self, AttachRequest, Collect, Graphs, Output, When};
 use trace::{LaneKind, SourceInfo, Trace};
 
 use crate::harness::has_python;
@@ -39,15 +39,17 @@ fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tem
     let mut command = vec!["python3".into(), program.into()];
     command.extend(arguments.iter().map(Into::into));
     let (feed, _) = attach::run(AttachRequest {
-        library: cuptop::inject::LIBRARY,
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: std::time::Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: false,
+            graphs: Graphs::Nodes,
+        },
         command,
         dir: directory.path().join("run"),
-        flush_period: std::time::Duration::from_millis(20),
-        max_bytes: 0,
-        keep: None,
-        waits: false,
         when: When::default(),
-        graphs: Graphs::Nodes,
         hardware: false,
         counters: live::counters::Counters::Off,
         python: hz,

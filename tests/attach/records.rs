@@ -323,7 +323,7 @@ fn graphs_are_recorded_by_their_nodes_or_as_a_whole() {
     trace(made, &["graphs", "3"], &[]).has_kernels(0, 3);
 
     let whole = trace_with(made, &["graphs", "3"], &[], |request| {
-        request.graphs = Graphs::Whole;
+        request.collect.graphs = Graphs::Whole;
     });
     let items = whole.items(0);
     let seen: Vec<_> = items

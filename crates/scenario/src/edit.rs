@@ -10,9 +10,9 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use super::diagnostics::{did_you_mean, list, quoted};
+use super::expr::ExprError;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
-use super::expr::{ExprError, Loc};
 use activity::text::is_unprintable;
 
 /// Bytes of a set of edits.
@@ -133,12 +133,7 @@ impl FromStr for EditSet {
     type Err = ExprError;
 
     fn from_str(text: &str) -> Result<Self, ExprError> {
-        let piece = Piece {
-            text,
-            start: Some(0),
-            whole: Loc::from(0..text.len()),
-        };
-        read(piece)
+        read(Piece::alone(text))
     }
 }
 

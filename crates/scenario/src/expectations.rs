@@ -256,12 +256,8 @@ fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
         Some(number) => (number.trim_end(), true),
         None => (number, false),
     };
-    let piece = Piece {
-        text: number,
-        start: None,
-        whole: bound.loc,
-    };
-    let value = parse::expression(piece).and_then(|expr| expr.eval(&|_| None));
+    let value =
+        parse::expression(Piece::of(bound.loc, number)).and_then(|expr| expr.eval(&|_| None));
     let value = value.map_err(|error| ExprError {
         loc: bound.loc,
         help: error.help.or(Some(SHAPE.to_owned())),

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
+use super::expr::ExprError;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
-use super::expr::{ExprError, Loc};
 use activity::{Ns, Span};
 
 /// A part of a pass. Its clock starts with the pass's first operation. A pass that is shorter is shown whole.
@@ -45,12 +45,7 @@ impl FromStr for View {
     type Err = String;
 
     fn from_str(text: &str) -> Result<View, String> {
-        let piece = Piece {
-            text,
-            start: Some(0),
-            whole: Loc::from(0..text.len()),
-        };
-        read(piece).map_err(|error| format!("{}: {SHAPE}", error.message))
+        read(Piece::alone(text)).map_err(|error| format!("{}: {SHAPE}", error.message))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use collector::{Graphs, options};
 
-use super::{AttachRequest, Collect};
+use super::Collect;
 
 /// The driver loads this library in `cuInit`, and calls its `InitializeInjection`.
 const CUDA: &str = "CUDA_INJECTION64_PATH";
@@ -30,21 +30,15 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<(
 
 /// The variables for a program.
 pub(super) fn variables(
-    request: &AttachRequest,
+    collect: &Collect,
+    range: Option<&str>,
     directory: &Path,
     library: &Path,
 ) -> Vec<(&'static str, OsString)> {
-    let mut variables = options(&Collect {
-        library: request.library,
-        flush_period: request.flush_period,
-        max_bytes: request.max_bytes,
-        keep: request.keep,
-        waits: request.waits,
-        graphs: request.graphs,
-    });
+    let mut variables = options(collect);
     variables.push((CUDA, library.into()));
     variables.push((options::DIRECTORY, directory.into()));
-    if let Some(range) = &request.when.range {
+    if let Some(range) = range {
         variables.push((options::RANGE, range.into()));
     }
     // NVTX calls of a program that another tool listens to stay with that tool.

@@ -68,23 +68,12 @@ pub enum Output {
 pub struct AttachRequest {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// The library that is loaded into it, as a shared object; empty on systems that have no CUDA.
-    pub library: &'static [u8],
     /// Where its recordings go; made if it does not exist.
     pub dir: PathBuf,
-    /// Time between the collector's flushes.
-    pub flush_period: Duration,
-    /// The most bytes that each process may record; 0 for no limit.
-    pub max_bytes: u64,
-    /// Keeps only the last of each recording, at least this long; `None` keeps all.
-    pub keep: Option<Duration>,
-    /// Whether to record what streams and threads wait for: it costs launches 7 to 12 %, and shows why a stream waited for
-    /// another.
-    pub waits: bool,
+    /// How its kernels are recorded.
+    pub collect: Collect,
     /// When to record.
     pub when: When,
-    /// Whether CUDA graphs are recorded by their nodes or as a whole.
-    pub graphs: Graphs,
     /// Whether GPUs' counters and sensors are read meanwhile, and what launching threads do off their processors.
     pub hardware: bool,
     /// Whether GPUs' counters are sampled, which needs `hardware`.
@@ -120,10 +109,15 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
     environment::check(|name| std::env::var_os(name))?;
     let looking = Looking::new(true);
     let mut live = LiveRecording::start(&request.dir, &request.when, looking.clone())?;
-    let library = Library::unpack(request.library)?;
+    let library = Library::unpack(request.collect.library)?;
     let name = program.to_string_lossy().into_owned();
     let warning = outside::warning(&request.command);
-    let variables = environment::variables(&request, &live.directory, library.path());
+    let variables = environment::variables(
+        &request.collect,
+        request.when.range.as_deref(),
+        &live.directory,
+        library.path(),
+    );
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;

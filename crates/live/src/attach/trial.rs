@@ -16,8 +16,7 @@ use std::time::{Duration, Instant};
 
 pub use inside::process_main;
 
-use super::{AttachRequest, Graphs, Output, When, environment, library::Library};
-use crate::counters::Counters;
+use super::{Collect, Graphs, environment, library::Library};
 use activity::Def;
 use activity::feed::Message;
 use inside::Step;
@@ -147,22 +146,15 @@ fn start(library: &Library, without: &[&str]) -> io::Result<End> {
 }
 
 fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> {
-    let request = AttachRequest {
-        command: Vec::new(),
+    let collect = Collect {
         library: &[],
-        dir: directory.to_path_buf(),
         flush_period: Duration::from_millis(20),
         max_bytes: 16 << 20,
         keep: None,
         waits: false,
-        when: When::default(),
         graphs: Graphs::Nodes,
-        hardware: false,
-        counters: Counters::Off,
-        python: None,
-        output: Output::Capture,
     };
-    environment::variables(&request, directory, library)
+    environment::variables(&collect, None, directory, library)
 }
 
 /// Its end; nothing when it had to be killed.

@@ -28,10 +28,7 @@ impl Loc {
 
     /// From the start of this one to the end of the other.
     pub fn to(self, other: Loc) -> Loc {
-        Loc {
-            start: self.start,
-            end: other.end.max(self.start),
-        }
+        Loc::from(self.start..other.end.max(self.start))
     }
 }
 

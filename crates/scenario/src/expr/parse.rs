@@ -21,13 +21,28 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
+    /// A text that is of no file.
+    pub(crate) fn alone(text: &'a str) -> Piece<'a> {
+        Piece {
+            text,
+            start: Some(0),
+            whole: Loc::from(0..text.len()),
+        }
+    }
+
+    /// A part of a value, which is all that is told of its place.
+    pub(crate) fn of(whole: Loc, text: &'a str) -> Piece<'a> {
+        Piece {
+            text,
+            start: None,
+            whole,
+        }
+    }
+
     /// Where bytes of the text are in the file.
     pub fn loc(&self, start: usize, end: usize) -> Loc {
         match self.start {
-            Some(at) => Loc {
-                start: at + start,
-                end: at + end,
-            },
+            Some(at) => Loc::from(at + start..at + end),
             None => self.whole,
         }
     }

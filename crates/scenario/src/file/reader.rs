@@ -154,11 +154,7 @@ impl Reader<'_> {
             DeValue::Integer(integer) => integer.as_str(),
             _ => return,
         };
-        let piece = Piece {
-            text,
-            start: None,
-            whole: field.loc,
-        };
+        let piece = Piece::of(field.loc, text);
         let Ok(value) = parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) else {
             return;
         };

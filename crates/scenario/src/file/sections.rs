@@ -13,7 +13,7 @@ use super::super::view::{self, View};
 use super::args::{args, placeholder};
 use super::decl::{BufferDecl, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl, SweepValues};
 use super::keys;
-use super::reader::{Field, Fields, Reader, element};
+use super::reader::{Field, Fields, Item, Reader, element};
 use super::{ExpectDecl, File, PairDecl, VariantDecl};
 
 /// What the parser says where it takes the next line for the next element.
@@ -75,27 +75,16 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     file.baseline = named(reader, &top, "baseline");
     file.declared.params = top.read("params", reader, params);
     file.declared.sweep = top.get("sweep").and_then(|field| sweep(reader, field));
-    each(reader, &top, "buffers", |reader, name, field| {
-        let decl = buffer(reader, name, field);
-        file.declared.buffers.extend(decl);
-    });
-    each(reader, &top, "kernels", |reader, name, field| {
-        let decl = kernel(reader, name, field);
-        file.declared.kernels.extend(decl);
-    });
-    if let Some(streams) = top
-        .get("streams")
-        .and_then(|field| table_of(reader, field, "streams"))
-    {
-        for item in Reader::items(streams) {
-            let name = Named {
-                text: item.key.to_owned(),
-                loc: item.field.key_loc,
-            };
-            file.declared
-                .streams
-                .extend(stream(reader, name, item.field));
-        }
+    for (name, field) in each(reader, &top, "buffers") {
+        check_identifier(reader, &name);
+        file.declared.buffers.extend(buffer(reader, name, field));
+    }
+    for (name, field) in each(reader, &top, "kernels") {
+        check_identifier(reader, &name);
+        file.declared.kernels.extend(kernel(reader, name, field));
+    }
+    for (name, field) in each(reader, &top, "streams") {
+        file.declared.streams.extend(stream(reader, name, field));
     }
     for field in tables(reader, &top, "variant") {
         file.variants.extend(variant(reader, field));
@@ -114,17 +103,11 @@ fn first_line(text: &str) -> Loc {
     for line in text.split_inclusive('\n') {
         let shown = line.trim();
         if !shown.is_empty() && !shown.starts_with('#') {
-            return Loc {
-                start,
-                end: start + line.trim_end().len(),
-            };
+            return Loc::from(start..start + line.trim_end().len());
         }
         start += line.len();
     }
-    Loc {
-        start: 0,
-        end: text.find('\n').unwrap_or(text.len()),
-    }
+    Loc::from(0..text.find('\n').unwrap_or(text.len()))
 }
 
 /// The tables of `[[what]]`.
@@ -146,42 +129,39 @@ fn tables<'a>(reader: &mut Reader<'_>, top: &Fields<'a>, what: &str) -> Vec<Fiel
     Vec::new()
 }
 
-fn table_of<'a>(reader: &mut Reader<'_>, field: Field<'a>, what: &str) -> Option<&'a DeTable<'a>> {
-    let table = field.value.as_table();
-    if table.is_none() {
+/// Each `[what.NAME]` with its name.
+fn each<'a>(reader: &mut Reader<'_>, top: &Fields<'a>, what: &str) -> Vec<(Named, Field<'a>)> {
+    let Some(field) = top.get(what) else {
+        return Vec::new();
+    };
+    let Some(table) = field.value.as_table() else {
         reader.wrong_type(field, &format!("{what} are tables, as [{what}.NAME]"));
-    }
-    table
+        return Vec::new();
+    };
+    entries(table)
 }
 
-/// Calls `read` with each `[what.NAME]` whose name can be used in expressions.
-fn each<'a>(
-    reader: &mut Reader<'_>,
-    top: &Fields<'a>,
-    what: &str,
-    mut read: impl FnMut(&mut Reader<'_>, Named, Field<'a>),
-) {
-    let Some(table) = top
-        .get(what)
-        .and_then(|field| table_of(reader, field, what))
-    else {
-        return;
-    };
-    for item in Reader::items(table) {
-        let loc = item.field.key_loc;
-        check_identifier(reader, item.key, loc);
+/// The entries of a table with their names.
+fn entries<'a>(table: &'a DeTable<'a>) -> Vec<(Named, Field<'a>)> {
+    let named = |item: Item<'a>| {
         let name = Named {
             text: item.key.to_owned(),
-            loc,
+            loc: item.field.key_loc,
         };
-        read(reader, name, item.field);
-    }
+        (name, item.field)
+    };
+    Reader::items(table).into_iter().map(named).collect()
 }
 
-fn check_identifier(reader: &mut Reader<'_>, name: &str, loc: Loc) {
-    if !is_identifier(name) {
-        let message = format!("{} cannot be a name in expressions", quoted(name));
-        reader.error_help(loc, message, "use letters, digits and _, a letter first");
+/// Reports a name that expressions cannot use.
+fn check_identifier(reader: &mut Reader<'_>, name: &Named) {
+    if !is_identifier(&name.text) {
+        let message = format!("{} cannot be a name in expressions", quoted(&name.text));
+        reader.error_help(
+            name.loc,
+            message,
+            "use letters, digits and _, a letter first",
+        );
     }
 }
 
@@ -222,17 +202,11 @@ fn params(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ParamDecl> {
         return Vec::new();
     };
     let mut params = Vec::new();
-    for item in Reader::items(table) {
-        let loc = item.field.key_loc;
-        check_identifier(reader, item.key, loc);
-        let value = reader.expr(item.field);
-        params.push(ParamDecl {
-            name: Named {
-                text: item.key.to_owned(),
-                loc,
-            },
-            value: value.unwrap_or_else(|| placeholder(item.field.loc)),
-        });
+    for (name, field) in entries(table) {
+        check_identifier(reader, &name);
+        let value = reader.expr(field);
+        let value = value.unwrap_or_else(|| placeholder(field.loc));
+        params.push(ParamDecl { name, value });
     }
     params
 }
@@ -275,10 +249,8 @@ fn pair(reader: &mut Reader<'_>, field: Field<'_>) -> Option<PairDecl> {
 
 /// The brackets that a table begins with.
 fn header(field: Field<'_>, brackets: &str) -> Loc {
-    Loc {
-        start: field.loc.start,
-        end: field.loc.end.min(field.loc.start + brackets.len()),
-    }
+    let start = field.loc.start;
+    Loc::from(start..field.loc.end.min(start + brackets.len()))
 }
 
 fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
@@ -316,15 +288,12 @@ fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
 
 fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<BufferDecl> {
     let fields = reader.fields(field, &[keys::BUFFER], "a buffer")?;
-    let host = fields.read("host", reader, |reader, field| {
-        reader.one_of(field, keys::HOSTS)
-    });
-    let fill = fields.read("fill", reader, |reader, field| {
-        reader.one_of(field, keys::FILLS)
-    });
-    let alloc = fields.read("alloc", reader, |reader, field| {
-        reader.one_of(field, keys::ALLOCS)
-    });
+    let mut word = |key: &str, words: &[&'static str]| {
+        fields.read(key, reader, |reader, field| reader.one_of(field, words))
+    };
+    let host = word("host", keys::HOSTS);
+    let fill = word("fill", keys::FILLS);
+    let alloc = word("alloc", keys::ALLOCS);
     let zero = Expr::constant(Value::Int(0, Unit::None), name.loc);
     let device = match fields.get("device") {
         Some(field) if field.value.as_bool() == Some(false) => None,

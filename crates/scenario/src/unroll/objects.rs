@@ -75,11 +75,11 @@ impl<'f> Unroll<'_, 'f> {
         device: Option<u32>,
     ) -> Option<StreamId> {
         let Some(template) = name else {
-            return self.default_stream(device.unwrap_or(0));
+            return Some(self.default_stream(device.unwrap_or(0)));
         };
         let name = self.name(template)?;
         if name == DEFAULT_STREAM {
-            return self.default_stream(device.unwrap_or(0));
+            return Some(self.default_stream(device.unwrap_or(0)));
         }
         if !self.objects.streams.contains_key(&name) {
             let id = self.new_stream(&name, template.loc)?;
@@ -109,9 +109,9 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     /// The legacy default stream of a device.
-    pub(crate) fn default_stream(&mut self, device: u32) -> Option<StreamId> {
+    pub(crate) fn default_stream(&mut self, device: u32) -> StreamId {
         if let Some(id) = self.objects.default_streams.get(&device) {
-            return Some(*id);
+            return *id;
         }
         let id = self.plan.streams.len();
         self.plan.streams.push(StreamSpec {
@@ -122,15 +122,11 @@ impl<'f> Unroll<'_, 'f> {
         self.objects.stream_use.push(StreamUse::default());
         self.objects.default_streams.insert(device, id);
         self.device_used(device);
-        Some(id)
+        id
     }
 
     fn new_stream(&mut self, name: &str, loc: Loc) -> Option<Stream> {
-        if self.plan.streams.len() >= MAX_STREAMS {
-            self.error(loc, format!("a variant may have {MAX_STREAMS} streams"));
-            self.has_stopped = true;
-            return None;
-        }
+        self.room(self.plan.streams.len(), MAX_STREAMS, "streams", loc)?;
         let declared = self.shared.declared;
         let declared = declared
             .streams
@@ -161,6 +157,16 @@ impl<'f> Unroll<'_, 'f> {
         })
     }
 
+    /// Whether another one may come to `count` of these. If not, it says so and unrolling stops.
+    fn room(&mut self, count: usize, most: usize, what: &str, loc: Loc) -> Option<()> {
+        if count < most {
+            return Some(());
+        }
+        self.error(loc, format!("a variant may have {most} {what}"));
+        self.has_stopped = true;
+        None
+    }
+
     pub(crate) fn device_used(&mut self, device: u32) {
         self.plan.devices = self.plan.devices.max(device + 1);
     }
@@ -183,11 +189,7 @@ impl<'f> Unroll<'_, 'f> {
             return Some(*id);
         }
         let id = self.plan.events.len();
-        if id >= MAX_EVENTS {
-            self.error(name.loc, format!("a variant may have {MAX_EVENTS} events"));
-            self.has_stopped = true;
-            return None;
-        }
+        self.room(id, MAX_EVENTS, "events", name.loc)?;
         self.plan.events.push(text.clone());
         self.objects.events.insert(text, id);
         Some(id)
@@ -225,14 +227,7 @@ impl<'f> Unroll<'_, 'f> {
             return Some(*id);
         }
         let id = self.plan.phases.len();
-        if id >= MAX_PHASES {
-            self.error(
-                name.loc,
-                format!("a variant may have {MAX_PHASES} names of ranges"),
-            );
-            self.has_stopped = true;
-            return None;
-        }
+        self.room(id, MAX_PHASES, "names of ranges", name.loc)?;
         self.plan.phases.push(text.clone());
         self.objects.phases.insert(text, id);
         Some(id)
@@ -269,27 +264,22 @@ impl<'f> Unroll<'_, 'f> {
                 return None;
             }
         };
+        self.element_of(at, element)
+    }
+
+    fn element_of(&mut self, at: usize, element: u64) -> Option<BufferId> {
         if let Some(id) = self.objects.buffers.get(&(at, element)) {
             return Some(*id);
         }
-        let id = self.new_buffer(decl, element)?;
+        let id = self.new_buffer(&self.shared.declared.buffers[at], element)?;
         self.objects.buffers.insert((at, element), id);
         Some(id)
     }
 
     /// A buffer that is not an array, by name.
     pub(crate) fn whole_buffer(&mut self, name: &str) -> Option<BufferId> {
-        let declared = self.shared.declared;
-        let at = declared
-            .buffers
-            .iter()
-            .position(|buffer| buffer.name.text == name)?;
-        if let Some(id) = self.objects.buffers.get(&(at, 0)) {
-            return Some(*id);
-        }
-        let id = self.new_buffer(&declared.buffers[at], 0)?;
-        self.objects.buffers.insert((at, 0), id);
-        Some(id)
+        let mut declared = self.shared.declared.buffers.iter();
+        self.element_of(declared.position(|buffer| buffer.name.text == name)?, 0)
     }
 
     /// The index of an element of an array.
@@ -327,14 +317,8 @@ impl<'f> Unroll<'_, 'f> {
     }
 
     fn new_buffer(&mut self, decl: &'f BufferDecl, element: u64) -> Option<BufferId> {
-        if self.plan.buffers.len() >= MAX_BUFFERS {
-            self.error(
-                decl.name.loc,
-                format!("a variant may have {MAX_BUFFERS} buffers"),
-            );
-            self.has_stopped = true;
-            return None;
-        }
+        let count = self.plan.buffers.len();
+        self.room(count, MAX_BUFFERS, "buffers", decl.name.loc)?;
         // The declaration knows the parameters and `index`, not the loops around the step.
         let loops = self.scope.split_off(self.shared.declared.params.len());
         self.scope
