@@ -6,10 +6,10 @@
 //! | `source`, `lost_records` | where the timeline is from, and how much of it is missing |
 //! | `headline` | `text`, `gain` (what the best cure brings), `bound_by`, `share` of `of` |
 //! | `step` | of the process with the most steps: `count`, `median_ns`, `from` (what showed them) |
-//! | `devices[]` | `device`, `name`, `ops`, `busy_share` |
+//! | `devices[]` | `device`, `name`, `ops`, `span_ns`, `busy_share`, `h2d_gbps`, `d2h_gbps` |
 //! | `causes[]` | of the idle time: `cause`, `culprit`, `line`, `total_ns`, `share` |
 //! | `kernels[]` | `name`, `count`, `share` of kernel time |
-//! | `findings[]` | `rule`, `severity`, `title`, `advice`, `edit` (for `cuptop whatif --edit`), `saving_ns`, `evidence` (the most telling place) |
+//! | `findings[]` | `rule`, `severity`, `title`, `advice`, `edit` (for `cuptop whatif --edit`), `saving_ns`, `predicted`, `evidence` (the most telling place) |
 //! | `late_ranks[]`, `failed[]` | of a job; expectations that do not hold |
 //! | `left_out` | how many of each list are in `report --json` and not here |
 //!
@@ -159,6 +159,10 @@ impl Report {
             row["evidence"] = of["evidence"]
                 .get(0)
                 .map_or(Value::Null, |it| picked_one(it, &place));
+            if of["predicted"].is_object() {
+                let fields = ["per", "measured_ns", "likely_ns", "low_ns", "high_ns"];
+                row["predicted"] = picked_one(&of["predicted"], &fields);
+            }
             row["provenance"] = match of["saving_ns"].is_null() {
                 true => json!(self.as_recorded()),
                 false => json!("estimated"),
@@ -171,7 +175,10 @@ impl Report {
     fn devices(&self) -> Vec<Value> {
         let row = |of: &analysis::figures::DeviceFigures| {
             let busy = of.busy_ns as f64 / of.span_ns.max(1) as f64;
-            json!({ "device": of.device, "name": of.name, "ops": of.ops, "busy_share": rounded(busy), "provenance": self.as_recorded() })
+            json!({
+                "device": of.device, "name": of.name, "ops": of.ops, "span_ns": of.span_ns, "busy_share": rounded(busy),
+                "h2d_gbps": of.h2d.gbps.map(rounded), "d2h_gbps": of.d2h.gbps.map(rounded), "provenance": self.as_recorded(),
+            })
         };
         self.devices.iter().map(row).collect()
     }

@@ -249,12 +249,32 @@ fn a_brief_report_is_small_and_says_what_the_whole_one_says() {
             devices.iter().filter_map(|it| it["ops"].as_i64()).sum()
         };
         assert_eq!(ops(&brief), ops(&expected), "{}", path.display());
+        let devices = |of: &Value| of["devices"].as_array().expect("devices").clone();
+        for (row, expected) in devices(&brief).iter().zip(devices(&expected)) {
+            assert_eq!(row["span_ns"], expected["span_ns"], "{}", path.display());
+            let rates = (row["h2d_gbps"].as_f64(), expected["h2d"]["gbps"].as_f64());
+            // Both are rounded.
+            let is_same = rates
+                .0
+                .zip(rates.1)
+                .map_or(rates.0 == rates.1, |(a, b)| (a - b).abs() < 0.0011);
+            assert!(is_same, "{}: {rates:?}", path.display());
+        }
         let whole: Value = serde_json::from_str(&report.json().expect("JSON")).expect("valid");
         let rules = |of: &Value| -> Vec<String> {
             let rows = of["findings"].as_array().into_iter().flatten();
             rows.map(|it| it["rule"].to_string()).take(5).collect()
         };
         assert!(rules(&whole).starts_with(&rules(&brief)));
+        let predicted = |of: &Value| -> Vec<Value> {
+            let rows = of["findings"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .take(rules(&brief).len());
+            rows.map(|it| it["predicted"]["low_ns"].clone()).collect()
+        };
+        assert_eq!(predicted(&brief), predicted(&whole), "{}", path.display());
         let left_out = brief["left_out"]["findings"].as_u64().unwrap_or(0) as usize;
         let all = whole["findings"].as_array().map_or(0, Vec::len);
         assert_eq!(rules(&brief).len() + left_out, all, "{}", path.display());

@@ -219,10 +219,10 @@ fn through(path: &Path) {
     ));
     assert!(report.json().is_ok(), "a report is JSON");
     for entry in export::FORMATS {
-        if let export::Format::Timeline(format) = entry.format {
-            if let Err(error) = export::to(format, &timeline, &mut io::sink()) {
-                panic!("{}: {error}", entry.name);
-            }
+        if let export::Format::Timeline(format) = entry.format
+            && let Err(error) = export::to(format, &timeline, &mut io::sink())
+        {
+            panic!("{}: {error}", entry.name);
         }
     }
 }
