@@ -2,7 +2,6 @@
 
 use super::{Scope, WhatIf, whole};
 use crate::edits::{self, Applied, Bound, Scene};
-use crate::parallel;
 use activity::Ns;
 use activity::stats::{self, median_time};
 use scenario::edit::EditSet;
@@ -101,13 +100,11 @@ impl WhatIf<'_> {
         if of.unknowns.is_empty() {
             return Ok(of);
         }
-        let end = |bound| -> Result<Ns, String> {
-            Ok(median_time(&self.made(set, bound)?.samples).unwrap_or(0))
-        };
-        let parts = self.parts.iter().map(|part| &part.program);
-        let records = parts.map(|it| it.calls.len() + it.ops.len()).sum();
-        let (least, most) = parallel::join(records, || end(Bound::Least), || end(Bound::Most));
-        let ends = [least?, most?];
+        // One after the other: each is a copy of the whole stretch.
+        let mut ends = [of.predicted; 2];
+        for (end, bound) in ends.iter_mut().zip([Bound::Least, Bound::Most]) {
+            *end = median_time(&self.made(set, bound)?.samples).unwrap_or(0);
+        }
         (of.low, of.high) = self.interval(of.predicted, likely, ends);
         // What makes no difference here need not be told.
         if (ends[1] - ends[0]) as f64 <= UNKNOWN_SHARE * of.predicted as f64 {
