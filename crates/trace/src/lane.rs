@@ -122,6 +122,7 @@ impl Lane {
     }
 
     /// The chunk that holds a row, and the row's index there.
+    #[inline]
     fn place(&self, row: usize) -> (&Rows, usize) {
         let Some(spot) = self.rows.spot(row) else {
             panic!("row {row} of {}", self.len());
@@ -161,6 +162,7 @@ impl Lane {
     }
 
     /// A row with all that is stored of it.
+    #[inline]
     pub(super) fn row(&self, row: usize) -> Row {
         let (rows, row) = self.place(row);
         rows.entry(row)

@@ -171,6 +171,7 @@ impl<C: Chunk> Series<C> {
     }
 
     /// Where an entry is; `None` for one that was evicted or is not there.
+    #[inline]
     pub(super) fn spot(&self, index: usize) -> Option<Spot> {
         let past = index.checked_sub(self.bases[0])?;
         // Right unless late records or eviction left chunks that are not full.

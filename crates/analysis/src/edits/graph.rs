@@ -24,6 +24,8 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
         })
         .collect();
     ops.sort_by_key(|&op| (on.program.ops[op as usize].call, op));
+    // A host that takes longer over launches than that which was measured takes longer over graphs.
+    let pace = pace(on);
     let mut at = 0;
     let mut run: Vec<u32> = Vec::new();
     for c in 0..on.program.calls.len() as u32 {
@@ -49,14 +51,14 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
             .first()
             .is_some_and(|&first| on.is_step_between(on.issued(first), call.span.start));
         if breaks || is_new_step {
-            one_of(on, &run)?;
+            one_of(on, &run, pace)?;
             run.clear();
         }
         if is_launch && call_waits_not(on, c) && on.has_call(c) {
             run.extend_from_slice(mine);
         }
     }
-    one_of(on, &run)
+    one_of(on, &run, pace)
 }
 
 fn call_waits_not(on: &Editing<'_, '_>, call: u32) -> bool {
@@ -72,7 +74,7 @@ fn is_of_host(on: &Editing<'_, '_>, op: u32) -> bool {
     )
 }
 
-fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
+fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String> {
     if run.len() < 2 {
         return Ok(());
     }
@@ -93,8 +95,6 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
     let Some(first) = on.join_calls(run, false) else {
         return Ok(());
     };
-    // A host that takes longer over launches than that which was measured takes longer over graphs.
-    let pace = pace(on);
     let (fixed, node) = (fixed as f64 * pace, node as f64 * pace);
     let own = (fixed + node * run.len() as f64).round() as Ns;
     on.program.calls[first as usize].own = own;
@@ -119,7 +119,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
                 },
                 Some(between),
             ) = (dep.class, between)
-                && run.binary_search(&dep.op).is_ok()
+                && holds(&run, dep.op)
             {
                 dep.class = Class::between(EdgeKind::GraphNode, from, to);
                 dep.delay = match bound {
@@ -170,10 +170,19 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether an operation is one of a sorted run, most of which are numbered without a gap.
+fn holds(run: &[u32], op: u32) -> bool {
+    let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
+        return false;
+    };
+    (first..=last).contains(&op)
+        && (run.get((op - first) as usize) == Some(&op) || run.binary_search(&op).is_ok())
+}
+
 /// The operation of the same run and stream that one follows.
 fn run_before<'p>(on: &'p Editing<'_, '_>, run: &[u32], op: u32) -> Option<&'p Op> {
     let deps = on.program.ops[op as usize].deps.iter();
-    let before = deps.filter(|dep| run.binary_search(&dep.op).is_ok());
+    let before = deps.filter(|dep| holds(run, dep.op));
     let before = before.map(|dep| &on.program.ops[dep.op as usize]);
     before.max_by_key(|before| before.span.end)
 }
