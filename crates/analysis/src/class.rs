@@ -15,6 +15,9 @@ const WASTED: f64 = 0.2;
 /// Below this occupancy too few warps are there to hide latency.
 const FEW_WARPS: f64 = 0.25;
 
+/// What is told of a kernel whose launch does not say why it waits.
+pub(crate) const NO_PEAK: &str = "near no peak";
+
 /// What limits a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
@@ -142,7 +145,7 @@ fn why_waiting(fill: &Fill) -> String {
         (Some(share), Some(limit)) if share < FEW_WARPS => {
             format!("occupancy {}, limited by {}", percent(share), limit.words())
         }
-        _ => "near no peak".to_owned(),
+        _ => NO_PEAK.to_owned(),
     }
 }
 

@@ -7,6 +7,7 @@
 mod alloc_loop;
 mod below_roof;
 mod cold_start;
+mod configs;
 mod copy_bound;
 mod declared;
 mod evidence;
@@ -16,6 +17,7 @@ mod host_bound;
 mod idle_gpu;
 mod late_rank;
 mod launch_bound;
+mod limits;
 mod low_bandwidth;
 mod migrations;
 mod no_core;
@@ -273,6 +275,13 @@ pub const RULES: &[Rule] = &[
         under_filled::check,
         (&[], "launching larger grids"),
     ),
+    on_devices("tail-wave", limits::tail, (&[], "filling the last wave")),
+    on_devices(
+        "latency-bound",
+        limits::latency,
+        (&[], "reaching its roofline limit"),
+    ),
+    on_devices("memory-chain", limits::chain, (&[], "fusing kernels")),
     on_devices(
         "low-bandwidth",
         low_bandwidth::check,
@@ -311,6 +320,11 @@ pub const RULES: &[Rule] = &[
         "below-roof",
         below_roof::check,
         (&[], "coalescing memory access"),
+    ),
+    on_devices(
+        "idle-tensor-cores",
+        limits::no_tensor,
+        (&[], "using tensor cores"),
     ),
     once("forgot-sync", unwaited::check, (&[], "")),
     on_devices("no-free-core", no_core::waits, (&[], "freeing a CPU core")),

@@ -3,6 +3,7 @@
 mod copies;
 mod first_use;
 mod host;
+mod limits;
 mod machine;
 mod truth;
 

@@ -1,0 +1,87 @@
+//! The launch configurations of the kernels that a rule looks at, and what limits each.
+
+use rustc_hash::FxHashMap;
+
+use super::{At, Occurrence, Scope};
+use crate::DeviceFigures;
+use crate::fill::Fill;
+use crate::shapes::ShapeRow;
+use crate::tables;
+use activity::{LaunchShape, NameId, Ns, ShapeId, What};
+use trace::GpuReadings;
+
+/// What ran of one configuration.
+pub(super) struct Config {
+    pub shape: LaunchShape,
+    /// What is told of it; of launch and time alone where nobody sampled.
+    pub row: ShapeRow,
+    /// Each with its time, in order of stream and start.
+    pub at: Vec<(Ns, At)>,
+}
+
+/// Those of a device that together take most time first, by shape.
+pub(super) fn of_device(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
+    let mut all: FxHashMap<ShapeId, Config> = FxHashMap::default();
+    let device = &scope.trace.devices()[f.index].info;
+    for (place, activity) in scope.operations(f) {
+        let What::Kernel(kernel) = activity.what else {
+            continue;
+        };
+        let config = all.entry(kernel.shape).or_insert_with(|| {
+            let shape = scope.trace.shape(kernel.shape);
+            let fill = Fill::of(&shape, device);
+            let row = ShapeRow {
+                fill,
+                ..ShapeRow::default()
+            };
+            let at = Vec::new();
+            Config { shape, row, at }
+        });
+        config.row.count += 1;
+        config.row.total_ns += activity.span.len();
+        config.at.push((activity.span.len(), place));
+    }
+    let mut all: Vec<Config> = all.into_values().collect();
+    all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.at[0].1));
+    if is_sampled(scope, f) {
+        name_limits(scope, f, &mut all);
+    }
+    all
+}
+
+/// Whether counters tell what kernels do.
+pub(super) fn is_sampled(scope: &Scope, f: &DeviceFigures) -> bool {
+    let gpu = scope.trace.readings(f.index);
+    gpu.is_some_and(GpuReadings::is_sampled)
+}
+
+/// Adds what samples tell of each.
+fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
+    let rows = tables::kernels(scope.trace, scope.window_on(f.index));
+    let key = |name: NameId, it: &ShapeRow| (name, it.grid, it.block, it.registers, it.shared);
+    let known = rows
+        .iter()
+        .flat_map(|of| of.shapes.iter().map(|it| (key(of.id, it), it)));
+    let known: FxHashMap<_, &ShapeRow> = known.collect();
+    for it in all {
+        let LaunchShape {
+            name,
+            grid,
+            block,
+            registers,
+            ..
+        } = it.shape;
+        let shared = u64::from(it.shape.static_shared) + u64::from(it.shape.dynamic_shared);
+        if let Some(row) = known.get(&(name, grid, block, registers, shared)) {
+            (it.row.class, it.row.limit, it.row.counted) =
+                (row.class, row.limit.clone(), row.counted);
+        }
+    }
+}
+
+/// The operations of some of them, longest first.
+pub(super) fn places<'a>(of: impl Iterator<Item = &'a Config>) -> Vec<Occurrence> {
+    let mut at: Vec<&(Ns, At)> = of.flat_map(|it| &it.at).collect();
+    at.sort_by_key(|it| std::cmp::Reverse(it.0));
+    at.into_iter().map(|it| Occurrence::Row(it.1)).collect()
+}

@@ -1,0 +1,147 @@
+//! Rules that look at launches, and at what counters tell of kernels.
+
+use super::*;
+use activity::{Hardware, Metric, Reading};
+
+const GPU: [u8; 16] = [9; 16];
+/// A sample.
+const TENTH: Ns = 100_000;
+
+/// Kernels one behind the other on an H200, sampled ten times a millisecond where shares are given.
+#[derive(Default)]
+struct Busy {
+    scene: Scene,
+    at: Ns,
+    samples: Vec<Hardware>,
+}
+
+impl Busy {
+    /// A kernel of so many tenths of a millisecond, with its shares of DRAM, tensor cores and issue.
+    fn kernel(&mut self, name: &str, blocks: u32, tenths: Ns, shares: Option<[f64; 3]>) {
+        let shape = LaunchShape {
+            grid: [blocks, 1, 1],
+            block: [1024, 1, 1],
+            registers: 32,
+            ..LaunchShape::default()
+        };
+        let end = self.at + tenths * TENTH;
+        self.scene.shaped(shape, name, 1, self.at, end);
+        while let Some([dram, tensor, issue]) = shares.filter(|_| self.at < end) {
+            self.samples.push(Hardware::Sample(Reading {
+                uuid: GPU,
+                span: Span::new(self.at, self.at + TENTH),
+                values: vec![
+                    (Metric::Dram, dram),
+                    (Metric::Tensor, tensor),
+                    (Metric::Issue, issue),
+                ],
+                reasons: 0,
+            }));
+            self.at += TENTH;
+        }
+        self.at = end;
+    }
+
+    fn found(mut self, rule: &str) -> Option<Finding> {
+        self.scene.device(DeviceInfo {
+            uuid: Some(GPU),
+            ..h200()
+        });
+        let batch = self.scene.take();
+        self.scene.put(Batch {
+            hardware: self.samples,
+            ..batch
+        });
+        all_of(&mut self.scene)
+            .into_iter()
+            .find(|it| it.rule == rule)
+    }
+}
+
+/// An SM holds 2 blocks of 32 warps: a wave is 264 blocks. 297 are 1.125 waves, and the second one is 0.875 empty: of
+/// two waves' time 0.4375 is lost. 264 are one wave; of 2,904 blocks, 11 waves, nothing is.
+#[test]
+fn a_last_wave_costs_what_it_leaves_empty() {
+    let of = |blocks, shares| {
+        let mut busy = Busy::default();
+        for _ in 0..10 {
+            busy.kernel("k", blocks, 10, shares);
+        }
+        busy.found("tail-wave")
+    };
+    let it = of(297, None).expect("found");
+    assert_eq!(
+        (it.bound_ns, it.count, it.severity),
+        (4_375_000, 10, Severity::Info)
+    );
+    assert_eq!(
+        it.title,
+        "the last wave of 10 kernels leaves most SMs idle: 10.0 ms, k most (1.12 waves)"
+    );
+    assert_eq!((of(264, None), of(2_904, None)), (None, None));
+    // At the roof of memory it matters to nobody; near none it does.
+    assert_eq!(of(297, Some([0.9, 0.0, 0.1])), None);
+    let slow = of(297, Some([0.3, 0.0, 0.1])).expect("found");
+    assert_eq!(slow.severity, Severity::Warning);
+}
+
+/// 6 of 8 ms at a fifth of DRAM's peak, the rest at the roof: 4.8 ms are above the roof.
+#[test]
+fn a_kernel_near_no_peak_that_is_most_of_the_time() {
+    let of = |slow, share| {
+        let mut busy = Busy::default();
+        busy.kernel("slow", 2_904, slow, share);
+        busy.kernel("fast", 2_904, 20, Some([0.9, 0.0, 0.1]));
+        busy.found("latency-bound")
+    };
+    let it = of(60, Some([0.2, 0.0, 0.1])).expect("found");
+    assert_eq!(it.bound_ns, 4_800_000);
+    assert_eq!(
+        it.title,
+        "slow takes 6.00 ms (75 %), limited by neither memory nor compute"
+    );
+    assert!(it.advice.contains("it would take 1.20 ms"), "{}", it.advice);
+    // Less than half of the time, at a roof, or not sampled.
+    assert_eq!(of(19, Some([0.2, 0.0, 0.1])), None);
+    assert_eq!(of(60, Some([0.8, 0.0, 0.1])), None);
+    assert_eq!(of(60, None), None);
+}
+
+#[test]
+fn products_without_tensor_cores_are_a_remark() {
+    let of = |name, share| {
+        let mut busy = Busy::default();
+        busy.kernel(name, 2_904, 30, Some(share));
+        busy.found("idle-tensor-cores")
+    };
+    let it = of("cutlass_simt_sgemm_256x128", [0.1, 0.0, 0.8]).expect("found");
+    assert_eq!((it.severity, it.bound_ns), (Severity::Info, 3_000_000));
+    // In double precision, with them, and what is no product.
+    assert_eq!(of("cutlass_dgemm_128x64", [0.1, 0.0, 0.8]), None);
+    assert_eq!(of("sm90_bf16_gemm", [0.1, 0.9, 0.3]), None);
+    assert_eq!(of("sha256_rounds", [0.1, 0.0, 0.9]), None);
+}
+
+/// Three times three of 1 ms each in a row, with a product between: one of three is left, 6 of 12 ms go.
+#[test]
+fn elementwise_kernels_at_the_roof_of_memory_are_a_chain() {
+    let of = |name: &str, share, others| {
+        let mut busy = Busy::default();
+        for _ in 0..3 {
+            for _ in 0..3 {
+                busy.kernel(name, 2_904, 10, Some(share));
+                if others {
+                    busy.kernel("gemm", 2_904, 1, Some([0.1, 0.9, 0.3]));
+                }
+            }
+            busy.kernel("gemm", 2_904, 10, Some([0.1, 0.9, 0.3]));
+        }
+        busy.found("memory-chain")
+    };
+    let name = "vectorized_elementwise_kernel";
+    let it = of(name, [0.9, 0.0, 0.1], false).expect("found");
+    assert_eq!((it.bound_ns, it.count), (6_000_000, 9));
+    assert_eq!(of(name, [0.9, 0.0, 0.1], true), None);
+    assert_eq!(of(name, [0.4, 0.0, 0.1], false), None);
+    assert_eq!(of("layer_norm", [0.9, 0.0, 0.1], false), None);
+}
