@@ -73,7 +73,7 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
     let mut row_of = FxHashMap::<String, usize>::default();
     let mut root_of = FxHashMap::<&str, usize>::default();
     for piece in &f.idle {
-        let mut what = piece.cause.to_owned();
+        let mut what = piece.cause.label().to_owned();
         if let Some(culprit) = &piece.culprit {
             what.push_str(": ");
             what.push_str(culprit);

@@ -14,7 +14,7 @@ use super::table::Table;
 use activity::text::{counted, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate};
 use activity::{Ns, Span};
-use analysis::causes::IdleCause;
+use analysis::causes::{Cause, IdleCause};
 use analysis::figures::share;
 use analysis::lines::LineShare;
 use analysis::ranks::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
@@ -24,8 +24,8 @@ use trace::{LaneId, Trace};
 /// How much of a rank's idle time has one cause, whoever is to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleShare {
-    /// The cause in a few words.
-    pub cause: &'static str,
+    /// The cause.
+    pub cause: Cause,
     /// "fact", "likely" or "unknown".
     pub certainty: &'static str,
     pub total_ns: Ns,
@@ -44,7 +44,7 @@ impl IdleShare {
         IdleShare::sum(all.map(|it| (it.cause, it.certainty, it.total_ns)))
     }
 
-    fn sum(parts: impl Iterator<Item = (&'static str, &'static str, Ns)>) -> Vec<IdleShare> {
+    fn sum(parts: impl Iterator<Item = (Cause, &'static str, Ns)>) -> Vec<IdleShare> {
         let mut sums: Vec<IdleShare> = Vec::new();
         for (cause, certainty, total_ns) in parts {
             let same = |it: &&mut IdleShare| (it.cause, it.certainty) == (cause, certainty);
@@ -61,12 +61,12 @@ impl IdleShare {
         sums
     }
 
-    /// "host work", "likely host work".
+    /// "CPU code", "likely CPU code".
     #[must_use]
     pub fn words(&self) -> String {
         match self.certainty {
-            "likely" => format!("likely {}", self.cause),
-            _ => self.cause.to_owned(),
+            "likely" => format!("likely {}", self.cause.label()),
+            _ => self.cause.label().to_owned(),
         }
     }
 }
@@ -163,14 +163,14 @@ pub fn absent(job: &JobReport) -> Option<String> {
     ))
 }
 
-/// What is not judged, where there is any: "560 kernels of collectives are not judged …".
+/// What is not judged, where there is any: "560 collective kernels are not judged …".
 #[must_use]
 pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
     let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
     (all > 0).then(|| {
         format!(
             "{} not judged (sends, broadcasts, or no partner recorded): waiting in them counts as work",
-            counted(all, "kernel of collectives is", "kernels of collectives are")
+            counted(all, "collective kernel is", "collective kernels are")
         )
     })
 }

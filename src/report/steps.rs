@@ -113,7 +113,7 @@ pub fn because(idle: &[IdleCause]) -> String {
         } else {
             ""
         };
-        let cause = format!("{sure}{}", row.cause);
+        let cause = format!("{sure}{}", row.cause.label());
         let culprit = row.culprit.as_deref();
         let at = *cause_of
             .entry((cause.clone(), culprit))
@@ -203,6 +203,7 @@ pub(super) fn section(page: &mut Page, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use analysis::causes::Cause;
 
     #[test]
     fn a_cause_stands_there_once_and_what_is_only_likely_apart() {
@@ -215,17 +216,16 @@ mod tests {
             total_ns,
             line: None,
             seen: Default::default(),
-            kind: None,
         };
         let rows = [
-            row("staging", "fact", Some("wait"), 16_000),
-            row("engine", "likely", None, 14_000),
-            row("staging", "fact", None, 12_000),
-            row("engine", "fact", None, 10_000),
+            row(Cause::Staging, "fact", Some("wait"), 16_000),
+            row(Cause::Load, "likely", None, 14_000),
+            row(Cause::Staging, "fact", None, 12_000),
+            row(Cause::Load, "fact", None, 10_000),
             // Less than a twentieth.
-            row("launching", "fact", None, 2_000),
+            row(Cause::Launching, "fact", None, 2_000),
         ];
-        let words = "staging 28.0 µs (copy), likely engine 14.0 µs (copy), engine 10.0 µs (copy)";
+        let words = "staging of a pageable copy 28.0 µs (copy), likely loading GPU code 14.0 µs (copy), loading GPU code 10.0 µs (copy)";
         assert_eq!(because(&rows), words);
     }
 }

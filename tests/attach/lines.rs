@@ -115,14 +115,14 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let cause = &report.devices[0].idle[0];
     let line = cause.line.as_ref().expect("a line");
     assert_eq!(
-        (cause.cause, line.place.as_str()),
+        (cause.cause.id(), line.place.as_str()),
         ("host work", "train.py:11")
     );
     let finding = report.findings.iter().find(|it| it.rule == "host-bound");
     let title = &finding.expect("host-bound").title;
     assert!(title.contains("then at train.py:11 in "), "{title}");
     let page = report::text::render(&report, &report::text::Options::default());
-    assert!(page.contains("host work, at train.py:11 ("), "{page}");
+    assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
 
     // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.
     let format = export::Entry::named("folded").expect("a format").format;

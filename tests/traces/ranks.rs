@@ -243,7 +243,7 @@ fn a_rank_that_is_late_on_every_third_step_is_told_with_its_cause_and_its_cost()
         panic!("{lateness:?}");
     };
     assert_eq!(
-        (cause.cause, cause.culprit.as_deref()),
+        (cause.cause.id(), cause.culprit.as_deref()),
         ("host work", Some("next(loader)"))
     );
     // The cure: the same job without it.

@@ -233,7 +233,7 @@ impl Writer<'_> {
                         device.device,
                         piece.span.start,
                         piece.span.end,
-                        piece.cause.label(),
+                        piece.cause.id(),
                         causes.group(gap, piece.cause).label(),
                         culprit,
                         piece.certainty.label(),

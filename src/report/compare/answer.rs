@@ -4,10 +4,11 @@ mod words;
 
 use serde::Serialize;
 
-use super::side::{Measured, Run, Stretch, Subject};
+use super::side::{Measured, Named, Run, Stretch, Subject};
 use super::{Comparison, OperationChange, changes, comparable};
 use activity::stats::{self, Difference, Summary, Verdict};
 use activity::{Ns, Span, units};
+use analysis::causes::Cause;
 use analysis::steps::Origin;
 
 /// Two sides, each of one run or several.
@@ -123,6 +124,9 @@ pub struct Samples {
 pub struct Part {
     /// What: "compute", "copy", "overlap", "memset", "not recorded", "idle: …".
     pub cause: String,
+    /// Why nothing ran, where nothing did and that is known.
+    #[serde(skip)]
+    pub idle: Option<Cause>,
     /// In A. Overlap is below 0: it is counted in compute and in copy.
     pub a_ns: Ns,
     pub b_ns: Ns,
@@ -362,9 +366,9 @@ fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
             ("not recorded", s.parts.not_recorded),
         ]
     };
-    let mut parts: Vec<(String, [Ns; 2])> = Vec::new();
+    let mut parts: Vec<(Named, [Ns; 2])> = Vec::new();
     for (side, stretch) in [a, b].into_iter().enumerate() {
-        let fixed = fixed(stretch).map(|(cause, ns)| (cause.to_owned(), ns));
+        let fixed = fixed(stretch).map(|(cause, ns)| ((cause.to_owned(), None), ns));
         for (cause, ns) in fixed.into_iter().chain(stretch.idle.iter().cloned()) {
             match parts.iter_mut().find(|(c, _)| *c == cause) {
                 Some((_, sides)) => sides[side] += ns,
@@ -376,8 +380,9 @@ fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
             }
         }
     }
-    let parts = parts.into_iter().map(|(cause, [a_ns, b_ns])| Part {
+    let parts = parts.into_iter().map(|((cause, idle), [a_ns, b_ns])| Part {
         cause,
+        idle,
         a_ns,
         b_ns,
         change_ns: b_ns - a_ns,

@@ -6,7 +6,7 @@ use crate::report::{self, Report};
 use activity::{Ns, Span, What};
 use analysis::Facts;
 use analysis::breakdown::Breakdown;
-use analysis::causes::{Causes, by_cause};
+use analysis::causes::{Cause, Causes, by_cause};
 use analysis::figures::Peaks;
 use analysis::passes::Passes;
 use analysis::steps::{self, Origin};
@@ -33,6 +33,9 @@ pub(super) struct Measured {
     pub(super) median: Stretch,
 }
 
+/// What idle time is called by programs, and its cause.
+pub(super) type Named = (String, Option<Cause>);
+
 /// A stretch of time and what it went to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretch {
@@ -41,7 +44,7 @@ pub(super) struct Stretch {
     /// Of all devices together.
     pub(super) parts: Breakdown,
     /// Nothing ran, by cause.
-    pub(super) idle: Vec<(String, Ns)>,
+    pub(super) idle: Vec<(Named, Ns)>,
     /// By name: how many, and the sum of their durations.
     pub(super) operations: FxHashMap<String, (u64, Ns)>,
 }
@@ -69,20 +72,18 @@ fn idle_by_cause(
     causes: &Causes<'_>,
     window: Span,
     idle: Ns,
-) -> Vec<(String, Ns)> {
+) -> Vec<(Named, Ns)> {
     let devices = facts.figures(Some(window));
     let [device] = &*devices else {
-        return vec![("idle".to_owned(), idle)];
+        return vec![(("idle".to_owned(), None), idle)];
     };
     let rows = by_cause(&causes.idle_within(&[device.index], &[window]));
     let explained: Ns = rows.iter().map(|row| row.1).sum();
-    let named = |(cause, ns)| (format!("idle: {cause}"), ns);
-    let mut all: Vec<(String, Ns)> = rows.into_iter().map(named).collect();
+    let named = |(cause, ns): (Cause, Ns)| ((format!("idle: {}", cause.id()), Some(cause)), ns);
+    let mut all: Vec<(Named, Ns)> = rows.into_iter().map(named).collect();
     if idle > explained {
-        all.push((
-            "idle: before the first operation or after the last".to_owned(),
-            idle - explained,
-        ));
+        let outside = "idle: before the first operation or after the last";
+        all.push(((outside.to_owned(), None), idle - explained));
     }
     all
 }

@@ -69,7 +69,7 @@ fn device(trace: &Trace, of: &OfDevice, facts: &mut Vec<String>) {
     }
 }
 
-/// ": host work 1.2 ms, launching 80 us", what there is no cause of among it.
+/// ": CPU code 1.2 ms, launching 80 us", what there is no cause of among it.
 fn causes(of: &OfDevice) -> String {
     let mut parts: Vec<(Ns, &str)> = Vec::new();
     let between = of.parts.idle() - of.outside;

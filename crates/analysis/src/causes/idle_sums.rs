@@ -161,7 +161,7 @@ impl IdleSoFar {
         let part = |ns: Ns| percent(share(ns, self.span_ns));
         let shown = by_cause(&self.causes).into_iter().take(CAUSES_SHOWN);
         let causes: Vec<String> = shown
-            .map(|(cause, ns)| format!("{cause} {}", part(ns)))
+            .map(|(cause, ns)| format!("{} {}", cause.label(), part(ns)))
             .collect();
         let device = trace.devices()[self.device].info.id;
         let idle = part(self.idle_ns);

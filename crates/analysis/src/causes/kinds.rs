@@ -161,30 +161,30 @@ impl Cause {
     /// ([`Causes::group`](super::Causes::group)).
     const fn row(self) -> (&'static str, Group) {
         match self {
-            Cause::SyncDevice => ("wait for the device", Group::Sync),
-            Cause::SyncStream => ("wait for a stream", Group::Sync),
-            Cause::SyncEvent => ("wait for an event", Group::Sync),
+            Cause::SyncDevice => ("device sync", Group::Sync),
+            Cause::SyncStream => ("stream sync", Group::Sync),
+            Cause::SyncEvent => ("event sync", Group::Sync),
             Cause::BlockingH2D => ("blocking H2D copy", Group::Sync),
             Cause::BlockingD2H => ("blocking D2H copy", Group::Sync),
             Cause::BlockingCopy => ("blocking copy", Group::Sync),
             Cause::Staging => ("staging of a pageable copy", Group::Queue),
-            Cause::Host => ("host work", Group::Host),
+            Cause::Host => ("CPU code", Group::Host),
             Cause::Launching => ("launching", Group::Launch),
             Cause::SlowLaunch => ("slow launch call", Group::Launch),
-            Cause::Lock => ("lock of another thread's call", Group::Host),
-            Cause::Call => ("CUDA call", Group::Host),
+            Cause::Lock => ("driver lock held by another thread", Group::Host),
+            Cause::Call => ("other CUDA call", Group::Host),
             Cause::Load => ("loading GPU code", Group::SetUp),
             Cause::Memory => ("allocation or free", Group::SetUp),
-            Cause::GraphSetup => ("graph set-up", Group::Launch),
-            Cause::QueueFull => ("queue full", Group::Launch),
-            Cause::Event => ("event of another stream", Group::Queue),
-            Cause::Engine => ("engine taken", Group::Queue),
-            Cause::Stream => ("another stream", Group::Queue),
-            Cause::EngineChange => ("change of engine", Group::Queue),
-            Cause::Queued => ("between queued operations", Group::Launch),
+            Cause::GraphSetup => ("preparing a CUDA graph", Group::Launch),
+            Cause::QueueFull => ("launch queue full", Group::Launch),
+            Cause::Event => ("another stream's event", Group::Queue),
+            Cause::Engine => ("copy engine or SMs busy", Group::Queue),
+            Cause::Stream => ("waiting for another stream", Group::Queue),
+            Cause::EngineChange => ("hand-over between engines", Group::Queue),
+            Cause::Queued => ("normal gap between operations", Group::Launch),
             Cause::Latency => ("launch latency", Group::Launch),
             Cause::Profiler => ("profiler overhead", Group::Profiler),
-            Cause::Missing => ("records missing", Group::Unknown),
+            Cause::Missing => ("missing records", Group::Unknown),
             Cause::Unknown => ("unknown", Group::Unknown),
         }
     }
@@ -193,6 +193,28 @@ impl Cause {
     #[must_use]
     pub fn label(self) -> &'static str {
         self.row().0
+    }
+
+    /// What programs know it by, whatever people read.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Cause::SyncDevice => "wait for the device",
+            Cause::SyncStream => "wait for a stream",
+            Cause::SyncEvent => "wait for an event",
+            Cause::Host => "host work",
+            Cause::Lock => "lock of another thread's call",
+            Cause::Call => "CUDA call",
+            Cause::GraphSetup => "graph set-up",
+            Cause::QueueFull => "queue full",
+            Cause::Event => "event of another stream",
+            Cause::Engine => "engine taken",
+            Cause::Stream => "another stream",
+            Cause::EngineChange => "change of engine",
+            Cause::Queued => "between queued operations",
+            Cause::Missing => "records missing",
+            other => other.label(),
+        }
     }
 
     /// What it is added up under.
@@ -213,6 +235,12 @@ impl Cause {
     #[must_use]
     pub fn is_wait(self) -> bool {
         self.group() == Group::Sync
+    }
+}
+
+impl Serialize for Cause {
+    fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.id())
     }
 }
 

@@ -12,8 +12,8 @@ use trace::{LaneId, describe};
 /// How much of a device's idle time has one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleCause {
-    /// The cause in a few words.
-    pub cause: &'static str,
+    /// The cause; in JSON its [`Cause::id`].
+    pub cause: Cause,
     /// The call, range, overhead or stream that is to blame; absent where none is named.
     pub culprit: Option<String>,
     /// The wait before it, without which more could have been queued ahead.
@@ -30,15 +30,12 @@ pub struct IdleCause {
     /// The samples that tell it.
     #[serde(skip)]
     pub seen: StackCounts,
-    /// The cause.
-    #[serde(skip)]
-    pub kind: Option<Cause>,
 }
 
 /// The time of each cause, most first.
 #[must_use]
-pub fn by_cause(rows: &[IdleCause]) -> Vec<(&'static str, Ns)> {
-    let mut by: Vec<(&str, Ns)> = Vec::new();
+pub fn by_cause(rows: &[IdleCause]) -> Vec<(Cause, Ns)> {
+    let mut by: Vec<(Cause, Ns)> = Vec::new();
     for row in rows {
         match by.iter_mut().find(|of| of.0 == row.cause) {
             Some(of) => of.1 += row.total_ns,
@@ -100,7 +97,7 @@ impl Sums {
             .sums
             .into_iter()
             .map(|(key, (count, total_ns, seen))| IdleCause {
-                cause: key.cause.label(),
+                cause: key.cause,
                 culprit: causes.label(key.culprit),
                 root: key.root.map(|name| names.full(name).to_owned()),
                 certainty: key.certainty.label(),
@@ -108,11 +105,10 @@ impl Sums {
                 total_ns,
                 line: None,
                 seen,
-                kind: Some(key.cause),
             })
             .collect();
         // Streams of one name are one.
-        let key = |r: &IdleCause| (r.kind, r.culprit.clone(), r.root.clone(), r.certainty);
+        let key = |r: &IdleCause| (r.cause, r.culprit.clone(), r.root.clone(), r.certainty);
         rows.sort_by_cached_key(key);
         rows.dedup_by(|row, before| {
             let is_same = key(row) == key(before);
@@ -127,7 +123,7 @@ impl Sums {
             row.line = row.seen.telling(causes.trace);
         }
         rows.sort_by(|a, b| {
-            let order = |r: &IdleCause| (std::cmp::Reverse(r.total_ns), r.kind);
+            let order = |r: &IdleCause| (std::cmp::Reverse(r.total_ns), r.cause);
             order(a)
                 .cmp(&order(b))
                 .then_with(|| (&a.culprit, &a.root).cmp(&(&b.culprit, &b.root)))

@@ -30,12 +30,12 @@ const WORTH: Ns = 5;
 impl Explanation {
     /// No operation followed.
     pub(super) fn nothing(gap: Span) -> Explanation {
-        Explanation::because(gap, Cause::Unknown, "Nothing followed.")
+        Explanation::because(gap, Cause::Unknown, "No later operation is recorded.")
     }
 
     /// Recording was off for some of it.
     pub(super) fn unrecorded(gap: Span) -> Explanation {
-        let sentence = "Recording was off for some of it: what ran meanwhile left no record.";
+        let sentence = "Recording was off for a part of it, so nothing says why.";
         Explanation::because(gap, Cause::Missing, sentence)
     }
 
@@ -105,7 +105,9 @@ impl Causes<'_> {
         let mut sentence = parts.join("; ");
         if let Some(root) = main.piece.root {
             let name = self.name_of(Culprit::Call(root));
-            sentence.push_str(&format!("; the queue was empty after {name}"));
+            sentence.push_str(&format!(
+                "; nothing was queued, because the CPU had waited in {name}"
+            ));
         }
         sentence.push('.');
         sentence.push_str(&seen);
@@ -148,12 +150,12 @@ impl Causes<'_> {
         match seen.most(self.trace) {
             None => String::new(),
             Some(told) if told.of == 1 => {
-                format!(" One stack sample lies in it, at {}.", told.at())
+                format!(" The one stack sample in it is at {}.", told.at())
             }
             Some(told) => format!(
-                " Of {} stack samples in it {} {} at {}.",
-                count(told.of),
+                " {} of {} stack samples in it {} at {}.",
                 count(told.samples),
+                count(told.of),
                 if told.samples == 1 { "is" } else { "are" },
                 told.at()
             ),
@@ -172,7 +174,7 @@ impl Causes<'_> {
         let next = self.name_of(Culprit::Op(gap.next));
         let text = match piece.cause {
             Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => {
-                format!("the CPU waited in {name} for {time}, and launched {next} after that")
+                format!("the CPU waited in {name} for {time}, and launched {next} only then")
             }
             Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => {
                 format!("the CPU waited in {name} for {time}: it returns when its copy is done")
@@ -194,10 +196,10 @@ impl Causes<'_> {
                 _ => format!("{next} was not launched yet: the CPU was in {name} for {time}"),
             },
             Cause::Launching => format!(
-                "{next} was not launched yet: the CPU was launching others ({name}) for {time}"
+                "{next} was not launched yet: the CPU was launching other work ({name}) for {time}"
             ),
             Cause::Lock => format!(
-                "the launch of {next} waited {time} for a lock of the driver, until another thread's {name} returned"
+                "the launch of {next} waited {time} for a driver lock, held by another thread's {name}"
             ),
             Cause::SlowLaunch => format!("the CPU was inside one slow launch ({name}) for {time}"),
             Cause::Call | Cause::Memory | Cause::GraphSetup => {
@@ -206,26 +208,34 @@ impl Causes<'_> {
             Cause::Load => format!("GPU code was loaded for {time} in {name}"),
             Cause::QueueFull => format!("the launch queue was full for {time} ({name})"),
             Cause::Event => format!(
-                "{} waited {time} for an event after {}",
+                "{} waited {time} for an event recorded after {}",
                 self.stream(gap),
                 self.elsewhere(piece.culprit)
             ),
-            Cause::Engine => format!(
-                "{next} waited {time} for its engine, which {} had",
-                self.elsewhere(piece.culprit)
-            ),
+            Cause::Engine => {
+                let engine = self.graph.ops.engine[gap.next as usize].label();
+                let other = self.elsewhere(piece.culprit);
+                format!("{next} waited {time} for the {engine}, busy with {other}")
+            }
             Cause::Stream => {
                 format!("{next} waited {time} for {}", self.elsewhere(piece.culprit))
             }
-            Cause::EngineChange => format!(
-                "{next} was queued behind {name}: changing from one engine to another took {time}"
-            ),
+            Cause::EngineChange => {
+                let to = self.graph.ops.engine[gap.next as usize].label();
+                let from = match piece.culprit {
+                    Culprit::Op(op) => self.graph.ops.engine[op as usize].label(),
+                    _ => "another engine",
+                };
+                format!(
+                    "{next} was queued behind {name}: the hand-over from {from} to {to} took {time}"
+                )
+            }
             Cause::Queued => format!(
-                "{next} was queued behind {name}: {time} is the normal pause between queued operations"
+                "{next} was queued behind {name}: {time} is the normal gap between operations"
             ),
             Cause::Latency => format!("{next} was just launched: {time} of launch latency"),
             Cause::Profiler => format!("the profiler spent {time} on itself ({name})"),
-            Cause::Missing => format!("records are missing: what {name} launched left none"),
+            Cause::Missing => format!("records are missing: {name} launched work that left none"),
             Cause::Unknown => match piece.culprit {
                 Culprit::Call(call) => format!(
                     "{next} was launched {} before it started, and no record says what it waited for",

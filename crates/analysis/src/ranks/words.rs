@@ -13,25 +13,21 @@ impl JobAnalysis {
     #[must_use]
     pub fn reason(&self, late: &Lateness) -> Option<String> {
         Some(match &late.reason {
-            Reason::Idle(cause) => match (&cause.line, &cause.culprit, cause.kind) {
+            Reason::Idle(cause) => match (&cause.line, &cause.culprit, cause.cause) {
                 (Some(line), ..) => format!("its CPU is at {}", line.place),
-                (None, _, Some(Cause::Unknown)) => {
-                    "its GPU is idle, and no record says why".to_owned()
-                }
-                (None, None, Some(Cause::Host)) => {
-                    "its CPU is in code that was not traced".to_owned()
-                }
-                (None, Some(culprit), Some(Cause::Host | Cause::Call)) => {
+                (None, _, Cause::Unknown) => "its GPU is idle, and no record says why".to_owned(),
+                (None, None, Cause::Host) => "its CPU is in code that was not traced".to_owned(),
+                (None, Some(culprit), Cause::Host | Cause::Call) => {
                     format!("its CPU is in {culprit}")
                 }
-                (None, None, _) => format!("its GPU is idle: {}", cause.cause),
+                (None, None, _) => format!("its GPU is idle: {}", cause.cause.label()),
                 (None, Some(culprit), _) => {
-                    format!("its GPU is idle: {} ({culprit})", cause.cause)
+                    format!("its GPU is idle: {} ({culprit})", cause.cause.label())
                 }
             },
             Reason::IdleForMany => "its GPU is idle for several causes".to_owned(),
             Reason::SlowKernels(ratio) => {
-                format!("its kernels take {ratio:.2}× as long as elsewhere")
+                format!("its kernels take {ratio:.2}× as long as on other ranks")
             }
             Reason::MoreWork(more) => {
                 let (mine, theirs) = (duration(more.mine), duration(more.theirs));

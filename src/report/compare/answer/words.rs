@@ -88,7 +88,7 @@ fn of_steps(row: &Row) -> String {
 /// "26 % faster" for a ratio of 0.74, "3.12× faster" beyond a factor of two.
 fn change(ratio: f64) -> String {
     match ratio {
-        r if (r - 1.0).abs() < SAME => "as fast".to_owned(),
+        r if (r - 1.0).abs() < SAME => "equally fast".to_owned(),
         r if r <= 0.5 => format!("{:.2}× faster", 1.0 / r),
         r if r < 1.0 => format!("{} faster", percent(1.0 - r)),
         r if r < 2.0 => format!("{} slower", percent(r - 1.0)),
@@ -226,7 +226,7 @@ impl Answer {
     /// What the samples are, and what they cannot say.
     fn about(&self) -> String {
         let of = match self.samples {
-            "runs" => "a sample is a run".to_owned(),
+            "runs" => "samples are whole runs".to_owned(),
             "one run" => "only one run a side: how much runs differ is not known".to_owned(),
             what => format!(
                 "only one run a side (samples are its {what}): how much runs differ is not known"
@@ -319,7 +319,10 @@ fn why_table(row: &Row) -> Table {
     let mut table = Table::new(["", "A", "B", "change"]);
     for part in &row.why {
         table.row([
-            part.cause.clone(),
+            part.idle.map_or_else(
+                || part.cause.clone(),
+                |cause| format!("idle: {}", cause.label()),
+            ),
             duration(part.a_ns),
             duration(part.b_ns),
             signed(part.change_ns),

@@ -18,7 +18,16 @@ type Row = (
 );
 
 fn rows(causes: Vec<IdleCause>) -> Vec<Row> {
-    let row = |r: IdleCause| (r.cause, r.culprit, r.root, r.certainty, r.count, r.total_ns);
+    let row = |r: IdleCause| {
+        (
+            r.cause.label(),
+            r.culprit,
+            r.root,
+            r.certainty,
+            r.count,
+            r.total_ns,
+        )
+    };
     causes.into_iter().map(row).collect()
 }
 
@@ -156,7 +165,7 @@ fn a_graph_that_grew_too_large_begins_anew() {
     assert!(growing.graph.ops.len() < 10_000, "it was begun anew");
     // 19,997 gaps of 8 us, of which the thread's own work takes 4 and the launch 4, in as many rounds of 10 us.
     let expected =
-        "GPU 0, since the beginning: idle for 80 % of 200 ms: host work 40 %, launch latency 40 %";
+        "GPU 0, since the beginning: idle for 80 % of 200 ms: CPU code 40 %, launch latency 40 %";
     assert_eq!(line, expected);
 }
 

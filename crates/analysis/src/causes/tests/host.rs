@@ -56,7 +56,7 @@ fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     assert_eq!(found, expected);
     assert!(
         said.sentence
-            .ends_with("the queue was empty after cudaDeviceSynchronize."),
+            .ends_with("because the CPU had waited in cudaDeviceSynchronize."),
         "{}",
         said.sentence
     );

@@ -34,8 +34,7 @@ fn a_launch_that_returns_with_another_threads_allocation_waited_for_its_lock() {
         (Cause::SlowLaunch, 5_000, Fact),
     ];
     assert_eq!(found, expected);
-    let words =
-        "696 µs of 749 µs for a lock of the driver, until another thread's cudaMalloc returned";
+    let words = "696 µs of 749 µs for a driver lock, held by another thread's cudaMalloc";
     assert!(told.sentence.contains(words), "{}", told.sentence);
     for (other, from, to) in [
         // It began after the launch did, or had returned long before it.
