@@ -263,8 +263,18 @@ fn write(
     Ok(())
 }
 
-/// Refuses to overwrite a source: a trace cannot be recorded again, and an export may hold less than it.
+/// Refuses to overwrite a source: a trace cannot be recorded again, and an export may hold less than it. So is a database
+/// in use: SQLite would put what its journal holds into the new one.
 fn refuse_source(path: &Path, traces: &[PathBuf]) -> Result<(), Ending> {
+    for ending in ["-journal", "-wal"] {
+        let mut journal = path.as_os_str().to_owned();
+        journal.push(ending);
+        if std::fs::metadata(&journal).is_ok_and(|it| it.len() > 0) {
+            let help = "another program has that database open, or was stopped while it wrote: choose another name";
+            let message = format!("{} lies beside the export", journal.display());
+            return Err(Ending::input(message).help(help));
+        }
+    }
     let Ok(target) = path.canonicalize() else {
         return Ok(());
     };

@@ -134,7 +134,9 @@ impl TracedProgram<'_> {
         })
         .map_err(|error| match error.kind() {
             // The system does not say where.
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
                 io::Error::new(error.kind(), format!("{}: {error}", at.display()))
             }
             _ => error,

@@ -176,7 +176,7 @@ impl Report {
         let row = |of: &analysis::figures::DeviceFigures| {
             let busy = of.busy_ns as f64 / of.span_ns.max(1) as f64;
             json!({
-                "device": of.device, "name": of.name, "ops": of.ops, "span_ns": of.span_ns, "busy_share": rounded(busy),
+                "device": of.device, "name": cut(&of.name), "ops": of.ops, "span_ns": of.span_ns, "busy_share": rounded(busy),
                 "h2d_gbps": of.h2d.gbps.map(rounded), "d2h_gbps": of.d2h.gbps.map(rounded), "provenance": self.as_recorded(),
             })
         };

@@ -153,6 +153,25 @@ fn a_file_size_limit_of_the_system_is_a_full_disk_and_no_signal() {
     );
 }
 
+/// The header is written on a thread of the program, which a signal would end there. `ulimit` counts 512 bytes.
+#[test]
+fn a_limit_below_a_header_ends_no_program() {
+    let made = fakes();
+    for blocks in [1, 7, 8, 9] {
+        let seen = trace_with(made, &[], &[], |request| {
+            let script = format!("(ulimit -f {blocks}; \"$@\"); echo ended with $?");
+            let program = std::mem::take(&mut request.command);
+            request.command = ["sh", "-c", &script, "sh"].iter().map(Into::into).collect();
+            request.command.extend(program);
+            request.command.extend(["return".into(), "5000".into()]);
+        });
+        let ended = seen.lines.iter().any(|(_, line)| line == "ended with 0");
+        assert!(ended, "{blocks}: {:?}", seen.lines);
+        let is_said = seen.notices.iter().any(|text| text.contains("no space"));
+        assert!(is_said, "{blocks}: {:?}", seen.notices);
+    }
+}
+
 #[test]
 fn keeping_the_last_of_a_size_bounds_the_directory_and_counts_what_nobody_read() {
     let made = fakes();

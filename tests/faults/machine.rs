@@ -258,6 +258,32 @@ fn a_link_that_leads_nowhere_stays_and_what_it_leads_to_is_made() {
     assert!(folder.path().join("there.csv").is_file());
 }
 
+/// What another program left beside a database is put into whatever takes its name: the export would be lost.
+#[test]
+fn an_export_does_not_take_the_name_of_a_database_in_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("a.sqlite");
+    let export = || {
+        run(&[
+            "export".as_ref(),
+            trace().as_ref(),
+            "-o".as_ref(),
+            out.as_os_str(),
+        ])
+    };
+    for ending in ["-journal", "-wal"] {
+        let journal = folder.path().join(format!("a.sqlite{ending}"));
+        std::fs::write(&journal, "pages").expect("written");
+        let output = export();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(ending), "{}", stderr(&output));
+        assert!(!out.exists());
+        // SQLite leaves an empty one where it is told to keep it.
+        std::fs::write(&journal, "").expect("written");
+    }
+    assert_eq!(export().status.code(), Some(0));
+}
+
 #[test]
 fn what_was_typed_is_quoted_as_text() {
     let output = run(&["report", "--color", "A\u{9b}31mB\u{202e}\u{200b}", "x"]);

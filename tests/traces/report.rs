@@ -238,6 +238,24 @@ fn occupancy_of_real_launches_is_nvidias() {
 }
 
 #[test]
+fn a_brief_report_has_room_for_its_rows_whatever_a_gpu_is_called() {
+    let mut scene = analysis::testing::Scene::new();
+    scene.device(activity::DeviceInfo {
+        name: "\u{202e}".repeat(9_000),
+        ..analysis::testing::h200()
+    });
+    scene.kernel(&"\u{1}".repeat(9_000), 1, 0, 1_000);
+    let trace = scene.trace();
+    let text = Report::new(&trace, None, Peaks::default())
+        .brief()
+        .expect("JSON");
+    assert!(text.len() <= cuptop::report::brief::BYTES_MAX);
+    let brief: Value = serde_json::from_str(&text).expect("valid JSON");
+    assert_eq!(brief["devices"][0]["ops"], 1);
+    assert_eq!(brief["kernels"][0]["count"], 1);
+}
+
+#[test]
 fn a_brief_report_is_small_and_says_what_the_whole_one_says() {
     for (path, expected) in real_traces() {
         let report = report(&path);

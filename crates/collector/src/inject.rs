@@ -37,13 +37,38 @@ fn begin() {
         return;
     };
     // Why it could not start is in the recording; there is nobody here to tell.
-    if let Ok(collector) = Collector::start_with(options, |_| the_cupti()) {
+    let started = without_limit_signal(|| Collector::start_with(options, |_| the_cupti()));
+    if let Ok(collector) = started {
         if let Ok(mut place) = COLLECTOR.lock() {
             *place = Some(collector);
         }
         // SAFETY: the handler lives as long as the library, which is never unloaded (linked with `nodelete`).
         unsafe { libc::atexit(at_exit) };
     }
+}
+
+/// Runs what writes on a thread of the program. There, too, a file size limit is an error of the write: its signal is held
+/// back, and taken if it came.
+fn without_limit_signal<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: plain old data, filled by the calls that follow.
+    let (mut held, mut before) = unsafe { std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>() };
+    // SAFETY: both sets are valid places.
+    unsafe {
+        libc::sigemptyset(&raw mut held);
+        libc::sigaddset(&raw mut held, libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut before);
+    }
+    let result = body();
+    // SAFETY: a time of zero, for which nobody waits.
+    let now = unsafe { std::mem::zeroed::<libc::timespec>() };
+    // SAFETY: the sets of above. A signal that the program itself holds back stays.
+    unsafe {
+        if libc::sigismember(&raw const before, libc::SIGXFSZ) == 0 {
+            libc::sigtimedwait(&raw const held, std::ptr::null_mut(), &raw const now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    }
+    result
 }
 
 pub(crate) extern "C" fn at_exit() {
