@@ -258,12 +258,23 @@ fn the_start_of_the_profiler_is_none_of_the_program() {
             ),
         )
     };
-    let rules = |kind: &str| -> Vec<&str> {
+    let told = |kind: &str| -> (Vec<&str>, Vec<String>) {
         let (_folder, path) = export(kind);
-        let report = Report::new(&load(&[path]).trace, None, Peaks::default());
-        report.findings.iter().map(|finding| finding.rule).collect()
+        let trace = load(&[path]).trace;
+        let report = Report::new(&trace, None, Peaks::default());
+        let rules = report.findings.iter().map(|finding| finding.rule);
+        let rows = trace.lanes().iter().enumerate().flat_map(|(id, lane)| {
+            let rows = lane.kept();
+            rows.map(move |row| (id, row))
+        });
+        let names = rows.filter_map(|(id, row)| match trace.activity(id, row).what {
+            What::Overhead(of) => Some(trace.names().full(of.name).to_owned()),
+            _ => None,
+        });
+        (rules.collect(), names.collect())
     };
-    assert_eq!(rules("NULL"), [""; 0]);
+    let named = |rules: &[&'static str], name: &str| (rules.to_vec(), vec![name.to_owned()]);
+    assert_eq!(told("NULL"), named(&[], "CUDA profiling initialization"));
     // The same where the driver says that it loaded code.
-    assert_eq!(rules("7"), ["cold-start"]);
+    assert_eq!(told("7"), named(&["cold-start"], "lazy function loading"));
 }

@@ -99,12 +99,10 @@ impl Kinds {
     }
 
     /// What an overhead was for: "lazy function loading".
-    pub(super) fn overhead(&self, id: Option<i64>) -> String {
+    pub(super) fn overhead(&self, id: Option<i64>) -> Option<String> {
         let name = id.and_then(|id| self.overhead.get(&id));
-        match after(name, "OVERHEAD_") {
-            "" => "overhead".to_owned(),
-            name => name.to_lowercase().replace('_', " "),
-        }
+        let name = after(name, "OVERHEAD_");
+        (!name.is_empty()).then(|| name.to_lowercase().replace('_', " "))
     }
 }
 

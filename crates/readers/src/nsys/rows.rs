@@ -279,8 +279,10 @@ impl<'a> Reader<'a> {
         let Some((process, thread)) = self.thread(int(row, 2)) else {
             return Ok(());
         };
-        let text = self.kinds.overhead(int(row, 4));
-        let name = self.gather.name(process, &text);
+        let name = match self.kinds.overhead(int(row, 4)) {
+            Some(kind) => self.gather.name(process, &kind),
+            None => self.string(process, int(row, 3))?,
+        };
         self.push(process, row, 0, What::Overhead(Overhead { name, thread }));
         Ok(())
     }
