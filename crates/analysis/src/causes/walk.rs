@@ -2,7 +2,7 @@
 
 mod calls;
 
-use super::super::graph::{CallId, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
+use super::super::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
 use super::limits::changes_engine;
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use activity::{Ns, Span};
@@ -19,6 +19,8 @@ enum At {
 struct Walk<'w, 'a> {
     of: &'w Causes<'a>,
     gap: Span,
+    /// The call that launched what ends the gap, or [`NONE`].
+    launch: CallId,
     /// What lies behind this moment has its cause.
     time: Ns,
     pieces: &'w mut Vec<Piece>,
@@ -33,6 +35,7 @@ impl Causes<'_> {
         let mut walk = Walk {
             of: self,
             gap: gap.span,
+            launch: self.graph.ops.call[gap.next as usize],
             time: gap.span.end,
             pieces,
             rooted: first,
@@ -206,12 +209,21 @@ impl Walk<'_, '_> {
             _ if is_other => (Cause::EngineChange, certain(call != NONE)),
             _ => (Cause::Queued, certain(call != NONE)),
         };
-        if begun - from <= limits.queued[usize::from(is_other)] {
-            return self.put(from, cause, culprit, certainty);
+        // The launch of a graph that took most of the pause is why its first node came late.
+        let end = graph.calls.end.get(call as usize).copied().unwrap_or(from);
+        let is_launching = call != NONE
+            && graph.calls.kind[call as usize] == CallKind::GraphLaunch
+            && graph.calls.first_op[call as usize] == op
+            && 2 * (end - from) >= begun - from;
+        let bound = if is_launching { end } else { from };
+        if begun - bound <= limits.queued[usize::from(is_other)] {
+            self.put(bound, cause, culprit, certainty);
+        }
+        if self.time <= from.max(self.gap.start) {
+            return;
         }
         // It was launched when what it depended on had ended, or its call was still under way.
-        if call != NONE && graph.calls.end[call as usize] > from {
-            let end = graph.calls.end[call as usize];
+        if end > from {
             return self.own_call(op, call, from.max(graph.calls.start[call as usize]), end);
         }
         if begun - from <= LATENCY_MAX {
@@ -274,17 +286,18 @@ impl Walk<'_, '_> {
         if from < self.time {
             let span = Span::new(from, self.time);
             for (part, row) in self.ranges(call, span) {
-                // What this thread does not name may be named by the one that handed over.
-                let other = match graph.calls.handed[i] {
-                    NONE => Vec::new(),
-                    other if row.is_none() => self.ranges(other, part),
-                    _ => Vec::new(),
-                };
-                let parts = if other.is_empty() {
-                    vec![(part, row)]
-                } else {
-                    other
-                };
+                // What this thread does not name may be named by the one that handed over, or by the one that launched:
+                // it waited meanwhile.
+                let others = [
+                    (graph.calls.handed[i], certainty),
+                    (self.launch, Certainty::Likely),
+                ];
+                let named = others
+                    .into_iter()
+                    .filter(|other| row.is_none() && other.0 != NONE);
+                let named = named.map(|(other, sure)| (self.ranges(other, part), sure));
+                let mut named = named.filter(|(parts, _)| parts.iter().any(|it| it.1.is_some()));
+                let (parts, certainty) = named.next().unwrap_or((vec![(part, row)], certainty));
                 for (part, row) in parts {
                     let culprit =
                         row.map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));

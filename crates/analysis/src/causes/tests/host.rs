@@ -294,6 +294,37 @@ fn a_thread_that_hands_over_is_followed() {
 }
 
 #[test]
+fn what_a_thread_only_waits_for_is_named_by_the_thread_that_launches() {
+    // Thread 1 is in the range until 74 us and launches at 75. Thread 2 calls for the first time at 61, 14 us before: it
+    // was not handed over to, and has no range.
+    let mut scene = begun();
+    scene.range(activity::RangeKind::Nvtx, "loader", 0, 9_000, 74_000);
+    let name = scene.name("cudaPointerGetAttributes");
+    let (thread, code) = (2, 0);
+    let call = What::Call(HostCall { thread, name, code });
+    scene.push(61_000, 62_000, 50, call);
+    scene
+        .call("cudaLaunchKernel", 75_000, 76_000)
+        .kernel("second", 1, 79_000, 90_000);
+    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::Host, 51_000, Likely),
+            (Cause::Call, 1_000, Fact),
+            (Cause::Host, 12_000, Likely),
+            (Cause::Host, 1_000, Likely),
+            (Cause::Latency, 4_000, Fact)
+        ]
+    );
+    let named = found
+        .pieces
+        .iter()
+        .map(|it| matches!(it.culprit, Culprit::Row(..)));
+    assert_eq!(named.collect::<Vec<_>>(), [true, false, true, false, false]);
+}
+
+#[test]
 fn what_nothing_shows_is_unknown() {
     let mut scene = begun();
     scene.without_call().kernel("second", 1, 86_000, 90_000);
