@@ -140,8 +140,11 @@ impl<'a> Advice<'a> {
         };
         let devices: Vec<_> = devices.into_iter().map(with_pause).collect();
         let steady = whole.within(Some(window), &devices);
+        let mut findings = findings::weighed(&steady, whatif, stop);
+        let step = steps::main(steps).map(|of| (of.median_ns, window.len()));
+        findings.iter_mut().for_each(|finding| finding.step = step);
         OfProgram {
-            findings: findings::weighed(&steady, whatif, stop),
+            findings,
             start_up: Some(findings::of_start_up(&before(whole, window.start))),
         }
     }

@@ -101,6 +101,9 @@ pub struct Finding {
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
+    /// Of steps that were looked at what one takes at the median, and all of them.
+    #[serde(skip)]
+    pub step: Option<(Ns, Ns)>,
     /// What of the bound lies in the time looked at, where that is not all of it.
     #[serde(skip)]
     pub inside_ns: Option<Ns>,

@@ -208,6 +208,7 @@ impl<'a> Scope<'a> {
             alone_ns: None,
             predicted: None,
             refused: None,
+            step: None,
             inside_ns: None,
             gain: None,
             cure: "",

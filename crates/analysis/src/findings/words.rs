@@ -30,26 +30,40 @@ impl Finding {
                 format!("; {} ({sure})", predicted.saves(saving))
             }
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
+            _ if self
+                .inside_ns
+                .is_some_and(|inside| 0 < inside && inside < self.bound_ns) =>
+            {
+                let [inside, all] = [self.most(), self.bound_ns].map(duration);
+                format!("; could save at most {inside} of that, {all} with the start")
+            }
+            _ if self.step.is_some() => {
+                format!("; could save at most {} a step", duration(self.most()))
+            }
             _ => format!("; could save at most {}", duration(self.bound_ns)),
         }
     }
 
-    /// What its cure brings, for the end of a headline: "pinning saves 7.6 ms". With steps, of which one takes so long and
-    /// all that were looked at so long, what it saves in one. `None` for what is no matter of time, and for remarks.
+    /// What its cure brings, for the end of a headline: "pinning saves 7.6 ms". It is the saving that
+    /// [`Finding::worth`] has. `None` for what is no matter of time, and for remarks.
     #[must_use]
-    pub fn gain(&self, steps: Option<(Ns, Ns)>) -> Option<String> {
+    pub fn gain(&self) -> Option<String> {
         if self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
         }
-        let each = |time: Ns| match steps {
-            Some((step, all)) => (share(time, all) * step as f64) as Ns,
-            None => time,
-        };
-        let (saves, time) = match self.saving_ns {
-            Some(saving) => ("saves", each(saving)),
-            None => ("saves at most", each(self.weight())),
+        let (saves, time) = match (self.saving_ns, &self.predicted) {
+            (Some(_), Some(predicted)) => ("saves", predicted.on_top),
+            _ => ("saves at most", self.most()),
         };
         (time > 0).then(|| format!("{} {saves} {}", self.cure, duration(time)))
+    }
+
+    /// What it could save at most while the GPU works: in one step, where steps were looked at.
+    fn most(&self) -> Ns {
+        match self.step {
+            Some((step, all)) => (share(self.weight(), all) * step as f64) as Ns,
+            None => self.weight(),
+        }
     }
 
     /// What stands first: warnings, of a job the late rank, and what could save most.

@@ -47,9 +47,6 @@ pub struct Verdict {
     pub span_ns: Ns,
     /// Steady steps that were looked at; `None` where there are no steps.
     pub steps: Option<usize>,
-    /// The median of them.
-    #[serde(skip)]
-    pub step_ns: Option<Ns>,
     /// The source line at which the launching thread was seen for most of that time; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<LineShare>,
@@ -118,7 +115,6 @@ pub fn find(
             ideal_ns: 0,
             span_ns: 0,
             steps: None,
-            step_ns: None,
             line: None,
             text: nothing_ran(trace).to_owned(),
             gain: None,
@@ -151,9 +147,7 @@ pub fn find(
 
 /// Puts what the first finding's cure brings behind the headline of all.
 pub fn promise(verdicts: &mut [Verdict], first: Option<&Finding>) {
-    let whole = verdicts.first();
-    let steps = whole.and_then(|it| Some((it.step_ns?, it.span_ns)));
-    let gain = first.and_then(|it| it.gain(steps));
+    let gain = first.and_then(Finding::gain);
     // Of one device the whole says the same.
     let same = if verdicts.len() == 2 { 2 } else { 1 };
     for verdict in verdicts.iter_mut().take(same) {
@@ -193,7 +187,6 @@ fn judge(
         ideal_ns: split.ideal,
         span_ns: split.span.len(),
         steps: step.map(|(_, count)| count),
-        step_ns: step.map(|(median, _)| median),
         text: told.say(),
         line,
         gain: None,
