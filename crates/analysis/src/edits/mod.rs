@@ -16,6 +16,8 @@ mod sync;
 mod tests;
 mod within;
 
+pub(crate) use streams::is_one_graph;
+
 use crate::graph::{Graph, OpId};
 use crate::program::{NONE, Program};
 use activity::{Ns, What};
@@ -156,7 +158,7 @@ fn nothing(kind: &EditKind) -> &'static str {
         EditKind::Async => "nothing to make asynchronous: no copy of pinned memory blocks",
         EditKind::NoSync => "nothing to remove: the CPU does not sync before the end",
         EditKind::OwnStream => {
-            "nothing to overlap: no stream holds several batches with copies of their own"
+            "nothing to overlap: no stream holds several batches with copies and memory of their own"
         }
         EditKind::MergeCopies => "nothing to merge: no two copies in a row have the same direction",
         EditKind::Graph => {

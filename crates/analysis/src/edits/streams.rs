@@ -1,9 +1,10 @@
 //! `own-stream`: independent batches of one stream run on a stream each.
 
 use super::Editing;
-use crate::graph::{CallKind, EdgeKind, Engine};
+use crate::graph::{CallId, CallKind, EdgeKind, Engine, Graph, OpId};
 use crate::program::{Class, Dep, NONE};
-use trace::LaneId;
+use activity::What;
+use trace::{LaneId, Trace};
 
 /// How far through a batch its stream is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +40,8 @@ pub(super) fn own_stream(on: &mut Editing<'_, '_>) {
             }
             phase = now;
         }
-        if starts.len() < 2 {
+        let ids = list.iter().map(|&op| on.program.ops[op as usize].id);
+        if starts.len() < 2 || is_one_graph(on.scene.trace, on.scene.graph, ids) {
             continue;
         }
         on.applied.count += starts.len();
@@ -55,6 +57,32 @@ pub(super) fn own_stream(on: &mut Editing<'_, '_>) {
         on.applied
             .note("assumes that batches are independent and use separate buffers");
     }
+}
+
+/// Whether some graph is launched more than once: it works in the same memory each time, so it waits for itself. Where no
+/// record names its graph, a launch is told by the kernel that it begins with.
+pub(crate) fn is_one_graph(trace: &Trace, graph: &Graph, ops: impl Iterator<Item = OpId>) -> bool {
+    let mut launches: Vec<(u32, u32, CallId)> = Vec::new();
+    for op in ops {
+        let call = graph.ops.call[op as usize];
+        if call == NONE
+            || graph.calls.kind[call as usize] != CallKind::GraphLaunch
+            || launches.last().is_some_and(|last| last.2 == call)
+        {
+            continue;
+        }
+        let (lane, row) = graph.ops.place(op);
+        let what = trace.activity(lane, row).what;
+        let shape = match what {
+            What::Kernel(kernel) => kernel.shape,
+            _ => NONE,
+        };
+        launches.push((what.graph(), shape, call));
+    }
+    launches.sort_unstable();
+    launches.dedup();
+    let mut pairs = launches.windows(2);
+    pairs.any(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1))
 }
 
 /// Operations of different batches no longer follow each other but for their engine.

@@ -169,8 +169,8 @@ fn a_rate_that_nobody_knows_is_refused() {
     assert!(refused.is_err_and(is_named));
 }
 
-#[test]
-fn batches_on_their_own_streams_wait_only_for_engines() {
+/// Two batches of copy, kernel and copy back, 100 us each.
+fn two_batches(launch: &str) -> Made {
     let mut made = Made::new();
     for i in 0..2 {
         let at = 3 * i;
@@ -178,14 +178,23 @@ fn batches_on_their_own_streams_wait_only_for_engines() {
         let call = 10_000 * at;
         made.call("cudaMemcpyAsync", call, call + 2_000);
         made.copy(Direction::H2D, 7, 1, row(0) + 100_000, row(1) + 99_000);
-        made.call("cudaLaunchKernel", call + 10_000, call + 12_000);
+        made.call(launch, call + 10_000, call + 12_000);
         made.kernel("k", 7, row(1) + 100_000, row(2) + 99_000);
         made.call("cudaMemcpyAsync", call + 20_000, call + 22_000);
         made.copy(Direction::D2H, 7, 1, row(2) + 100_000, row(3) + 99_000);
     }
+    made
+}
+
+#[test]
+fn batches_on_their_own_streams_wait_only_for_engines() {
     // The second batch's copy follows the first one's on the engine, then its kernel the first kernel, and
     // its copy back the first copy back: four rows of 100 us instead of six, the last without its pause.
+    let mut made = two_batches("cudaLaunchKernel");
     assert_eq!(makespan(&mut made, "own-stream"), Ok(399_000));
+    // The same graph again works in the same memory.
+    let refused = makespan(&mut two_batches("cudaGraphLaunch"), "own-stream");
+    assert!(refused.is_err_and(|reason| reason.contains("memory of their own")));
 }
 
 #[test]

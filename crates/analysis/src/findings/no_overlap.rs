@@ -3,7 +3,7 @@
 use super::{Finding, Occurrence, Scope, declared, thresholds};
 use crate::figures::{self, DeviceFigures};
 use crate::graph::EdgeKind;
-use crate::{program, tables};
+use crate::{edits, program, tables};
 use activity::units::{duration, percent};
 use activity::{Direction, MemoryKind, Ns, Span, What};
 use trace::{Engine, engine_of};
@@ -86,7 +86,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             None => copies.iter().any(|&n| n < 2),
         },
     };
-    if is_one_batch {
+    let graph = scope.causes.graph();
+    let ops = scope
+        .operations(f)
+        .filter_map(|((lane, row), _)| graph.op_at(lane, row));
+    if is_one_batch || edits::is_one_graph(scope.trace, graph, ops) {
         return None;
     }
     let saving = engines.hideable();

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::WhatIf;
+use super::{Part, WhatIf};
 use crate::graph::Engine;
-use crate::program::{Engines, NONE};
+use crate::program::{Engines, NONE, Program};
 use activity::stats::median_time;
 use activity::{Ns, What};
 
@@ -97,7 +97,7 @@ impl WhatIf<'_> {
         }
     }
 
-    fn is_measured(&self, part: &super::Part, time: Ns) -> bool {
+    fn is_measured(&self, part: &Part, time: Ns) -> bool {
         let at = |mark: u32| match part.program.ops.get(mark as usize) {
             Some(op) if mark != NONE => op.span.start,
             _ => Ns::MAX,
@@ -111,36 +111,53 @@ impl WhatIf<'_> {
     /// What a step takes at the least.
     #[must_use]
     pub fn ideal(&self) -> Ideal {
-        let steps = self.samples.len().max(1) as Ns;
-        // By device and engine: the time of its operations, the time in which it was busy, and when that ended last.
-        let mut engines: FxHashMap<(u32, &'static str), (Ns, Ns, Ns)> = FxHashMap::default();
-        let mut threads: FxHashMap<u32, Ns> = FxHashMap::default();
-        let mut chain = 0;
+        let mut needs = Needs::default();
         for part in &self.parts {
-            let mut longest = LongestChain::default();
-            for op in &part.program.ops {
-                if self.is_measured(part, op.span.start) {
-                    let share = if Engines::is_copy(op.engine) {
-                        1.0
-                    } else {
-                        f64::from(op.share)
-                    };
-                    let place = engines.entry((op.device, op.engine.label()));
-                    let (sum, busy, end) = place.or_insert((0, 0, Ns::MIN));
-                    *sum += (op.time as f64 * share) as Ns;
-                    *busy += (op.span.end - op.span.start.max(*end)).max(0);
-                    *end = op.span.end.max(*end);
-                    chain += longest.after(op.engine, op.stream, op.time);
-                }
-            }
-            for call in &part.program.calls {
-                if self.is_measured(part, call.span.start) {
-                    *threads.entry(call.lane).or_default() += call.own + call.think;
-                }
+            needs.add(self, part, &part.program);
+        }
+        needs.ideal(self.samples.len())
+    }
+}
+
+/// What is added up for an [`Ideal`].
+#[derive(Default)]
+pub(super) struct Needs {
+    /// By device and engine: the time of its operations, the time in which it was busy, and when that ended last.
+    engines: FxHashMap<(u32, &'static str), (Ns, Ns, Ns)>,
+    threads: FxHashMap<u32, Ns>,
+    chain: Ns,
+}
+
+impl Needs {
+    /// Adds a part as it was recorded, or as an edit made it.
+    pub(super) fn add(&mut self, of: &WhatIf<'_>, part: &Part, program: &Program) {
+        let mut longest = LongestChain::default();
+        let live = program.ops.iter().filter(|op| !op.is_gone);
+        for op in live.filter(|op| of.is_measured(part, op.span.start)) {
+            let share = match Engines::is_copy(op.engine) {
+                true => 1.0,
+                false => f64::from(op.share),
+            };
+            let place = self.engines.entry((op.device, op.engine.label()));
+            let (sum, busy, end) = place.or_insert((0, 0, Ns::MIN));
+            *sum += (op.time as f64 * share) as Ns;
+            *busy += (op.span.end - op.span.start.max(*end)).max(0);
+            *end = op.span.end.max(*end);
+            self.chain += longest.after(op.engine, op.stream, op.time);
+        }
+        for call in &program.calls {
+            if of.is_measured(part, call.span.start) {
+                *self.threads.entry(call.lane).or_default() += call.own + call.think;
             }
         }
+    }
+
+    /// Of one of so many steps.
+    pub(super) fn ideal(self, steps: usize) -> Ideal {
+        let steps = steps.max(1) as Ns;
         // Kernels that ran at the same time may do so again, and devices do.
-        let mut engines: Vec<(&'static str, Ns)> = engines
+        let mut engines: Vec<(&'static str, Ns)> = self
+            .engines
             .into_iter()
             .map(|((_, name), (sum, busy, _))| (name, sum.min(busy) / steps))
             .collect();
@@ -154,8 +171,8 @@ impl WhatIf<'_> {
         });
         Ideal {
             engines,
-            chain: chain / steps,
-            host: threads.into_values().max().unwrap_or(0) / steps,
+            chain: self.chain / steps,
+            host: self.threads.into_values().max().unwrap_or(0) / steps,
         }
     }
 }
@@ -171,7 +188,7 @@ impl LongestChain {
     /// Adds an operation; returns by how much the longest chain grew.
     fn after(&mut self, engine: Engine, stream: u32, time: Ns) -> Ns {
         let (length, last) = self.streams.get(&stream).copied().unwrap_or((0, None));
-        let continues = last.is_some_and(|last| crate::program::Program::carries(last, engine));
+        let continues = last.is_some_and(|last| Program::carries(last, engine));
         let length = if continues { length + time } else { time };
         self.streams.insert(stream, (length, Some(engine)));
         let grown = (length - self.longest).max(0);

@@ -1,5 +1,6 @@
 //! Predictions: what edits come to, and between what and what.
 
+use super::bounds::Needs;
 use super::{Scope, WhatIf, whole};
 use crate::edits::{self, Applied, Bound, Scene};
 use activity::Ns;
@@ -56,7 +57,7 @@ impl WhatIf<'_> {
             edit: set.to_string(),
             outcome: self
                 .likely_of(set)
-                .and_then(|(of, samples)| self.within_bounds(set, of, &samples)),
+                .and_then(|(of, made)| self.within_bounds(set, of, &made)),
         }
     }
 
@@ -69,25 +70,26 @@ impl WhatIf<'_> {
         self.likely_of(set).map(|(of, _)| of)
     }
 
-    /// The same with the times that its median is of.
-    fn likely_of(&self, set: &EditSet) -> Result<(Outcome, Vec<Ns>), String> {
+    /// The same with what it is made of.
+    fn likely_of(&self, set: &EditSet) -> Result<(Outcome, EditResult), String> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
         }
-        let made = self.made(set, Bound::Likely)?;
-        let predicted = median_time(&made.samples).unwrap_or(0);
-        let (low, high) = self.interval(predicted, &made.samples, [predicted; 2]);
+        let mut made = self.made(set, Bound::Likely)?;
+        let predicted = made.median();
+        let (low, high) = self.interval(&made, [predicted; 2], made.least);
+        let applied = std::mem::take(&mut made.applied);
         let outcome = Outcome {
             predicted,
             low,
             high,
             saving: self.measured() - predicted,
             whole_saving: self.scaled(self.whole - whole(&self.scope, &made.samples, &made.wholes)),
-            count: made.applied.count,
-            notes: made.applied.notes,
-            unknowns: made.applied.unknowns,
+            count: applied.count,
+            notes: applied.notes,
+            unknowns: applied.unknowns,
         };
-        Ok((outcome, made.samples))
+        Ok((outcome, made))
     }
 
     /// Puts what is not known into the interval.
@@ -95,17 +97,15 @@ impl WhatIf<'_> {
         &self,
         set: &EditSet,
         mut of: Outcome,
-        likely: &[Ns],
+        likely: &EditResult,
     ) -> Result<Outcome, String> {
         if of.unknowns.is_empty() {
             return Ok(of);
         }
         // One after the other: each is a copy of the whole stretch.
-        let mut ends = [of.predicted; 2];
-        for (end, bound) in ends.iter_mut().zip([Bound::Least, Bound::Most]) {
-            *end = median_time(&self.made(set, bound)?.samples).unwrap_or(0);
-        }
-        (of.low, of.high) = self.interval(of.predicted, likely, ends);
+        let [least, most] = [self.made(set, Bound::Least)?, self.made(set, Bound::Most)?];
+        let ends = [least.median(), most.median()];
+        (of.low, of.high) = self.interval(likely, ends, least.least);
         // What makes no difference here need not be told.
         if (ends[1] - ends[0]) as f64 <= UNKNOWN_SHARE * of.predicted as f64 {
             of.unknowns.clear();
@@ -114,7 +114,7 @@ impl WhatIf<'_> {
     }
 
     fn made(&self, set: &EditSet, bound: Bound) -> Result<EditResult, String> {
-        let mut made = EditResult::default();
+        let (mut made, mut needs) = (EditResult::default(), Needs::default());
         for part in &self.parts {
             let mut program = part.program.clone();
             let scene = Scene {
@@ -134,16 +134,22 @@ impl WhatIf<'_> {
             let times = program.replay();
             part.measure(&program, &times, &mut made.samples);
             made.wholes.push(part.whole(&program, &times));
+            needs.add(self, part, &program);
         }
+        // What the mean step needs; where a few steps are long the median one needs less.
+        let mean = self.samples.iter().sum::<Ns>() as f64 / self.samples.len().max(1) as f64;
+        let usual = (self.measured() as f64 / mean).min(1.0);
+        made.least = (needs.ideal(made.samples.len()).gpu() as f64 * usual) as Ns;
         Ok(made)
     }
 
     /// Where the cure lies in eight of ten cases. Three things are not known, each by itself. A cure that runs is some way
     /// from its replay. The median of few steps lies somewhere around. And some things no record tells.
-    fn interval(&self, predicted: Ns, samples: &[Ns], ends: [Ns; 2]) -> (Ns, Ns) {
+    fn interval(&self, made: &EditResult, ends: [Ns; 2], floor: Ns) -> (Ns, Ns) {
+        let predicted = made.median();
         let is_of_scenario = matches!(self.scope, Scope::Repeats(_));
         let apart = APART[usize::from(!is_of_scenario)].max(self.replay_error());
-        let median = EIGHT_OF_TEN * of_median(&self.samples).hypot(of_median(samples));
+        let median = EIGHT_OF_TEN * of_median(&self.samples).hypot(of_median(&made.samples));
         let part = |end: Ns| {
             let way = (end.max(1) as f64 / predicted.max(1) as f64).ln().abs();
             apart.hypot(median).hypot(TO_THE_END * way).exp()
@@ -151,7 +157,7 @@ impl WhatIf<'_> {
         let [least, most] = ends;
         let low = predicted as f64 / part(least.min(predicted));
         let high = predicted as f64 * part(most.max(predicted));
-        (low.round() as Ns, high.round() as Ns)
+        ((low.round() as Ns).max(floor), high.round() as Ns)
     }
 }
 
@@ -172,7 +178,16 @@ fn of_median(samples: &[Ns]) -> f64 {
 struct EditResult {
     samples: Vec<Ns>,
     wholes: Vec<Ns>,
+    /// What a step needs at the least.
+    least: Ns,
     applied: Applied,
+}
+
+impl EditResult {
+    /// The median step. Where few steps run beside each other they begin closer together than the device can go on.
+    fn median(&self) -> Ns {
+        median_time(&self.samples).unwrap_or(0).max(self.least)
+    }
 }
 
 #[cfg(test)]

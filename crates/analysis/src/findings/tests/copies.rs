@@ -122,6 +122,19 @@ fn engines_that_take_turns() {
     // All but what the kernels take, which are as busy as the copies.
     assert_eq!(found.bound_ns, 7 * 600_000 + 590_000 - 8 * 290_000);
     cured("no-overlap", &mut batches(true, true));
+    // The same graph again works in the same memory: these are no independent batches.
+    let launched = |name: &str| {
+        let mut scene = Scene::new();
+        for at in (0..8).map(|i| i * 600_000) {
+            scene.call("cudaMemcpyAsync", at - 90_000, at - 85_000);
+            scene.copy(Direction::H2D, 1, 15_000_000, at, at + 290_000);
+            scene.call(name, at - 80_000, at - 75_000);
+            scene.kernel("k", 1, at + 300_000, at + 590_000);
+        }
+        scene
+    };
+    sick("no-overlap", &mut launched("cudaLaunchKernel"));
+    cured("no-overlap", &mut launched("cudaGraphLaunch"));
     // A program that hardly copies has nothing to overlap.
     let mut kernels = Scene::new();
     kernels

@@ -4,8 +4,8 @@ use super::super::WhatIf;
 use super::of_median;
 use crate::Facts;
 use crate::program::GpuRates;
-use crate::testing::Scene as Made;
-use activity::Ns;
+use crate::testing::{Scene as Made, known};
+use activity::{Direction, Ns, RangeKind};
 
 /// Predicts a graph of three kernels of 1 us that are launched so far apart, on a GPU with round numbers.
 fn graph(apart: Ns) -> Result<[Ns; 3], String> {
@@ -46,6 +46,30 @@ fn what_no_record_tells_is_in_the_interval() {
 fn what_may_save_or_cost_has_a_value() {
     // Launched every 2.5 us they take 6 us: fewer than the 6.6 us that the graph may take.
     assert_eq!(graph(2_500), Ok([2_136, 3_400, 5_113]));
+}
+
+#[test]
+fn steps_that_run_beside_each_other_take_what_the_busiest_engine_needs() {
+    // Six steps of a copy of 10 us and a kernel of 300, one behind the other, launched far ahead.
+    let mut made = Made::new();
+    for i in 0..6 {
+        let (call, at) = (20_000 * i, 10_000 + 312_000 * i);
+        let name = format!("ProfilerStep#{i}");
+        made.range(RangeKind::Nvtx, &name, 0, call, call + 19_000);
+        made.call("cudaMemcpyAsync", call + 1_000, call + 3_000);
+        made.copy(Direction::H2D, 7, 500_000, at, at + 10_000);
+        made.call("cudaLaunchKernel", call + 4_000, call + 7_000);
+        made.kernel("k", 7, at + 11_000, at + 311_000);
+    }
+    let trace = made.trace();
+    let mut facts = Facts::new(&trace);
+    facts.known = known();
+    let whatif = WhatIf::new(&facts, None).expect("steps");
+    assert_eq!(whatif.measured(), 312_000);
+    // On streams of their own the copies follow each other every 11 us, the kernels only every 300.
+    let edit = "own-stream".parse().expect("an edit");
+    let outcome = whatif.predict(&edit).outcome.expect("predicted");
+    assert_eq!((outcome.predicted, outcome.low), (300_000, 300_000));
 }
 
 #[test]
