@@ -66,9 +66,15 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
     let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
     let mut first: Vec<(CallId, NameId)> = Vec::new();
     let mut kernels: Vec<(CallId, NameId)> = Vec::new();
+    // By process, its first call that is no quick question: whatever it is, it makes the context.
+    let mut opening: FxHashMap<usize, CallId> = FxHashMap::default();
     for call in 0..graph.calls.len() as CallId {
         let i = call as usize;
         let kind = graph.calls.kind[i];
+        if graph.calls.span(call).len() >= thresholds::COLD_MIN {
+            let process = trace.lanes()[graph.calls.at(call).0].key().process;
+            opening.entry(process).or_insert(call);
+        }
         // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
         let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
         if !is_asked || graph.calls.waited[i] != NONE {
@@ -109,19 +115,24 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
         .map(|(call, _)| call)
         .collect();
     let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
-    // What locks pages takes as long as they are many.
-    let few = few.filter(|(name, _)| !trace.names().full(**name).contains("Host"));
+    let opens = |call: &CallId| opening.values().any(|of| of == call);
     // A kernel that is launched once or twice has nothing to be held against, but loading its code takes longer than any launch.
     let is_alone = |it: &&(CallId, NameId)| !medians.contains_key(&it.1);
     let alone = kernels.iter().filter(is_alone).map(|it| it.0);
     slow.extend(alone.filter(|call| time(call) >= thresholds::COLD_MIN));
-    for (_, list) in few {
+    for (name, list) in few {
         let quick = (0..list.len())
             .min_by_key(|&at| time(&list[at]))
             .unwrap_or(0);
-        let is_slow =
-            |call: &CallId| time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]));
+        // What locks pages takes as long as they are many.
+        let locks = trace.names().full(*name).contains("Host");
+        let is_slow = |call: &CallId| {
+            time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]))
+                && (!locks || opens(call))
+        };
         slow.extend(list[..quick].iter().copied().filter(is_slow));
+        let only = list.iter().filter(|call| list.len() == 1 && opens(call));
+        slow.extend(only.filter(|call| time(call) >= FEW_MIN));
     }
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
     let cold = cold.max().unwrap_or(Ns::MIN);

@@ -35,7 +35,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             }
         }
     }
-    let has_loading = !spans.is_empty();
+    let mut has_loading = !spans.is_empty();
     let process_of = |(lane, _): (LaneId, usize)| scope.trace.lanes()[lane].key().process;
     let is_looked_at = |&&(span, place): &&First| {
         let window = scope.window_of(process_of(place));
@@ -44,7 +44,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let first = scope.causes.first_use();
     let mut has_first = false;
     for &(span, place) in first.calls.iter().filter(is_looked_at) {
-        has_first = true;
+        let names = scope.trace.names();
+        // What a launch takes so long for the first time is its kernel's code.
+        match scope.trace.activity(place.0, place.1).what {
+            What::Call(of) if CallKind::of(names.full(of.name)) == CallKind::Launch => {
+                has_loading = true;
+            }
+            _ => has_first = true,
+        }
         spans.push(scope.on_all(process_of(place), span));
         at.push((span.len(), Occurrence::Row(place)));
     }

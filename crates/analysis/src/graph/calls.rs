@@ -66,6 +66,8 @@ impl CallKind {
             CallKind::GraphSetup
         } else if has(&["Launch"]) {
             CallKind::Launch
+        } else if has(&["GetLoadingMode"]) {
+            CallKind::Other
         } else if has(&["Module", "Library", "Link", "FuncLoad", "nvrtc"]) {
             CallKind::Load
         } else if has(&["Memcpy", "Memset", "Prefetch"]) {
