@@ -1,9 +1,9 @@
 //! What idle time is added up under, once for legend, verdict and findings.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Bound, Cause, Causes, Culprit, Gap, Group, Piece};
-use crate::graph::{CallId, CallKind, EdgeKind, Engine, NONE, OpId};
+use crate::graph::{CallId, CallKind, Calls, EdgeKind, Engine, NONE, OpId};
 use activity::Ns;
 use trace::LaneKind;
 
@@ -64,8 +64,9 @@ impl Waits {
     }
 
     /// How many waits were blamed.
-    pub(crate) fn count(&self) -> u64 {
-        self.left.len() as u64
+    pub(crate) fn count(&self, calls: &Calls) -> u64 {
+        let all = self.left.keys().map(|&wait| calls.with_copy(wait));
+        all.collect::<FxHashSet<CallId>>().len() as u64
     }
 }
 

@@ -225,7 +225,9 @@ impl Rule {
         for finding in &mut findings {
             let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
             finding.rule = self.name;
-            finding.cure = self.cure;
+            if finding.cure.is_empty() {
+                finding.cure = self.cure;
+            }
             finding.cures = cures.collect();
             finding.edit = finding.cures.first().cloned();
         }

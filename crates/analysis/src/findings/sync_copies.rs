@@ -2,6 +2,7 @@
 
 use super::no_overlap::{self, Engines};
 use super::{Finding, Occurrence, Scope, thresholds};
+use crate::graph::NONE;
 use crate::{figures, tables};
 use activity::units::duration;
 use activity::{Direction, Span, What};
@@ -13,12 +14,20 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     }
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
+    let mut waited: Vec<Span> = Vec::new();
+    let graph = scope.causes.graph();
     for (place, activity) in scope.operations(f) {
         if let What::Copy(copy) = activity.what
             && !copy.is_async
             && matches!(copy.direction, Direction::H2D | Direction::D2H)
         {
             spans.push(activity.span);
+            let op = graph.op_at(place.0, place.1);
+            let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
+            waited.push(match call {
+                NONE => activity.span,
+                call => graph.calls.span(call),
+            });
             at.push(Occurrence::Row(place));
         }
     }
@@ -39,7 +48,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         title: format!(
             "the CPU waits for {}, which take {}",
             activity::text::counted(at.len() as u64, "synchronous copy", "synchronous copies"),
-            duration(time),
+            duration(tables::union(waited)),
         ),
         advice: "Copy asynchronously (cudaMemcpyAsync, non_blocking=True) from pinned memory, on a separate stream.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)

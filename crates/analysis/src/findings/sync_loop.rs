@@ -10,7 +10,7 @@ use crate::graph::{CallId, NONE};
 use crate::lines::StackCounts;
 use crate::{figures, tables};
 use activity::units::{duration, percent};
-use activity::{Direction, Ns, What};
+use activity::{Direction, Ns, Span, What};
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
@@ -21,6 +21,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
+    let mut spans: Vec<Span> = Vec::new();
     let (mut seen, mut has_needed) = (StackCounts::default(), false);
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
@@ -29,15 +30,17 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
                     has_needed = true;
                     continue;
                 }
-                *by_wait.entry(wait).or_default() += part;
+                *by_wait.entry(calls.with_copy(wait)).or_default() += part;
+                spans.push(calls.span(wait));
                 if 2 * part >= piece.span.len() {
                     scope.causes.add_samples(gap.next, piece.span, &mut seen);
                 }
             }
         }
     }
-    let lasted = tables::union(by_wait.keys().map(|&wait| calls.span(wait)).collect());
-    let idle = by_wait.values().sum::<Ns>().min(lasted);
+    let of_values = by_wait.iter().filter(|it| fetches_value(scope, *it.0));
+    let of_values = 2 * of_values.map(|it| *it.1).sum::<Ns>() >= by_wait.values().sum::<Ns>();
+    let idle = by_wait.values().sum::<Ns>().min(tables::union(spans));
     let mut at: Vec<(Ns, CallId)> = by_wait
         .into_iter()
         .map(|(wait, part)| (part, wait))
@@ -55,9 +58,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if (at.len() as u64) < least || share < thresholds::WORTH_SHARE {
         return None;
     }
-    // Waits keep operations from running beside each other, too, which is no idle time. Without all of them the host is
-    // done sooner by what they last, and the device as soon as its busiest engine is. Where some have to stay, nothing
-    // runs ahead of those.
+    // Waits keep engines from working beside each other, too, which is no idle time. Without all of them the host is
+    // done sooner by what they last. Where some have to stay, nothing runs ahead of those.
     let window = scope.window_on(f.index).unwrap_or(f.span);
     let processes = scope.processes(f).into_iter();
     let waited = processes
@@ -68,8 +70,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let bound = match has_needed {
         true => idle,
         false => {
-            let rest = f.recorded_ns() - Engines::new(scope, f).least();
-            tables::union(waited.collect()).min(rest).max(idle)
+            let hideable = Engines::new(scope, f).hideable();
+            tables::union(waited.collect()).clamp(idle, idle + hideable)
         }
     };
     let found = scope.found(f.span_ns, bound, &at);
@@ -81,7 +83,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             percent(figures::share(idle, f.recorded_ns())),
             seen_at(seen.telling(scope.trace).as_ref()),
         ),
-        advice: "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).".to_owned(),
+        advice: match of_values {
+            true => OF_VALUES,
+            false => "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
+        }
+        .to_owned(),
         severity: match share >= thresholds::WARNING_SHARE {
             true => found.severity,
             false => Severity::Info,
@@ -91,6 +97,20 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         }),
         ..found
     })
+}
+
+const OF_VALUES: &str = "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does. Where a value decides what is launched next, its wait has to stay.";
+
+/// Whether what was waited for brings a value or a few to the CPU.
+fn fetches_value(scope: &Scope, wait: CallId) -> bool {
+    let graph = scope.causes.graph();
+    let waited = graph.calls.waited[wait as usize];
+    if waited == NONE {
+        return false;
+    }
+    let (lane, row) = graph.ops.place(waited);
+    matches!(scope.trace.activity(lane, row).what, What::Copy(copy)
+        if copy.direction == Direction::D2H && copy.bytes <= thresholds::TINY_BYTES)
 }
 
 /// Bytes a nanosecond at which one core reads memory at best.

@@ -122,6 +122,29 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
 }
 
 #[test]
+fn more_blocks_are_advised_unless_launches_with_more_take_as_long() {
+    // Launches of 1 and of 35 blocks by turns; those of 1 take 61 us.
+    let advice = |many: Ns| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        let mut at = 0;
+        for (blocks, time) in [(1, 61_000), (35, many)].repeat(4) {
+            let grid = [blocks, 1, 1];
+            let shape = LaunchShape {
+                grid,
+                ..LaunchShape::default()
+            };
+            scene.shaped(shape, "solve", 1, at, at + time);
+            at += time;
+        }
+        let found = sick("under-filled-gpu", &mut scene);
+        (found.cure, found.advice.starts_with("Run such kernels"))
+    };
+    assert_eq!(advice(59_700), ("running kernels at once", true));
+    assert_eq!(advice(20_000), ("more blocks", false));
+}
+
+#[test]
 fn a_pass_is_judged_by_what_starts_in_it() {
     let mut scene = short_kernels(false);
     // Far behind the short kernels, a pass with one long one.

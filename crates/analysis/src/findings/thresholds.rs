@@ -81,6 +81,9 @@ pub const UNDER_FILLED_BLOCKS: f64 = 0.75;
 /// Kernels that fill too few SMs are worth a line when they take this part of all kernel time.
 pub const UNDER_FILLED_SHARE: f64 = 0.10;
 
+/// Launches with more blocks take as long as those with fewer from this part of their time on.
+pub const AS_LONG: f64 = 0.9;
+
 /// Kernels run beside each other, and so fill the GPU together, when their durations sum to this many times the time in
 /// which any ran.
 pub const CONCURRENT: f64 = 1.5;

@@ -10,7 +10,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let figures = &scope.devices[device];
     let mut at = Vec::new();
     let (mut moved, mut saving) = (0u64, 0 as Ns);
-    let mut has_calls = false;
+    let (mut copying, mut calling) = (0 as Ns, 0 as Ns);
     // Copies follow each other on their stream: what lies between two tiny ones goes with them.
     let mut last: Option<(usize, usize, Ns, CallId)> = None;
     for ((lane, row), activity) in scope.operations(figures) {
@@ -39,7 +39,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         };
         saving += (span.end - from).min(cost.max(span.len()));
         moved += copy.bytes;
-        has_calls |= call != NONE;
+        copying += span.len();
+        calling += match call {
+            NONE => 0,
+            call => graph.calls.span(call).len(),
+        };
         last = Some((lane, row, span.end, call));
         at.push(Occurrence::Row((lane, row)));
     }
@@ -55,11 +59,10 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             "{} ({} on average) take {}{}",
             activity::text::counted(tiny, "small copy", "small copies"),
             bytes(moved / tiny),
-            duration(saving),
-            if has_calls {
-                ", CUDA calls included"
-            } else {
-                ""
+            duration(copying),
+            match calling {
+                0 => String::new(),
+                calling => format!(", their CUDA calls {}", duration(calling)),
             },
         ),
         advice: "Gather the values and copy them in one go, or do that work on the GPU.".to_owned(),

@@ -20,6 +20,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let (mut all, mut time, mut wasted) = (0 as Ns, 0 as Ns, 0.0);
     let mut kernels: FxHashMap<NameId, Ns> = FxHashMap::default();
     let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
+    // By kernel and blocks: how long in all, and how often.
+    let mut sizes: FxHashMap<(NameId, u64), (Ns, Ns)> = FxHashMap::default();
     for (place, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {
             continue;
@@ -29,6 +31,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         let shape = scope.trace.shape(kernel.shape);
         let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
         let fill = blocks as f64 / multiprocessors as f64;
+        let (sum, count) = sizes.entry((shape.name, blocks)).or_default();
+        (*sum, *count) = (*sum + length, *count + 1);
         let is_under_filled = blocks > 0 && fill < thresholds::UNDER_FILLED_BLOCKS;
         if !is_under_filled || length < thresholds::UNDER_FILLED_MIN {
             continue;
@@ -59,6 +63,15 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .into_iter()
         .max_by_key(|&(name, time)| (time, name))?
         .0;
+    let size = |(&(name, blocks), &(sum, count)): (&(NameId, u64), &(Ns, Ns))| {
+        (name == most).then(|| (blocks, sum / count))
+    };
+    let few = sizes.iter().filter_map(size).min();
+    let many = sizes.iter().filter_map(size).max();
+    // Whether its own launches with twice the blocks and more are no shorter.
+    let is_alike = few.zip(many).is_some_and(|(few, many)| {
+        many.0 >= 2 * few.0 && many.1 as f64 >= few.1 as f64 * thresholds::AS_LONG
+    });
     Some(Finding {
         title: format!(
             "{} with too few blocks for {multiprocessors} SMs take {} ({} of kernel time), mostly {}",
@@ -67,7 +80,12 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             percent(figures::share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
-        advice: "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.".to_owned(),
+        advice: match is_alike {
+            true => "Run such kernels on several streams at once: launches with more blocks take as long.",
+            false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
+        }
+        .to_owned(),
+        cure: if is_alike { "running kernels at once" } else { "" },
         ..scope.found(f.span_ns, saving, &at)
     })
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{CallId, NONE, OpId};
+use super::{CallId, HANDOVER_MIN, NONE, OpId};
 use activity::{NameId, Ns, Span, SyncKind};
 use trace::{LaneId, Names};
 
@@ -144,6 +144,18 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// A copy that its call waited for and the wait right behind it are one wait: that of the copy.
+    #[must_use]
+    pub fn with_copy(&self, wait: CallId) -> CallId {
+        let before = self.previous[wait as usize];
+        let is_copy = before != NONE
+            && self.kind[wait as usize].is_wait()
+            && self.kind[before as usize] == CallKind::Copy
+            && self.waited[before as usize] != NONE
+            && self.start[wait as usize] - self.end[before as usize] < HANDOVER_MIN;
+        if is_copy { before } else { wait }
+    }
+
     /// How many.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -106,7 +106,7 @@ impl Split {
         for (gap, pieces) in causes.gaps_until(f.index, window, f.span.end) {
             split.gap(trace, causes, &mut waits, (gap, &pieces));
         }
-        split.syncs = waits.count();
+        split.syncs = waits.count(&causes.graph().calls);
         let ops = causes.graph().ops.of_device(f.index);
         let graph = causes.graph();
         let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;

@@ -73,11 +73,17 @@ impl Told<'_> {
     pub(super) fn say(&self) -> String {
         let text = match self.bound {
             Bound::Host | Bound::Launch | Bound::Sync if self.split.is_cold() => {
-                self.idle("cold start", &self.first_calls())
+                self.idle("cold start", self.part, &self.first_calls())
             }
-            Bound::Host => self.idle("CPU-bound", &self.cpu_work()),
-            Bound::Launch => self.idle("launch-bound", &[self.launches(), String::new()]),
-            Bound::Sync => self.idle("sync-bound", &self.syncs()),
+            Bound::Host => {
+                let (time, why) = self.cpu_work();
+                self.idle("CPU-bound", share(time, self.split.whole()), &why)
+            }
+            Bound::Launch => {
+                let why = [self.launches(), String::new()];
+                self.idle("launch-bound", self.part, &why)
+            }
+            Bound::Sync => self.idle("sync-bound", self.part, &self.syncs()),
             Bound::Copy => self.copies(),
             Bound::Compute | Bound::Memory => self.compute(),
             Bound::Peer if self.split.waits_for_ranks() => {
@@ -89,7 +95,7 @@ impl Told<'_> {
             Bound::Peer => self.peer(),
             Bound::Unknown => {
                 let why = ["for no recorded reason".to_owned(), String::new()];
-                self.idle("unknown", &why)
+                self.idle("unknown", self.part, &why)
             }
             Bound::Nothing => self.nothing(),
         };
@@ -114,9 +120,9 @@ impl Told<'_> {
 
     /// "launch-bound: GPU idle 76 % of each 37.2 ms step, 53 % launching 1,150 kernels": of `why` the second part is a
     /// name to be cut.
-    fn idle(&self, class: &str, [why, name]: &[String; 2]) -> String {
+    fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
         let idle = percent(share(self.split.idle(), self.split.whole()));
-        let part = match percent(self.part) {
+        let part = match percent(part) {
             part if part == idle => String::new(),
             part => format!("{part} "),
         };
@@ -141,25 +147,31 @@ impl Told<'_> {
         }
     }
 
-    fn cpu_work(&self) -> [String; 2] {
+    /// What the CPU did, and how much of it that was.
+    fn cpu_work(&self) -> (Ns, [String; 2]) {
         let place = self.line.map(|line| format!(" ({})", line.place));
         let most = most(&self.split.host_by);
         let all = self.split.time_of(Bound::Host);
         let waiting = "waiting for".to_owned();
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
-            Some((CpuWork::Load, _)) => ["loading GPU code".to_owned(), String::new()],
-            Some((CpuWork::Name(name), _)) => {
+            Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
+            Some((CpuWork::Name(name), time)) => {
                 let name = of_host(self.trace, name);
-                [waiting, format!("{name}{}", place.unwrap_or_default())]
+                (
+                    time,
+                    [waiting, format!("{name}{}", place.unwrap_or_default())],
+                )
             }
             most => match (self.line, most) {
                 (Some(line), _) => {
                     let deepest = line.deepest.as_ref().and_then(|it| it.rsplit(' ').next());
                     let of = deepest.unwrap_or(&line.function);
-                    [waiting, format!("{of}{}", place.unwrap_or_default())]
+                    (all, [waiting, format!("{of}{}", place.unwrap_or_default())])
                 }
-                (None, Some(_)) => [waiting, "CPU code that was not traced".to_owned()],
-                (None, None) => ["in CPU work".to_owned(), String::new()],
+                (None, Some((_, time))) => {
+                    (time, [waiting, "CPU code that was not traced".to_owned()])
+                }
+                (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
             },
         }
     }

@@ -57,10 +57,12 @@ fn tiny_copies_and_the_waits_between_them() {
     let found = sick("tiny-copies", Scene::new().put(batch.clone()));
     // The first copy, and what the host does for each of the others: between two copies nothing but 8 us.
     assert_eq!((found.count, found.bound_ns), (100, 99 * 20_000 + 1_500));
+    // On the device each takes 1.5 us, its call 3.
+    let told = "150 µs, their CUDA calls 300 µs";
+    assert!(found.title.ends_with(told), "{}", found.title);
     let found = sick("sync-in-loop", Scene::new().put(batch));
-    // The gaps are 18.5 us each, but the waits last 8.5: without them no more is won. The last one begins
-    // 2 us before the last copy ends.
-    assert_eq!((found.count, found.bound_ns), (99, 100 * 8_500));
+    // The gaps are 18.5 us each, but the waits last 8.5: without them no more is won.
+    assert_eq!((found.count, found.bound_ns), (99, 99 * 8_500));
     // Work of the host between the copies stays: 50 us of it are none of theirs.
     let mut busy = Scene::new();
     for i in 0..100 {
@@ -81,6 +83,27 @@ fn tiny_copies_and_the_waits_between_them() {
     let batch = cure.take();
     cured("tiny-copies", Scene::new().put(batch.clone()));
     cured("sync-in-loop", Scene::new().put(batch));
+}
+
+#[test]
+fn a_copy_back_and_the_wait_behind_it_are_one_wait_for_a_value() {
+    // As `.item()` does it, every 60 us: the copy's call takes 10 us, the wait behind it 4.
+    let mut scene = Scene::new();
+    for at in (0..50).map(|i| i * 60_000) {
+        scene.call("cudaMemcpyAsync", at, at + 10_000);
+        let copy = Copy {
+            to: MemoryKind::Pageable,
+            ..pinned(Direction::D2H, 1, 4)
+        };
+        scene.copy_of(copy, at + 8_000, at + 9_500);
+        scene.call("cudaStreamSynchronize", at + 10_500, at + 14_500);
+    }
+    // 49 pauses, for each of which the CPU had waited for 14 us before.
+    let all = all_of(&mut scene);
+    let found = all.iter().find(|it| it.rule == "sync-in-loop");
+    let found = found.expect("sync-in-loop");
+    assert_eq!((found.count, found.bound_ns), (49, 49 * 14_000));
+    assert!(found.advice.contains("`.item()`"), "{}", found.advice);
 }
 
 /// Eight batches of upload and kernel, one after the other or overlapped.
