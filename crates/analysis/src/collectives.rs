@@ -13,6 +13,8 @@ use trace::{LaneId, Trace};
 pub struct Collectives {
     /// Their rows.
     pub rows: Vec<(LaneId, usize)>,
+    /// Time in which one ran.
+    pub took: Ns,
     /// Time in which one ran, and nothing else of the device did.
     pub alone: Ns,
     /// The one that took most time.
@@ -26,7 +28,7 @@ impl Collectives {
         let mut known: FxHashMap<NameId, bool> = FxHashMap::default();
         let mut by: FxHashMap<NameId, Ns> = FxHashMap::default();
         let mut found = Collectives::default();
-        let mut others: Vec<Span> = Vec::new();
+        let (mut mine, mut others) = (Vec::new(), Vec::new());
         for (id, lane) in trace.streams_of(f.index) {
             for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
                 let activity = trace.activity(id, row);
@@ -43,6 +45,7 @@ impl Collectives {
                     Some(name) => {
                         *by.entry(name).or_default() += activity.span.len();
                         found.rows.push((id, row));
+                        mine.push(activity.span);
                     }
                     None => others.push(activity.span),
                 }
@@ -51,6 +54,7 @@ impl Collectives {
         if !found.rows.is_empty() {
             found.alone = (f.busy_ns - tables::union(others)).max(0);
         }
+        found.took = tables::union(mine);
         let most = by.into_iter().max_by_key(|&(name, time)| (time, name));
         found.most = most.map(|(name, _)| name);
         found

@@ -22,8 +22,14 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         .ranks
         .map_or(0, |ranks| waited(ranks, f.index, window));
     let alone = collectives.alone - waited;
-    let share = figures::share(alone, f.recorded_ns());
-    if share < thresholds::EXPOSED_SHARE {
+    let [share, all] = [alone, collectives.took].map(|it| figures::share(it, f.recorded_ns()));
+    // One rank by itself does not show who waits: what takes much is told, though most of it is hidden.
+    let is_much = scope.ranks.is_none() && all >= thresholds::COLLECTIVE_SHARE;
+    let least = match is_much {
+        true => thresholds::WORTH_SHARE,
+        false => thresholds::EXPOSED_SHARE,
+    };
+    if share < least {
         return None;
     }
     let most = scope.trace.names().short(collectives.most?);
@@ -33,8 +39,10 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{} of communication between GPUs run alone (not overlapped) for {} ({}), mostly {}",
+            "{} of communication between GPUs take {} ({}), {} ({}) of it alone (not overlapped), mostly {}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
+            duration(collectives.took),
+            percent(all),
             duration(alone),
             percent(share),
             cut_middle(most, NAME_MAX),

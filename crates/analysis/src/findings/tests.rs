@@ -141,7 +141,7 @@ fn more_blocks_are_advised_unless_launches_with_more_take_as_long() {
         (found.cure, found.advice.starts_with("Run such kernels"))
     };
     assert_eq!(advice(59_700), ("running kernels at once", true));
-    assert_eq!(advice(20_000), ("more blocks", false));
+    assert_eq!(advice(20_000), ("launching larger grids", false));
 }
 
 #[test]

@@ -116,6 +116,9 @@ pub const COPY_SHARE: f64 = 0.50;
 /// bucket of a step, has nothing to be hidden behind.
 pub const EXPOSED_SHARE: f64 = 0.10;
 
+/// … and communication of which little is, when it takes this part of a rank that is looked at by itself.
+pub const COLLECTIVE_SHARE: f64 = 0.20;
+
 /// A GPU computes for most of the time when it does for this part: another one beside it could take half.
 pub const COMPUTE_SHARE: f64 = 0.50;
 

@@ -241,22 +241,28 @@ fn copies_of_one_direction_on_two_streams() {
 #[test]
 fn communication_that_nothing_runs_beside() {
     // Steps of a kernel of 70 us and a collective of 30, on a stream of its own, and the same beside each other.
-    let scene = |is_beside: bool| {
+    let beside = |beside: Ns, gemm: Ns| {
         let mut scene = Scene::new();
         for i in 0..10 {
             let at = i * 100_000;
-            scene.kernel("gemm", 1, at, at + 70_000);
-            let from = at + if is_beside { 40_000 } else { 70_000 };
+            scene.kernel("gemm", 1, at, at + gemm);
+            let from = at + gemm - beside;
             let name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
             scene.kernel(name, 2, from, from + 30_000);
         }
         scene
     };
+    let scene = |is_beside: bool| beside(if is_beside { 30_000 } else { 0 }, 70_000);
     let found = sick("exposed-communication", &mut scene(false));
     assert_eq!((found.count, found.bound_ns), (10, 300_000));
-    let words = "run alone (not overlapped) for 300 µs (30 %), mostly ncclDevKernel_AllReduce";
+    let words = "take 300 µs (30 %), 300 µs (30 %) of it alone (not overlapped), mostly ncclDevKernel";
     assert!(found.title.contains(words), "{}", found.title);
     cured("exposed-communication", &mut scene(true));
+    // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
+    let found = sick("exposed-communication", &mut beside(27_000, 97_000));
+    let words = "take 300 µs (30 %), 30.0 µs (3 %) of it alone";
+    assert!(found.title.contains(words), "{}", found.title);
+    cured("exposed-communication", &mut beside(29_700, 99_700));
 }
 
 #[test]
