@@ -99,7 +99,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     })
 }
 
-const OF_VALUES: &str = "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does. Where a value decides what is launched next, its wait has to stay.";
+const OF_VALUES: &str = "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does. Where a value decides what is launched next, its sync has to stay.";
 
 /// Whether what was waited for brings a value or a few to the CPU.
 fn fetches_value(scope: &Scope, wait: CallId) -> bool {

@@ -255,7 +255,8 @@ fn communication_that_nothing_runs_beside() {
     let scene = |is_beside: bool| beside(if is_beside { 30_000 } else { 0 }, 70_000);
     let found = sick("exposed-communication", &mut scene(false));
     assert_eq!((found.count, found.bound_ns), (10, 300_000));
-    let words = "take 300 µs (30 %), 300 µs (30 %) of it alone (not overlapped), mostly ncclDevKernel";
+    let words =
+        "take 300 µs (30 %), 300 µs (30 %) of it alone (not overlapped), mostly ncclDevKernel";
     assert!(found.title.contains(words), "{}", found.title);
     cured("exposed-communication", &mut scene(true));
     // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
