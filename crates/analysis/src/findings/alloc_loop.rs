@@ -75,8 +75,13 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             outliers += 1;
         }
     }
+    // A program that starts fills the cache of its allocator: it takes memory, and gives hardly any back.
+    let is_free = |name: &NameId| scope.trace.names().full(*name).contains("Free");
+    let freed = by_name.iter().filter(|it| is_free(it.0));
+    let freed: usize = freed.map(|it| it.1.len()).sum();
+    let fills = 10 * freed < at.len() && !scope.causes.first_use().calls.is_empty();
     let is_worth = figures::share(time - once, span.len()) >= thresholds::WORTH_SHARE;
-    if rounds < thresholds::LOOP_MIN || !goes_on || !is_worth {
+    if rounds < thresholds::LOOP_MIN || !goes_on || fills || !is_worth {
         return None;
     }
     let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");

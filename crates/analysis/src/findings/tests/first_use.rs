@@ -64,6 +64,30 @@ fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
     );
 }
 
+#[test]
+fn a_cache_that_a_cold_program_fills_is_no_loop() {
+    // 20 launches with an allocation of 60 us before each. The first launch takes so long, and so many are given back.
+    let scene = |first: Ns, given_back: usize| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..20 {
+            scene.call("cudaMalloc", at, at + 60_000);
+            let took = if i == 0 { first } else { 5_000 };
+            scene.call("cudaLaunchKernel", at + 61_000, at + 61_000 + took);
+            at += 61_000 + took;
+            scene.kernel("k", 1, at + 1_000, at + 91_000);
+            if i < given_back {
+                scene.call("cudaFree", at + 92_000, at + 95_000);
+            }
+            at += 100_000;
+        }
+        scene
+    };
+    cured("alloc-in-loop", &mut scene(2_000_000, 1));
+    sick("alloc-in-loop", &mut scene(2_000_000, 20));
+    sick("alloc-in-loop", &mut scene(5_000, 1));
+}
+
 /// Operators of 1 ms with a launch and a wait in each. The host's own part of this one takes a second, and so many of them
 /// there are.
 fn operators(slow: i64, number: i64) -> Scene {
