@@ -135,18 +135,21 @@ pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
 
 /// What of the launch makes a kernel wait.
 fn why_waiting(fill: &Fill) -> String {
+    waste(fill).unwrap_or_else(|| NO_PEAK.to_owned())
+}
+
+/// What a launch leaves unused of the GPU, whatever the kernel does; `None` where that is not much.
+#[must_use]
+pub fn waste(fill: &Fill) -> Option<String> {
     if let Some(idle) = fill.idle_sms.filter(|it| *it > 0) {
-        return format!("{idle} SMs without a block");
+        return Some(format!("{idle} SMs without a block"));
     }
     if let Some(tail) = fill.tail_share.filter(|it| *it >= WASTED) {
-        return format!("the last wave costs up to {}", percent(tail));
+        return Some(format!("the last wave costs up to {}", percent(tail)));
     }
-    match (fill.occupancy, fill.occupancy_limit) {
-        (Some(share), Some(limit)) if share < FEW_WARPS => {
-            format!("occupancy {}, limited by {}", percent(share), limit.words())
-        }
-        _ => NO_PEAK.to_owned(),
-    }
+    let (share, limit) = (fill.occupancy?, fill.occupancy_limit?);
+    let told = || format!("occupancy {}, limited by {}", percent(share), limit.words());
+    (share < FEW_WARPS).then(told)
 }
 
 #[cfg(test)]

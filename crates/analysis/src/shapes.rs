@@ -38,29 +38,35 @@ pub struct ShapeRow {
 }
 
 impl ShapeRow {
-    /// What limits it and how sure that is, in a sentence; `None` where nobody sampled it.
+    /// What limits it and how sure that is, in a sentence, where its GPU was sampled.
     #[must_use]
-    pub fn sentence(&self) -> Option<String> {
+    pub fn sentence(&self) -> String {
         let Counted { samples, .. } = self.counted;
         let by = match self.class {
             Class::Memory => "limited by memory",
             Class::Compute => "limited by compute",
             Class::Latency => "limited by neither memory nor compute",
-            Class::Launch => return Some(format!("shorter than its launch: {}", self.limit)),
-            Class::Unknown if (1..LEAST).contains(&samples) => {
-                let samples = plural(samples as u64, "sample");
-                return Some(format!("what limits it is unknown: {samples} of {LEAST}"));
+            Class::Launch => return format!("shorter than its launch: {}", self.limit),
+            Class::Unknown if !self.limit.is_empty() => {
+                return format!("what limits it is not asked: {}", self.limit);
             }
-            Class::Unknown => return None,
+            Class::Unknown => {
+                let why = match samples {
+                    0 => "no sample holds it".to_owned(),
+                    1..LEAST => format!("{} of {LEAST}", plural(samples as u64, "sample")),
+                    _ => format!("its {samples} samples leave it open"),
+                };
+                return format!("what limits it is unknown: {why}");
+            }
         };
-        let of = [self.counted.dram, self.counted.tensor];
+        let of = [self.counted.dram, self.counted.tensor, self.counted.issue];
         let half = of.iter().flatten().map(|it| it.half).fold(0.0, f64::max);
         let from = if self.counted.is_own { "own" } else { "mixed" };
-        Some(format!(
+        format!(
             "{by}: {} (± {}, {samples} {from} samples)",
             self.limit,
             percent(half)
-        ))
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! A chart of curves, with their names where they end and what is to be read from them below.
 
 mod canvas;
+pub mod roofline;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

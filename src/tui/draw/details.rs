@@ -15,6 +15,8 @@ use activity::feed::Stop;
 use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, units};
 use analysis::causes::{self, Explanation};
+use analysis::class;
+use analysis::fill::Fill;
 use analysis::occupancy;
 use analysis::shapes::ShapeRow;
 use analysis::tables::{self, NameRow};
@@ -112,7 +114,7 @@ impl Details {
                     let time = units::duration(time);
                     self.facts.push(format!("waits {time} of it for {rank}"));
                 }
-                self.limit(state, trace.shape(k.shape));
+                self.limit(state, trace.shape(k.shape), k.place.device);
                 self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph);
             }
             What::Copy(c) => {
@@ -164,11 +166,16 @@ impl Details {
         }
     }
 
-    /// What limits a kernel of this configuration.
-    fn limit(&mut self, state: &State, shape: LaunchShape) {
+    /// What limits a kernel of this configuration; without counters what its launch leaves unused.
+    fn limit(&mut self, state: &State, shape: LaunchShape, device: u32) {
         let run = &state.run;
         if !run.trace.is_sampled() {
-            return;
+            let info = run.trace.devices().get(device as usize).map(|it| &it.info);
+            let name = run.trace.names().full(shape.name);
+            let info = info.filter(|_| !class::is_collective(name));
+            let waste = info.and_then(|info| class::waste(&Fill::of(&shape, info)));
+            let waste = waste.map(|it| format!("{it} (by its launch)"));
+            return self.facts.extend(waste);
         }
         let find = |trace: &Trace, _: &Stop| tables::kernels(trace, None);
         self.limits.ask(&state.analyst, run, (), find);
@@ -176,7 +183,7 @@ impl Details {
         let row = rows.iter().find(|it| it.id == shape.name);
         let is_it = |it: &&ShapeRow| (it.grid, it.block) == (shape.grid, shape.block);
         let row = row.and_then(|it| it.shapes.iter().find(is_it));
-        self.facts.extend(row.and_then(ShapeRow::sentence));
+        self.facts.extend(row.map(ShapeRow::sentence));
     }
 
     fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32, graph: u32) {

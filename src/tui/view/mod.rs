@@ -13,6 +13,7 @@ mod list;
 mod operations;
 mod picker;
 mod ranks;
+mod roofline;
 mod running;
 mod sweep;
 mod table;
@@ -176,11 +177,12 @@ pub const VIEWS: &[Entry] = &[
     entry("log", "notices, program's output", || Box::<journal::JournalView>::default()),
     entry("ranks", "ranks: who waits for whom", || Box::<ranks::RanksView>::default()),
     entry("lines", "source lines GPUs wait for", || Box::<lines::LinesView>::default()),
+    entry("roofline", "kernels under their roofs", || Box::<roofline::Roofline>::default()),
     entry("sweep", "chart of a sweep", || Box::<sweep::SweepChart>::default()),
 ];
 
 /// The chart of a sweep is a part of the comparison of variants: the bar has no place of its own for it.
-pub const SWEEP: usize = 7;
+pub const SWEEP: usize = 8;
 const COMPARE: usize = 3;
 
 /// The view of a title that begins so.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::shapes::ShapeRow;
 use crate::testing::{Scene, h200};
 use activity::{Hardware, LaunchShape, Reading};
 
@@ -128,7 +129,7 @@ fn a_kernel_longer_than_samples_is_told_by_its_own() {
     let rows = crate::tables::kernels(&trace, None);
     let row = rows.iter().find(|it| it.name == "add").expect("ran");
     assert_eq!(
-        row.shapes[0].sentence().expect("sampled"),
+        row.shapes[0].sentence(),
         format!(
             "limited by memory: DRAM at 90 % of the peak (± {}, {} own samples)",
             activity::units::percent(dram.half),
@@ -217,6 +218,25 @@ fn few_samples_and_kernels_at_once_tell_nothing() {
     made.idle(1_000_000);
     let once = told(&made.trace(100_000, 0.0), "once");
     assert_eq!((once.dram, once.samples), (None, 7));
+    let said = |counted| ShapeRow {
+        counted,
+        ..ShapeRow::default()
+    };
+    let why = [
+        (once, "7 samples of 8"),
+        (Counted::default(), "no sample holds it"),
+        (
+            Counted {
+                samples: 90,
+                ..once
+            },
+            "its 90 samples leave it open",
+        ),
+    ];
+    for (counted, why) in why {
+        let sentence = said(counted).sentence();
+        assert_eq!(sentence, format!("what limits it is unknown: {why}"));
+    }
     // Two streams at once.
     let mut made = Made::new();
     for nth in 0..50 {
