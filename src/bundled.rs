@@ -58,9 +58,37 @@ pub const LIBRARY: Library = Library {
     kernels: KERNELS,
 };
 
+/// The bundled scenarios, a line each: the name, and what it shows.
+#[must_use]
+pub fn lessons() -> String {
+    let width = LIBRARY.names().map(str::len).max().unwrap_or(0);
+    let line = |it: &Bundled| format!("  {:width$}  {}\n", it.name, point(it.text));
+    SCENARIOS.iter().map(line).collect()
+}
+
+/// What a scenario shows: the first sentence of its `about`.
+fn point(text: &str) -> &str {
+    let about = text.split_once("\nabout = \"");
+    let first = about.and_then(|(_, about)| about.split_once(". "));
+    first.map_or("", |(first, _)| first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_scenario_shows_fits_eighty_columns() {
+        let lessons = lessons();
+        assert_eq!(lessons.lines().count(), SCENARIOS.len());
+        for line in lessons.lines() {
+            let (name, point) = line.trim().split_once("  ").expect("what it shows");
+            assert!(
+                line.len() < 80 && point.trim().len() > 30,
+                "{name}: {point}"
+            );
+        }
+    }
 
     /// File names in a folder of the repository with one extension, without it.
     fn stems(folder: &str, extension: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::args::Check;
 use super::exit::{self, Ending};
 use super::print;
-use crate::bundled::LIBRARY;
+use crate::bundled::{LIBRARY, lessons};
 use activity::text::{plural, printable};
 use scenario::{Overrides, Severity, Source, compile};
 
@@ -53,18 +53,11 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
 
 /// Lists the bundled scenarios and kernels.
 pub(super) fn list() -> Result<u8, Ending> {
-    let mut text = String::from("Scenarios (cuptop run NAME):\n");
-    let width = LIBRARY.names().map(str::len).max().unwrap_or(0);
-    for scenario in LIBRARY.scenarios {
-        let about = compile(&LIBRARY.source(scenario), &Overrides::default())
-            .map(|compiled| compiled.plan.about)
-            .unwrap_or_default();
-        text.push_str(&format!("  {:width$}  {about}\n", scenario.name));
-    }
+    let mut text = format!("Scenarios (cuptop run NAME):\n{}", lessons());
     text.push_str("\nKernels (file = \"NAME\" in a scenario):\n");
     for (name, source) in LIBRARY.kernels {
         let about = first_sentence(source);
-        text.push_str(&format!("  {name:width$}  {about}\n"));
+        text.push_str(&format!("  {name:18}  {about}\n"));
     }
     print(&text)?;
     Ok(exit::FINE)

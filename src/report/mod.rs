@@ -14,6 +14,7 @@ pub mod lines;
 mod offsets;
 pub mod operations;
 mod page;
+mod pairs;
 pub mod ranks;
 mod recording;
 pub mod runs;
@@ -125,6 +126,9 @@ pub struct Report {
     /// The variants of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<VariantReport>>,
+    /// The mistakes of the run and their cures; absent when its scenario names none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<pairs::PairReport>,
     /// What the scenario expects of its run, or the command line of a job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expectations: Option<Vec<Checked>>,
@@ -339,6 +343,7 @@ impl From<&Facts<'_>> for Report {
             start_up_findings,
             harness_findings,
             variants,
+            pairs: pairs::list(facts),
             expectations,
             devices: devices.to_vec(),
             peaks,

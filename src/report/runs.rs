@@ -17,7 +17,7 @@ use scenario::figures::Kind;
 /// Phases that get a column; more would not fit beside a name.
 const PHASES: usize = 4;
 
-/// "streamed", "pinned @ 1 MiB".
+/// "streamed", "pinned bytes=1 MiB".
 pub(super) fn name(v: &VariantReport) -> String {
     printable(&v.figures.label())
 }
@@ -105,8 +105,9 @@ fn works(page: &mut Page, variants: &[VariantReport]) {
 fn brief(page: &mut Page, variants: &[VariantReport]) {
     let shown: Vec<&VariantReport> = shown(page, variants).collect();
     let last = shown.last().map(|v| &v.figures.variant);
-    page.title(&match last.and_then(|it| Some((it.point?, it.unit))) {
-        Some((point, unit)) => format!("Variants at {}", point_text(point, unit)),
+    let value = last.and_then(|it| it.value());
+    page.title(&match value {
+        Some(value) => format!("Variants at {value}"),
         None => "Variants".to_owned(),
     });
     let mut columns = Variant::columns();

@@ -6,7 +6,7 @@ use super::operations::Operations;
 pub use super::page::{Options, Parts, Section};
 use super::page::{Page, Tone};
 use super::table::Table;
-use super::{Report, VariantReport, idle, runs};
+use super::{Report, VariantReport, idle, pairs, runs};
 use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate};
 use activity::{Direction, Ns};
@@ -86,7 +86,10 @@ fn summary(report: &Report, is_run: bool) -> Vec<Section> {
 fn write(page: &mut Page, report: &Report, section: Section) {
     let variants = report.variants.as_deref().unwrap_or_default();
     match section {
-        Section::Variants if report.variants.is_some() => runs::section(page, variants),
+        Section::Variants if report.variants.is_some() => {
+            runs::section(page, variants);
+            pairs::section(page, &report.pairs);
+        }
         Section::Variants => {}
         Section::Expectations => {
             let expectations = report.expectations.as_deref().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The terminal UI: a pure core ([`app::App`], [`draw`]) in a thin shell ([`shell`]).
 //!
 //! ```text
-//!  cuptop  pipeline › streamed · repeat 2   NVIDIA H200 · PCIe 5.0 x16   SIMULATED  ● LIVE 0:03.2  24,310 records  0 lost   header
+//!  cuptop  pipeline › streamed · repeat 2   NVIDIA H200 · PCIe 5.0 x16   SIMULATED  ● LIVE 0:03.2  24,310 records           header
 //! ─ 1 timeline ─ 2 operations ─ 3 findings ─ 4 compare ─ 5 log ──────────────────────────────────────────────
 //!              ╷0 ms         ╷0.5          ╷1.0          ╷1.5          ╷2.0          ╷2.5          ╷3.0            axis
 //!  H2D 52.7    ▆▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▁                     95 % of 55.5 GB/s    rows

@@ -56,7 +56,9 @@ impl Sweep {
     /// What y is called.
     #[must_use]
     pub fn title(&self) -> String {
-        activity::text::printable(&self.figure.name().replace('_', " "))
+        let name = self.figure.name().replace("_gbps", " GB/s");
+        let name = name.replace("h2d", "H2D").replace("d2h", "D2H");
+        activity::text::printable(&name.replace('_', " "))
     }
 
     /// A value of y in words.

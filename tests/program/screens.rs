@@ -66,14 +66,14 @@ fn every_scenario_opens_on_its_mistake_at_the_place_it_wants_seen() {
     let expected = [
         ("alloc_in_loop", "malloc_each", Some(300)),
         ("copy_engines", "both_ways_one_stream", None),
-        ("cpu_or_gpu", "gpu_matmul_with_copies @ 1024", None),
+        ("cpu_or_gpu", "gpu_matmul_with_copies n=1024", None),
         ("cross_stream_reuse", "race", None),
         ("cuda_graph", "launches", Some(100)),
         ("fused_sin", "separate", None),
         ("memory_peak", "sequential", None),
-        ("pinned_vs_pageable", "pageable_sync @ 256 MiB", None),
+        ("pinned_vs_pageable", "pageable_sync size=256 MiB", None),
         ("pipeline", "sequential", None),
-        ("roofline", "large @ 1024", None),
+        ("roofline", "large iterations=1024", None),
         ("sync_points", "device_sync", Some(200)),
         ("three_streams", "host_syncs", None),
         ("tiny_copies", "copies", Some(100)),
@@ -457,14 +457,14 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
             .trim()
             .to_owned()
     };
-    assert!(title(&mut app).starts_with("gpu_matmul_with_copies @ 1024"));
+    assert!(title(&mut app).starts_with("gpu_matmul_with_copies n=1024"));
     app.act(Action::NextVariant);
-    assert!(title(&mut app).starts_with("gpu_matmul_alone @ 1024"));
+    assert!(title(&mut app).starts_with("gpu_matmul_alone n=1024"));
     app.act(Action::NextPoint);
-    assert!(title(&mut app).starts_with("gpu_matmul_alone @ 32"));
+    assert!(title(&mut app).starts_with("gpu_matmul_alone n=32"));
     app.act(Action::PreviousPoint);
     app.act(Action::PreviousVariant);
-    assert!(title(&mut app).starts_with("gpu_matmul_with_copies @ 1024"));
+    assert!(title(&mut app).starts_with("gpu_matmul_with_copies n=1024"));
     // Those at this value stand under the header with their times, and take clicks.
     let screen = lines(&mut app, (200, 50));
     let at = screen.iter().position(|line| line.contains("1 timeline"));
@@ -472,7 +472,7 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
     let found = line.find("forgot_sync").unwrap_or_else(|| panic!("{line}"));
     let x = line[..found].chars().count() as u16;
     app.act(Action::Click { x, y: y as u16 });
-    assert!(title(&mut app).starts_with("forgot_sync @ 1024"));
+    assert!(title(&mut app).starts_with("forgot_sync n=1024"));
     // And so do tabs.
     let x = line[..line.find("2 operations").expect("a tab")]
         .chars()

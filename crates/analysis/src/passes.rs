@@ -64,8 +64,9 @@ pub struct Variant {
     pub name: String,
     /// The sweep's value it ran at, where a plan says so.
     pub point: Option<i64>,
-    /// What the sweep's values count.
+    /// What the sweep's values count, and the parameter that takes them.
     pub unit: Unit,
+    param: String,
     /// Which one of its name, from 1, where several have it and no plan tells them apart.
     pub nth: Option<u32>,
     /// Whether it is over.
@@ -75,11 +76,18 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The name with the sweep's value: "pinned @ 64 MiB".
+    /// The sweep's value: "bytes=64 MiB".
+    #[must_use]
+    pub fn value(&self) -> Option<String> {
+        let point = point_text(self.point?, self.unit);
+        Some(format!("{}={point}", self.param))
+    }
+
+    /// The name with the sweep's value: "pinned bytes=64 MiB".
     #[must_use]
     pub fn label(&self) -> String {
-        match (self.point, self.nth) {
-            (Some(point), _) => format!("{} @ {}", self.name, point_text(point, self.unit)),
+        match (self.value(), self.nth) {
+            (Some(value), _) => format!("{} {value}", self.name),
             (None, Some(nth)) => format!("{} #{nth}", self.name),
             (None, None) => self.name.clone(),
         }
@@ -249,6 +257,7 @@ impl Passes {
             variant.baseline = planned.map(|planned| planned.baseline.clone());
             if let Some(sweep) = plan.and_then(|plan| plan.sweep.as_ref()) {
                 variant.unit = sweep.unit;
+                variant.param.clone_from(&sweep.param);
             }
         }
         for i in 0..self.variants.len() {

@@ -55,7 +55,7 @@ pub enum OpenError {
     },
     /// It is something else.
     #[error(
-        "{path} is not a trace that cuptop understands ({what})\n{}",
+        "{path} is not a trace that cuptop understands ({what})\n  help: {}",
         advice(path)
     )]
     NotATrace {

@@ -49,7 +49,10 @@ pub enum FindError {
 fn advice(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidData => {
-            format!("\na trace is opened: cuptop open {}", path.display())
+            format!(
+                "\n  help: a trace is opened: cuptop open {}",
+                path.display()
+            )
         }
         _ => String::new(),
     }

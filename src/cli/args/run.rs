@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::help::scenarios;
 use super::screen::{First, Picture, Printed, ReplayOptions};
 use super::trace::{GraphRecords, Sampled, Switch};
+use crate::bundled::lessons;
 
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -120,6 +121,7 @@ pub struct Check {
 
 /// `cuptop new`.
 #[derive(Debug, Args)]
+#[command(after_help = format!("Scenarios for --from:\n{}", lessons()))]
 pub struct New {
     /// The scenario's name; the file is NAME.toml in this directory.
     pub name: String,

@@ -189,6 +189,7 @@ impl Runner {
             .each()
             .map(|(diagnostic, text)| StartNotice {
                 kind: match diagnostic.severity {
+                    Severity::Note if diagnostic.is_race => StartNoticeKind::ShownRace,
                     Severity::Note => StartNoticeKind::Calm,
                     _ if diagnostic.is_race => StartNoticeKind::Race,
                     _ => StartNoticeKind::Warning,

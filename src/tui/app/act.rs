@@ -223,6 +223,12 @@ impl App {
                 self.views.show_home(&self.state);
             }
             Request::Place(place) => self.go_to(&place),
+            Request::PlaceSince(place, since) => {
+                self.go_to(&place);
+                let room = (place.span.end - since) / 4;
+                let window = Span::new(since - room, place.span.end + room);
+                self.state.camera.viewport.show(window);
+            }
         }
         None
     }

@@ -62,7 +62,7 @@ impl Chart {
         let side = longest.map_or(2, |columns| columns as u16 + 4);
         let title = Rect::new(area.x + 1, area.y, area.width - 1, 1);
         let text = format!(
-            "{} over {}: {} is better (o: next figure)",
+            "{} by {}: {} is better",
             self.sweep.title(),
             self.sweep.x_title,
             if self.sweep.is_time() { "less" } else { "more" }

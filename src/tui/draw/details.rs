@@ -160,9 +160,7 @@ impl Details {
         if by != 0 {
             let word = if by > 0 { "later" } else { "earlier" };
             let by = units::duration(by.abs());
-            self.facts.push(format!(
-                "recorded {by} {word}, at {recorded} ns of its own clock"
-            ));
+            self.facts.push(format!("{by} {word} by its own clock"));
         }
     }
 

@@ -225,13 +225,7 @@ impl Header {
             right.push((words.clone(), theme.fg(Role::Dim), false));
         }
         right.push((self.records.clone(), theme.fg(Role::Dim), true));
-        if self.losses.is_empty() {
-            if !self.records.is_empty() {
-                right.push(("0 lost".to_owned(), theme.fg(Role::Dim), true));
-            }
-        } else {
-            right.push((self.losses.clone(), theme.bold(Role::Bad), false));
-        }
+        right.push((self.losses.clone(), theme.bold(Role::Bad), false));
         // The first to be left out.
         right.push((self.watching.clone(), theme.fg(Role::Dim), true));
         right.retain(|(text, _, _)| !text.is_empty());

@@ -9,6 +9,10 @@ use super::ink::{self, Ink};
 use super::pen;
 use super::strip::Strip;
 use crate::tui::theme::{ColorLevel, Role, Theme};
+use crate::tui::time_scale::TimeScale;
+use activity::{Ns, Span};
+use analysis::causes::Shares;
+use trace::{Measure, Usage};
 
 /// What stands in the plot of a row.
 #[derive(Clone, Debug)]
@@ -47,6 +51,39 @@ pub struct Busy {
     pub kernels: f64,
     /// With anything.
     pub all: f64,
+}
+
+impl Plot {
+    /// How busy a device is, and why it is idle in cells that touch `used`: before that and after it nothing
+    /// is to be explained.
+    pub fn of_gpu(
+        usage: &Usage,
+        scale: TimeScale,
+        used: Span,
+        idle: impl Fn(Span) -> Shares,
+    ) -> Plot {
+        let edges = scale.edges();
+        let busy = usage.times(Measure::Busy, &edges);
+        let kernels = usage.times(Measure::Compute, &edges);
+        let (mut shares, mut causes) = (Vec::new(), Vec::new());
+        for ((cell, busy), kernels) in cells(&edges).zip(busy).zip(kernels) {
+            let share = |ns| ns as f64 / cell.len().max(1) as f64;
+            shares.push(Busy {
+                kernels: share(kernels),
+                all: share(busy),
+            });
+            let is_between = cell.overlaps(used) && busy < cell.len();
+            let groups = is_between.then(|| (0..).zip(idle(cell)));
+            let most = groups.and_then(|groups| groups.max_by_key(|(_, ns)| *ns));
+            causes.push(most.filter(|(_, ns)| *ns > 0).map(|(group, _)| group));
+        }
+        Plot::Gpu { shares, causes }
+    }
+}
+
+/// The cells between edges.
+pub fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
+    edges.windows(2).map(|two| Span::new(two[0], two[1]))
 }
 
 /// A row, ready to be drawn.
@@ -202,7 +239,7 @@ pub(super) fn draw_strip(theme: &Theme, strip: &Strip, plot: Rect, buf: &mut Buf
             continue;
         }
         let (columns, style) = (usize::from(name.columns), name.paint.fill(theme));
-        if !name.whole.is_empty() && pen::width(&name.whole) <= columns * usize::from(plot.height) {
+        if name.has_room(plot.height) {
             let whole = pen::plain(theme, &name.whole);
             for (piece, line) in pen::pieces(&whole, columns).iter().zip(pen::lines(plot)) {
                 pen::text(buf, line, name.x, piece, style);

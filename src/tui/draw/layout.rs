@@ -3,6 +3,7 @@
 use ratatui::layout::{Rect, Size};
 
 use super::pen;
+use super::verdict::VerdictLine;
 use crate::tui::state::State;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::troubles::Weight;
@@ -71,6 +72,9 @@ struct Contents {
     has_findings: bool,
     /// Whether a program or a scenario runs.
     is_live: bool,
+    /// Whether a picture is made without hints, and without details where nothing is selected.
+    is_bare: bool,
+    has_details: bool,
 }
 
 impl Layout {
@@ -79,12 +83,8 @@ impl Layout {
     pub fn of(state: &State) -> Self {
         let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
         let answer = state.answers.get(&state.run, state.camera.scope);
-        let verdict = answer.and_then(|answer| answer.verdicts.first());
         let room = usize::from(state.size.width.saturating_sub(2));
-        let lines = match verdict {
-            Some(verdict) => pen::wrap(&verdict.headline(), room).len().max(1),
-            None => 1,
-        };
+        let lines = VerdictLine::lines(state, room);
         let widths = state.rows.iter().map(|row| match row.kind {
             RowKind::Title | RowKind::Folded(_) => 0,
             RowKind::Bandwidth(..) | RowKind::Counter(..) => FIGURE,
@@ -98,6 +98,8 @@ impl Layout {
             names,
             is_zoomed: viewport.window != viewport.bounds,
             is_live: state.run.is_running() && !state.run.is_being_read(),
+            is_bare: state.is_bare,
+            has_details: !state.is_bare || state.selection.row.is_some(),
             has_findings: answer.is_some_and(|answer| !answer.findings.is_empty()),
         };
         Layout::new(state.size, contents)
@@ -118,6 +120,7 @@ impl Layout {
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
         let details = match height {
+            _ if !contents.has_details => 0,
             0..9 => 0,
             9..20 => 1,
             20..24 => 2,
@@ -141,13 +144,15 @@ impl Layout {
         let top_rule = take(rule);
         let map = take(u16::from(contents.is_zoomed && height >= 20));
         let axis_line = take(1);
-        let below = rule + details + 1;
+        let bottom = if contents.has_details { rule } else { 0 };
+        let foot = u16::from(!contents.is_bare);
+        let below = bottom + details + foot;
         let middle =
             height.saturating_sub(2 + alert + answer + pulse.height + rule + map.height + below);
         let rows = take(middle);
-        let details_rule = take(rule);
+        let details_rule = take(bottom);
         let details = take(details);
-        let footer = take(1);
+        let footer = take(foot);
         let has_panel = contents.has_findings && width >= 160;
         let panel = if has_panel { width / 4 } else { 0 };
         let plot = width.saturating_sub(gutter + side + panel);

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
+use super::lane::{LaneRow, Plot};
 use super::{label, pen};
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest::Level;
@@ -29,6 +30,9 @@ const SHORT: Ns = 4;
 const KEYED: usize = 16;
 const KEYS: usize = 3;
 const WORTH: f64 = 0.1;
+
+/// Columns below which a cut name says nothing.
+const RIDDLE: usize = 5;
 
 /// Colours that are remembered while a lane is made.
 const KNOWN: usize = 64;
@@ -293,20 +297,37 @@ impl Strip {
     }
 }
 
-/// Leaves names only on bars that are wider than all of their colour without one: of equal bars all have one or none.
-pub fn even<'a>(strips: impl Iterator<Item = &'a mut Strip>) {
-    let mut names: Vec<&mut Name> = strips.flat_map(|strip| &mut strip.names).collect();
-    names.retain(|name| !name.is_key);
-    let mut nameless: FxHashMap<Role, u16> = FxHashMap::default();
-    for name in names.iter().filter(|name| name.text.is_empty()) {
-        let widest = nameless.entry(name.paint.role).or_default();
-        *widest = name.columns.max(*widest);
+/// Leaves names only on bars that are wider than all of their colour without one: of equal bars all have one or none. A
+/// name cut so short that it is a riddle is none. `rows` are so many lines high.
+pub fn even<'a>(rows: impl Iterator<Item = (&'a mut LaneRow, u16)>) {
+    let mut names: Vec<(&mut Name, u16)> = Vec::new();
+    for (row, height) in rows {
+        if let Plot::Strip(strip) = &mut row.plot {
+            names.extend(strip.names.iter_mut().map(|name| (name, height)));
+        }
     }
-    for name in names {
+    names.retain(|(name, _)| !name.is_key);
+    let mut nameless: FxHashMap<Role, u16> = FxHashMap::default();
+    for (name, height) in &names {
+        let is_whole = name.whole.is_empty() || name.has_room(*height);
+        if name.text.is_empty() || (!is_whole && pen::width(&name.text) < RIDDLE) {
+            let widest = nameless.entry(name.paint.role).or_default();
+            *widest = name.columns.max(*widest);
+        }
+    }
+    for (name, _) in names {
         let widest = nameless.get(&name.paint.role);
         if widest.is_some_and(|widest| name.columns <= widest + 1) && !name.paint.is_selected {
             (name.text, name.whole) = (String::new(), String::new());
         }
+    }
+}
+
+impl Name {
+    /// Whether all of it stands on its bar where that is so many lines high.
+    pub(super) fn has_room(&self, lines: u16) -> bool {
+        let room = usize::from(self.columns) * usize::from(lines);
+        !self.whole.is_empty() && pen::width(&self.whole) <= room
     }
 }
 

@@ -8,7 +8,9 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::{Answer, StepTime};
+use crate::tui::state::other_run::Pair;
 use crate::tui::theme::{Role, Theme};
+use activity::text::printable;
 use activity::units;
 use analysis::verdict::{Bound, nothing_ran};
 use trace::SourceKind;
@@ -40,6 +42,11 @@ impl VerdictLine {
         if run.is_being_read() {
             return quiet("still being read: what bounds it is told of the whole");
         }
+        // Of a scenario that was stopped before it measured anything there is what it does around that.
+        let is_measured = run.passes.list.iter().any(|pass| pass.is_measured);
+        if run.plan.is_some() && !run.is_running() && !is_measured {
+            return quiet("it ended before a repeat was measured");
+        }
         let Some(answer) = state.answers.get(run, state.camera.scope) else {
             return if state.answers.is_open() || run.is_running() {
                 quiet("computing …")
@@ -47,7 +54,7 @@ impl VerdictLine {
                 VerdictLine::default()
             };
         };
-        let Some(verdict) = answer.verdicts.first() else {
+        let Some((headline, role)) = headline(state, answer) else {
             let is_to_come = run.is_running() && run.trace.source.kind != SourceKind::Attached;
             return quiet(if is_to_come {
                 "waiting for the first operations …"
@@ -55,13 +62,7 @@ impl VerdictLine {
                 nothing_ran(&run.trace)
             });
         };
-        let role = match verdict.bound_by {
-            Bound::Compute | Bound::Memory => Role::Good,
-            Bound::Nothing | Bound::Unknown => Role::Text,
-            _ => Role::Warning,
-        };
         // A headline begins with its class and a colon.
-        let headline = verdict.headline();
         let (head, text) = headline.split_at(headline.find(':').unwrap_or(0));
         VerdictLine {
             head: head.to_owned(),
@@ -69,6 +70,14 @@ impl VerdictLine {
             text: text.to_owned(),
             about: about(answer, state),
         }
+    }
+
+    /// Lines that it takes in `room` columns.
+    #[must_use]
+    pub fn lines(state: &State, room: usize) -> usize {
+        let answer = state.answers.get(&state.run, state.camera.scope);
+        let headline = answer.and_then(|answer| headline(state, answer));
+        headline.map_or(1, |(text, _)| pen::wrap(&text, room).len().max(1))
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -121,6 +130,26 @@ impl VerdictLine {
         let head = pen::plain(theme, &self.head);
         pen::text(buf, area, 1, &head, theme.bold(self.role));
     }
+}
+
+/// What bounds the run; of two that are compared which one is faster.
+fn headline(state: &State, answer: &Answer) -> Option<(String, Role)> {
+    if let Some(beside) = &state.run.beside {
+        let is_faster = |pair: &Pair| pair.differs && pair.ratio < 1.0;
+        let role = match beside.pairs.first() {
+            Some(pair) if is_faster(pair) => Role::Good,
+            Some(pair) if pair.differs => Role::Warning,
+            _ => Role::Text,
+        };
+        return Some((printable(&beside.headline), role));
+    }
+    let verdict = answer.verdicts.first()?;
+    let role = match verdict.bound_by {
+        Bound::Compute | Bound::Memory => Role::Good,
+        Bound::Nothing | Bound::Unknown => Role::Text,
+        _ => Role::Warning,
+    };
+    Some((verdict.headline(), role))
 }
 
 /// "step 13.2 ms ± 0.9 ms · last 40 steps · as of 0:03.2"

@@ -10,14 +10,16 @@ use super::ink::{Ink, Paint};
 use super::label;
 use super::lane::{LaneRow, Plot};
 use super::pen;
-use super::strip::{Strip, StripInput};
+use super::strip::{self, Strip, StripInput};
+use crate::tui::state::camera::used;
 use crate::tui::state::counters::Counters;
+use crate::tui::state::idle::IdleMap;
 use crate::tui::state::nest;
 use crate::tui::state::rows::{self, RowKind};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
-use trace::{LaneId, Measure, Trace};
+use trace::{LaneId, Trace};
 
 /// One of the two.
 #[derive(Clone, Copy, Debug)]
@@ -125,8 +127,9 @@ impl Versus {
             y += 1;
             let scale = scale(half.span, total, columns);
             let top = y;
+            let idle = IdleMap::at_once(half.trace, half.span);
             for lane in lanes {
-                let row = lane_row(half, &lane, scale, gutter, area.width);
+                let row = lane_row(half, &lane, &idle, scale, (gutter, area.width));
                 let at = Rect::new(area.x, y, area.width, lane.lines);
                 versus.lines.push((at, Line::Lane(Box::new(row))));
                 y += lane.lines;
@@ -141,6 +144,10 @@ impl Versus {
                 });
             }
         }
+        strip::even(versus.lines.iter_mut().filter_map(|(at, line)| match line {
+            Line::Lane(row) => Some((&mut **row, at.height)),
+            Line::Title { .. } => None,
+        }));
         versus
     }
 
@@ -232,7 +239,13 @@ fn scale(span: Span, total: Ns, columns: u16) -> TimeScale {
     TimeScale::new(Span::new(span.start, end), used)
 }
 
-fn lane_row(half: &Half<'_>, lane: &Lane, scale: TimeScale, gutter: u16, width: u16) -> LaneRow {
+fn lane_row(
+    half: &Half<'_>,
+    lane: &Lane,
+    idle: &IdleMap,
+    scale: TimeScale,
+    (gutter, width): (u16, u16),
+) -> LaneRow {
     let (trace, span) = (half.trace, half.span);
     let input = StripInput {
         scale,
@@ -246,15 +259,9 @@ fn lane_row(half: &Half<'_>, lane: &Lane, scale: TimeScale, gutter: u16, width: 
     let plot = match lane.kind {
         RowKind::Gpu(device) => {
             let usage = &trace.devices()[device].usage;
-            let share = |x| {
-                let cell = scale.cell(x);
-                let busy = usage.time(Measure::Busy, cell.intersect(span));
-                busy as f64 / cell.len().max(1) as f64
-            };
-            Plot::Meter {
-                shares: (0..scale.columns).map(share).collect(),
-                role: Role::Good,
-            }
+            Plot::of_gpu(usage, scale, used(usage, Some(span)), |cell| {
+                idle.within(device, cell.intersect(span))
+            })
         }
         RowKind::Range(id, depth) => {
             let levels = nest::levels(&trace.lanes()[id], scale.window, nest::DEEPEST);

@@ -12,9 +12,10 @@ use crate::tui::state::prompt::Asks;
 use crate::tui::state::search::Needle;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
-use crate::tui::view::Views;
+use crate::tui::view::{VIEWS, Views};
 use activity::units;
 use analysis::breakdown::Breakdown;
+use analysis::causes::Bound;
 use analysis::variants::measure::speedup;
 
 /// The footer, ready to be drawn.
@@ -26,6 +27,8 @@ pub struct Footer {
     is_said: bool,
     /// Help and quit at the end.
     hints: Vec<&'static Binding>,
+    /// The view that says more of what bounds the run, its number in the bar, and how many hints stand before it.
+    next: Option<(usize, usize, usize)>,
     /// What the key that orders lists does here.
     order: Option<&'static str>,
 }
@@ -89,9 +92,27 @@ impl Footer {
             is_said,
             totals,
             hints: hints.map_or_else(Vec::new, |context| keys::hints(context, is_offered)),
+            next: hints.and_then(|context| next(state, views, context)),
             order: views.order_word(state),
         }
     }
+}
+
+/// Where one goes on from the timeline: to the ranks where one is late, to what could be better, else to the kernels. Of
+/// a GPU that is idle the longest gap tells more.
+fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize, usize)> {
+    let answer = state.answers.get(&state.run, state.camera.scope)?;
+    let bound = answer.verdicts.first().map(|it| it.bound_by)?;
+    let title = match bound {
+        _ if context != Context::Timeline => return None,
+        Bound::Peer if views.bar(state).any(|it| VIEWS[it].title == "ranks") => "ranks",
+        _ if answer.findings.is_empty() => "operations",
+        _ => "findings",
+    };
+    let after = matches!(bound, Bound::Host | Bound::Launch | Bound::Sync);
+    let mut bar = views.bar(state).zip(1..);
+    let (view, number) = bar.find(|(view, _)| VIEWS[*view].title == title)?;
+    Some((view, number, usize::from(after)))
 }
 
 /// What is looked for, and how much of it there is: "/gemm 3 of 154".
@@ -223,6 +244,10 @@ impl Footer {
         let columns =
             |(key, word, _): &(String, &str, Action)| pen::width(key) + pen::width(word) + 3;
         let mut others: Vec<_> = self.hints.iter().map(hint).collect();
+        if let Some((view, number, after)) = self.next {
+            let hint = (number.to_string(), VIEWS[view].title, Action::Show(view));
+            others.insert(after.min(others.len()), hint);
+        }
         let last = others.split_off(others.len().saturating_sub(2));
         // Help and quit are the last to go, the most useful of the others come first.
         let fitting = |room: usize, most: usize| {

@@ -62,7 +62,7 @@ impl Frame {
         }
         if !state.run.is_none() {
             let list = views.list(state);
-            self.details.prepare(state, list.and_then(List::in_full));
+            self.details.prepare(state, list.and_then(List::details));
         }
     }
 
@@ -85,12 +85,13 @@ impl Frame {
         self.alert.draw(theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
         self.pulse.draw(theme, layout.pulse, buf);
-        match state.is_bare {
-            true => rule(theme, layout.rule, buf),
-            false => self.tabs.draw(theme, layout.rule, buf),
+        if state.is_bare {
+            rule(theme, layout.rule, buf);
+        } else {
+            self.tabs.draw(theme, layout.rule, buf);
+            let behind = self.tabs.end(layout.rule.width) + 1;
+            self.variants.draw(theme, behind, layout.rule, buf);
         }
-        let behind = self.tabs.end(layout.rule.width) + 1;
-        self.variants.draw(theme, behind, layout.rule, buf);
         rule(theme, layout.details_rule, buf);
         views.draw(state, theme, layout.middle(), buf);
         if !state.run.is_none() {

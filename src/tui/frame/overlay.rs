@@ -229,6 +229,8 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
                 (line, theme.fg(role)),
             ]);
         }
+        let laid_out = trouble.lines.iter();
+        lines.extend(laid_out.map(|line| vec![(pen::cut(line, width), theme.fg(Role::Text))]));
     }
     let panel = Panel {
         theme,
@@ -253,12 +255,14 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
     let level = |role: Role| (format!("{levels} "), theme.fg(role));
     let causes = |pair: usize| {
         let groups = Group::ALL.iter().skip(2 * pair).take(2);
-        let cause = |group: &Group| {
+        let cause = |(at, group): (usize, &Group)| {
             let role = Role::Cause(*group as u8);
             let mark = (format!("{} ", theme.cause(*group as u8)), theme.fg(role));
-            [mark, words(&format!("{:<17.17}", group.label()))]
+            // The first of the two is set apart, however long it is.
+            let apart = if at == 0 { " " } else { "" };
+            [mark, words(&format!("{:<16}{apart}", group.label()))]
         };
-        groups.flat_map(cause).collect()
+        groups.enumerate().flat_map(cause).collect()
     };
     let first = [
         vec![

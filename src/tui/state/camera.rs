@@ -4,6 +4,7 @@ use super::Run;
 use super::viewport::Viewport;
 use activity::{Ns, Span};
 use analysis::passes::Variant;
+use trace::Usage;
 
 /// How much of a long run is on screen while following it.
 const FOLLOWED: Ns = 5_000_000_000;
@@ -92,15 +93,7 @@ impl Camera {
     #[must_use]
     pub fn used(&self, run: &Run, device: usize) -> Span {
         let usage = &run.trace.devices()[device].usage;
-        let used = usage.span().unwrap_or_default();
-        let scope = self.operations(run).unwrap_or(used).intersect(used);
-        if scope.is_empty() {
-            return scope;
-        }
-        let (first, last) = (usage.gap_at(scope.start), usage.gap_at(scope.end - 1));
-        let start = first.map_or(scope.start, |gap| gap.end.min(scope.end));
-        let end = last.map_or(scope.end, |gap| gap.start.max(start));
-        Span::new(start, end.max(start))
+        used(usage, self.operations(run))
     }
 
     /// The stretch that figures are reckoned over: the operations in scope, as far as they are on screen.
@@ -236,6 +229,20 @@ impl Camera {
             self.viewport.show(operations);
         }
     }
+}
+
+/// From a device's first operation to its last one, in a stretch or at all.
+#[must_use]
+pub fn used(usage: &Usage, within: Option<Span>) -> Span {
+    let used = usage.span().unwrap_or_default();
+    let scope = within.unwrap_or(used).intersect(used);
+    if scope.is_empty() {
+        return scope;
+    }
+    let (first, last) = (usage.gap_at(scope.start), usage.gap_at(scope.end - 1));
+    let start = first.map_or(scope.start, |gap| gap.end.min(scope.end));
+    let end = last.map_or(scope.end, |gap| gap.start.max(start));
+    Span::new(start, end.max(start))
 }
 
 /// The variant that a scenario begins with: the mistake of its first pair, else the first that uses a GPU. A sweep

@@ -19,6 +19,9 @@ const CELLS: usize = 4_096;
 /// Operations of a stretch up to which it is looked at: about a second's work.
 const MOST: usize = 1_000_000;
 
+/// Operations up to which that takes less than two frames.
+const FEW: usize = 20_000;
+
 /// What was done this long before a stretch is looked at too: it may be what the first gaps waited for.
 const BEFORE: Ns = 50_000_000;
 
@@ -27,13 +30,21 @@ const PACE: Duration = Duration::from_secs(1);
 
 /// The idle time of each device over a stretch, cell by cell.
 #[derive(Clone, Debug, Default)]
-struct IdleMap {
+pub struct IdleMap {
     stretch: Span,
     /// By device: the sums of all cells before each one, and of all; empty for one without operations in the stretch.
     sums: Vec<Vec<Shares>>,
 }
 
 impl IdleMap {
+    /// That of a stretch that is looked at while it is drawn; of a long one nothing is known.
+    #[must_use]
+    pub fn at_once(trace: &Trace, stretch: Span) -> IdleMap {
+        let is_short = operations(trace, stretch) <= FEW;
+        let map = is_short.then(|| IdleMap::of(trace, stretch, &Stop::default()));
+        map.flatten().unwrap_or_default()
+    }
+
     fn of(trace: &Trace, stretch: Span, stop: &Stop) -> Option<IdleMap> {
         let mut map = IdleMap {
             stretch,
@@ -77,7 +88,8 @@ impl IdleMap {
     }
 
     /// The idle time within `window`, cells in proportion.
-    fn within(&self, device: usize, window: Span) -> Shares {
+    #[must_use]
+    pub fn within(&self, device: usize, window: Span) -> Shares {
         let window = window.intersect(self.stretch);
         let Some(sums) = self.sums.get(device).filter(|s| !s.is_empty()) else {
             return Shares::default();

@@ -1,5 +1,6 @@
 //! What was said: notices, the output of the program, the last error, a word on the last action.
 
+use std::iter;
 use std::time::Duration;
 
 use super::journal::{Journal, LineKind};
@@ -24,6 +25,8 @@ pub enum StartNoticeKind {
     Warning,
     /// Nothing orders two operations that use the same memory.
     Race,
+    /// So it is, and the scenario is there to show it.
+    ShownRace,
 }
 
 /// Something that went wrong.
@@ -62,8 +65,10 @@ pub struct Messages {
     /// That the file of the scenario is broken, or the run before is shown for another reason, until the next
     /// one starts.
     pub broken: Option<String>,
-    /// The races that were found in the scenario when it was started.
-    pub races: Vec<String>,
+    /// The races that were found in the scenario when it was started: the sentence, then both lines and the cure.
+    pub races: Vec<Vec<String>>,
+    /// Those that the scenario is there to show, without the sentence.
+    pub shown_races: Vec<String>,
     /// A word on the last action, until the next one.
     pub flash: Option<String>,
 }
@@ -74,6 +79,7 @@ impl Messages {
         self.error = None;
         self.broken = None;
         self.races.clear();
+        self.shown_races.clear();
         self.flash = None;
     }
 
@@ -106,13 +112,23 @@ impl Messages {
         let Some(first) = lines.next() else {
             return;
         };
-        self.noticed(at, said.kind != StartNoticeKind::Calm, first);
-        for line in lines {
+        let rest: Vec<String> = lines.map(printable).collect();
+        let is_calm = matches!(
+            said.kind,
+            StartNoticeKind::Calm | StartNoticeKind::ShownRace
+        );
+        self.noticed(at, !is_calm, first);
+        for line in &rest {
             self.log.push(at, LineKind::Plain, line);
         }
-        if said.kind == StartNoticeKind::Race {
-            let first = first.strip_prefix("warning: ").unwrap_or(first);
-            self.races.push(printable(first));
+        match said.kind {
+            StartNoticeKind::Race => {
+                let first = first.strip_prefix("warning: ").unwrap_or(first);
+                self.races
+                    .push(iter::once(printable(first)).chain(rest).collect());
+            }
+            StartNoticeKind::ShownRace => self.shown_races.extend(rest),
+            StartNoticeKind::Calm | StartNoticeKind::Warning => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 pub mod analyst;
 pub mod answers;
-mod camera;
+pub mod camera;
 pub mod counters;
 pub mod idle;
 mod idle_totals;

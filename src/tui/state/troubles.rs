@@ -25,11 +25,18 @@ pub struct Trouble {
     pub weight: Weight,
     /// In a sentence without a full stop.
     pub text: String,
+    /// Where it is in a scenario, and what cures it, laid out.
+    pub lines: Vec<String>,
 }
 
 impl Trouble {
     fn new(weight: Weight, text: String) -> Self {
-        Trouble { weight, text }
+        let lines = Vec::new();
+        Trouble {
+            weight,
+            text,
+            lines,
+        }
     }
 }
 
@@ -70,16 +77,20 @@ fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec
         .get(run, scope)
         .into_iter()
         .flat_map(|a| &a.findings);
-    let of_variant: Vec<Trouble> = found
-        .filter(|finding| finding.rule == "race")
-        .map(|finding| Trouble::new(Weight::Wrong, printable(&finding.title)))
-        .collect();
-    if !of_variant.is_empty() {
-        return of_variant;
-    }
+    let mut of_variant = found.filter(|finding| finding.rule == "race");
     let said = messages.races.iter();
-    said.map(|text| Trouble::new(Weight::Wrong, text.clone()))
-        .collect()
+    if let Some(finding) = of_variant.next() {
+        let lines = said.flat_map(|race| &race[1..]);
+        return vec![Trouble {
+            lines: lines.chain(&messages.shown_races).cloned().collect(),
+            ..Trouble::new(Weight::Wrong, printable(&finding.title))
+        }];
+    }
+    let trouble = |race: &Vec<String>| Trouble {
+        lines: race[1..].to_vec(),
+        ..Trouble::new(Weight::Wrong, race[0].clone())
+    };
+    said.map(trouble).collect()
 }
 
 /// What the source waits for. It may have come out of a recording.

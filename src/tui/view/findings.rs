@@ -5,7 +5,7 @@ use std::ops::Range;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, List};
-use super::{Note, Place, Request, View};
+use super::{Place, Request, View};
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
@@ -103,15 +103,6 @@ impl View for Findings {
             state.messages.flash = Some(reason);
         }
     }
-
-    fn note(&self, state: &State) -> Option<Note> {
-        let answer = state.answers.get(&state.run, state.camera.scope)?;
-        let count = answer.findings.len() as u64;
-        (count > 0).then(|| Note {
-            text: format!("⚠ {}", plural(count, "finding")),
-            role: Role::Warning,
-        })
-    }
 }
 
 impl Findings {
@@ -172,6 +163,8 @@ impl Findings {
             Row::Finding(i) | Row::Place(i, _) => words(&answer.findings[*i]),
         });
         list.in_full = Some(in_full);
+        let finding = line.and_then(Row::finding).map(|i| &answer.findings[i]);
+        list.rest = finding.map(rest);
     }
 }
 
@@ -209,24 +202,24 @@ fn texts(finding: &Finding, room: usize) -> Vec<Vec<Cell>> {
 
 /// A finding in full.
 fn words(finding: &Finding) -> String {
+    let (title, worth) = (finding.headline(), finding.worth());
+    let told = format!("{title}{worth}. {} {}", finding.advice, rest(finding));
+    printable(&told)
+}
+
+/// What its lines in the list do not say.
+fn rest(finding: &Finding) -> String {
     let places = plural(finding.count, "place");
-    let told = format!(
-        "{}{} ({places}; {}). {} {}",
-        finding.headline(),
-        finding.worth(),
-        finding.rule,
-        finding.advice,
-        finding.refusal(),
-    );
+    let told = format!("{}: {places}. {}", finding.rule, finding.refusal());
     printable(told.trim_end())
 }
 
 /// Where a place is: the row's name, and what runs there.
 fn place(state: &State, evidence: &Evidence) -> String {
-    let Some(lane) = evidence.lane else {
-        return "the device is idle".to_owned();
-    };
     let trace = &state.run.trace;
+    let Some(lane) = evidence.lane else {
+        return format!("GPU idle{}", ended_by(trace, evidence));
+    };
     let row = state.rows.iter().find(|row| row.kind.lane() == Some(lane));
     let lane_name = row.map_or("", |row| row.label.as_str());
     let name = record(trace, evidence).map_or_else(String::new, |row| {
@@ -238,6 +231,20 @@ fn place(state: &State, evidence: &Evidence) -> String {
         .filter(|w| !w.is_empty())
         .collect::<Vec<_>>()
         .join(" · ")
+}
+
+/// " until gemm": what ended an idle time.
+fn ended_by(trace: &Trace, evidence: &Evidence) -> String {
+    let is_it = |device: &trace::Device| Some(device.info.id) == evidence.device;
+    let device = trace.devices().iter().position(is_it);
+    let streams = device.into_iter().flat_map(|it| trace.streams_of(it));
+    let mut next = streams.filter_map(|(id, lane)| {
+        let row = lane.next(evidence.span.end)?;
+        (lane.span(row).start == evidence.span.end).then(|| trace.activity(id, row).what)
+    });
+    next.next().map_or_else(String::new, |what| {
+        format!(" until {}", describe::activity(trace, &what))
+    })
 }
 
 /// The record of a place as the timeline is now: while it grows, rows come between.

@@ -99,6 +99,8 @@ pub struct List {
     pub order: usize,
     /// What is under the cursor in full, for the details; `None` for what is selected on the timeline.
     pub in_full: Option<String>,
+    /// What the details say instead where the line has the rest.
+    pub rest: Option<String>,
     count: usize,
     first: usize,
     /// The lines that are on screen.
@@ -111,6 +113,12 @@ impl List {
     #[must_use]
     pub fn in_full(&self) -> Option<&str> {
         self.in_full.as_deref()
+    }
+
+    /// What the details say of it.
+    #[must_use]
+    pub fn details(&self) -> Option<&str> {
+        self.rest.as_deref().or_else(|| self.in_full())
     }
 
     /// Has words for having no line: that the answer is being worked out, that the filter leaves none, or why there is none.

@@ -31,7 +31,7 @@ use super::state::rows::RowKind;
 use super::state::selection::Item;
 use super::state::{Choice, NextRun, Run, State, Target, ViewNeeds};
 use super::theme::{Role, Theme};
-use activity::Span;
+use activity::{Ns, Span};
 use list::Chosen;
 pub use list::{Filter, List};
 use picker::Picker;
@@ -126,6 +126,8 @@ pub enum Request {
     Pass(usize),
     /// Show a place on the timeline.
     Place(Place),
+    /// Show a place with what led to it.
+    PlaceSince(Place, Ns),
 }
 
 /// A place on the timeline.

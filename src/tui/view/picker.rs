@@ -134,8 +134,11 @@ impl Picker {
                 let choice = &self.choices[choice];
                 let longest = self.choices.iter().map(|c| c.name.len()).max();
                 let about = match self.is_wide(area) {
-                    true => &choice.title,
-                    false => &choice.about,
+                    true => choice.title.as_str(),
+                    false => choice
+                        .about
+                        .split_once(". ")
+                        .map_or(&*choice.about, |it| it.0),
                 };
                 vec![
                     Cell::left(&choice.name, longest.unwrap_or(0) as u16, Role::Accent),

@@ -35,8 +35,9 @@ pub fn variants<'f>(
         for finding in findings {
             let mut finding = finding.clone();
             if label != name {
-                let point = label.strip_prefix(name).unwrap_or(&label).trim();
-                finding.places = vec![point.replacen("@ ", "at ", 1)];
+                let value = label.strip_prefix(name).unwrap_or(&label).trim();
+                let at = if value.starts_with('#') { "" } else { "at " };
+                finding.places = vec![format!("{at}{value}")];
             }
             match all[at].1.iter_mut().find(|f| f.rule == finding.rule) {
                 Some(before) => into(before, finding),

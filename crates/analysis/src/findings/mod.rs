@@ -145,6 +145,7 @@ impl Finding {
                     .iter()
                     .find_map(|word| last.strip_prefix(word))
                     .unwrap_or(last);
+                let last = last.split_once('=').map_or(last, |(_, value)| value);
                 let and = if between.is_empty() { "and" } else { "to" };
                 format!(
                     "{first} {and} {last} (figures of the worst): {}",

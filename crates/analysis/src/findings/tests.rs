@@ -185,10 +185,10 @@ fn places_in_a_headline() {
         told(&["GPU 0", "GPU 1"]),
         "GPUs 0 and 1 (figures of the worst): slow"
     );
-    let points = ["at 4 KiB", "at 1 MiB", "at 1 GiB"];
+    let points = ["at size=4 KiB", "at size=1 MiB", "at size=1 GiB"];
     assert_eq!(
         told(&points),
-        "at 4 KiB to 1 GiB (figures of the worst): slow"
+        "at size=4 KiB to 1 GiB (figures of the worst): slow"
     );
 }
 

@@ -129,7 +129,7 @@ impl Compare {
             Cell::left("compared", name, dim),
             Cell::right("A", 9, dim),
             Cell::right("B", 9, dim),
-            Cell::rest(printable(&beside.headline), dim),
+            Cell::rest("B against A", dim),
         ];
         let shown = &self.shown;
         list.fill(area, shown.len(), |i| {
@@ -201,11 +201,11 @@ fn said(pair: &Pair) -> String {
     }
 }
 
-/// What the comparison of two timelines comes to, and the pair under the cursor, in full.
+/// The pair under the cursor, in full.
 fn in_full(beside: &OtherRun, line: Option<usize>) -> String {
-    let pair = line.and_then(|line| beside.pairs.get(line)).map(|pair| {
+    let pair = line.and_then(|line| beside.pairs.get(line));
+    pair.map_or_else(String::new, |pair| {
         let [a, b] = pair.spans.map(|span| units::duration(span.len()));
-        format!("\n{}: A {a}, B {b}: {}", printable(&pair.of), said(pair))
-    });
-    printable(&beside.headline) + &pair.unwrap_or_default()
+        format!("{}: A {a}, B {b}: {}", printable(&pair.of), said(pair))
+    })
 }

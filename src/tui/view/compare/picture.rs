@@ -90,7 +90,7 @@ fn timelines(
 }
 
 /// The line of the table to begin with. It is the variant on screen where it is compared with another, else the one
-/// that gains most over it.
+/// that gains most over it, else the first that is compared at all.
 pub(super) fn first(state: &State) -> usize {
     if state.run.beside.is_some() {
         return 0;
@@ -99,7 +99,9 @@ pub(super) fn first(state: &State) -> usize {
     let on_screen = state.camera.variant(&state.run);
     let at = now.iter().position(|v| Some(v.position) == on_screen);
     let at = at.unwrap_or(0);
-    pair(state, at).map_or(at, |(_, cure, _)| cure)
+    let lines = [at].into_iter().chain(0..now.len());
+    let mut pairs = lines.filter_map(|line| pair(state, line));
+    pairs.next().map_or(at, |(_, cure, _)| cure)
 }
 
 /// The two variants that a line of the table stands for, as lines, and how much faster the second is. A baseline stands

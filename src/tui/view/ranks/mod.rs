@@ -12,6 +12,8 @@ use crate::tui::state::State;
 use crate::tui::state::job::LateRanks;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
+use activity::Span;
+use trace::Trace;
 
 /// What the table can be ordered by; `host` folds each host into one line, `steps` is the map.
 const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
@@ -86,7 +88,7 @@ impl View for RanksView {
         list.in_full = Some(in_full);
     }
 
-    /// The lanes of the rank under the cursor, of a host those of its latest.
+    /// Where the rank under the cursor was latest with what its GPU waited for before, of a host its latest.
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let job = state.job.judged(&state.run)?;
         let rank = match self.lines.get(at)? {
@@ -105,11 +107,21 @@ impl View for RanksView {
         let (lane, row) = rank.place?;
         let lanes = state.run.trace.lanes();
         let of = lanes.get(lane).filter(|lane| lane.holds(row))?;
-        Some(Request::Place(Place {
+        let place = Place {
             row: Some(RowKind::Stream(lane)),
             record: Some(row),
             span: of.span(row),
-        }))
+        };
+        // Since the collective before this one.
+        let before = of.previous(place.span.start);
+        let since = before.map_or(place.span.start, |row| of.span(row).end);
+        let since = Span::new(since, place.span.start);
+        let device = state.run.trace.devices().get(rank.device_index);
+        let idle = device.and_then(|it| it.usage.longest_gap(since, Trace::GAP_MIN));
+        Some(match idle {
+            Some(gap) => Request::PlaceSince(place, gap.start),
+            None => Request::Place(place),
+        })
     }
 }
 

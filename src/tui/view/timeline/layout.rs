@@ -5,7 +5,6 @@ use ratatui::layout::Rect;
 use super::cell::RowContent;
 use super::rows;
 use super::summary_panel::SummaryPanel;
-use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::draw::strip;
@@ -129,10 +128,7 @@ pub(super) fn lines(
         }
     }
     strip::even(lines.iter_mut().filter_map(|line| match &mut line.shown {
-        RowContent::Lane(LaneRow {
-            plot: Plot::Strip(strip),
-            ..
-        }) => Some(strip),
+        RowContent::Lane(row) => Some((row, line.area.height)),
         _ => None,
     }));
     lines

@@ -3,7 +3,7 @@
 use super::cell::{Content, RowContent, fit};
 use super::counters;
 use crate::tui::draw::label;
-use crate::tui::draw::lane::{Busy, LaneRow, Plot};
+use crate::tui::draw::lane::{LaneRow, Plot, cells};
 use crate::tui::draw::layout::{FIGURE, Layout};
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
@@ -126,27 +126,6 @@ fn is_hit(state: &State, row: &Row) -> bool {
 
 fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
     let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
-    let extent = state.camera.used(run, device);
-    let mut shares = Vec::with_capacity(usize::from(scale.columns));
-    let mut causes = Vec::with_capacity(usize::from(scale.columns));
-    let edges = scale.edges();
-    let times = usage.times(Measure::Busy, &edges);
-    let kernels = usage.times(Measure::Compute, &edges);
-    for ((cell, busy), kernels) in cells(&edges).zip(times).zip(kernels) {
-        let share = |ns| ns as f64 / cell.len().max(1) as f64;
-        shares.push(Busy {
-            kernels: share(kernels),
-            all: share(busy),
-        });
-        // Before its first operation and after its last there is nothing to be explained.
-        let is_between = cell.overlaps(extent) && busy < cell.len();
-        let of_cell = is_between.then(|| state.idle.within(run, device, cell));
-        let most = of_cell.and_then(|groups| {
-            let most = (0..).zip(groups).max_by_key(|(_, ns)| *ns);
-            most.filter(|(_, ns)| *ns > 0).map(|(group, _)| group)
-        });
-        causes.push(most);
-    }
     let window = state.camera.figures_span(run);
     let side = if window.is_empty() {
         String::new()
@@ -158,7 +137,9 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
     Content {
         role: Role::Text,
         side,
-        plot: Plot::Gpu { shares, causes },
+        plot: Plot::of_gpu(usage, scale, state.camera.used(run, device), |cell| {
+            state.idle.within(run, device, cell)
+        }),
         ..Content::default()
     }
 }
@@ -200,11 +181,6 @@ pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
             (role, format!("{words} {share}"))
         })
         .collect()
-}
-
-/// The cells between edges.
-fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
-    edges.windows(2).map(|two| Span::new(two[0], two[1]))
 }
 
 fn rates(trace: &Trace, device: usize, direction: Direction, scale: TimeScale) -> Rate {

@@ -129,7 +129,7 @@ impl SummaryPanel {
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));
                 }
                 SummaryLine::More(count, key) => {
-                    let text = format!("{count} more: {key}");
+                    let text = format!("{count} more (press {key})");
                     pen::text(buf, at, 3, &text, theme.fg(Role::Dim));
                 }
             }
