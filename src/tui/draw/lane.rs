@@ -3,16 +3,20 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
+use rustc_hash::FxHashMap;
 
 use super::gaps::GapMark;
 use super::ink::{self, Ink};
 use super::pen;
-use super::strip::Strip;
+use super::strip::{Name, Strip};
 use crate::tui::theme::{ColorLevel, Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
 use analysis::causes::Shares;
 use trace::{Measure, Usage};
+
+/// Columns below which a cut name says nothing.
+const RIDDLE: usize = 5;
 
 /// What stands in the plot of a row.
 #[derive(Clone, Debug)]
@@ -54,6 +58,15 @@ pub struct Busy {
 }
 
 impl Plot {
+    /// Why a device is idle in each column, where this is one.
+    #[must_use]
+    pub fn causes(&self) -> &[Option<u8>] {
+        match self {
+            Plot::Gpu { causes, .. } => causes,
+            _ => &[],
+        }
+    }
+
     /// How busy a device is, and why it is idle in cells that touch `used`: before that and after it nothing
     /// is to be explained.
     pub fn of_gpu(
@@ -162,6 +175,32 @@ impl LaneRow {
         if figure > 0 && usize::from(end) + 1 + figure < usize::from(gutter.width) {
             let x = gutter.width - 1 - figure as u16;
             pen::text(buf, gutter, x, &self.figure, theme.bold(self.role));
+        }
+    }
+}
+
+/// Leaves names only on bars that are wider than all of their colour without one: of equal bars all have one or none. A
+/// name cut so short that it is a riddle is none. `rows` are so many lines high.
+pub fn even<'a>(rows: impl Iterator<Item = (&'a mut LaneRow, u16)>) {
+    let mut names: Vec<(&mut Name, u16)> = Vec::new();
+    for (row, height) in rows {
+        if let Plot::Strip(strip) = &mut row.plot {
+            names.extend(strip.names.iter_mut().map(|name| (name, height)));
+        }
+    }
+    names.retain(|(name, _)| !name.is_key);
+    let mut nameless: FxHashMap<Role, u16> = FxHashMap::default();
+    for (name, height) in &names {
+        let is_whole = name.whole.is_empty() || name.has_room(*height);
+        if name.text.is_empty() || (!is_whole && pen::width(&name.text) < RIDDLE) {
+            let widest = nameless.entry(name.paint.role).or_default();
+            *widest = name.columns.max(*widest);
+        }
+    }
+    for (name, _) in names {
+        let widest = nameless.get(&name.paint.role);
+        if widest.is_some_and(|widest| name.columns <= widest + 1) && !name.paint.is_selected {
+            (name.text, name.whole) = (String::new(), String::new());
         }
     }
 }

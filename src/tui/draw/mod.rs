@@ -17,5 +17,6 @@ pub mod pen;
 pub mod pulse;
 mod range;
 pub mod strip;
+pub mod titles;
 pub mod verdict;
 pub mod versus;

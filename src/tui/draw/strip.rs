@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
-use super::lane::{LaneRow, Plot};
 use super::{label, pen};
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest::Level;
@@ -30,9 +29,6 @@ const SHORT: Ns = 4;
 const KEYED: usize = 16;
 const KEYS: usize = 3;
 const WORTH: f64 = 0.1;
-
-/// Columns below which a cut name says nothing.
-const RIDDLE: usize = 5;
 
 /// Colours that are remembered while a lane is made.
 const KNOWN: usize = 64;
@@ -294,32 +290,6 @@ impl Strip {
         }
         dense.name(&mut painter, &mut strip.names);
         strip
-    }
-}
-
-/// Leaves names only on bars that are wider than all of their colour without one: of equal bars all have one or none. A
-/// name cut so short that it is a riddle is none. `rows` are so many lines high.
-pub fn even<'a>(rows: impl Iterator<Item = (&'a mut LaneRow, u16)>) {
-    let mut names: Vec<(&mut Name, u16)> = Vec::new();
-    for (row, height) in rows {
-        if let Plot::Strip(strip) = &mut row.plot {
-            names.extend(strip.names.iter_mut().map(|name| (name, height)));
-        }
-    }
-    names.retain(|(name, _)| !name.is_key);
-    let mut nameless: FxHashMap<Role, u16> = FxHashMap::default();
-    for (name, height) in &names {
-        let is_whole = name.whole.is_empty() || name.has_room(*height);
-        if name.text.is_empty() || (!is_whole && pen::width(&name.text) < RIDDLE) {
-            let widest = nameless.entry(name.paint.role).or_default();
-            *widest = name.columns.max(*widest);
-        }
-    }
-    for (name, _) in names {
-        let widest = nameless.get(&name.paint.role);
-        if widest.is_some_and(|widest| name.columns <= widest + 1) && !name.paint.is_selected {
-            (name.text, name.whole) = (String::new(), String::new());
-        }
     }
 }
 

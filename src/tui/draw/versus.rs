@@ -8,9 +8,10 @@ use ratatui::style::Modifier;
 use super::axis::Axis;
 use super::ink::{Ink, Paint};
 use super::label;
-use super::lane::{LaneRow, Plot};
+use super::lane::{self, LaneRow, Plot};
 use super::pen;
-use super::strip::{self, Strip, StripInput};
+use super::strip::{Strip, StripInput};
+use super::titles;
 use crate::tui::state::camera::used;
 use crate::tui::state::counters::Counters;
 use crate::tui::state::idle::IdleMap;
@@ -19,7 +20,11 @@ use crate::tui::state::rows::{self, RowKind};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
+use analysis::causes::Group;
 use trace::{LaneId, Trace};
+
+/// Lines from which one is for what colours mean.
+const ROOMY: u16 = 12;
 
 /// One of the two.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +44,8 @@ pub struct Versus {
     axis: Axis,
     lines: Vec<(Rect, Line)>,
     saved: Option<Saved>,
+    /// Where it is said what the colours of GPUs mean, and what they do.
+    legend: (Rect, Vec<(Role, String)>),
     gutter: u16,
     columns: u16,
 }
@@ -93,7 +100,8 @@ impl Versus {
             return Versus::default();
         }
         let mut lanes = halves.map(|half| lanes(&half));
-        let room = usize::from(area.height) - 3;
+        let below = u16::from(area.height >= ROOMY);
+        let room = usize::from(area.height - 3 - below);
         let hidden = fit(&mut lanes, room, has_host);
         let used: u16 = lanes.iter().flatten().map(|lane| lane.lines).sum();
         let apart = u16::from(usize::from(used) < room);
@@ -144,7 +152,9 @@ impl Versus {
                 });
             }
         }
-        strip::even(versus.lines.iter_mut().filter_map(|(at, line)| match line {
+        let line = Rect::new(area.x, y, area.width, below);
+        versus.legend = (line, legend(&versus.lines));
+        lane::even(versus.lines.iter_mut().filter_map(|(at, line)| match line {
             Line::Lane(row) => Some((&mut **row, at.height)),
             Line::Title { .. } => None,
         }));
@@ -172,7 +182,26 @@ impl Versus {
         if let Some(saved) = &self.saved {
             saved.draw(theme, buf);
         }
+        let (line, parts) = &self.legend;
+        if !line.is_empty() {
+            titles::legend(theme, parts, self.gutter, *line, buf);
+        }
     }
+}
+
+/// Kernels, copies alone, and the causes of idle time that are there.
+fn legend(lines: &[(Rect, Line)]) -> Vec<(Role, String)> {
+    let causes = lines.iter().flat_map(|(_, line)| match line {
+        Line::Lane(row) => row.plot.causes(),
+        Line::Title { .. } => &[],
+    });
+    let seen: Vec<u8> = causes.copied().flatten().collect();
+    let is_seen = |group: &&Group| seen.contains(&(**group as u8));
+    let idle = Group::ALL.iter().filter(is_seen);
+    let ran = [(Role::Good, "kernels"), (Role::H2D, "copies alone")].into_iter();
+    ran.chain(idle.map(|it| (Role::Cause(*it as u8), it.label())))
+        .map(|(role, words)| (role, words.to_owned()))
+        .collect()
 }
 
 /// The rows of a half: devices, streams, and the host's.

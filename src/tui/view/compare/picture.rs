@@ -89,8 +89,8 @@ fn timelines(
     Some(Versus::new(halves, &words, role, false, area, gutter))
 }
 
-/// The line of the table to begin with. It is the variant on screen where it is compared with another, else the one
-/// that gains most over it, else the first that is compared at all.
+/// The line of the table to begin with. It is the variant on screen where it is compared with another. Else it is the
+/// one that gains most over it, or the first that is compared at all.
 pub(super) fn first(state: &State) -> usize {
     if state.run.beside.is_some() {
         return 0;

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use super::cell::RowContent;
 use super::rows;
 use super::summary_panel::SummaryPanel;
+use crate::tui::draw::lane;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
-use crate::tui::draw::strip;
 use crate::tui::state::State;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::time_scale::TimeScale;
@@ -127,7 +127,7 @@ pub(super) fn lines(
             y += 1;
         }
     }
-    strip::even(lines.iter_mut().filter_map(|line| match &mut line.shown {
+    lane::even(lines.iter_mut().filter_map(|line| match &mut line.shown {
         RowContent::Lane(row) => Some((row, line.area.height)),
         _ => None,
     }));

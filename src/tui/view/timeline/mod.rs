@@ -8,7 +8,6 @@ mod navigation;
 mod pointer;
 mod rows;
 mod summary_panel;
-mod titles;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,6 +20,7 @@ use crate::tui::draw::axis::Axis;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::draw::pen;
+use crate::tui::draw::titles;
 use crate::tui::state::counters::Counters;
 use crate::tui::state::rows::{Row, RowKind};
 use crate::tui::state::selection::Selection;

@@ -3,9 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::titles;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
+use crate::tui::draw::titles;
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;

@@ -3,17 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::tui::draw::pen;
+use super::pen;
 use crate::tui::theme::{Role, Theme};
 
 /// "■ kernels 29 %  ■ copies alone 6 %  idle: ■ CPU work 51 %", as many as there is room for.
-pub(super) fn legend(
-    theme: &Theme,
-    parts: &[(Role, String)],
-    gutter: u16,
-    line: Rect,
-    buf: &mut Buffer,
-) {
+pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, buf: &mut Buffer) {
     let dim = theme.fg(Role::Dim);
     let (mut x, mut is_idle) = (gutter, false);
     for (role, words) in parts {
@@ -39,7 +33,7 @@ pub(super) fn legend(
 }
 
 /// " streams ────"
-pub(super) fn title(theme: &Theme, title: &str, line: Rect, buf: &mut Buffer) {
+pub fn title(theme: &Theme, title: &str, line: Rect, buf: &mut Buffer) {
     pen::fill(buf, line, theme.glyph('─'), theme.fg(Role::Rule));
     let label = pen::cut(title, usize::from(line.width).saturating_sub(4));
     let label = format!(" {} ", pen::plain(theme, &label));
