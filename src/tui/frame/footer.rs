@@ -99,7 +99,7 @@ impl Footer {
 }
 
 /// Where one goes on from the timeline: to the ranks where one is late, to what could be better, else to the kernels. Of
-/// a GPU that is idle the longest gap tells more.
+/// a CPU that works on between launches the longest gap tells more.
 fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize, usize)> {
     let answer = state.answers.get(&state.run, state.camera.scope)?;
     let bound = answer.verdicts.first().map(|it| it.bound_by)?;
@@ -109,10 +109,9 @@ fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize,
         _ if answer.findings.is_empty() => "operations",
         _ => "findings",
     };
-    let after = matches!(bound, Bound::Host | Bound::Launch | Bound::Sync);
     let mut bar = views.bar(state).zip(1..);
     let (view, number) = bar.find(|(view, _)| VIEWS[*view].title == title)?;
-    Some((view, number, usize::from(after)))
+    Some((view, number, usize::from(bound == Bound::Host)))
 }
 
 /// What is looked for, and how much of it there is: "/gemm 3 of 154".

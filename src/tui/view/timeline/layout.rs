@@ -32,21 +32,20 @@ const MOST: u16 = 4;
 /// Lines that third and fourth lines of rows leave to the variants and findings below.
 const BELOW: usize = 10;
 
-/// How many lines the rows of each turn have when so many are to spare.
-fn heights(rows: &[(usize, &Row)], mut spare: usize) -> [u16; 4] {
+/// How many lines the rows of each turn have when so many are to spare, of which third and fourth lines leave `below`.
+fn heights(rows: &[(usize, &Row)], mut spare: usize, below: usize) -> [u16; 4] {
     let mut heights = [1; 4];
     for height in 2..=MOST {
-        let kept = if height == 2 { 0 } else { BELOW };
+        let kept = if height == 2 { 0 } else { below };
         for (i, of_turn) in heights.iter_mut().enumerate() {
             let count = rows
                 .iter()
                 .filter(|(_, row)| turn(row.kind) == Some(i))
                 .count();
-            if count + kept > spare {
-                return heights;
+            if *of_turn == height - 1 && count + kept <= spare {
+                *of_turn = height;
+                spare -= count;
             }
-            *of_turn = height;
-            spare -= count;
         }
     }
     heights
@@ -98,7 +97,9 @@ pub(super) fn lines(
     let reserved = SummaryPanel::reserved(state);
     let spare = spare.checked_sub(reserved).unwrap_or(spare);
     let heights = if is_at_top {
-        heights(&shown, spare.saturating_sub(usize::from(has_legend)))
+        // Findings that stand beside the rows need nothing below them.
+        let below = if layout.panel.is_empty() { BELOW } else { 0 };
+        heights(&shown, spare.saturating_sub(usize::from(has_legend)), below)
     } else {
         [1; 4]
     };
