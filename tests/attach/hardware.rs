@@ -122,7 +122,7 @@ fn counters_are_exported() {
     let power: Vec<&str> = csv.lines().filter(|it| it.contains(",power,W,")).collect();
     assert!(!power.is_empty());
     assert!(
-        power.iter().all(|it| it.ends_with(",111,power cap")),
+        power.iter().all(|it| it.ends_with(",111,power cap,false")),
         "{power:?}"
     );
     assert!(!csv.contains("nvlink"));

@@ -51,13 +51,16 @@ impl Meter {
     pub(super) fn count(&mut self, span: Span, levels: Levels) {
         // The idle time of a device is one sample, however long it is.
         let is_idle = levels.iter().all(|it| *it == 0.0);
-        let parts = self.period * if is_idle { 1 } else { MOST };
-        let periods = (span.len() / parts).max(1);
+        let each = (span.len() / self.period / MOST).max(1);
         let mut at = span.start.max(self.start);
         while at < span.end {
             // What began under other levels lasts a period, and so does the end.
-            let is_new = at == self.start && span.end - at >= self.period * periods;
-            let end = self.start + self.period * if is_new { periods } else { 1 };
+            let whole = match at == self.start {
+                true => (span.end - at) / self.period,
+                false => 1,
+            };
+            let periods = if is_idle { whole } else { whole.min(each) };
+            let end = self.start + self.period * periods.max(1);
             let until = end.min(span.end);
             for (area, level) in self.area.iter_mut().zip(levels) {
                 *area += level * (until - at) as f64;
@@ -97,34 +100,36 @@ mod tests {
         levels
     }
 
-    /// At 10 kHz a sample takes 100 us: 30 us at 0.5 and 70 us at 1.0 are 0.85; then idle time until 1,050 us is 9
-    /// periods in one sample, and the rest of 50 us, with 50 us at 0.2, is 0.1.
+    /// At 10 kHz a sample takes 100 us: 30 us at 0.5, 60 us at 1.0 and 10 us idle are 0.75; then idle time until 1,050 us is
+    /// 9 periods in one sample, and the rest of 50 us, with 50 us at 0.2, is 0.1.
     #[test]
     fn a_sample_is_the_mean_of_its_time() {
         let mut meter = Meter::new(0, 10_000, 0);
         meter.count(Span::new(0, 30_000), dram(0.5));
-        meter.count(Span::new(30_000, 100_000), dram(1.0));
-        meter.count(Span::new(100_000, 1_050_000), dram(0.0));
+        meter.count(Span::new(30_000, 90_000), dram(1.0));
+        meter.count(Span::new(90_000, 1_050_000), dram(0.0));
         meter.count(Span::new(1_050_000, 1_100_000), dram(0.2));
         let samples: Vec<_> = meter.take().into_iter().filter_map(known).collect();
         assert_eq!(
             samples,
             [
-                (0, 100_000, 0.85),
+                (0, 100_000, 0.75),
                 (100_000, 1_000_000, 0.0),
                 (1_000_000, 1_100_000, 0.1)
             ]
         );
     }
 
-    /// 6.4 s at 20 kHz would be 128,000 samples.
+    /// 6.4 s at 20 kHz would be 128,000 samples: 64 of 2,000 periods, and the one that had begun before. The last 10 us are of one
+    /// that is not over.
     #[test]
     fn a_long_time_without_a_change_has_few_samples() {
         let mut meter = Meter::new(0, 20_000, 0);
-        meter.count(Span::new(0, 6_400_000_000), dram(0.5));
+        meter.count(Span::new(0, 10_000), dram(0.5));
+        meter.count(Span::new(10_000, 6_400_060_000), dram(0.5));
         let samples: Vec<_> = meter.take().into_iter().filter_map(known).collect();
-        assert_eq!(samples.len(), 64);
-        assert_eq!(samples[1], (100_000_000, 200_000_000, 0.5));
+        assert_eq!(samples.len(), 65);
+        assert_eq!(samples[1], (50_000, 100_050_000, 0.5));
     }
 
     fn known(it: Hardware) -> Option<(Ns, Ns, f64)> {
