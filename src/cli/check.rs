@@ -4,7 +4,7 @@ use super::args::Check;
 use super::exit::{self, Ending};
 use super::print;
 use crate::bundled::{LIBRARY, lessons};
-use activity::text::{plural, printable};
+use activity::text::{plural, printable, printable_lines};
 use scenario::{Overrides, Severity, Source, compile};
 
 /// Checks scenario files.
@@ -19,7 +19,7 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
         let source = match Source::find(name, LIBRARY) {
             Ok(source) => source,
             Err(error) => {
-                print(&format!("error: {}\n", printable(&error.to_string())))?;
+                print(&format!("error: {}\n", printable_lines(&error.to_string())))?;
                 code = exit::INPUT;
                 continue;
             }

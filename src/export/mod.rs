@@ -213,20 +213,20 @@ fn whole_file(
         write(&mut out)?;
         out.flush()
     };
+    // A pipe is one by its name in `/dev/fd` alone: where that leads, nothing lies.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return fill(&File::options().write(true).open(path)?);
+    }
     // A link stays, and what it leads to is replaced, or made.
     let target = path
         .canonicalize()
         .or_else(|_| path.read_link().map(|to| path.with_file_name("").join(to)));
     let target = target.unwrap_or_else(|_| path.to_owned());
-    let before = target.metadata().ok();
-    if before.as_ref().is_some_and(|found| !found.is_file()) {
-        return fill(&File::options().write(true).open(&target)?);
-    }
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let permissions = match before {
+    let permissions = match target.metadata().ok() {
         // A file that may not be written to is not replaced either.
         Some(found) => {
             File::options().write(true).open(&target)?;

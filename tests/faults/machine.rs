@@ -258,6 +258,18 @@ fn a_link_that_leads_nowhere_stays_and_what_it_leads_to_is_made() {
     assert!(folder.path().join("there.csv").is_file());
 }
 
+/// As `-o >(gzip)` of a shell names it: a link to what has no place.
+#[test]
+fn an_export_into_a_pipe_of_the_shell_arrives() {
+    let script = "\"$@\" 3>&1 >/dev/null -o /dev/fd/3 | head -c 8";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_cuptop")])
+        .args(["export", &trace(), "--to", "csv"])
+        .output()
+        .expect("it runs");
+    assert_eq!(stdout(&output), "process,", "{}", stderr(&output));
+}
+
 /// What another program left beside a database is put into whatever takes its name: the export would be lost.
 #[test]
 fn an_export_does_not_take_the_name_of_a_database_in_use() {

@@ -267,6 +267,20 @@ fn frame(tag: u8, fields: &[&[u8]]) -> Vec<u8> {
     frame
 }
 
+/// Words of ssh and of the far shell are passed on, but not without end.
+#[test]
+fn messages_without_end_are_cut() {
+    let far = Far::new(r#"exec yes 'a line of somebody' >&2"#);
+    let ssh = [far.path("ssh").display().to_string()];
+    let place = Place::parse(Path::new("gpu01:job")).expect("a place");
+    let mut said = String::new();
+    follow(&ssh, &[place], &mut |text: &str| said += text).expect_err("no link");
+    // How much of it is read at once decides which of two sentences says so.
+    assert!(said.contains("left out"), "{said:.300}");
+    assert!(said.len() < 1 << 20, "{}", said.len());
+    far.assert_quiet();
+}
+
 #[test]
 fn what_a_hostile_machine_sends_ends_the_link() {
     let id = 1u32.to_le_bytes();

@@ -198,7 +198,7 @@ struct Connection<'a> {
     next: Instant,
     /// Bytes of the present response.
     came: usize,
-    /// Bytes of troubles that it told of.
+    /// Bytes of troubles that it told of, and of ssh's own messages.
     troubles: usize,
     held: Option<Instant>,
     lines: Vec<String>,
@@ -425,6 +425,11 @@ impl<'a> Connection<'a> {
             Ok(count) => count,
             Err(_) => return,
         };
+        self.troubles += count;
+        if self.troubles > TROUBLES {
+            self.errors = None;
+            return self.say_line("more words than anybody reads: the rest is left out");
+        }
         for &byte in &bytes[..count] {
             if byte == b'\n' || self.line.len() >= 1_000 {
                 let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();

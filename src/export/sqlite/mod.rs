@@ -25,7 +25,8 @@ const VERSION: u32 = 1;
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("trace.sqlite");
-    fill(trace, &path).map_err(io::Error::other)?;
+    let place = |error| io::Error::other(format!("{}: {error}", folder.path().display()));
+    fill(trace, &path).map_err(place)?;
     io::copy(&mut File::open(&path)?, out)?;
     Ok(())
 }

@@ -154,9 +154,11 @@ impl Answer {
     /// of A's time.
     #[must_use]
     pub fn new(a: &[Run], b: &[Run], fail_over: Option<f64>) -> Option<Answer> {
-        let (first_a, first_b) = (a.first()?, b.first()?);
+        if a.is_empty() || b.is_empty() {
+            return None;
+        }
         let are_runs = a.len() > 1 || b.len() > 1;
-        let mut warnings = comparable::sources(first_a, first_b);
+        let mut warnings = comparable::sources(a, b);
         let (subjects, samples) = subjects(a, b, &mut warnings);
         let mut rows = Vec::new();
         let mut shown = None;

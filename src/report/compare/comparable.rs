@@ -1,5 +1,7 @@
 //! Whether two sides are the same thing at all.
 
+use std::collections::BTreeSet;
+
 use super::side::{Run, Stretch};
 use activity::Ns;
 use activity::text::printable;
@@ -9,12 +11,12 @@ use activity::units::{count, percent};
 /// Operations of names that only one side has are said from this share of its operations' time on.
 const FOREIGN_MIN: f64 = 0.01;
 
-/// What the runs ran on.
-pub(super) fn sources(a: &Run, b: &Run) -> Vec<String> {
-    let (a, b) = (&a.report, &b.report);
+/// What the runs ran on, and how much of them is missing: of all runs of both sides.
+pub(super) fn sources(a: &[Run], b: &[Run]) -> Vec<String> {
     let mut warnings = Vec::new();
-    if a.source.simulated != b.source.simulated {
-        let (sim, real) = if a.source.simulated {
+    let is_simulated = |runs: &[Run]| runs.iter().any(|it| it.report.source.simulated);
+    if is_simulated(a) != is_simulated(b) {
+        let (sim, real) = if is_simulated(a) {
             ("A", "B")
         } else {
             ("B", "A")
@@ -23,35 +25,38 @@ pub(super) fn sources(a: &Run, b: &Run) -> Vec<String> {
             "{sim} is simulated and {real} was measured on a GPU"
         ));
     }
-    let names = |report: &crate::report::Report| -> Vec<String> {
-        let devices = report.devices.iter().filter(|d| !d.name.is_empty());
-        devices.map(|d| d.name.clone()).collect()
+    let gpus = |runs: &[Run]| -> Vec<String> {
+        let names = runs.iter().map(|run| {
+            let devices = run.report.devices.iter().filter(|d| !d.name.is_empty());
+            devices
+                .map(|d| d.name.as_str())
+                .collect::<Vec<_>>()
+                .join(" and ")
+        });
+        let named: BTreeSet<String> = names.filter(|it| !it.is_empty()).collect();
+        named.into_iter().collect()
     };
-    let (on_a, on_b) = (names(a), names(b));
+    let counts = [a, b].map(|runs| runs.first().map_or(0, |it| it.report.devices.len()));
+    let (on_a, on_b) = (gpus(a), gpus(b));
     if on_a != on_b && !on_a.is_empty() && !on_b.is_empty() {
         warnings.push(format!(
             "A ran on {}, B on {}",
-            on_a.join(" and "),
-            on_b.join(" and ")
+            on_a.join(" or "),
+            on_b.join(" or ")
         ));
-    } else if a.devices.len() != b.devices.len() {
-        warnings.push(format!(
-            "A used {} GPUs, B {}",
-            a.devices.len(),
-            b.devices.len()
-        ));
+    } else if counts[0] != counts[1] {
+        warnings.push(format!("A used {} GPUs, B {}", counts[0], counts[1]));
     }
-    for (side, report) in [("A", a), ("B", b)] {
-        let losses = report.health.source.losses();
+    for (side, runs) in [("A", a), ("B", b)] {
+        let losses: u64 = runs.iter().map(|it| it.report.health.source.losses()).sum();
         if losses > 0 {
             warnings.push(format!(
                 "{side} is incomplete: {} records lost",
                 count(losses)
             ));
         }
-    }
-    for (side, report) in [("A", a), ("B", b)] {
-        let off: Ns = report.devices.iter().map(|d| d.not_recorded_ns).sum();
+        let devices = runs.iter().flat_map(|it| &it.report.devices);
+        let off: Ns = devices.map(|d| d.not_recorded_ns).sum();
         if off > 0 {
             warnings.push(format!("{side} was not recorded for {}", duration(off)));
         }

@@ -274,6 +274,18 @@ fn what_is_not_the_same_is_said() {
         "makespan: 100 % of the time in B is in operations that the other side lacks, such as other<1>",
     ];
     assert_eq!(answer.warnings, expected);
+    // A baseline grows over days, and machines change: any of its runs may be the other one.
+    let same = || of("NVIDIA H200", "gemm", 3);
+    let mut lossy = of("NVIDIA A100", "gemm", 3);
+    lossy.report.health.source.lost = 7;
+    let answer = Answer::new(&[same(), same(), lossy], &[same()], None).expect("an answer");
+    let expected = [
+        "A ran on NVIDIA A100 or NVIDIA H200, B on NVIDIA H200",
+        "A is incomplete: 7 records lost",
+    ];
+    assert_eq!(answer.warnings, expected);
+    // None of a baseline's runs may be fit to be compared.
+    assert!(Answer::new(&[], &[variants(&[1], &[1])], None).is_none());
     assert!(Answer::new(&[Run::of(&Trace::default())], &[of("", "k", 1)], None).is_none());
 }
 
