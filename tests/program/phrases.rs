@@ -18,18 +18,58 @@ const CHAPTERS: &[(&str, &[&str])] = &[
         &["crates/analysis/src/findings"],
     ),
     (
-        "Refused edits, and what predictions rest on",
-        &["crates/analysis/src/edits"],
+        "Predictions, refused edits, and what predictions rest on",
+        &[
+            "src/report/whatif.rs",
+            "crates/analysis/src/whatif",
+            "crates/analysis/src/edits",
+        ],
     ),
     (
         "Comparisons",
-        &["src/report/compare/answer.rs", "src/report/compare/answer"],
+        &[
+            "src/report/compare/answer.rs",
+            "src/report/compare/answer",
+            "src/report/compare/comparable.rs",
+        ],
     ),
     (
         "Ranks",
         &["crates/analysis/src/ranks/words.rs", "src/report/ranks.rs"],
     ),
 ];
+
+/// What stands for a placeholder in an example: `key=value`, by a word of what is put there in the source. Before it may
+/// stand, with a colon, a part of the source's path or of the phrase: that of the first that fits is taken.
+const SAMPLES: &str = "queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
+    pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|on itself:name=buffer flush|\
+    launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|left none:name=cudaGraphLaunch|of the job:count=2|\
+    verdict:of_it=53 % |calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
+    host_bound:line=outside CUDA calls|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:most=1.06|\
+    no_core:number=4|shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|\
+    unwaited:names=forward|`{of}`:of=streamed|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\
+    report/whatif:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|edits:name=load_batch|edits/graph:many=|\
+    report/compare:name=streamed|report/compare:told=26 % faster in streamed|ranks:other=rank 3|ranks:line=train.py:12|\
+    report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|of_host=DataLoader|outliers=, 90 ms of it in 1 outlier|\
+    duration=1.20 ms|percent=42 %|bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|\
+    source=measured on an NVIDIA H200|class=launch-bound|part=53 %|why=launching 900 kernels|several=|of=8.30 ms|\
+    whole=each 37.2 ms step|each=2.30 µs|idle=76 %|number=7 syncs|what=copies run|names= (H2D 28 %, D2H 31 %)|\
+    beside=not overlapped by kernels|computing=93 %|of_kernel=61 %|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|\
+    told=train.py:19|line=train.py:19 in 270 of 282 stack samples (93 to 98 %)|it=train.py:19 in 270 of 282 stack samples|\
+    stream=stream 7|elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
+    untraced=, in code that was not traced|direction=H2D|entry=transpose|spent_on=loading GPU code|id=1|device=0|\
+    doing=, 81 % of it in DataLoader|seen=|first=GPUs 0|last=1|and=and|title=the GPU waits for the CPU|cores= of 4 cores|\
+    all=128|len=96|group=CPU work|in_words=kernels (3.3 ms) and H2D (2.4 ms)|premise=pin|samples=40|memory=, 3 GiB|rest=|\
+    many=3|multiprocessors=132|most=1980|cut_middle=matmul|short=matmul|mean=1410|reasons=thermal limit|edit=graph|\
+    at_clock=; 1410 MHz on average|reason=no GPU operation was recorded|saves=saves 1.9 ms of 8.3 ms a step|\
+    above=those above are fixed|alone=3.2 ms|of_all=of 8.3 ms a step|estimate=|staged=3|long=2|pauses=240|node=71|\
+    help=; did you mean `load_batches`?|join=streamed|limit=5 %|need=6|runs=1|verdict=26 % faster|change=18 % faster|same=2|\
+    precise=14.46 → 10.68 ms|low=1.231|high=1.277|p=p=0.002|n=6|warning=A used 1 GPUs, B 2|left=12|culprit=next(loader)|\
+    cause=stream sync|ratio=1.31|mine=1.20 ms|theirs=800 µs|headline=straggler rank 1: 3.1 ms late every third step|by=3.1 ms|\
+    unit=step|ordinal=third|late=4|steps=12|without=18.6 ms|now=19.7 ms|unit_name=step|numbers=2, 5, 8, 11|more= …|ranks=rank 3|\
+    called=rank 3|hosts=2|kind=steps|figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|\
+    labels=sequential, streamed|wanted=fast|sim=A|real=B|on_a=NVIDIA A100|on_b=NVIDIA H200|side=A|printable=step|m=130|\
+    devices=2|refused=no GPU operation was recorded|row=pin";
 
 /// The page's words that make it anew.
 const BLESS: &str = "PHRASES_UPDATE";
@@ -51,8 +91,71 @@ fn files(path: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The string literals of a source, without its comments, attributes and tests, in order.
-fn literals(source: &str) -> Vec<String> {
+/// A phrase with a sample in each placeholder, by the arguments behind it; `None` where there is nothing to put there.
+fn example(phrase: &str, behind: &str, path: &str) -> Option<String> {
+    let mut arguments = arguments(behind).into_iter();
+    let mut parts = phrase.split('{');
+    let mut filled = parts.next()?.to_owned();
+    for part in parts {
+        let (inside, text) = part.split_once('}')?;
+        let name = inside.split(':').next()?;
+        let expression = if name.is_empty() {
+            arguments.next()?
+        } else {
+            name
+        };
+        filled += &sample(expression, &[path, phrase])?;
+        filled += text;
+    }
+    (filled != phrase).then_some(filled)
+}
+
+/// What stands between the commas behind a literal, up to the end of its call.
+fn arguments(behind: &str) -> Vec<&str> {
+    let (mut found, mut depth, mut from, mut in_text) = (Vec::new(), 0, 0, false);
+    for (at, c) in behind.char_indices() {
+        match c {
+            '"' => in_text = !in_text,
+            '(' | '[' | '{' if !in_text => depth += 1,
+            ')' | ']' | '}' if !in_text && depth > 0 => depth -= 1,
+            ',' | ')' if !in_text && depth == 0 => {
+                found.push(&behind[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+        if !in_text && (c == ';' || c == ')' && depth == 0 && from == at + 1) {
+            break;
+        }
+    }
+    found.into_iter().skip(1).collect()
+}
+
+/// What an expression may come to: by the first word in it that has a sample. So many things end with their name.
+fn sample(expression: &str, places: &[&str]) -> Option<String> {
+    let expression = expression.trim().trim_start_matches("activity::text::");
+    if expression.starts_with("counted(") || expression.starts_with("plural(") {
+        let things = expression.rsplit('"').nth(1)?;
+        let many = if expression.starts_with("plural(") {
+            "s"
+        } else {
+            ""
+        };
+        return Some(format!("3 {things}{many}"));
+    }
+    let mut words = expression.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.find_map(|word| {
+        let mut samples = SAMPLES.split('|').filter_map(|it| it.split_once('='));
+        let fits = |key: &str| match key.rsplit_once(':') {
+            Some((place, key)) => key == word && places.iter().any(|it| it.contains(place)),
+            None => key == word,
+        };
+        samples.find(|it| fits(it.0)).map(|it| it.1.to_owned())
+    })
+}
+
+/// The string literals of a source, without its comments, attributes and tests, in order, each with an example.
+fn literals(source: &str, path: &str) -> Vec<(String, Option<String>)> {
     let (code, _) = source
         .split_once("#[cfg(test)]\nmod tests {")
         .unwrap_or((source, ""));
@@ -83,8 +186,10 @@ fn literals(source: &str) -> Vec<String> {
         let text = rest[..end].replace("\\\"", "\"");
         // A backslash at a line's end joins it with the next one.
         let parts: Vec<&str> = text.split("\\\n").map(str::trim_start).collect();
-        all.push(parts.concat());
         rest = &rest[(end + 1).min(rest.len())..];
+        let phrase = parts.concat();
+        let example = example(&phrase, rest, path);
+        all.push((phrase, example));
     }
     all
 }
@@ -99,7 +204,7 @@ fn is_phrase(text: &str) -> bool {
 
 fn page() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut page = "# Phrases\n\nEvery sentence with which cuptop answers, from the sources that hold them: `{…}` stands for a name or a figure. \
+    let mut page = "# Phrases\n\nEvery sentence with which cuptop answers, from the sources that hold them: `{…}` stands for a name or a figure, and an example with some of them below it. \
                     `PHRASES_UPDATE=1 cargo test --test program phrases` writes this page.\n"
         .to_owned();
     for (title, paths) in CHAPTERS {
@@ -110,17 +215,19 @@ fn page() -> String {
         }
         for source in sources {
             let text = std::fs::read_to_string(&source).expect("a source");
-            let phrases: Vec<String> = literals(&text)
-                .into_iter()
-                .filter(|it| is_phrase(it))
-                .collect();
+            let mut phrases = literals(&text, &source.to_string_lossy());
+            phrases.retain(|it| is_phrase(&it.0));
             if phrases.is_empty() {
                 continue;
             }
             let name = source.file_stem().unwrap_or_default().to_string_lossy();
             let _ = write!(page, "\n**{name}**\n\n");
-            for phrase in phrases {
-                let _ = writeln!(page, "- {}", phrase.trim().replace('`', "'"));
+            for (phrase, example) in phrases {
+                let plain = |it: &str| it.trim().replace('`', "'");
+                let _ = writeln!(page, "- {}", plain(&phrase));
+                if let Some(example) = example {
+                    let _ = writeln!(page, "  *{}*", plain(&example));
+                }
             }
         }
     }
@@ -168,6 +275,13 @@ fn no_sentence_has_more_than_twenty_words() {
 #[test]
 fn literals_are_found_and_comments_and_tests_are_not() {
     let source = "// \"not this\"\nlet a = \"this \\\"one\\\"\";\nlet c = '\"';\nlet b = \"two \\\n    lines\";\n#[cfg(test)]\nmod tests {\n\"no\"";
-    assert_eq!(literals(source), ["this \"one\"", "two lines"]);
+    let found: Vec<String> = literals(source, "").into_iter().map(|it| it.0).collect();
+    assert_eq!(found, ["this \"one\"", "two lines"]);
     assert!(is_phrase("the GPU is idle for {}") && !is_phrase("sync-in-loop"));
+    let source = "format!(\"{} of {of}: {:.1}\", counted(a(1), \"copy\", \"copies\"), 100.0 * error) + \"{unheard} of\"";
+    let examples: Vec<_> = literals(source, "")
+        .into_iter()
+        .filter_map(|it| it.1)
+        .collect();
+    assert_eq!(examples, ["3 copies of 8.30 ms: 12.7"]);
 }

@@ -21,11 +21,11 @@ fn walk(name: &str, trace: &Trace) -> usize {
             let told = causes.explain_device(of.index, gap);
             let mut here: BTreeMap<&str, Ns> = BTreeMap::new();
             for piece in &told.pieces {
-                *shown.entry(piece.cause.label()).or_default() += piece.span.len();
-                *here.entry(piece.cause.label()).or_default() += piece.span.len();
+                *shown.entry(piece.cause.id()).or_default() += piece.span.len();
+                *here.entry(piece.cause.id()).or_default() += piece.span.len();
             }
             assert_eq!(here.values().sum::<Ns>(), gap.len(), "{name}: {told:?}");
-            assert!(here.contains_key(told.cause.label()), "{name}: {told:?}");
+            assert!(here.contains_key(told.cause.id()), "{name}: {told:?}");
             count += 1;
         }
         let mut reported: BTreeMap<&str, Ns> = BTreeMap::new();

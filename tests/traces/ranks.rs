@@ -501,7 +501,7 @@ fn a_rank_with_more_to_do_is_told_by_what_its_kernels_take() {
     assert!((4_000_000..4_120_000).contains(&mine), "{mine}");
     assert_eq!(late.saving, None);
     let text = ranks.sentence(late);
-    let told = " late in all, its kernels take 4.06 ms, those of rank 1 3.26 ms.";
+    let told = " late in all, its kernels take 4.06 ms, 3.26 ms on rank 1.";
     assert!(text.contains(told), "{text}");
     // As late, and not for its kernels.
     let idle = |rank: usize, _: usize| if rank == 2 { 800_000 } else { 20_000 };

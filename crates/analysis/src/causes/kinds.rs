@@ -195,28 +195,6 @@ impl Cause {
         self.row().0
     }
 
-    /// What programs know it by, whatever people read.
-    #[must_use]
-    pub fn id(self) -> &'static str {
-        match self {
-            Cause::SyncDevice => "wait for the device",
-            Cause::SyncStream => "wait for a stream",
-            Cause::SyncEvent => "wait for an event",
-            Cause::Host => "host work",
-            Cause::Lock => "lock of another thread's call",
-            Cause::Call => "CUDA call",
-            Cause::GraphSetup => "graph set-up",
-            Cause::QueueFull => "queue full",
-            Cause::Event => "event of another stream",
-            Cause::Engine => "engine taken",
-            Cause::Stream => "another stream",
-            Cause::EngineChange => "change of engine",
-            Cause::Queued => "between queued operations",
-            Cause::Missing => "records missing",
-            other => other.label(),
-        }
-    }
-
     /// What it is added up under.
     pub(super) fn group(self) -> Group {
         self.row().1
@@ -235,12 +213,6 @@ impl Cause {
     #[must_use]
     pub fn is_wait(self) -> bool {
         self.group() == Group::Sync
-    }
-}
-
-impl Serialize for Cause {
-    fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
-        into.serialize_str(self.id())
     }
 }
 

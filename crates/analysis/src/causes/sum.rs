@@ -32,6 +32,36 @@ pub struct IdleCause {
     pub seen: StackCounts,
 }
 
+impl Cause {
+    /// What programs know it by, whatever people read.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Cause::SyncDevice => "wait for the device",
+            Cause::SyncStream => "wait for a stream",
+            Cause::SyncEvent => "wait for an event",
+            Cause::Host => "host work",
+            Cause::Lock => "lock of another thread's call",
+            Cause::Call => "CUDA call",
+            Cause::GraphSetup => "graph set-up",
+            Cause::QueueFull => "queue full",
+            Cause::Event => "event of another stream",
+            Cause::Engine => "engine taken",
+            Cause::Stream => "another stream",
+            Cause::EngineChange => "change of engine",
+            Cause::Queued => "between queued operations",
+            Cause::Missing => "records missing",
+            other => other.label(),
+        }
+    }
+}
+
+impl Serialize for Cause {
+    fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.id())
+    }
+}
+
 /// The time of each cause, most first.
 #[must_use]
 pub fn by_cause(rows: &[IdleCause]) -> Vec<(Cause, Ns)> {

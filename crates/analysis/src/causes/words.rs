@@ -185,12 +185,12 @@ impl Causes<'_> {
             ),
             Cause::Host => match piece.culprit {
                 Culprit::Nobody => {
-                    let what = match is_unseen {
+                    let untraced = match is_unseen {
                         true => ", in code that was not traced",
                         false => "",
                     };
                     format!(
-                        "{next} was not launched yet: the CPU was outside CUDA for {time}{what}"
+                        "{next} was not launched yet: the CPU was outside CUDA for {time}{untraced}"
                     )
                 }
                 _ => format!("{next} was not launched yet: the CPU was in {name} for {time}"),

@@ -87,7 +87,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         title: format!(
             "cold start: {} spent on {}; the GPU's work spans {}",
             duration(time),
-            what(has_context, has_loading, has_first),
+            spent_on(has_context, has_loading, has_first),
             duration(whole.len()),
         ),
         advice: match has_loading && is_cuda(scope) {
@@ -137,7 +137,7 @@ fn is_context(name: &str) -> bool {
     name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
 }
 
-fn what(has_context: bool, has_loading: bool, has_first: bool) -> String {
+fn spent_on(has_context: bool, has_loading: bool, has_first: bool) -> String {
     let parts = [
         (has_context, "making the context"),
         (has_loading, "loading GPU code"),

@@ -110,7 +110,7 @@ pub(super) fn tail(scope: &Scope, device: usize) -> Option<Finding> {
             _ => found.severity,
         },
         title: format!(
-            "the last wave of {} leaves most SMs idle: {}, {} most ({:.2} waves)",
+            "the last wave of {} leaves most SMs idle: {}, mostly {} ({:.2} waves)",
             counted(tailed.iter().map(|it| it.row.count).sum(), "kernel", "kernels"),
             duration(tailed.iter().map(|it| it.row.total_ns).sum()),
             name(scope, most.shape.name),
@@ -189,7 +189,7 @@ pub(super) fn chain(scope: &Scope, device: usize) -> Option<Finding> {
             at.len(),
             duration(time)
         ),
-        advice: "Fuse those that read what the one before wrote (torch.compile does): the memory is then read once.".to_owned(),
+        advice: "Fuse those that read what the previous one wrote (torch.compile does so): memory is then read once.".to_owned(),
         ..scope.found(f.span_ns, saved, &at)
     })
 }

@@ -62,7 +62,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             duration(copying),
             match calling {
                 0 => String::new(),
-                calling => format!(", their CUDA calls {}", duration(calling)),
+                calling => format!(", their calls {}", duration(calling)),
             },
         ),
         advice: "Gather the values and copy them in one go, or do that work on the GPU.".to_owned(),

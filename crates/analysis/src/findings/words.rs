@@ -22,11 +22,11 @@ impl Finding {
     pub fn worth(&self) -> String {
         match (self.saving_ns, &self.predicted) {
             (Some(saving), Some(predicted)) => {
-                let of = match (predicted.is_estimate, predicted.samples) {
+                let estimate = match (predicted.is_estimate, predicted.samples) {
                     (true, samples) => format!(", estimated from the last {samples} steps"),
                     _ => String::new(),
                 };
-                let sure = format!("model error {}{of}", percent(predicted.replay_error));
+                let sure = format!("model error {}{estimate}", percent(predicted.replay_error));
                 format!("; {} ({sure})", predicted.saves(saving))
             }
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
@@ -94,17 +94,17 @@ impl Predicted {
             Per::Step => " a step",
             Per::Run => "",
         };
-        let of = format!("of {}{per}", duration(self.measured_ns));
+        let of_all = format!("of {}{per}", duration(self.measured_ns));
         let alone = duration((self.measured_ns - self.predicted_ns).max(0));
         let above = match self.above {
             1 => "the one above is fixed",
             _ => "those above are fixed",
         };
-        let saves = format!("saves {} {of}", duration(self.on_top));
+        let saves = format!("saves {} {of_all}", duration(self.on_top));
         match (on_top, self.above) {
             // Nothing but the others, or nothing at all.
-            (0, 0) => format!("predicted to save nothing {of}"),
-            (0, _) => format!("saves {alone} {of} by itself, nothing once {above}"),
+            (0, 0) => format!("predicted to save nothing {of_all}"),
+            (0, _) => format!("saves {alone} {of_all} by itself, nothing once {above}"),
             (_, 0) => saves,
             _ => format!("{saves} once {above}, {alone} by itself"),
         }

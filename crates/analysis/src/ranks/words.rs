@@ -32,7 +32,7 @@ impl JobAnalysis {
             Reason::MoreWork(more) => {
                 let (mine, theirs) = (duration(more.mine), duration(more.theirs));
                 let other = &self.ranks[more.other].name;
-                format!("its kernels take {mine}, on {other} {theirs}")
+                format!("its kernels take {mine}, {theirs} on {other}")
             }
             Reason::Waited(rank) => format!("it is waiting for {} itself", self.ranks[*rank].name),
             Reason::Unknown => return None,
@@ -90,7 +90,7 @@ impl Lateness {
                 let by = stats::median(&by).map_or_else(|| each(late), |by| duration(by as i64));
                 match self.period() {
                     Some(period) => format!("{by} late every {} {unit}", ordinal(period)),
-                    None => format!("{by} late on {late} of {of} {unit}s"),
+                    None => format!("{by} late on {late} of {} {unit}s", count(of as u64)),
                 }
             }
             Pattern::Steady if steps > 0 => format!("{} late every {unit}", each(steps)),

@@ -106,7 +106,7 @@ impl Told<'_> {
     fn several(&self) -> String {
         match self.devices {
             0 | 1 => String::new(),
-            several => format!(" on {several} GPUs"),
+            many => format!(" on {many} GPUs"),
         }
     }
 
@@ -122,12 +122,12 @@ impl Told<'_> {
     /// name to be cut.
     fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
         let idle = percent(share(self.split.idle(), self.split.whole()));
-        let part = match percent(part) {
+        let of_it = match percent(part) {
             part if part == idle => String::new(),
             part => format!("{part} "),
         };
         let (several, of) = (self.several(), self.whole());
-        let text = format!("{class}{several}: GPU idle {idle} of {of}, {part}{why}");
+        let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_it}{why}");
         match name.as_str() {
             "" => text,
             name => format!("{text} {}", cut_to(name, &text)),
@@ -289,14 +289,14 @@ impl Told<'_> {
 
     fn nothing(&self) -> String {
         let split = self.split;
-        let of = |time: Ns| percent(share(time, split.whole()));
+        let percent_of = |time: Ns| percent(share(time, split.whole()));
         let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
         format!(
             "no single limit{}: kernels {}, copies {}, idle {} of {}",
             self.several(),
-            of(split.time_of(Bound::Compute)),
-            of(copies),
-            of(split.idle()),
+            percent_of(split.time_of(Bound::Compute)),
+            percent_of(copies),
+            percent_of(split.idle()),
             self.whole()
         )
     }

@@ -228,18 +228,18 @@ impl Answer {
         let of = match self.samples {
             "runs" => "samples are whole runs".to_owned(),
             "one run" => "only one run a side: how much runs differ is not known".to_owned(),
-            what => format!(
-                "only one run a side (samples are its {what}): how much runs differ is not known"
+            kind => format!(
+                "only one run a side (samples are its {kind}): how much runs differ is not known"
             ),
         };
         let need = self.rows.iter().filter_map(|r| r.need).max();
         let need = need.map_or_else(String::new, |n| {
-            let what = if n <= TEST_MIN {
+            let figure = if n <= TEST_MIN {
                 "a p-value"
             } else {
                 "a 95 % interval"
             };
-            format!(" · {what} takes {n} samples a side or more")
+            format!(" · {figure} takes {n} samples a side or more")
         });
         let floor = self.rows.iter().filter_map(|r| r.floor);
         let floor = floor.reduce(f64::max).map_or_else(String::new, |f| {
