@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::common::made::{made, written};
 use crate::common::{load, real_traces};
+use activity::{Batch, Def, DeviceInfo, Hardware, Metric, Reading, Span};
 use cuptop::export::Timeline;
 use trace::{Lane, LaneKind, Trace};
 
@@ -240,6 +241,58 @@ fn perfetto_shows_every_slice_where_and_when_it_was() {
         [(100, 50.0), (300, 0.0)]
     );
     assert_eq!(shown.instants, [marks]);
+}
+
+/// A sample of a GPU's counters stands where it begins, on the track of its metric; power, which nobody samples, where
+/// NVML read it.
+#[test]
+fn perfetto_has_a_track_of_each_counter() {
+    let uuid = [7; 16];
+    let reading = |start, end, values| Reading {
+        uuid,
+        span: Span::new(start, end),
+        values,
+        reasons: 0,
+    };
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        defs: vec![Def::Device(DeviceInfo {
+            name: "Model".to_owned(),
+            uuid: Some(uuid),
+            ..DeviceInfo::default()
+        })],
+        hardware: vec![
+            Hardware::Reading(reading(
+                0,
+                900,
+                vec![(Metric::Power, 300.0), (Metric::Dram, 0.5)],
+            )),
+            Hardware::Sample(reading(
+                100,
+                200,
+                vec![(Metric::Dram, 0.875), (Metric::Tensor, 0.0)],
+            )),
+            Hardware::Sample(reading(
+                200,
+                300,
+                vec![(Metric::Dram, 0.25), (Metric::Tensor, 0.75)],
+            )),
+        ],
+        ..Batch::default()
+    });
+    let mut counters = shown(&written(Timeline::Perfetto, &trace)).counters;
+    counters.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    let of = |words: &str, time, value| (format!("GPU 0 Model / {words} (hardware)"), time, value);
+    assert_eq!(
+        counters,
+        [
+            of("memory bandwidth used", 100, 0.875),
+            of("memory bandwidth used", 200, 0.25),
+            of("power", 0, 300.0),
+            of("tensor cores busy", 100, 0.0),
+            of("tensor cores busy", 200, 0.75),
+        ]
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use activity::Ns;
 use activity::units::{duration, percent};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::counted::Counted;
 use crate::fill::Fill;
@@ -19,7 +19,8 @@ const FEW_WARPS: f64 = 0.25;
 pub(crate) const NO_PEAK: &str = "near no peak";
 
 /// What limits a kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Class {
     /// The bandwidth of device memory.
     Memory,
@@ -35,33 +36,16 @@ pub enum Class {
 }
 
 impl Class {
-    /// Its name in JSON.
+    /// What a table calls it; nothing where unknown.
     #[must_use]
-    pub fn key(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Class::Memory => "memory",
             Class::Compute => "compute",
             Class::Latency => "latency",
             Class::Launch => "launch",
-            Class::Unknown => "unknown",
-        }
-    }
-}
-
-impl Class {
-    /// What a table calls it; nothing where unknown.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
             Class::Unknown => "",
-            class => class.key(),
         }
-    }
-}
-
-impl Serialize for Class {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.key().serialize(serializer)
     }
 }
 

@@ -80,8 +80,8 @@ fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
 }
 
 /// The operations of some of them, longest first.
-pub(super) fn places<'a>(of: impl Iterator<Item = &'a Config>) -> Vec<Occurrence> {
-    let mut at: Vec<&(Ns, At)> = of.flat_map(|it| &it.at).collect();
+pub(super) fn places(of: &[Config]) -> Vec<Occurrence> {
+    let mut at: Vec<&(Ns, At)> = of.iter().flat_map(|it| &it.at).collect();
     at.sort_by_key(|it| std::cmp::Reverse(it.0));
     at.into_iter().map(|it| Occurrence::Row(it.1)).collect()
 }

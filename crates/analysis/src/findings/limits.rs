@@ -1,6 +1,4 @@
-//! What limits kernels, by their launch and by counters: a wait, a last wave, arithmetic without tensor cores, memory.
-
-use rustc_hash::FxHashMap;
+//! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
 use super::configs::{self, Config};
 use super::{Finding, Occurrence, Scope, Severity, declared, thresholds};
@@ -9,9 +7,9 @@ use crate::class::{Class, NO_PEAK};
 use crate::collectives::is_collective;
 use crate::figures::share;
 use crate::verdict::NAME_MAX;
+use activity::Ns;
 use activity::text::{counted, cut_middle};
 use activity::units::{duration, percent};
-use activity::{NameId, Ns};
 
 /// The device's figures and its configurations, where counters tell of them.
 fn sampled<'a>(scope: &'a Scope, device: usize) -> Option<(&'a DeviceFigures, Vec<Config>)> {
@@ -19,42 +17,38 @@ fn sampled<'a>(scope: &'a Scope, device: usize) -> Option<(&'a DeviceFigures, Ve
     configs::is_sampled(scope, f).then(|| (f, configs::of_device(scope, f)))
 }
 
-fn name(scope: &Scope, name: NameId) -> String {
-    cut_middle(scope.trace.names().short(name), NAME_MAX)
+fn time(of: &[Config]) -> Ns {
+    of.iter().map(|it| it.row.total_ns).sum()
 }
 
-/// A kernel near no peak that is most of the time. `under-filled-gpu` tells of too few blocks, `below-roof` of declared
+fn full<'a>(scope: &'a Scope, it: &Config) -> &'a str {
+    scope.trace.names().full(it.shape.name)
+}
+
+fn name(scope: &Scope, it: &Config) -> String {
+    cut_middle(scope.trace.names().short(it.shape.name), NAME_MAX)
+}
+
+/// A launch near no peak that is most of the time. `under-filled-gpu` tells of too few blocks, `below-roof` of declared
 /// bytes.
 pub(super) fn latency(scope: &Scope, device: usize) -> Option<Finding> {
     let (f, all) = sampled(scope, device)?;
-    let declared: Vec<&str> = declared::kernels(scope, f)
-        .iter()
-        .map(|it| it.entry)
-        .collect();
-    let mut by: FxHashMap<NameId, Vec<&Config>> = FxHashMap::default();
-    for it in &all {
-        let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
-        let idle = it.row.fill.idle_sms.map_or(0.0, f64::from);
-        let is_full = sms - idle >= thresholds::UNDER_FILLED_BLOCKS * sms;
-        let is_new = !declared.contains(&scope.trace.names().full(it.shape.name));
-        if it.row.class == Class::Latency && is_full && is_new {
-            by.entry(it.shape.name).or_default().push(it);
-        }
-    }
-    let time = |of: &[&Config]| of.iter().map(|it| it.row.total_ns).sum::<Ns>();
-    let (most, of) = by.into_iter().max_by_key(|(name, of)| (time(of), *name))?;
-    let part = share(time(&of), f.recorded_ns());
-    if part < thresholds::LATENCY_SHARE {
+    let most = all.first()?;
+    let part = share(most.row.total_ns, f.recorded_ns());
+    let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
+    let blocks = sms - most.row.fill.idle_sms.map_or(0.0, f64::from);
+    let ran = declared::kernels(scope, f);
+    let is_told = blocks < thresholds::UNDER_FILLED_BLOCKS * sms
+        || ran.iter().any(|it| it.entry == full(scope, most));
+    if most.row.class != Class::Latency || is_told || part < thresholds::LATENCY_SHARE {
         return None;
     }
     // At its roof it takes what the busier of memory and arithmetic is busy for.
-    let busy = |it: &&Config| {
-        let seen = &it.row.counted;
-        let shares = [seen.dram, seen.tensor, seen.issue].into_iter().flatten();
-        shares.map(|it| it.value).fold(0.0, f64::max).min(1.0) * it.row.total_ns as f64
-    };
-    let roof = of.iter().map(busy).sum::<f64>() as Ns;
-    let why = match of[0].row.limit.as_str() {
+    let seen = &most.row.counted;
+    let busy = [seen.dram, seen.tensor, seen.issue].into_iter().flatten();
+    let busy = busy.map(|it| it.value).fold(0.0, f64::max).min(1.0);
+    let roof = (busy * most.row.total_ns as f64) as Ns;
+    let why = match most.row.limit.as_str() {
         NO_PEAK => String::new(),
         why => format!(": {why}"),
     };
@@ -62,7 +56,7 @@ pub(super) fn latency(scope: &Scope, device: usize) -> Option<Finding> {
         title: format!(
             "{} takes {} ({}), limited by neither memory nor compute{why}",
             name(scope, most),
-            duration(time(&of)),
+            duration(most.row.total_ns),
             percent(part),
         ),
         advice: format!(
@@ -71,38 +65,34 @@ pub(super) fn latency(scope: &Scope, device: usize) -> Option<Finding> {
         ),
         ..scope.found(
             f.span_ns,
-            time(&of) - roof,
-            &configs::places(of.into_iter()),
+            most.row.total_ns - roof,
+            &configs::places(&all[..1]),
         )
     })
 }
 
-/// Grids whose last wave leaves most places for blocks empty, by the launch alone.
+/// Grids whose last wave leaves room for many blocks, by the launch alone.
 pub(super) fn tail(scope: &Scope, device: usize) -> Option<Finding> {
     let f = &scope.devices[device];
-    let all = configs::of_device(scope, f);
-    let kernels: Ns = all.iter().map(|it| it.row.total_ns).sum();
+    let mut all = configs::of_device(scope, f);
     // Kernels beside each other fill each other's last waves.
-    if kernels as f64 > f.compute_ns as f64 * thresholds::CONCURRENT {
+    if time(&all) as f64 > f.compute_ns as f64 * thresholds::CONCURRENT {
         return None;
     }
-    let is_long =
-        |it: &Config| it.row.total_ns >= thresholds::UNDER_FILLED_MIN * it.row.count as Ns;
-    // At its roof a kernel gains nothing by fuller waves.
-    let may_gain = |it: &Config| matches!(it.row.class, Class::Unknown | Class::Latency);
-    let tailed = all.iter().filter(|it| {
-        let is_meant = is_collective(scope.trace.names().full(it.shape.name));
-        let tail = it.row.fill.tail_share.unwrap_or(0.0);
-        tail >= thresholds::TAIL_SHARE && is_long(it) && may_gain(it) && !is_meant
+    let tail = |it: &Config| it.row.fill.tail_share.unwrap_or(0.0);
+    all.retain(|it| {
+        let is_long = it.row.total_ns >= thresholds::UNDER_FILLED_MIN * it.row.count as Ns;
+        // At its roof a kernel gains nothing by fuller waves.
+        let may_gain = matches!(it.row.class, Class::Unknown | Class::Latency);
+        tail(it) >= thresholds::TAIL_SHARE && is_long && may_gain && !is_collective(full(scope, it))
     });
-    let tailed: Vec<&Config> = tailed.collect();
-    let lost = |it: &&Config| it.row.fill.tail_share.unwrap_or(0.0) * it.row.total_ns as f64;
-    let lost = tailed.iter().map(lost).sum::<f64>() as Ns;
+    let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
+    let lost = lost.sum::<f64>() as Ns;
     if share(lost, f.recorded_ns()) < thresholds::LARGE_SHARE {
         return None;
     }
-    let most = tailed.first()?;
-    let found = scope.found(f.span_ns, lost, &configs::places(tailed.iter().copied()));
+    let most = all.first()?;
+    let found = scope.found(f.span_ns, lost, &configs::places(&all));
     Some(Finding {
         // Without counters nobody knows whether anything waits for that wave.
         severity: match most.row.class {
@@ -110,10 +100,10 @@ pub(super) fn tail(scope: &Scope, device: usize) -> Option<Finding> {
             _ => found.severity,
         },
         title: format!(
-            "the last wave of {} leaves most SMs idle: {}, mostly {} ({:.2} waves)",
-            counted(tailed.iter().map(|it| it.row.count).sum(), "kernel", "kernels"),
-            duration(tailed.iter().map(|it| it.row.total_ns).sum()),
-            name(scope, most.shape.name),
+            "the last wave of {} is partly empty: {}, mostly {} ({:.2} waves)",
+            counted(found.count, "kernel", "kernels"),
+            duration(time(&all)),
+            name(scope, most),
             most.row.fill.waves.unwrap_or(0.0)
         ),
         advice: "Choose sizes whose blocks fill whole waves, or launch one wave of blocks that loop (a persistent kernel).".to_owned(),
@@ -123,56 +113,45 @@ pub(super) fn tail(scope: &Scope, device: usize) -> Option<Finding> {
 
 /// Products of matrices that issue instructions all the time while tensor cores do nothing.
 pub(super) fn no_tensor(scope: &Scope, device: usize) -> Option<Finding> {
-    let (f, all) = sampled(scope, device)?;
-    // The simulator takes tensor cores for idle, whatever a kernel does.
-    if scope.trace.source.simulated {
-        return None;
-    }
-    let is_product = |it: &&Config| {
-        let name = scope.trace.names().full(it.shape.name).to_ascii_lowercase();
+    let (f, mut all) = sampled(scope, device)?;
+    all.retain(|it| {
+        let name = full(scope, it).to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        has(&["gemm", "matmul", "fprop", "dgrad", "wgrad"]) && !has(&["dgemm", "zgemm", "f64"])
-    };
-    let is_idle = |it: &&Config| {
-        let tensor = it.row.counted.tensor;
-        it.row.class == Class::Compute && tensor.is_some_and(|it| it.value < thresholds::NO_TENSOR)
-    };
-    let found: Vec<&Config> = all.iter().filter(is_product).filter(is_idle).collect();
-    let time: Ns = found.iter().map(|it| it.row.total_ns).sum();
-    if share(time, f.recorded_ns()) < thresholds::LARGE_SHARE {
+        let tensor = it.row.counted.tensor.map_or(1.0, |it| it.value);
+        it.row.class == Class::Compute
+            && tensor < thresholds::NO_TENSOR
+            && has(&["gemm", "matmul", "fprop", "dgrad", "wgrad"])
+            && !has(&["dgemm", "zgemm", "f64"])
+    });
+    // The simulator takes tensor cores for idle, whatever a kernel does.
+    let is_counted = !scope.trace.source.simulated;
+    if !is_counted || share(time(&all), f.recorded_ns()) < thresholds::LARGE_SHARE {
         return None;
     }
     Some(Finding {
         severity: Severity::Info,
         title: format!(
             "tensor cores are idle while {} multiplies matrices for {}",
-            name(scope, found.first()?.shape.name),
-            duration(time)
+            name(scope, all.first()?),
+            duration(time(&all))
         ),
         advice: "Where less precision is enough, use TF32 or bf16: torch.set_float32_matmul_precision(\"high\").".to_owned(),
-        ..scope.found(f.span_ns, time, &configs::places(found.into_iter()))
+        ..scope.found(f.span_ns, time(&all), &configs::places(&all))
     })
 }
 
 /// Elementwise kernels of one size in a row, each at the speed of memory by its counters.
 pub(super) fn chain(scope: &Scope, device: usize) -> Option<Finding> {
-    let (f, all) = sampled(scope, device)?;
-    let is_elementwise = |it: &&Config| {
-        scope
-            .trace
-            .names()
-            .full(it.shape.name)
-            .contains("elementwise")
-    };
-    let bound = all.iter().filter(|it| it.row.class == Class::Memory);
-    let of_config = bound.filter(is_elementwise).flat_map(|it| {
+    let (f, mut all) = sampled(scope, device)?;
+    all.retain(|it| it.row.class == Class::Memory && full(scope, it).contains("elementwise"));
+    let of_config = all.iter().flat_map(|it| {
         let size = (it.shape.grid, it.shape.block);
         it.at.iter().map(move |&(length, at)| (at, length, size))
     });
     let mut ran: Vec<_> = of_config.collect();
     ran.sort_unstable();
     let (mut saved, mut time, mut at) = (0, 0, Vec::new());
-    for group in ran.chunk_by(|a, b| a.0.0 == b.0.0 && a.0.1 + 1 == b.0.1 && a.2 == b.2) {
+    for group in ran.chunk_by(|a, b| (a.0.0, a.0.1 + 1, a.2) == (b.0.0, b.0.1, b.2)) {
         let lengths = group.iter().map(|it| it.1);
         let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
         if group.len() > 1 {

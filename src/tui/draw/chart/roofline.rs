@@ -35,47 +35,91 @@ pub struct Mark {
 /// Draws them, most time first.
 pub fn draw(marks: &[Mark], theme: &Theme, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(*buf.area());
-    let told = marks
-        .len()
-        .min(LETTERS.len())
-        .min(usize::from(area.height / 3)) as u16;
+    let told = marks.len().min(LETTERS.len());
+    let told = told.min(usize::from(area.height / 3)) as u16;
     if area.width < GUTTER + 20 || area.height < told + 8 {
         return;
     }
-    let dim = theme.fg(Role::Dim);
     let title =
         "kernels: up tensor cores or instruction issue, right DRAM, of their peaks; area is time";
-    pen::text(buf, area, 1, &pen::plain(theme, title), dim);
+    pen::text(buf, area, 1, &pen::plain(theme, title), theme.fg(Role::Dim));
     let plot = Rect {
         x: area.x + GUTTER,
         y: area.y + 1,
         width: area.width - GUTTER - 2,
         height: area.height - told - 3,
     };
+    draw_curves(marks, theme, plot, buf);
+    draw_axes(theme, plot, buf);
+    for (mark, letter) in marks.iter().zip(LETTERS).rev() {
+        let (x, y) = cell(plot, mark.dram, mark.compute);
+        pen::cell(buf, row(plot, y), x, letter, theme.bold(mark.role));
+    }
+    for (nth, (mark, letter)) in (0..told).zip(marks.iter().zip(LETTERS)) {
+        let line = Rect::new(area.x, plot.bottom() + 1 + nth, area.width, 1);
+        pen::cell(buf, line, 1, letter, theme.bold(mark.role));
+        let text = format!(
+            "{:>6}  DRAM {:>6}  compute {:>6}  {:<8} {}",
+            percent(mark.time),
+            percent(mark.dram),
+            percent(mark.compute),
+            mark.class,
+            mark.name
+        );
+        let text = pen::cut(&text, usize::from(line.width) - 4);
+        pen::text(
+            buf,
+            line,
+            3,
+            &pen::plain(theme, &text),
+            theme.fg(Role::Text),
+        );
+    }
+}
+
+/// The column and the line of two shares.
+fn cell(plot: Rect, dram: f64, compute: f64) -> (u16, u16) {
+    let at = |share: f64, last: u16| (share.clamp(0.0, 1.0) * f64::from(last)).round() as u16;
     let (right, bottom) = (plot.width - 1, plot.height - 1);
-    let line = |y: u16| Rect::new(area.x, y, area.width, 1);
+    (at(dram, right), bottom - at(compute, bottom))
+}
+
+fn row(plot: Rect, y: u16) -> Rect {
+    Rect::new(plot.x, plot.y + y, plot.width, 1)
+}
+
+/// Every fifth of the axes, and what kernels in each corner are.
+fn draw_axes(theme: &Theme, plot: Rect, buf: &mut Buffer) {
+    let dim = theme.fg(Role::Dim);
     for fifth in 0..=5 {
         let share = f64::from(fifth) / 5.0;
         let text = format!("{:>4}", percent(share));
-        let up = plot.y + (f64::from(bottom) * (1.0 - share)).round() as u16;
-        pen::text(buf, line(up), 0, &text, dim);
-        let along = (f64::from(right) * share).round() as u16;
-        pen::text(buf, line(plot.bottom()), GUTTER + along - 3, &text, dim);
+        let (x, y) = cell(plot, share, share);
+        let gutter = |y: u16| Rect::new(plot.x - GUTTER, y, plot.width + GUTTER + 2, 1);
+        pen::text(buf, gutter(plot.y + y), 0, &text, dim);
+        pen::text(buf, gutter(plot.bottom()), GUTTER + x - 3, &text, dim);
     }
-    let mut canvas = Canvas::new(plot);
-    for (from, to) in [
-        ((NEAR, 0.0), (NEAR, NEAR)),
-        ((0.0, NEAR), (NEAR, NEAR)),
-        ((NEAR, NEAR), (1.0, 1.0)),
+    let (right, bottom) = (plot.width.saturating_sub(14), plot.height - 1);
+    for (x, y, text) in [
+        (1, 0, "compute-bound"),
+        (right, bottom, "memory-bound"),
+        (1, bottom, "near no peak"),
     ] {
-        let ends = [canvas.place(from.0, from.1), canvas.place(to.0, to.1)];
+        pen::text(buf, row(plot, y), x, text, dim);
+    }
+}
+
+/// The borders of the classes, and a circle for each kernel.
+fn draw_curves(marks: &[Mark], theme: &Theme, plot: Rect, buf: &mut Buffer) {
+    let mut canvas = Canvas::new(plot);
+    for (x, y) in [(NEAR, 0.0), (0.0, NEAR), (1.0, 1.0)] {
+        let ends = [canvas.place(NEAR, NEAR), canvas.place(x, y)];
         canvas.curve(Role::Rule, &ends);
     }
-    // A kernel that takes all of the time is half as high as the plot: four points a line.
-    let largest = f64::from(plot.height);
     for mark in marks {
         let (x, y) = canvas.place(mark.dram, mark.compute);
-        let radius = (largest * mark.time.sqrt()).max(1.0);
+        // A kernel that takes all of the time is half as high as the plot: four points a line.
+        let radius = (f64::from(plot.height) * mark.time.sqrt()).max(1.0);
         let at = |step: u32| {
             let angle = TAU * f64::from(step) / f64::from(STEPS);
             (x + radius * angle.cos(), y + radius * angle.sin())
@@ -84,55 +128,6 @@ pub fn draw(marks: &[Mark], theme: &Theme, area: Rect, buf: &mut Buffer) {
         canvas.curve(mark.role, &circle);
     }
     canvas.draw(theme, plot, buf);
-    for (text, x, y) in [
-        ("compute-bound", 1, 0),
-        ("memory-bound", right.saturating_sub(13), bottom),
-        ("near no peak", 1, bottom),
-    ] {
-        pen::text(
-            buf,
-            Rect::new(plot.x, plot.y + y, plot.width, 1),
-            x,
-            text,
-            dim,
-        );
-    }
-    for (nth, (mark, letter)) in marks.iter().zip(LETTERS).enumerate().rev() {
-        let at = |share: f64, last: u16| (share.clamp(0.0, 1.0) * f64::from(last)).round() as u16;
-        let row = Rect::new(
-            plot.x,
-            plot.y + bottom - at(mark.compute, bottom),
-            plot.width,
-            1,
-        );
-        pen::cell(
-            buf,
-            row,
-            at(mark.dram, right),
-            letter,
-            theme.bold(mark.role),
-        );
-        if nth < usize::from(told) {
-            let row = line(plot.bottom() + 1 + nth as u16);
-            let x = pen::text(buf, row, 1, &letter.to_string(), theme.bold(mark.role));
-            let figures = format!(
-                " {:>6}  DRAM {:>6}  compute {:>6}  {:<8}",
-                percent(mark.time),
-                percent(mark.dram),
-                percent(mark.compute),
-                mark.class
-            );
-            let x = pen::text(buf, row, x, &figures, theme.fg(Role::Text));
-            let name = pen::cut(&mark.name, usize::from(row.width.saturating_sub(x + 1)));
-            pen::text(
-                buf,
-                row,
-                x + 1,
-                &pen::plain(theme, &name),
-                theme.fg(Role::Text),
-            );
-        }
-    }
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn a_last_wave_costs_what_it_leaves_empty() {
     );
     assert_eq!(
         it.title,
-        "the last wave of 10 kernels leaves most SMs idle: 10.0 ms, mostly k (1.12 waves)"
+        "the last wave of 10 kernels is partly empty: 10.0 ms, mostly k (1.12 waves)"
     );
     assert_eq!((of(264, None), of(2_904, None)), (None, None));
     // At the roof of memory it matters to nobody; near none it does.
