@@ -32,10 +32,16 @@ def main():
 main()
 "#;
 
-fn run(hz: Option<u32>, arguments: &[&str]) -> (Trace, Vec<String>, Outcome, tempfile::TempDir) {
+type Ran = (Trace, Vec<String>, Outcome, tempfile::TempDir);
+
+fn run(hz: Option<u32>, arguments: &[&str]) -> Ran {
+    run_program(PROGRAM, hz, arguments)
+}
+
+fn run_program(text: &str, hz: Option<u32>, arguments: &[&str]) -> Ran {
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join("train.py");
-    std::fs::write(&program, PROGRAM).expect("written");
+    std::fs::write(&program, text).expect("written");
     let mut command = vec!["python3".into(), program.into()];
     command.extend(arguments.iter().map(Into::into));
     let (feed, _) = attach::run(AttachRequest {
@@ -176,4 +182,35 @@ fn nothing_is_looked_at_when_it_is_off() {
     assert!(trace.processes().is_empty());
     let files = std::fs::read_dir(directory.path().join("run")).expect("a directory");
     assert_eq!(files.count(), 0);
+}
+
+/// A folder in the place of PyTorch: the file's path and its function's name are what is known of a profiler from outside.
+#[test]
+fn a_profiler_of_the_programs_own_is_told_what_it_loses() {
+    if !has_python() {
+        return;
+    }
+    let said = |call: &str| {
+        let library = tempfile::tempdir().expect("a directory");
+        let folder = library.path().join("torch/profiler");
+        std::fs::create_dir_all(&folder).expect("made");
+        // Until somebody has seen it.
+        let text = "import time\nclass Profile:\n    time.sleep(0.5)\n    def start(self):\n        time.sleep(1)\n";
+        std::fs::write(folder.join("profiler.py"), text).expect("written");
+        let program = format!(
+            "import sys\nsys.path.insert(0, sys.argv[1])\nfrom torch.profiler import profiler\n{call}\n"
+        );
+        let (_, notices, _, _directory) = run_program(
+            &program,
+            Some(500),
+            &[&library.path().display().to_string()],
+        );
+        notices
+            .iter()
+            .filter(|it| it.contains("torch.profiler sees no GPU work"))
+            .count()
+    };
+    assert_eq!(said("profiler.Profile().start()"), 1);
+    // Everybody who imports PyTorch imports it.
+    assert_eq!(said("import time; time.sleep(0.5)"), 0);
 }

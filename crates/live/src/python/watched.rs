@@ -70,6 +70,8 @@ struct Attached {
     named: FxHashMap<u32, String>,
     /// Ids of threads that the operating system's is not known of.
     unknown: FxHashMap<u64, u32>,
+    /// Whether it was said that a profiler runs in it.
+    told_profiler: bool,
 }
 
 impl SampledProcess {
@@ -208,6 +210,7 @@ impl Attached {
             torn_in_a_row: 0,
             named: FxHashMap::default(),
             unknown: FxHashMap::default(),
+            told_profiler: false,
         })
     }
 
@@ -247,6 +250,9 @@ impl Attached {
                     function: frame.name.clone(),
                     line: u32::try_from(frame.line).unwrap_or(0),
                 };
+                if is_profiler(&frame) && !std::mem::replace(&mut self.told_profiler, true) {
+                    self.writer.notice(true, PROFILER);
+                }
                 stack = self.log.deeper(&mut self.writer, stack, &frame);
             }
             if stack != 0 && seen.iter().all(|it: &SampledThread| it.thread != thread) {
@@ -296,6 +302,19 @@ impl Attached {
         self.writer.add(&Entry::Sampling(self.totals));
         self.writer.finish();
     }
+}
+
+/// What a program's own profiler loses. It is refused in the program, and no other process sees that.
+const PROFILER: &str = "CUPTI serves one tool at a time: while cuptop records, the program's own torch.profiler sees no GPU work";
+
+/// Whether a function is one of PyTorch's users of CUPTI at work. Bodies of modules and classes run when they are imported.
+fn is_profiler(frame: &Frame) -> bool {
+    let is_in = frame.file.ends_with("/torch/profiler/profiler.py")
+        || frame.file.contains("/torch/profiler/_cupti/");
+    // "Profile.start" from Python 3.11 on.
+    let name = frame.function.rsplit('.').next().unwrap_or_default();
+    let name = name.trim_start_matches('_');
+    is_in && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// The command line of a process.
