@@ -44,7 +44,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
 const SAMPLES: &str = "queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
     pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|on itself:name=buffer flush|\
     launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|left none:name=cudaGraphLaunch|of the job:count=2|\
-    verdict:of_it=53 % |calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
+    verdict:of_it=53 % |apart=|calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
     host_bound:line=outside CUDA calls|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:most=1.06|\
     no_core:number=4|shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|\
     unwaited:names=forward|`{of}`:of=streamed|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\

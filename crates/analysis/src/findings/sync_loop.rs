@@ -75,12 +75,19 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         }
     };
     let found = scope.found(f.span_ns, bound, &at);
+    let apart = match found.bound_ns - idle {
+        more if 20 * more >= idle => {
+            format!(", and engines from overlapping for {}", duration(more))
+        }
+        _ => String::new(),
+    };
     Some(Finding {
         title: format!(
-            "{} between launches keep the GPU idle for {} ({}){}",
+            "{} between launches keep the GPU idle for {} ({}){}{}",
             activity::text::counted(at.len() as u64, "CPU sync", "CPU syncs"),
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
+            apart,
             seen_at(seen.telling(scope.trace).as_ref()),
         ),
         advice: match of_values {
