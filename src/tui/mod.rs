@@ -1,23 +1,5 @@
 //! The terminal UI: a pure core ([`app::App`], [`draw`]) in a thin shell ([`shell`]).
 //!
-//! ```text
-//!  cuptop  pipeline › streamed · repeat 2   NVIDIA H200 · PCIe 5.0 x16   SIMULATED  ● LIVE 0:03.2  24,310 records           header
-//! ─ 1 timeline ─ 2 operations ─ 3 findings ─ 4 compare ─ 5 log ──────────────────────────────────────────────
-//!              ╷0 ms         ╷0.5          ╷1.0          ╷1.5          ╷2.0          ╷2.5          ╷3.0            axis
-//!  H2D 52.7    ▆▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▁                     95 % of 55.5 GB/s    rows
-//!  D2H 51.1                   ▁▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇   92 % of 55.6 GB/s
-//!  overlap             ▂▃▅███████████████████████████████████████████▅▃▂                81 % of copies hidden
-//!  streams ──────────────────────────────────────────────────────────────────────────────────────────────────
-//!  s0          ▐H2D 16 MiB 54.9▌▐matmul_tiled 338 µs▌▐D2H 16 MiB 54.8▌                  busy 31 %
-//! ▸s1               ▐H2D 16 MiB 52.1▌‹queued 84 µs›▐matmul_tiled 338 µs▌▐D2H 16 MiB▌    busy 31 %
-//!  host ─────────────────────────────────────────────────────────────────────────────────────────────────────
-//!  main        ▃▃▃▃▃▃▃▃▃▃▃▃▐cudaStreamSynchronize 3.1 ms                            ▌
-//! ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-//!  ▐matmul_tiled▌ s1 · 1.402 → 1.740 ms (338 µs) · grid 128×128 block 16×16 · launched 1.26 ms earlier       details
-//!  3.34 ms · idle 0.1 % · compute 81 % · copy 99 % │ 2.43× faster than sequential          ? help  q quit      footer
-//! └─ gutter ─┘└─ plot ──────────────────────────────────────────────────────────────────┘└─ side column ───┘
-//! ```
-//!
 //! The core knows no terminal, thread or clock: [`App::take`](app::App::take) takes the feed's messages, and
 //! [`App::act`](app::App::act) takes actions, which [`keys`] makes of keys. [`App::draw`](app::App::draw) draws it into
 //! a [`Buffer`]. So tests drive it whole, and [`screenshot`] needs no terminal. The shell owns the terminal and the

@@ -107,8 +107,8 @@ const DONE: [(&str, &str, &str, f64, f64, Class); 9] = [
     ("transpose", "naive", "naive", 0.113, 0.0, Class::Latency),
     ("transpose", "tiled", "tiled", 0.364, 0.0, Class::Latency),
     ("transpose", "padded", "padded", 0.724, 0.0, Class::Memory),
-    ("roofline", "large @ 1024", "fma", 0.048, 0.884, Class::Compute),
-    ("roofline", "small @ 1024", "fma", 0.0, 0.022, Class::Latency),
+    ("roofline", "large iterations=1024", "fma", 0.048, 0.884, Class::Compute),
+    ("roofline", "small iterations=1024", "fma", 0.0, 0.022, Class::Latency),
     ("pipeline", "sequential", "matmul", 0.0, 0.623, Class::Compute),
 ];
 

@@ -183,7 +183,7 @@ fn the_json_is_what_was_agreed_on() {
     let mut facts = Facts::new(&trace);
     facts.known = known(&trace, &Profile::bundled());
     let several = WhatIf::new(&facts, None);
-    assert!(several.is_err_and(|reason| reason.contains("say --variant: sequential")));
+    assert!(several.is_err_and(|reason| reason.contains("choose with --variant: sequential")));
     let whatif = WhatIf::new(&facts, Some("sequential")).expect("a variant");
     let edits = ["no-sync+own-stream", "pin"].map(|text| text.parse().expect("an edit"));
     let answer = Answer::new(
@@ -205,6 +205,6 @@ fn the_json_is_what_was_agreed_on() {
     }
     assert_eq!(
         refused["refused"],
-        "there is no copy of pageable memory that pinning would speed up"
+        "nothing to pin: no pageable copy would get faster"
     );
 }

@@ -86,9 +86,14 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
     }
 }
 
-/// A name without what all of its kind begin with: "StreamSynchronize", "LaunchKernel", "AllReduce_Sum_f32".
+/// A name without what all of its kind begin with: "StreamSynchronize", "AllReduce_Sum_f32", "copy_", "sgemm_128x64".
 #[must_use]
 pub fn bare(name: &str) -> &str {
+    for library in ["aten::", "cutlass_"] {
+        if let Some(rest) = name.strip_prefix(library) {
+            return rest;
+        }
+    }
     let heads = ["ncclDevKernel_", "ncclKernel_", "cuda", "cu"].into_iter();
     let mut rests = heads.filter_map(|head| name.strip_prefix(head));
     let is_name = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_uppercase());

@@ -77,7 +77,8 @@ impl Frame {
     ) {
         let area = *buf.area();
         if area.width < SMALLEST.width || area.height < SMALLEST.height {
-            pen::text(buf, area, 0, "cuptop: too small", theme.fg(Role::Text));
+            let text = format!("cuptop needs {}x{}", SMALLEST.width, SMALLEST.height);
+            pen::text(buf, area, 0, &text, theme.fg(Role::Text));
             return;
         }
         let layout = &self.layout;

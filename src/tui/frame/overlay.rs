@@ -229,8 +229,8 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
                 (line, theme.fg(role)),
             ]);
         }
-        let laid_out = trouble.lines.iter();
-        lines.extend(laid_out.map(|line| vec![(pen::cut(line, width), theme.fg(Role::Text))]));
+        let pieces = trouble.lines.iter().flat_map(|line| fitted(line, width));
+        lines.extend(pieces.map(|piece| vec![(piece, theme.fg(Role::Text))]));
     }
     let panel = Panel {
         theme,
@@ -291,20 +291,23 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
     std::array::from_fn(|_| marks.next().unwrap_or_default())
 }
 
+/// A line of a message in so many columns. Diagnostics point at columns: they are cut. Prose and their help are wrapped.
+fn fitted(line: &str, width: usize) -> Vec<String> {
+    let is_help = line.trim_start().starts_with("= ");
+    if !is_help && (line.starts_with(' ') || line.contains(" | ")) {
+        vec![pen::cut(line, width)]
+    } else {
+        pen::wrap(line, width)
+    }
+}
+
 /// Draws why the last start failed, above the last good run; `foot` says which keys do something about it.
 pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(4);
     let lines: Vec<PanelLine> = error
         .text
         .lines()
-        .flat_map(|line| {
-            // Diagnostics point at columns: they are cut, never wrapped. Prose is wrapped.
-            if line.starts_with(' ') || line.contains(" | ") {
-                vec![pen::cut(line, width)]
-            } else {
-                pen::wrap(line, width)
-            }
-        })
+        .flat_map(|line| fitted(line, width))
         .map(|line| {
             let trimmed = line.trim_start();
             let style = if trimmed.starts_with("error") {

@@ -23,7 +23,7 @@ const LIST: u16 = 46;
 /// What else there is: cuptop is more than its lessons.
 const ELSE: &[(&str, &str)] = &[
     (
-        "cuptop trace -- python train.py",
+        "cuptop trace python train.py",
         "watch a program of your own",
     ),
     (

@@ -297,6 +297,7 @@ fn conclude(
             let _ = outlet.notice(true, text);
         }
         let message = match code {
+            137 => format!("{name} was killed (signal 9): was memory short?"),
             129..=192 => format!("{name} was ended by signal {}", code - 128),
             _ => format!("{name} ended with exit code {code}"),
         };

@@ -52,7 +52,7 @@ impl SummaryPanel {
     pub(super) fn reserved(state: &State) -> usize {
         let mut lines = Vec::new();
         if state.size.width < NARROW {
-            variants(state, &mut lines);
+            variants(state, &mut lines, usize::MAX);
         }
         lines.len()
     }
@@ -69,9 +69,8 @@ impl SummaryPanel {
             return SummaryPanel { lines };
         }
         if has_variants {
-            variants(state, &mut lines);
+            variants(state, &mut lines, room);
         }
-        shorten(&mut lines, room);
         let found = state.answers.get(&state.run, state.camera.scope);
         let found = found.filter(|_| has_findings);
         let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
@@ -138,7 +137,7 @@ impl SummaryPanel {
 }
 
 /// The variants, with the time that tells which is faster: that of the host where one of them has no GPU work.
-fn variants(state: &State, lines: &mut Vec<SummaryLine>) {
+fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
     let run = &state.run;
     let all = &run.measured.variants;
     if all.len() < 2 || run.is_swept() {
@@ -150,7 +149,12 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>) {
     let longest: Ns = all.iter().map(time).max().unwrap_or(0).max(1);
     let clock = if is_wall { "host time" } else { "makespan" };
     lines.push(SummaryLine::Title(format!("variants by {clock}")));
-    for (v, faster) in all.iter().zip(faster).take(VARIANTS) {
+    let is_on_screen = |v: &VariantFigures| state.camera.variant(run) == Some(v.position);
+    let here = all.iter().position(is_on_screen);
+    let shown = shown(all.len(), here, room.saturating_sub(1).min(VARIANTS));
+    let left_out = all.len() - shown.len();
+    for i in shown {
+        let (v, faster) = (&all[i], &faster[i]);
         let mut figures = units::duration(time(v));
         if let Some(faster) = faster {
             figures = format!("{figures}  {}", units::factor(faster.factor));
@@ -159,44 +163,24 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>) {
             name: printable(&v.label()),
             share: time(v) as f64 / longest as f64,
             figures,
-            is_on_screen: state.camera.variant(run) == Some(v.position),
+            is_on_screen: is_on_screen(v),
         });
     }
-    if all.len() > VARIANTS {
-        lines.push(SummaryLine::More(all.len() - VARIANTS, '4'));
+    if left_out > 0 {
+        lines.push(SummaryLine::More(left_out, '4'));
     }
 }
 
-/// Keeps as many lines of variants as there is room for, the one on screen among them, and says how many there are besides.
-fn shorten(lines: &mut Vec<SummaryLine>, room: usize) {
-    let is_variant = |line: &SummaryLine| matches!(line, SummaryLine::Variant { .. });
-    if lines.len() <= room {
-        return;
+/// Which of `all` variants have one of so many lines: the first ones, and the one on screen. A line is the word on others.
+fn shown(all: usize, here: Option<usize>, lines: usize) -> Vec<usize> {
+    if all <= lines {
+        return (0..all).collect();
     }
-    let unseen = match lines.last() {
-        Some(&SummaryLine::More(count, _)) => count,
-        _ => 0,
-    };
-    lines.retain(|line| !matches!(line, SummaryLine::More(..)));
-    let all = lines.iter().filter(|line| is_variant(line)).count();
-    // A line is the word on the others.
-    let left_out = lines.split_off(lines.len().min(room - 1));
-    let is_on_screen = |line: &SummaryLine| {
-        matches!(
-            line,
-            SummaryLine::Variant {
-                is_on_screen: true,
-                ..
-            }
-        )
-    };
-    if let Some(here) = left_out.into_iter().find(is_on_screen)
-        && let Some(last) = lines.last_mut().filter(|line| is_variant(line))
-    {
-        *last = here;
+    let mut shown: Vec<usize> = (0..lines.saturating_sub(1)).collect();
+    if let (Some(here), Some(last)) = (here, shown.last_mut()) {
+        *last = here.max(*last);
     }
-    let shown = lines.iter().filter(|line| is_variant(line)).count();
-    lines.push(SummaryLine::More(all + unseen - shown, '4'));
+    shown
 }
 
 fn draw_variant(theme: &Theme, line: &SummaryLine, gutter: u16, at: Rect, buf: &mut Buffer) {
@@ -243,29 +227,10 @@ mod tests {
 
     #[test]
     fn too_many_variants_are_counted_and_the_one_on_screen_stays() {
-        let variant = |i: usize| SummaryLine::Variant {
-            name: i.to_string(),
-            share: 1.0,
-            figures: String::new(),
-            is_on_screen: i == 6,
-        };
-        let made = || {
-            let mut lines = vec![SummaryLine::Title("variants".to_owned())];
-            lines.extend((0..8).map(variant));
-            lines.push(SummaryLine::More(3, '4'));
-            lines
-        };
-        let mut lines = made();
-        shorten(&mut lines, 10);
-        assert_eq!(lines, made());
-        // Of eleven two are shown.
-        shorten(&mut lines, 4);
-        let expected = [
-            made()[0].clone(),
-            variant(0),
-            variant(6),
-            SummaryLine::More(9, '4'),
-        ];
-        assert_eq!(lines, expected);
+        assert_eq!(shown(3, Some(1), 3), [0, 1, 2]);
+        // Of eleven in four lines: two, the one on screen, and the word on eight others.
+        assert_eq!(shown(11, Some(6), 4), [0, 1, 6]);
+        assert_eq!(shown(11, Some(0), 4), [0, 1, 2]);
+        assert!(shown(11, None, 1).is_empty());
     }
 }
