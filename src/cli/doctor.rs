@@ -30,12 +30,8 @@ pub(super) fn doctor() -> Result<u8, Ending> {
 
 fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> String {
     let mut out = String::new();
-    part(
-        &mut out,
-        "driver",
-        &probe.driver,
-        "scenarios run on the simulator; trace files can be opened",
-    );
+    let cost = "scenarios run on the simulator; trace files can be opened";
+    part(&mut out, "driver", &probe.driver, cost);
     for gpu in &probe.gpus {
         let _ = writeln!(out, "  ok       GPU       {}", describe(gpu));
     }
@@ -45,31 +41,19 @@ fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) ->
             "  missing  GPU       the driver sees none: scenarios run on the simulator\n                     help: check CUDA_VISIBLE_DEVICES and nvidia-smi"
         );
     }
-    part(
-        &mut out,
-        "libcupti",
-        &probe.cupti,
-        "nothing on a GPU can be recorded",
-    );
-    part(
-        &mut out,
-        "NVRTC",
-        &probe.nvrtc,
-        "scenarios with kernels cannot run on a GPU",
-    );
+    let cost = "nothing on a GPU can be recorded";
+    part(&mut out, "libcupti", &probe.cupti, cost);
+    let cost = "scenarios with kernels cannot run on a GPU";
+    part(&mut out, "NVRTC", &probe.nvrtc, cost);
     injection(&mut out, trial);
     let (is_usable, text, help) = right();
+    let attach = Part {
+        is_usable,
+        text,
+        help,
+    };
     let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
-    part(
-        &mut out,
-        "attach",
-        &Part {
-            is_usable,
-            text,
-            help,
-        },
-        cost,
-    );
+    part(&mut out, "attach", &attach, cost);
     if let Some(tried) = counters {
         let counters = Part {
             is_usable: tried.is_ok(),
@@ -124,13 +108,13 @@ fn terminal(out: &mut String) {
     if std::env::var_os("TMUX").is_some() {
         notes.push("inside tmux");
     }
-    let size = crossterm::terminal::size()
-        .map(|(columns, rows)| format!("{columns}x{rows}"))
-        .unwrap_or_else(|_| "size unknown".to_owned());
-    let notes = if notes.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", notes.join("; "))
+    let size = crossterm::terminal::size().map_or_else(
+        |_| "size unknown".to_owned(),
+        |(columns, rows)| format!("{columns}x{rows}"),
+    );
+    let notes = match notes.join("; ") {
+        none if none.is_empty() => none,
+        notes => format!(" ({notes})"),
     };
     let _ = writeln!(out, "  ok       terminal  {name} {size}{notes}");
 }
@@ -163,16 +147,12 @@ fn injection(out: &mut String, trial: &Trial) {
             library.display()
         ),
         End::Stopped { why, help } => {
-            part(
-                out,
-                "injection",
-                &Part {
-                    is_usable: false,
-                    text: why.clone(),
-                    help: help.clone(),
-                },
-                "programs cannot be traced",
-            );
+            let stopped = Part {
+                is_usable: false,
+                text: why.clone(),
+                help: help.clone(),
+            };
+            part(out, "injection", &stopped, "programs cannot be traced");
             Ok(())
         }
     };

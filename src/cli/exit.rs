@@ -161,7 +161,6 @@ impl From<Failure> for Ending {
 }
 
 /// The exit code for a failure. A program's own code is passed on where it fits.
-#[must_use]
 pub(super) fn code_of(kind: FailureKind) -> u8 {
     match kind {
         FailureKind::Input => INPUT,

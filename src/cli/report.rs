@@ -32,7 +32,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         (Some(Shot::Cast), _) => {
             let played = play(&args.traces, Redaction::default(), args.clock)?;
             played.write(&args.picture, args.replayed, &args.first, screen_args)?;
-            return code_of(played.outcome);
+            return Ok(code_of(played.outcome));
         }
         (None, Some(speed)) => {
             let (file, first) = (screen::no_scenario(), &args.first);
@@ -165,7 +165,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             let played = play(&args.traces, redaction, args.clock)?;
             let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
             write(args, Readers::AsUmask, |out| film.write(out))?;
-            code_of(played.outcome)
+            Ok(code_of(played.outcome))
         }
         export::Format::Timeline(format) => {
             let (mut trace, mut code) = load_redacted(&args.traces, redaction, args.clock)?;
@@ -344,13 +344,8 @@ fn load_with(
     });
     ranks::align_clocks(&mut trace);
     match outcome {
-        Outcome::Complete | Outcome::Stopped => Ok((trace, exit::FINE)),
         Outcome::Failed(failure) if trace.extent().is_none() => Err(failure.into()),
-        Outcome::Failed(failure) => {
-            let ending = Ending::from(failure);
-            let _ = ending.report();
-            Ok((trace, ending.code))
-        }
+        outcome => Ok((trace, code_of(outcome))),
     }
 }
 
@@ -364,14 +359,14 @@ fn play(paths: &[PathBuf], redaction: Redaction, clock: OnClock) -> Result<Playb
     Playback::gather(&opened.feed, source, None, Peaks::default(), redaction)
 }
 
-/// The exit code after playing a damaged file up to its damage.
-fn code_of(outcome: Outcome) -> Result<u8, Ending> {
+/// The exit code after reading a damaged file up to its damage, which is said.
+fn code_of(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::Complete | Outcome::Stopped => Ok(exit::FINE),
+        Outcome::Complete | Outcome::Stopped => exit::FINE,
         Outcome::Failed(failure) => {
             let ending = Ending::from(failure);
             let _ = ending.report();
-            Ok(ending.code)
+            ending.code
         }
     }
 }

@@ -64,41 +64,31 @@ pub struct Entry {
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
 pub const FORMATS: [Entry; 11] = [
-    Entry {
-        name: "perfetto",
-        extensions: &["pftrace", "perfetto-trace"],
-        is_binary: true,
-        format: Format::Timeline(Timeline::Perfetto),
-    },
-    text("chrome", &["json"], Format::Timeline(Timeline::Chrome)),
-    text("csv", &["csv"], Format::Timeline(Timeline::Csv)),
-    text(
-        "counters",
-        &["counters"],
-        Format::Timeline(Timeline::Counters),
-    ),
-    text(
+    data(
+        "perfetto",
+        &["pftrace", "perfetto-trace"],
+        Timeline::Perfetto,
+    )
+    .binary(),
+    data("chrome", &["json"], Timeline::Chrome),
+    data("csv", &["csv"], Timeline::Csv),
+    data("counters", &["counters"], Timeline::Counters),
+    data(
         "folded",
         &["folded"],
-        Format::Timeline(Timeline::Folded(folded::Weight::Idle)),
+        Timeline::Folded(folded::Weight::Idle),
     ),
-    Entry {
-        name: "sqlite",
-        extensions: &["sqlite", "db"],
-        is_binary: true,
-        format: Format::Timeline(Timeline::Sqlite),
-    },
+    data("sqlite", &["sqlite", "db"], Timeline::Sqlite).binary(),
     text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
-    Entry {
-        name: "png",
-        extensions: &["png"],
-        is_binary: true,
-        format: Format::Screen(screen::Format::Png),
-    },
+    text("png", &["png"], Format::Screen(screen::Format::Png)).binary(),
     text("txt", &["txt"], Format::Screen(screen::Format::Txt)),
     text("ansi", &["ansi"], Format::Screen(screen::Format::Ansi)),
     text("cast", &["cast"], Format::Cast),
 ];
+
+const fn data(name: &'static str, extensions: &'static [&'static str], of: Timeline) -> Entry {
+    text(name, extensions, Format::Timeline(of))
+}
 
 const fn text(name: &'static str, extensions: &'static [&'static str], format: Format) -> Entry {
     Entry {
@@ -110,6 +100,11 @@ const fn text(name: &'static str, extensions: &'static [&'static str], format: F
 }
 
 impl Entry {
+    const fn binary(mut self) -> Entry {
+        self.is_binary = true;
+        self
+    }
+
     /// The format of this name.
     pub fn named(name: &str) -> Option<Entry> {
         FORMATS

@@ -1,7 +1,7 @@
 //! What the exports of timelines have in common: marks, Kineto's names, and the order of operations.
 
 use activity::{Activity, Copy, Direction, MemoryKind, Ns, SyncKind, What};
-use trace::{LaneId, LaneKind, Trace, describe};
+use trace::{LaneId, Trace, describe};
 
 /// Marks that every export of a timeline carries.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +44,9 @@ impl Marks {
 /// The operations of all streams, by start.
 pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
     let mut list: Vec<(Ns, u32, u32)> = Vec::new();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if matches!(lane.key().kind, LaneKind::Stream { .. }) {
-            list.extend(
-                lane.kept()
-                    .map(|row| (lane.span(row).start, id as u32, row as u32)),
-            );
-        }
+    for (id, lane) in trace.streams() {
+        let rows = lane.kept();
+        list.extend(rows.map(|row| (lane.span(row).start, id as u32, row as u32)));
     }
     list.sort_unstable();
     list.into_iter()

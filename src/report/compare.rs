@@ -81,7 +81,6 @@ pub struct OperationChange {
 
 impl Comparison {
     /// Sets two reports side by side.
-    #[must_use]
     pub fn new(a: &Report, b: &Report) -> Self {
         Comparison {
             a: a.source.clone(),

@@ -40,7 +40,6 @@ pub struct Checked {
 }
 
 /// Checks every expectation of `plan` against the figures of its run.
-#[must_use]
 pub fn check(plan: &Plan, variants: &[VariantFigures], peaks: Peaks) -> Vec<Checked> {
     plan.expectations
         .iter()

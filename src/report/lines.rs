@@ -48,7 +48,6 @@ pub(super) fn sampling(trace: &Trace) -> Vec<SamplingReport> {
 pub type OfDevice<'a> = (&'a DeviceLines, &'a Line);
 
 /// What a table tells of a line.
-#[must_use]
 #[rustfmt::skip]
 pub fn columns<'a>() -> Vec<Column<OfDevice<'a>>> {
     let column = Column::<OfDevice<'a>>::new;

@@ -217,7 +217,6 @@ impl VariantReport {
 impl Report {
     /// Works out everything that is said about a timeline. That of a run includes its variants, which the
     /// ranges in it tell; with the plan also what the scenario expects of them.
-    #[must_use]
     pub fn new(trace: &Trace, plan: Option<&Plan>, peaks: Peaks) -> Report {
         Report::from(&facts(trace, plan, peaks))
     }
@@ -239,21 +238,18 @@ impl Report {
     }
 
     /// Whether no expectation failed; also when there is none.
-    #[must_use]
     pub fn is_as_expected(&self) -> bool {
         let mut all = self.expectations.iter().flatten();
         all.all(|e| e.ok || e.not_judged)
     }
 
     /// Whether it is known of every expectation whether it holds.
-    #[must_use]
     pub fn is_judged(&self) -> bool {
         self.expectations.iter().flatten().all(|e| !e.not_judged)
     }
 }
 
 /// What is known of a timeline on devices with these peaks.
-#[must_use]
 pub fn facts<'t>(trace: &'t Trace, plan: Option<&'t Plan>, peaks: Peaks) -> Facts<'t> {
     Facts::new(trace).of_run(plan, peaks, whatif::known_of(trace))
 }

@@ -17,7 +17,6 @@ pub struct Operations {
 
 impl Operations {
     /// What a table tells of them.
-    #[must_use]
     #[rustfmt::skip]
     pub fn columns() -> Vec<Column<Self>> {
         let column = Column::<Self>::new;

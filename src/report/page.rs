@@ -33,7 +33,6 @@ pub enum Section {
 
 impl Section {
     /// Its bit in [`Parts::Only`].
-    #[must_use]
     pub fn bit(self) -> u16 {
         1 << self as u16
     }

@@ -62,7 +62,6 @@ impl IdleShare {
     }
 
     /// "CPU code", "likely CPU code".
-    #[must_use]
     pub fn words(&self) -> String {
         match self.certainty {
             "likely" => format!("likely {}", self.cause.label()),
@@ -127,7 +126,6 @@ pub struct RankReport {
 
 impl RankReport {
     /// Its name, with its host.
-    #[must_use]
     pub fn called(&self) -> String {
         match self.host.as_str() {
             "" => self.name.clone(),
@@ -138,7 +136,6 @@ impl RankReport {
 
 impl JobReport {
     /// How the clocks were aligned: "clocks aligned to ± 14 us (95 % within 32 us) over 96 collectives".
-    #[must_use]
     pub fn clocks_line(&self) -> String {
         match (self.residual_ns, self.residual_p95_ns) {
             (Some(median), Some(p95)) => format!(
@@ -153,7 +150,6 @@ impl JobReport {
 }
 
 /// That ranks of the job are not here, where that is so: "6 of the job's 8 ranks are not here: …".
-#[must_use]
 pub fn absent(job: &JobReport) -> Option<String> {
     let world = job.world.filter(|_| job.absent > 0)?;
     Some(format!(
@@ -164,7 +160,6 @@ pub fn absent(job: &JobReport) -> Option<String> {
 }
 
 /// What is not judged, where there is any: "560 collective kernels are not judged …".
-#[must_use]
 pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
     let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
     (all > 0).then(|| {

@@ -145,7 +145,6 @@ impl<'a> Variant<'a> {
     }
 
     /// What a table tells of variants.
-    #[must_use]
     #[rustfmt::skip]
     pub fn columns() -> Vec<Column<Self>> {
         let column = Column::<Self>::new;
@@ -175,7 +174,6 @@ impl<'a> Variant<'a> {
     }
 
     /// How much longer it took than in the run before, as a part of that.
-    #[must_use]
     pub fn change(&self) -> Option<f64> {
         let (before, now) = self.before?;
         Some(now as f64 / before as f64 - 1.0)

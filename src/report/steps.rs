@@ -66,7 +66,6 @@ pub struct SlowStep {
 
 impl StepsReport {
     /// From what was found.
-    #[must_use]
     pub fn new(trace: &Trace, causes: &Causes<'_>, steps: &Steps) -> Self {
         let spans: Vec<Span> = steps.steady.clone().map(|i| steps.spans[i]).collect();
         let slowest = steps.slow.iter().map(|slow| SlowStep {

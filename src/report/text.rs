@@ -27,7 +27,6 @@ const BRIEF_LINES: usize = 3;
 const BRIEF_FINDINGS: usize = 3;
 
 /// The report as text, every line ended.
-#[must_use]
 pub fn render(report: &Report, options: &Options) -> String {
     let mut page = Page::new(options);
     heading(&mut page, report);

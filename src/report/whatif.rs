@@ -100,7 +100,6 @@ const ROOM_MIN: usize = 12;
 
 impl Answer {
     /// Everything that is said.
-    #[must_use]
     pub fn new(whatif: &WhatIf<'_>, predictions: Vec<Prediction>) -> Answer {
         let steps = whatif.samples().len();
         let (per, of) = match whatif.scope() {
@@ -136,7 +135,6 @@ impl Answer {
     }
 
     /// For people.
-    #[must_use]
     pub fn text(&self, width: usize) -> String {
         let mut lines = vec![self.headline()];
         lines.push(String::new());
@@ -317,13 +315,11 @@ impl From<Ideal> for IdealRow {
 }
 
 /// What cuptop's own profile says of the GPU of a timeline.
-#[must_use]
 pub fn known_of(trace: &Trace) -> GpuRates {
     known(trace, &Profile::bundled())
 }
 
 /// What a profile says of the GPU of a timeline; nothing when it is of another GPU.
-#[must_use]
 pub fn known(trace: &Trace, profile: &Profile) -> GpuRates {
     let is_of_it = trace
         .devices()

@@ -22,7 +22,6 @@ pub struct Film {
 
 impl Film {
     /// An empty timeline's.
-    #[must_use]
     pub fn new(
         source: SourceInfo,
         plan: Option<Arc<Plan>>,

@@ -164,7 +164,6 @@ pub const BINDINGS: &[Binding] = &[
 ];
 
 /// What a key asks for in a context.
-#[must_use]
 pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
     if event.kind == KeyEventKind::Release {
         return None;
@@ -194,7 +193,6 @@ fn bound(context: Context, key: KeyCode) -> Option<Action> {
 }
 
 /// The contexts whose keys count in one besides those of [`Context::Any`], the ones that go first first.
-#[must_use]
 pub fn own(context: Context) -> &'static [Context] {
     match context {
         Any => &[],
@@ -207,7 +205,6 @@ pub fn own(context: Context) -> &'static [Context] {
 }
 
 /// How a key is written in the help: "space", "j ↓".
-#[must_use]
 pub fn label(key: KeyCode, is_ascii: bool) -> String {
     let arrow = |unicode: &str, ascii: &str| if is_ascii { ascii } else { unicode }.to_owned();
     match key {
@@ -231,7 +228,6 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
 }
 
 /// All keys of an action in a context.
-#[must_use]
 pub fn all_keys(of: &Binding, is_ascii: bool) -> String {
     let same =
         |b: &&Binding| b.context == of.context && b.action == of.action && b.key != KeyCode::Null;

@@ -108,7 +108,6 @@ pub struct Running {
 
 impl Running {
     /// A run of which nothing else is known.
-    #[must_use]
     pub fn new(feed: Feed, source: SourceInfo) -> Running {
         Running {
             feed,
@@ -187,7 +186,6 @@ pub struct StillTimeline {
 
 impl StillTimeline {
     /// One of which nothing else is known.
-    #[must_use]
     pub fn of(trace: Trace) -> StillTimeline {
         StillTimeline {
             trace,
@@ -218,7 +216,6 @@ pub fn screenshot(
 }
 
 /// The app's screen in a buffer of its own.
-#[must_use]
 pub fn render(app: &mut app::App, theme: &Theme) -> Buffer {
     let size = app.state.size;
     let mut buf = Buffer::empty(Rect::new(0, 0, size.width, size.height));

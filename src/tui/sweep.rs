@@ -54,7 +54,6 @@ pub struct Sweep {
 
 impl Sweep {
     /// What y is called.
-    #[must_use]
     pub fn title(&self) -> String {
         let name = self.figure.name().replace("_gbps", " GB/s");
         let name = name.replace("h2d", "H2D").replace("d2h", "D2H");
@@ -62,13 +61,11 @@ impl Sweep {
     }
 
     /// A value of y in words.
-    #[must_use]
     pub fn show(&self, y: f64) -> String {
         self.figure.spec().unit.show(y)
     }
 
     /// A value of x in words.
-    #[must_use]
     pub fn show_x(&self, x: f64) -> String {
         match self.x_unit {
             PointUnit::None => activity::units::number(x),
@@ -77,7 +74,6 @@ impl Sweep {
     }
 
     /// Whether less is better.
-    #[must_use]
     pub fn is_time(&self) -> bool {
         self.figure.spec().unit == Unit::Time
     }
@@ -85,7 +81,6 @@ impl Sweep {
 
 /// The chart of the run so far, when its scenario sweeps. `choice` goes through
 /// the figures that the variants have, beginning with the one that the scenario's expectations speak of.
-#[must_use]
 pub fn sweep(run: &Run, choice: usize) -> Option<Sweep> {
     let plan = run.plan.as_deref()?;
     let swept = plan.sweep.as_ref()?;

@@ -16,7 +16,6 @@ pub struct TimeScale {
 
 impl TimeScale {
     /// Lays `window` over `columns`. An empty window is taken as 1 ns long, no columns as one.
-    #[must_use]
     pub fn new(window: Span, columns: u16) -> Self {
         TimeScale {
             window: Span::new(window.start, window.end.max(window.start.saturating_add(1))),
@@ -25,26 +24,22 @@ impl TimeScale {
     }
 
     /// Where column `x` begins; `x == columns` is the window's end.
-    #[must_use]
     pub fn edge(&self, x: u16) -> Ns {
         self.window.start + share(self.window.len(), x, self.columns)
     }
 
     /// Where each column begins, and where the last one ends.
-    #[must_use]
     pub fn edges(&self) -> Vec<Ns> {
         let starts = (0..self.columns).map(|x| self.edge(x));
         starts.chain([self.window.end]).collect()
     }
 
     /// The time that column `x` stands for. Empty when the window has fewer nanoseconds than columns.
-    #[must_use]
     pub fn cell(&self, x: u16) -> Span {
         Span::new(self.edge(x), self.edge(x + 1))
     }
 
     /// The column that holds `time`, when it is in the window.
-    #[must_use]
     pub fn column(&self, time: Ns) -> Option<u16> {
         self.window.contains(time).then(|| {
             let offset = i128::from(time - self.window.start);
@@ -55,7 +50,6 @@ impl TimeScale {
     }
 
     /// The column up to which cells have ended by `time`, from 0 to `columns`.
-    #[must_use]
     pub fn ended(&self, time: Ns) -> u16 {
         let window = self.window;
         let offset = i128::from(time.clamp(window.start, window.end) - window.start);
@@ -72,7 +66,6 @@ impl TimeScale {
 
     /// Moments for labels: multiples (counted from `zero`) of 1, 2 or 5 times a power of ten, at least
     /// `min_columns` apart.
-    #[must_use]
     pub fn ticks(&self, zero: Ns, min_columns: u16) -> Ticks {
         let apart = i128::from(self.window.len()) * i128::from(min_columns.max(1))
             / i128::from(self.columns);

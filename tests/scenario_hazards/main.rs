@@ -50,7 +50,7 @@ fn stream_work() -> impl Strategy<Value = OpKind> {
                 other
             };
             let stream = if is_async { stream } else { 0 };
-            OpKind::Copy {
+            OpKind::Copy(CopySpec {
                 direction,
                 from: MemRef {
                     buffer: from,
@@ -61,7 +61,7 @@ fn stream_work() -> impl Strategy<Value = OpKind> {
                 chunk: 0,
                 stream,
                 is_async,
-            }
+            })
         });
     let memset = (stream.clone(), buffer, part()).prop_map(|(stream, buffer, (offset, bytes))| {
         OpKind::Memset {
@@ -102,9 +102,9 @@ fn graph_ops(work: &[OpKind]) -> Vec<OpKind> {
     let on = |kind: OpKind, new: StreamId| {
         let mut kind = kind;
         match &mut kind {
-            OpKind::Copy {
+            OpKind::Copy(CopySpec {
                 stream, is_async, ..
-            } => {
+            }) => {
                 *stream = new;
                 *is_async = true;
             }

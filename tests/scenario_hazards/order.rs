@@ -113,13 +113,13 @@ impl Order {
     /// What an operation on a stream touches, at a node.
     fn work(&mut self, node: usize, variant: &VariantPlan, op: &Op) {
         match op.kind {
-            OpKind::Copy {
+            OpKind::Copy(CopySpec {
                 direction,
                 from,
                 to,
                 bytes,
                 ..
-            } => {
+            }) => {
                 let (read, written) = match direction {
                     Direction::H2D => (Side::Host, Side::Device),
                     Direction::D2H => (Side::Device, Side::Host),
@@ -191,13 +191,13 @@ impl Order {
                 after.extend(self.events[event]);
                 self.on(stream, &after);
             }
-            OpKind::Copy {
+            OpKind::Copy(CopySpec {
                 direction,
                 from,
                 stream,
                 is_async: false,
                 ..
-            } => {
+            }) => {
                 let issue = self.host(&[]);
                 let is_pageable = variant.buffers[from.buffer].host == HostMemory::Pageable;
                 if direction == Direction::H2D && is_pageable {
@@ -217,7 +217,7 @@ impl Order {
             }
             OpKind::Capture { graph, stream } => self.graph_origin[graph] = stream,
             OpKind::GraphLaunch { graph, stream } => self.graph(variant, graph, stream),
-            OpKind::Copy { stream, .. }
+            OpKind::Copy(CopySpec { stream, .. })
             | OpKind::Memset { stream, .. }
             | OpKind::Launch { stream, .. }
             | OpKind::Alloc {
@@ -249,7 +249,7 @@ impl Order {
                 OpKind::Record { stream, .. }
                 | OpKind::Launch { stream, .. }
                 | OpKind::Memset { stream, .. }
-                | OpKind::Copy { stream, .. } => (stream, None),
+                | OpKind::Copy(CopySpec { stream, .. }) => (stream, None),
                 _ => continue,
             };
             let after: Vec<usize> = [event, last[on]].into_iter().flatten().collect();

@@ -80,14 +80,16 @@ fn pipeline_unrolls_as_written() {
             .iter()
             .all(|buffer| buffer.bytes == 262_144 && buffer.preallocated)
     );
-    let copy = |direction, buffer, stream| OpKind::Copy {
-        direction,
-        from: at(buffer, 0),
-        to: at(buffer, 0),
-        bytes: 262_144,
-        chunk: 0,
-        stream,
-        is_async: true,
+    let copy = |direction, buffer, stream| {
+        OpKind::Copy(CopySpec {
+            direction,
+            from: at(buffer, 0),
+            to: at(buffer, 0),
+            bytes: 262_144,
+            chunk: 0,
+            stream,
+            is_async: true,
+        })
     };
     let expected = [
         copy(Direction::H2D, 0, 0),
@@ -197,7 +199,7 @@ fn loops_count_as_written() {
             ),
         );
         let offset = |kind| match kind {
-            OpKind::Copy { from, to, .. } => {
+            OpKind::Copy(CopySpec { from, to, .. }) => {
                 assert_eq!(from.offset, to.offset);
                 Some(from.offset)
             }
@@ -243,14 +245,14 @@ fn copies_take_the_bytes_that_are_left() {
     let copies: Vec<(u64, u64, u64, u64, bool)> = kinds(&variant)
         .into_iter()
         .filter_map(|kind| match kind {
-            OpKind::Copy {
+            OpKind::Copy(CopySpec {
                 from,
                 to,
                 bytes,
                 chunk,
                 is_async,
                 ..
-            } => Some((from.offset, to.offset, bytes, chunk, is_async)),
+            }) => Some((from.offset, to.offset, bytes, chunk, is_async)),
             _ => None,
         })
         .collect();

@@ -16,7 +16,7 @@ use analysis::testing::variants;
 use cuptop::report::Report;
 use cuptop::report::expect::check;
 use scenario::figures::Kind;
-use scenario::plan::{OpKind, Plan};
+use scenario::plan::{CopySpec, OpKind, Plan};
 use scenario::{Overrides, Source, compile, template};
 use sim::{Pace, Profile, run, run_sampled};
 use trace::{Measure, SourceInfo, Trace};
@@ -253,10 +253,10 @@ fn every_operation_of_every_pass_appears_once() {
                             kernels += 1;
                         }
                         OpKind::Memset { .. } => operations += 1,
-                        OpKind::Copy { bytes, chunk, .. } if chunk > 0 => {
+                        OpKind::Copy(CopySpec { bytes, chunk, .. }) if chunk > 0 => {
                             operations += bytes.div_ceil(chunk);
                         }
-                        OpKind::Copy { .. } => operations += 1,
+                        OpKind::Copy(CopySpec { .. }) => operations += 1,
                         _ => {}
                     }
                 }

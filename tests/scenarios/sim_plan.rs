@@ -5,8 +5,8 @@ use std::sync::Arc;
 use activity::feed::{FailureKind, Message, Outcome};
 use activity::{Activity, Def, Direction, MemoryAction, MemoryKind, RangeKind, What};
 use scenario::plan::{
-    Arg, BufferSpec, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind, Plan,
-    StreamSpec, SyncTarget, VariantPlan,
+    Arg, BufferSpec, CopySpec, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind,
+    Plan, StreamSpec, SyncTarget, VariantPlan,
 };
 use sim::{Pace, Profile, run};
 
@@ -19,7 +19,7 @@ fn op(kind: OpKind) -> Op {
 fn copy(direction: Direction, buffer: usize, bytes: u64, chunk: u64, is_async: bool) -> Op {
     let place = MemRef { buffer, offset: 0 };
     let (from, to) = (place, place);
-    op(OpKind::Copy {
+    op(OpKind::Copy(CopySpec {
         direction,
         from,
         to,
@@ -27,7 +27,7 @@ fn copy(direction: Direction, buffer: usize, bytes: u64, chunk: u64, is_async: b
         chunk,
         stream: 0,
         is_async,
-    })
+    }))
 }
 
 fn buffer(host: HostMemory, bytes: u64) -> BufferSpec {

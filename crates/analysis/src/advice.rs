@@ -12,7 +12,7 @@ use super::passes::Passes;
 use super::steps::{self, Steps};
 use super::whatif::WhatIf;
 use activity::{Ns, Span};
-use trace::{Lane, LaneKind};
+use trace::Lane;
 
 /// Who tells what could be better: what reports and the screen ask alike.
 #[derive(Debug)]
@@ -33,7 +33,6 @@ pub struct OfProgram {
 
 impl OfProgram {
     /// Both in one list, the start-up last and named so.
-    #[must_use]
     pub fn in_one(self) -> Vec<Finding> {
         let start_up = self.start_up.into_iter().flatten().map(|finding| Finding {
             places: vec!["start-up".to_owned()],
@@ -61,14 +60,12 @@ fn before<'a>(whole: &Scope<'a>, until: Ns) -> Scope<'a> {
 
 impl<'a> Advice<'a> {
     /// Who rests on these facts.
-    #[must_use]
     pub fn new(facts: &'a Facts<'a>) -> Self {
         let causes = facts.causes();
         Advice { facts, causes }
     }
 
     /// Where rules look: at what starts within `window`, or at everything. `devices` are the figures of that.
-    #[must_use]
     pub fn scope<'s>(&'s self, window: Option<Span>, devices: &'s [DeviceFigures]) -> Scope<'s> {
         Scope::new(
             self.facts.trace,
@@ -80,7 +77,6 @@ impl<'a> Advice<'a> {
     }
 
     /// In one pass of a variant, by what its measured passes would save. `devices` are the pass's figures.
-    #[must_use]
     pub fn of_pass(&self, passes: &Passes, pass: usize, devices: &[DeviceFigures]) -> Vec<Finding> {
         let of = passes.list[pass];
         let variant = passes.variants[of.variant].clone();
@@ -95,7 +91,6 @@ impl<'a> Advice<'a> {
     }
 
     /// In all variants of a run: of each its pass of median time.
-    #[must_use]
     pub fn of_run(&self, passes: &Passes) -> Vec<Finding> {
         let found: Vec<(String, String, Vec<Finding>)> = (0..passes.variants.len())
             .filter_map(|variant| {
@@ -115,7 +110,6 @@ impl<'a> Advice<'a> {
     }
 
     /// In what is no run of a scenario. `whole` looks at all of it, or at what is asked about.
-    #[must_use]
     pub fn of_program(&self, whole: &Scope<'_>, steps: &[Steps]) -> OfProgram {
         let stop = &self.facts.stop;
         let whatif = || replayed(self.facts, steps::main(steps), whole.window);
@@ -166,9 +160,8 @@ fn replayed<'a>(
     window: Option<Span>,
 ) -> Result<WhatIf<'a>, String> {
     let operations = |window: Option<Span>| -> usize {
-        let streams = facts.trace.lanes().iter();
-        let streams = streams.filter(|l| matches!(l.key().kind, LaneKind::Stream { .. }));
-        let of = |lane: &Lane| window.map_or(lane.len(), |w| lane.starting(w).len());
+        let streams = facts.trace.streams();
+        let of = |(_, lane): (_, &Lane)| window.map_or(lane.len(), |w| lane.starting(w).len());
         streams.map(of).sum()
     };
     let few = operations(window) <= OPERATIONS;
@@ -206,7 +199,6 @@ fn replayed<'a>(
 }
 
 /// The findings of variants in one list, each under its variant's name; points of a sweep in one line.
-#[must_use]
 pub fn in_one<'f>(of: impl IntoIterator<Item = (&'f str, String, &'f [Finding])>) -> Vec<Finding> {
     let named = fold::variants(of).into_iter();
     let mut all: Vec<Finding> = named

@@ -27,7 +27,6 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// Of one device (index into [`Trace::devices`]).
-    #[must_use]
     pub fn of_device(trace: &Trace, device: usize, span: Span) -> Self {
         let usage = &trace.devices()[device].usage;
         let not_recorded = trace.unrecorded(device, span).iter().map(|s| s.len()).sum();
@@ -44,7 +43,6 @@ impl Breakdown {
 
     /// The devices together: idle is when nothing ran on any of them, as in the figure `idle`. Looks at
     /// every stretch of work where there are several devices.
-    #[must_use]
     pub fn together(trace: &Trace, span: Span) -> Self {
         let devices = trace.devices();
         let used = |it: &usize| devices[*it].usage.time(Measure::Busy, span) > 0;
@@ -77,7 +75,6 @@ impl Breakdown {
     }
 
     /// Each device by itself, their times summed; devices that do nothing in the stretch do not count.
-    #[must_use]
     pub fn each(trace: &Trace, span: Span) -> Self {
         let devices = (0..trace.devices().len()).map(|it| Self::of_device(trace, it, span));
         let used = devices.filter(|it| it.busy > 0);
@@ -93,19 +90,16 @@ impl Breakdown {
     }
 
     /// Nothing ran.
-    #[must_use]
     pub fn idle(&self) -> Ns {
         self.whole - self.busy
     }
 
     /// Nothing but memsets, or whole graphs, ran.
-    #[must_use]
     pub fn memset(&self) -> Ns {
         self.busy - (self.compute + self.copy - self.overlap)
     }
 
     /// A part of the whole, from 0 to 1.
-    #[must_use]
     pub fn share(&self, time: Ns) -> f64 {
         share(time, self.whole)
     }

@@ -13,7 +13,6 @@ use crate::tables;
 const MUCH: f64 = 0.25;
 
 /// Of kernel time "61 % of it memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much.
-#[must_use]
 pub fn words(trace: &Trace, window: Option<Span>) -> Option<String> {
     if !trace.is_sampled() {
         return None;

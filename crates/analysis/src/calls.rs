@@ -27,14 +27,12 @@ pub struct CallIndex {
 
 impl CallIndex {
     /// Indexes all host calls of a timeline.
-    #[must_use]
     pub fn new(trace: &Trace) -> Self {
         crate::made("calls");
         Self::of(trace, |lane| lane.kept())
     }
 
     /// Indexes the host calls that start within `window`.
-    #[must_use]
     pub fn within(trace: &Trace, window: Span) -> Self {
         Self::of(trace, |lane| lane.starting(window))
     }
@@ -73,7 +71,6 @@ impl CallIndex {
     }
 
     /// The call's lane and row. Correlation 0 means none and is never found.
-    #[must_use]
     pub fn find(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
         let entries = self.processes.get(process)?;
         let at = entries.partition_point(|e| e.correlation < correlation);
@@ -82,7 +79,6 @@ impl CallIndex {
     }
 
     /// Whether any process has a call with this id.
-    #[must_use]
     pub fn is_known(&self, correlation: u32) -> bool {
         match self.processes.len() {
             1 => self.find(0, correlation).is_some(),
@@ -91,7 +87,6 @@ impl CallIndex {
     }
 
     /// When the call ran.
-    #[must_use]
     pub fn span(&self, trace: &Trace, process: usize, correlation: u32) -> Option<Span> {
         let (lane, row) = self.find(process, correlation)?;
         Some(trace.lanes()[lane].span(row))

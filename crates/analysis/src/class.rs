@@ -37,7 +37,6 @@ pub enum Class {
 
 impl Class {
     /// What a table calls it; nothing where unknown.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Class::Memory => "memory",
@@ -64,7 +63,6 @@ pub(crate) struct Known<'a> {
 
 /// Whether a kernel is one of collective communication, by its name: NCCL's, RCCL's, and the one-shot kernels of
 /// frameworks that bring their own.
-#[must_use]
 pub fn is_collective(name: &str) -> bool {
     let words = [
         "nccl",

@@ -23,7 +23,6 @@ pub struct Collectives {
 
 impl Collectives {
     /// Those that start within `window`, or all; `f` are the figures of the same operations.
-    #[must_use]
     pub fn of(trace: &Trace, f: &DeviceFigures, window: Option<Span>) -> Collectives {
         let mut known: FxHashMap<NameId, bool> = FxHashMap::default();
         let mut by: FxHashMap<NameId, Ns> = FxHashMap::default();

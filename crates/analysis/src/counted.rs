@@ -87,7 +87,6 @@ impl Serialize for Counted {
 type Key = (ShapeId, u32);
 
 /// What samples tell of the kernels that start within `window`, or of all, by shape and device.
-#[must_use]
 pub fn find(trace: &Trace, window: Option<Span>) -> FxHashMap<Key, Counted> {
     let mut found = FxHashMap::default();
     for index in 0..trace.devices().len() {

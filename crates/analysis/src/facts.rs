@@ -75,7 +75,6 @@ pub struct Facts<'t> {
 
 impl<'t> Facts<'t> {
     /// Of all of a timeline.
-    #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
         Facts {
             trace,
@@ -90,7 +89,6 @@ impl<'t> Facts<'t> {
     }
 
     /// Of what was called for or ran within a stretch: graph and calls hold nothing else.
-    #[must_use]
     pub fn within(trace: &'t Trace, around: Span) -> Self {
         let mut facts = Facts::new(trace);
         facts.around = Some(around);
@@ -114,7 +112,6 @@ impl<'t> Facts<'t> {
     }
 
     /// Which call is behind which operation.
-    #[must_use]
     pub fn calls(&self) -> &CallIndex {
         self.made.calls.get_or_init(|| match self.around {
             Some(around) => CallIndex::within(self.trace, around),
@@ -123,7 +120,6 @@ impl<'t> Facts<'t> {
     }
 
     /// What depended on what.
-    #[must_use]
     pub fn graph(&self) -> &Graph {
         self.made.graph.get_or_init(|| match self.around {
             Some(around) => Graph::within(self.trace, around),
@@ -132,7 +128,6 @@ impl<'t> Facts<'t> {
     }
 
     /// Why nothing ran.
-    #[must_use]
     pub fn causes(&self) -> Causes<'_> {
         let graph = self.graph();
         let make = || Arc::new(Ready::new(self.trace, graph));
@@ -140,14 +135,12 @@ impl<'t> Facts<'t> {
     }
 
     /// The steps of all of it.
-    #[must_use]
     pub fn steps(&self) -> &[Steps] {
         let make = || Arc::new(steps::find(self.trace, None));
         self.made.steps.get_or_init(make)
     }
 
     /// What its collectives tell of a job; `None` for what is none.
-    #[must_use]
     pub fn aligned(&self) -> Option<&Arc<Alignment>> {
         let make = || {
             let matched = Arc::new(MatchedCollectives::of(self.trace)?);
@@ -165,7 +158,6 @@ impl<'t> Facts<'t> {
     }
 
     /// With who is late. `None` for what is no job.
-    #[must_use]
     pub fn ranks(&self) -> Option<&Arc<JobAnalysis>> {
         let make = || {
             self.aligned()?;
@@ -185,7 +177,6 @@ impl<'t> Facts<'t> {
     }
 
     /// The figures of all devices, with why they were idle.
-    #[must_use]
     pub fn devices(&self) -> &[DeviceFigures] {
         self.made.devices.get_or_init(|| {
             let mut devices = self.counted().to_vec();
@@ -200,7 +191,6 @@ impl<'t> Facts<'t> {
     }
 
     /// The figures of what starts within `window`, or of all of it.
-    #[must_use]
     pub fn figures(&self, window: Option<Span>) -> Cow<'_, [DeviceFigures]> {
         match window {
             None => Cow::Borrowed(self.devices()),
@@ -209,21 +199,18 @@ impl<'t> Facts<'t> {
     }
 
     /// The passes of a scenario's run.
-    #[must_use]
     pub fn passes(&self) -> &Passes {
         let make = || Passes::of_trace(self.trace, self.plan);
         self.made.passes.get_or_init(make)
     }
 
     /// The device memory in use.
-    #[must_use]
     pub fn memory(&self) -> &MemoryUse {
         let make = || MemoryUse::of(self.trace, None);
         self.made.memory.get_or_init(make)
     }
 
     /// The figures of a run's variants.
-    #[must_use]
     pub fn variants(&self) -> Vec<VariantFigures> {
         let (passes, memory) = (self.passes(), self.memory());
         variants::of_passes(self.trace, passes, self.plan, Some(self.calls()), memory)
@@ -258,7 +245,6 @@ impl LastFacts {
     }
 
     /// Those of a timeline as it is now, of the run with this number.
-    #[must_use]
     pub fn facts<'t>(&'t self, run: u64, trace: &'t Trace) -> Facts<'t> {
         let mut last = self.lock();
         let revision = trace.revision();

@@ -40,7 +40,6 @@ pub struct Peaks {
 
 impl Peaks {
     /// The peak of one direction.
-    #[must_use]
     pub fn rate(&self, direction: Direction) -> Option<f64> {
         match direction {
             Direction::H2D => self.h2d,
@@ -149,7 +148,6 @@ impl DeviceFigures {
     }
 
     /// Copies of one direction; `None` for [`Direction::Other`], which has no figure of its own.
-    #[must_use]
     pub fn direction(&self, direction: Direction) -> Option<&DirectionFigures> {
         match direction {
             Direction::H2D => Some(&self.h2d),
@@ -171,26 +169,22 @@ impl DeviceFigures {
     }
 
     /// `span_ns` without what was not recorded.
-    #[must_use]
     pub fn recorded_ns(&self) -> Ns {
         self.span_ns - self.not_recorded_ns
     }
 
     /// Share of the recorded time in which nothing ran.
-    #[must_use]
     pub fn idle_share(&self) -> f64 {
         share(self.idle_ns, self.recorded_ns())
     }
 
     /// Share of copy time during which a kernel ran; `None` when nothing was copied.
-    #[must_use]
     pub fn overlap_share(&self) -> Option<f64> {
         (self.copy_ns > 0).then(|| share(self.overlap_ns, self.copy_ns))
     }
 }
 
 /// `part` of `whole`, 0 when there is no whole.
-#[must_use]
 pub fn share(part: Ns, whole: Ns) -> f64 {
     if whole > 0 {
         part as f64 / whole as f64
@@ -201,13 +195,11 @@ pub fn share(part: Ns, whole: Ns) -> f64 {
 
 /// The figures of the operations that *start* within `window` (of all of them without one), for every
 /// device that has one, by device id.
-#[must_use]
 pub fn count(trace: &Trace, calls: Option<&CallIndex>, window: Option<Span>) -> Vec<DeviceFigures> {
     of_each(trace, calls, &|_| window)
 }
 
 /// The same, where each device (by its index) has a window of its own.
-#[must_use]
 pub fn of_each(
     trace: &Trace,
     calls: Option<&CallIndex>,
@@ -234,7 +226,6 @@ pub fn of_each(
 }
 
 /// The same of one device, by its index.
-#[must_use]
 pub fn of_device(trace: &Trace, device: usize, window: Option<Span>) -> Option<DeviceFigures> {
     let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
     one(trace, None, window, device, &streams)

@@ -23,7 +23,6 @@ pub struct Fill {
 
 impl Fill {
     /// Of a launch on a device.
-    #[must_use]
     pub fn of(shape: &LaunchShape, device: &DeviceInfo) -> Fill {
         let idle_sms = idle_sms(shape, device);
         let Some(found) = theoretical(shape, device) else {

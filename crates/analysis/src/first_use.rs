@@ -210,14 +210,10 @@ pub(crate) fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
         return FxHashSet::default();
     }
     let mut first: FxHashMap<(usize, NameId), Ns> = FxHashMap::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if !matches!(key.kind, LaneKind::Stream { .. }) {
-            continue;
-        }
+    for (id, lane) in trace.streams() {
         for row in lane.kept() {
             if let What::Kernel(kernel) = trace.activity(id, row).what {
-                let of = (key.process, trace.shape(kernel.shape).name);
+                let of = (lane.key().process, trace.shape(kernel.shape).name);
                 let start = lane.span(row).start;
                 if long.contains_key(&of) {
                     let first = first.entry(of).or_insert(start);

@@ -98,7 +98,6 @@ pub struct OtherProcess {
 
 impl OtherProcess {
     /// "python (1234)", or "process 1234".
-    #[must_use]
     pub fn words(&self) -> String {
         match self.name.as_str() {
             "" => format!("process {}", self.pid),
@@ -108,7 +107,6 @@ impl OtherProcess {
 }
 
 /// What the hardware came to; `None` when nobody asked it.
-#[must_use]
 pub fn measure(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigures> {
     let hardware = trace.hardware();
     let of_device = |f: &DeviceFigures| Some(of_gpu(trace.readings(f.index)?, f.device, f.span));
@@ -165,7 +163,6 @@ fn watching(hardware: &HardwareReadings) -> Watching {
 }
 
 /// What one GPU came to within `scope`.
-#[must_use]
 pub fn of_gpu(gpu: &GpuReadings, device: u32, scope: Span) -> GpuFigures {
     let metrics = Metric::ALL.into_iter().filter_map(|metric| {
         let level = gpu.level(metric, scope);
@@ -221,7 +218,6 @@ pub fn of_gpu(gpu: &GpuReadings, device: u32, scope: Span) -> GpuFigures {
 }
 
 /// "31 %", "1.10 GB/s", "412 W": a value of a metric for people.
-#[must_use]
 pub fn show(metric: Metric, value: f64) -> String {
     use activity::units::{bytes, percent, rate};
     match metric.unit() {
@@ -235,7 +231,6 @@ pub fn show(metric: Metric, value: f64) -> String {
 }
 
 /// The reason of a set of bits, the gravest, in words; `None` when nothing slows down.
-#[must_use]
 pub fn reason(bits: u64) -> Option<&'static str> {
     let mut known = SLOWDOWNS.iter();
     known.find(|it| bits & it.0 != 0).map(|it| it.1)

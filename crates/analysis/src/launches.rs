@@ -32,7 +32,6 @@ pub struct QueueDepth {
 
 /// Both figures for the operations of one device (index into [`Trace::devices`]) that start within
 /// `window`, or for all.
-#[must_use]
 pub fn of_device(
     trace: &Trace,
     calls: &CallIndex,
@@ -45,7 +44,6 @@ pub fn of_device(
 
 /// Host call's start to operation's start, for each operation whose call is known. An operation never
 /// starts before its call; where the clocks say so, it did not wait.
-#[must_use]
 pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Span>) -> Vec<Span> {
     let mut waits = Vec::new();
     for lane in trace.lanes() {

@@ -25,7 +25,6 @@ pub struct MemoryUse {
 
 impl MemoryUse {
     /// Memory of one device (index into [`Trace::devices`]), or of all together.
-    #[must_use]
     pub fn of(trace: &Trace, device: Option<usize>) -> Self {
         let mut memory = MemoryUse::default();
         memory.update(trace, device);
@@ -98,7 +97,6 @@ impl MemoryUse {
     }
 
     /// Bytes in use just after `time`.
-    #[must_use]
     pub fn at(&self, time: Ns) -> u64 {
         let next = self.steps.partition_point(|s| s.0 <= time);
         next.checked_sub(1).map_or(0, |i| self.steps[i].1)
@@ -106,7 +104,6 @@ impl MemoryUse {
 
     /// The most that was in use at one time within `window`; `None` when the timeline has no
     /// allocation up to its end.
-    #[must_use]
     pub fn peak(&self, window: Span) -> Option<u64> {
         let to = self.steps.partition_point(|s| s.0 < window.end);
         if to == 0 {

@@ -88,7 +88,6 @@ pub struct LimitFigures {
 }
 
 /// What the host's threads did; `None` when nobody looked.
-#[must_use]
 pub fn sum(trace: &Trace, causes: &Causes<'_>, devices: &[DeviceFigures]) -> Option<OffCpuFigures> {
     let processes: Vec<ProcessFigures> = trace
         .processes()
@@ -142,7 +141,6 @@ fn is_hosts(piece: &Piece) -> bool {
 }
 
 /// The host's part of a device's idle time, of the operations that start within `window` or of all.
-#[must_use]
 pub fn idle(
     trace: &Trace,
     causes: &Causes<'_>,

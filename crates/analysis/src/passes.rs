@@ -33,19 +33,16 @@ pub struct Pass {
 
 impl Pass {
     /// First operation's start to the last one's end; 0 when there is none.
-    #[must_use]
     pub fn makespan(&self) -> Ns {
         self.operations.map_or(0, Span::len)
     }
 
     /// The host's time around it.
-    #[must_use]
     pub fn wall(&self) -> Ns {
         self.span.len()
     }
 
     /// "repeat 2", "warm-up 1".
-    #[must_use]
     pub fn label(&self) -> String {
         let kind = if self.is_measured {
             "repeat"
@@ -77,14 +74,12 @@ pub struct Variant {
 
 impl Variant {
     /// The sweep's value: "bytes=64 MiB".
-    #[must_use]
     pub fn value(&self) -> Option<String> {
         let point = point_text(self.point?, self.unit);
         Some(format!("{}={point}", self.param))
     }
 
     /// The name with the sweep's value: "pinned bytes=64 MiB".
-    #[must_use]
     pub fn label(&self) -> String {
         match (self.value(), self.nth) {
             (Some(value), _) => format!("{} {value}", self.name),
@@ -95,7 +90,6 @@ impl Variant {
 }
 
 /// A value of a sweep for people.
-#[must_use]
 pub fn point_text(point: i64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => units::bytes(point.max(0) as u64),
@@ -123,7 +117,6 @@ const UNSETTLED: usize = 4;
 
 impl Passes {
     /// The passes of a timeline that is complete.
-    #[must_use]
     pub fn of_trace(trace: &Trace, plan: Option<&Plan>) -> Self {
         let mut passes = Passes::default();
         passes.update(trace, plan, false);
@@ -272,7 +265,6 @@ impl Passes {
 
     /// The pass that stands for a variant: the measured one whose makespan is the median, else the last one. It is the
     /// lower of two; of equal ones the CPU's time decides.
-    #[must_use]
     pub fn representative(&self, variant: usize) -> Option<usize> {
         let mut measured: Vec<(Ns, Ns, usize)> = self
             .measured(variant)
@@ -298,7 +290,6 @@ impl Passes {
 
     /// The variant that one is compared with, at the same value of the sweep: that which the plan says,
     /// without a plan the first.
-    #[must_use]
     pub fn baseline(&self, variant: usize) -> Option<usize> {
         let of = self.variants.get(variant)?;
         let named = match &of.baseline {
@@ -317,7 +308,6 @@ impl Passes {
     }
 
     /// Whether others are compared with this variant.
-    #[must_use]
     pub fn is_baseline(&self, variant: usize) -> bool {
         (0..self.variants.len()).any(|other| self.baseline(other) == Some(variant))
     }
@@ -425,10 +415,8 @@ impl OpenPass {
         }
         self.seen.resize(trace.lanes().len(), 0);
         let window = Span::new(from, Ns::MAX);
-        for (lane, seen) in trace.lanes().iter().zip(&mut self.seen) {
-            if !matches!(lane.key().kind, LaneKind::Stream { .. }) || *seen == lane.len() {
-                continue;
-            }
+        for (id, lane) in trace.streams() {
+            let seen = &mut self.seen[id];
             let rows = lane.starting(window);
             for row in rows.start.max(*seen)..rows.end {
                 let span = lane.span(row);
@@ -442,27 +430,21 @@ impl OpenPass {
 
 /// How many operations start in `window`.
 fn ops_in(trace: &Trace, window: Span) -> usize {
-    let lanes = trace.lanes().iter();
-    lanes
-        .filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
-        .map(|lane| lane.starting(window).len())
-        .sum()
+    let streams = trace.streams();
+    streams.map(|(_, lane)| lane.starting(window).len()).sum()
 }
 
 /// First start to greatest end of the operations that start in `window`.
 fn hull(trace: &Trace, window: Span) -> Option<Span> {
-    let lanes = trace.lanes().iter();
-    lanes
-        .filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
-        .filter_map(|lane| lane.hull(lane.starting(window)))
+    trace
+        .streams()
+        .filter_map(|(_, lane)| lane.hull(lane.starting(window)))
         .reduce(Span::hull)
 }
 
 /// The operations that start in `window`, lane by lane.
 pub(super) fn for_operations(trace: &Trace, window: Span, mut f: impl FnMut(Span)) {
-    for lane in trace.lanes() {
-        if matches!(lane.key().kind, LaneKind::Stream { .. }) {
-            lane.starting(window).for_each(|row| f(lane.span(row)));
-        }
+    for (_, lane) in trace.streams() {
+        lane.starting(window).for_each(|row| f(lane.span(row)));
     }
 }

@@ -39,7 +39,6 @@ pub struct ShapeRow {
 
 impl ShapeRow {
     /// What limits it and how sure that is, in a sentence, where its GPU was sampled.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let Counted { samples, .. } = self.counted;
         let by = match self.class {
@@ -83,7 +82,6 @@ pub struct Use {
 
 impl Use {
     /// `None` where nobody sampled them.
-    #[must_use]
     pub fn of(shapes: &[ShapeRow]) -> Option<Use> {
         let sampled = || shapes.iter().filter(|it| it.counted.samples > 0);
         let time = |class| -> Ns {

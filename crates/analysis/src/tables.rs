@@ -46,20 +46,15 @@ pub struct ShapeTime {
 }
 
 /// Kernels by name, most time first. Those that start within `window`, or all.
-#[must_use]
 pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
     kernels_sampled(trace, window, window)
 }
 
 /// The same, with the samples of another stretch, in which the same kernels ran more often.
-#[must_use]
 pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
     let mut ran: FxHashMap<(ShapeId, u32), Ran> = FxHashMap::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if !is_stream(lane.key().kind) {
-            continue;
-        }
+    for (id, lane) in trace.streams() {
         for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
             let activity = trace.activity(id, row);
             let What::Kernel(kernel) = activity.what else {
@@ -86,7 +81,6 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
 }
 
 /// Host calls by name, most time first. Those that start within `window`, or all.
-#[must_use]
 pub fn calls(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
     let is_thread = |kind| matches!(kind, LaneKind::Thread { .. });
@@ -99,7 +93,6 @@ pub fn calls(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
 }
 
 /// Ranges of one kind by name, most time first. Those that start within `window`, or all.
-#[must_use]
 pub fn ranges(trace: &Trace, wanted: RangeKind, window: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
     let is_wanted = |kind| matches!(kind, LaneKind::Range { kind, .. } if kind == wanted);
@@ -112,7 +105,6 @@ pub fn ranges(trace: &Trace, wanted: RangeKind, window: Option<Span>) -> Vec<Nam
 }
 
 /// Kernels by launch configuration, in no order. Those that start within `window`, or all.
-#[must_use]
 pub fn shapes(trace: &Trace, window: Option<Span>) -> Vec<ShapeTime> {
     let mut times: FxHashMap<ShapeId, (u64, Ns)> = FxHashMap::default();
     for_each(trace, window, is_stream, |span, what| {
@@ -131,7 +123,6 @@ pub fn shapes(trace: &Trace, window: Option<Span>) -> Vec<ShapeTime> {
 
 /// Time for which at least one host thread of a process was inside a synchronizing wait, summed over
 /// processes. Synchronization records count, and calls named `…Synchronize` where there are none.
-#[must_use]
 pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
     let mut waits: Vec<Vec<Span>> = vec![Vec::new(); trace.processes().len()];
     for (id, lane) in trace.lanes().iter().enumerate() {
@@ -150,7 +141,6 @@ pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
 }
 
 /// Length of the union of spans.
-#[must_use]
 pub fn union(mut spans: Vec<Span>) -> Ns {
     spans.sort_unstable();
     let mut end = Ns::MIN;

@@ -29,7 +29,6 @@ pub(crate) fn made(what: &'static str) {
 }
 
 /// How often this thread has made "graph", "calls", "causes", "steps", "ranks" or "figures".
-#[must_use]
 pub fn count_made(what: &str) -> usize {
     MADE.with_borrow(|made| made.get(what).copied().unwrap_or_default())
 }
@@ -54,13 +53,11 @@ pub fn gaps_of_stream(graph: &Graph, lane: LaneId) -> Vec<Gap> {
 }
 
 /// The figures of every device that has an operation.
-#[must_use]
 pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
     figures::count(trace, Some(&CallIndex::new(trace)), None)
 }
 
 /// The figures of every variant that has a measured pass.
-#[must_use]
 pub fn variants(trace: &Trace, plan: Option<&Plan>) -> Vec<VariantFigures> {
     let passes = Passes::of_trace(trace, plan);
     let memory = MemoryUse::of(trace, None);

@@ -80,7 +80,6 @@ fn by_name<S: Serializer>(all: &[Measured], serializer: S) -> Result<S::Ok, S::E
 impl VariantFigures {
     /// The figures of one variant of `passes`; `None` while none of its measured passes has ended.
     /// Without `calls`, [`DeviceFigures::no_api`] is not known.
-    #[must_use]
     pub fn of(
         trace: &Trace,
         passes: &Passes,
@@ -123,7 +122,6 @@ impl VariantFigures {
     }
 
     /// Its part of a plan.
-    #[must_use]
     pub fn planned<'a>(&self, plan: Option<&'a Plan>) -> Option<&'a VariantPlan> {
         plan?
             .variants
@@ -132,13 +130,11 @@ impl VariantFigures {
     }
 
     /// Its name with the sweep's value.
-    #[must_use]
     pub fn label(&self) -> String {
         self.variant.label()
     }
 
     /// One of its figures that are about nothing else.
-    #[must_use]
     pub fn value(&self, kind: Kind) -> Option<f64> {
         let found = self.figures.iter().find(|m| m.figure.kind == kind)?;
         Some(found.value)
@@ -157,7 +153,6 @@ impl VariantFigures {
 }
 
 /// The figures of every variant that has a measured pass, in the order they ran.
-#[must_use]
 pub fn of_passes(
     trace: &Trace,
     passes: &Passes,
@@ -218,7 +213,6 @@ impl RunFigures {
     }
 
     /// Whether these are those of all variants as they are now.
-    #[must_use]
     pub fn is_current(&self, passes: &Passes, is_running: bool) -> bool {
         if self.is_final == is_running {
             return false;
@@ -247,13 +241,11 @@ impl RunFigures {
     }
 
     /// Whether they are those of a run that has ended.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         self.is_final
     }
 
     /// Those of one variant: index into [`Passes::variants`].
-    #[must_use]
     pub fn of_variant(&self, position: usize) -> Option<&VariantFigures> {
         self.variants.iter().find(|v| v.position == position)
     }

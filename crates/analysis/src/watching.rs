@@ -69,7 +69,6 @@ fn waited(causes: &Causes, f: &DeviceFigures, window: Option<Span>) -> [Ns; 2] {
 
 /// What recording may have cost what starts within `window`, or all; `devices` are their figures. `None` for what cuptop did not record
 /// on a GPU, and without operations.
-#[must_use]
 pub fn measure(
     trace: &Trace,
     causes: &Causes,

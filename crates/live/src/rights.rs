@@ -1,4 +1,4 @@
-//! Whether this user may attach to a process, as ptrace(2) decides it, told in words.
+//! Whether this user may attach to a process, as ptrace(2) decides it, told in words; and what it is called.
 
 use std::fs;
 
@@ -28,6 +28,21 @@ impl Own {
                 .unwrap_or(0),
         }
     }
+}
+
+/// The command line of a process; its short name where it has none.
+pub fn command(pid: u32) -> Option<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<_> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    if !words.is_empty() {
+        return Some(words.join(" "));
+    }
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim().to_owned())
 }
 
 /// The numbers of a line of `/proc/PID/status`.

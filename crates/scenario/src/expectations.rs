@@ -309,7 +309,7 @@ fn lacking(figure: &Figure, plan: &VariantPlan) -> Option<String> {
         Needs::Copies(wanted) => {
             let has_copy = plan
                 .listed()
-                .any(|op| matches!(op.kind, OpKind::Copy { direction, .. } if direction == wanted));
+                .any(|op| matches!(op.kind, OpKind::Copy(it) if it.direction == wanted));
             (!has_copy).then(|| format!("has no {wanted:?} copy, so this cannot be measured"))
         }
         Needs::Bytes => says("bytes", |launch| launch.bytes.is_some()),

@@ -282,26 +282,30 @@ pub enum HostWork {
     Matmul(BufferId, BufferId, BufferId, u32),
 }
 
+/// A copy of `bytes`, in pieces of `chunk` bytes unless that is 0, each piece a call of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CopySpec {
+    /// H2D, D2H, D2D or P2P; says which sides `from` and `to` mean.
+    pub direction: Direction,
+    /// Read from.
+    pub from: MemRef,
+    /// Written to.
+    pub to: MemRef,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Bytes of a piece; 0 for one piece.
+    pub chunk: u64,
+    /// The stream. For a synchronous copy, the device's default stream.
+    pub stream: StreamId,
+    /// Whether the call is the asynchronous one.
+    pub is_async: bool,
+}
+
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OpKind {
-    /// Copies `bytes`, in pieces of `chunk` bytes unless that is 0, each piece a call of its own.
-    Copy {
-        /// H2D, D2H, D2D or P2P; says which sides `from` and `to` mean.
-        direction: Direction,
-        /// Read from.
-        from: MemRef,
-        /// Written to.
-        to: MemRef,
-        /// Bytes in all.
-        bytes: u64,
-        /// Bytes of a piece; 0 for one piece.
-        chunk: u64,
-        /// The stream. For a synchronous copy, the device's default stream.
-        stream: StreamId,
-        /// Whether the call is the asynchronous one.
-        is_async: bool,
-    },
+    /// Copies.
+    Copy(CopySpec),
     /// Fills bytes of a buffer's device side.
     Memset {
         /// Where.

@@ -238,6 +238,12 @@ impl Trace {
         self.lane_ids.get(&key).copied()
     }
 
+    /// The lanes of all streams, in order of first appearance.
+    pub fn streams(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+        let lanes = self.lanes.iter().enumerate();
+        lanes.filter(|(_, lane)| matches!(lane.key().kind, LaneKind::Stream { .. }))
+    }
+
     /// The lanes of the streams of a device, in order of first appearance.
     pub fn streams_of(&self, device: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
         self.lanes.iter().enumerate().filter(

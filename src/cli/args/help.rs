@@ -51,7 +51,6 @@ pub enum Shell {
 
 impl Shell {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Shell::Bash => "bash",

@@ -115,7 +115,6 @@ const VERBS: [(&str, &[&str]); 4] = [
 ];
 
 /// The command line. What is for every command stands in the help of the program alone.
-#[must_use]
 pub fn command() -> clap::Command {
     let root = Cli::command();
     let global = root.get_arguments().filter(|it| it.is_global_set());

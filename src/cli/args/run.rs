@@ -22,7 +22,7 @@ pub enum Backend {
 }
 
 /// `cuptop run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(mut_group("Printed", |it| it.requires("headless")))]
 pub struct Run {
     /// A scenario file, or the name of a bundled one or its beginning (see `cuptop list`).
@@ -81,26 +81,10 @@ pub struct Run {
 
 impl Run {
     /// What the picker starts with: nothing chosen, everything as by default.
-    #[must_use]
     pub fn bundled() -> Run {
         Run {
-            scenario: String::new(),
-            backend: Backend::Auto,
-            variant: None,
-            set: Vec::new(),
-            headless: false,
-            printed: Printed::default(),
-            save: None,
-            save_baseline: None,
-            no_watch: false,
             flush: 20,
-            graphs: GraphRecords::default(),
-            hardware: Switch::On,
-            counters: Sampled::default(),
-            profile: None,
-            picture: Picture::default(),
-            first: First::default(),
-            replayed: ReplayOptions::default(),
+            ..Run::default()
         }
     }
 }

@@ -191,7 +191,6 @@ pub struct OnClock {
 
 impl OnClock {
     /// As a timeline has it.
-    #[must_use]
     pub fn clocks(self) -> Clocks {
         match self.raw_clock {
             true => Clocks::AsRecorded,

@@ -81,13 +81,11 @@ pub struct Row {
 
 impl Row {
     /// "2.43× faster", where a difference is told.
-    #[must_use]
     pub fn told(&self) -> Option<String> {
         words::verdict(self)
     }
 
     /// The stretch of median time of one side: "8.32 ms · idle 2 % · overlap 0 %".
-    #[must_use]
     pub fn in_words(&self, side: usize) -> String {
         let length = self.spans[side].len();
         let idle = self
@@ -152,7 +150,6 @@ pub struct FailOver {
 impl Answer {
     /// Compares two sides; `None` when they have nothing that could be compared. `fail_over` is a share
     /// of A's time.
-    #[must_use]
     pub fn new(a: &[Run], b: &[Run], fail_over: Option<f64>) -> Option<Answer> {
         if a.is_empty() || b.is_empty() {
             return None;
@@ -203,7 +200,6 @@ impl Answer {
     }
 
     /// Whether it is decided that B is slower than `--fail-over` allows.
-    #[must_use]
     pub fn has_regressed(&self) -> bool {
         let regressed = self.fail_over.as_ref().map(|f| &f.regressed);
         regressed.is_some_and(|r| !r.is_empty())

@@ -10,7 +10,7 @@ use analysis::causes::{Cause, Causes, by_cause};
 use analysis::figures::Peaks;
 use analysis::passes::Passes;
 use analysis::steps::{self, Origin};
-use trace::{LaneKind, Trace};
+use trace::Trace;
 
 /// What is compared: something that takes time, and is done once or several times in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +90,7 @@ fn idle_by_cause(
 
 fn operations(trace: &Trace, window: Span) -> FxHashMap<String, (u64, Ns)> {
     let mut all: FxHashMap<&str, (u64, Ns)> = FxHashMap::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Stream { .. }) {
-            continue;
-        }
+    for (id, lane) in trace.streams() {
         for row in lane.starting(window) {
             let activity = trace.activity(id, row);
             let name = match activity.what {
@@ -119,7 +116,6 @@ pub struct Run {
 
 impl Run {
     /// From a timeline that is complete.
-    #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let facts = report::facts(trace, None, Peaks::default());
         let report = Report::from(&facts);

@@ -17,7 +17,6 @@ pub struct Means<'a> {
 }
 
 /// What a table tells of ranks.
-#[must_use]
 #[rustfmt::skip]
 pub fn columns<'a>() -> Vec<Column<Means<'a>>> {
     let column = Column::<Means<'a>>::new;
@@ -38,7 +37,6 @@ pub fn columns<'a>() -> Vec<Column<Means<'a>>> {
 
 impl<'a> Means<'a> {
     /// Of one rank.
-    #[must_use]
     pub fn one(rank: &'a RankReport) -> Self {
         let (name, ranks) = (rank.called(), vec![rank]);
         Means { name, ranks }
@@ -74,7 +72,6 @@ impl<'a> Means<'a> {
     }
 
     /// Why GPUs were idle: the main causes where there is room for them and their parts of the time, else the first.
-    #[must_use]
     pub fn because(&self, room: usize) -> String {
         let all = self.sum(|rank| rank.span.len());
         let causes = IdleShare::of_all(&self.ranks);

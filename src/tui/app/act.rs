@@ -12,7 +12,6 @@ use activity::Span;
 
 impl App {
     /// Where keys are pressed now.
-    #[must_use]
     pub fn context(&self) -> Context {
         if self.state.prompt.is_some() {
             return Context::Prompt;

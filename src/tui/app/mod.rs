@@ -85,7 +85,6 @@ pub struct App {
 
 impl App {
     /// An app that shows the picker.
-    #[must_use]
     pub fn new(choices: Vec<Choice>) -> Self {
         let mut state = State::default();
         state.camera.is_following = true;
@@ -101,7 +100,6 @@ impl App {
     }
 
     /// An app that shows a timeline that is complete.
-    #[must_use]
     pub fn of_trace(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks) -> Self {
         let mut app = App::new(Vec::new());
         let status = Status::Ended(Outcome::Complete);
@@ -160,7 +158,6 @@ impl App {
     }
 
     /// Whether the picker is what is on screen.
-    #[must_use]
     pub fn is_picking(&self) -> bool {
         self.state.run.is_none()
     }

@@ -17,7 +17,6 @@ pub struct Alert {
 
 impl Alert {
     /// Prepares it.
-    #[must_use]
     pub fn new(troubles: &[Trouble]) -> Self {
         let alarming = troubles.iter().filter(|t| t.weight < Weight::Note);
         let mut alarming = alarming.map(|t| t.text.clone());

@@ -33,7 +33,6 @@ const NAME: usize = 32;
 
 impl Chart {
     /// Prepares it.
-    #[must_use]
     pub fn new(sweep: Sweep) -> Self {
         Chart {
             curves: curves(&sweep),

@@ -349,7 +349,6 @@ fn dimensions(d: [u32; 3]) -> String {
 
 impl Details {
     /// What they say, to be copied: of a record its whole name.
-    #[must_use]
     pub fn copied(&self) -> Option<String> {
         let (name, _) = self.name.as_ref()?;
         if self.is_record {

@@ -76,7 +76,6 @@ fn label(trace: &Trace, id: LaneId, gap: Span, room: usize) -> String {
 }
 
 /// Whether the stream waited for the host, or work that was already launched waited on the stream.
-#[must_use]
 pub fn word(trace: &Trace, id: LaneId, gap: Span) -> &'static str {
     let lane = &trace.lanes()[id];
     let LaneKind::Stream { device, .. } = lane.key().kind else {

@@ -33,7 +33,6 @@ pub struct Header {
 
 impl Header {
     /// Prepares it.
-    #[must_use]
     pub fn new(state: &State) -> Self {
         let trace = &state.run.trace;
         let health = trace.health();

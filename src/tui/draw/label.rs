@@ -6,7 +6,6 @@ use activity::{Activity, Direction, Ns, RangeKind, Span, What, units};
 use trace::{LaneId, Trace, describe};
 
 /// The colour of a record.
-#[must_use]
 pub fn role(trace: &Trace, what: &What) -> Role {
     match what {
         What::Kernel(k) => color(trace.names().short_print(trace.shape(k.shape).name)),
@@ -26,7 +25,6 @@ pub fn role(trace: &Trace, what: &What) -> Role {
 }
 
 /// The colour of a direction.
-#[must_use]
 pub fn direction_role(direction: Direction) -> Role {
     match direction {
         Direction::H2D => Role::H2D,
@@ -37,7 +35,6 @@ pub fn direction_role(direction: Direction) -> Role {
 }
 
 /// A kernel keeps its colour from run to run: it is made from the name.
-#[must_use]
 pub fn kernel_role(name: &str) -> Role {
     color(activity::text::fingerprint(name.as_bytes()))
 }
@@ -47,7 +44,6 @@ fn color(print: u64) -> Role {
 }
 
 /// The longest of its labels that fits in `columns`; empty when not even a cut name would say anything.
-#[must_use]
 pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> String {
     /// A name cut shorter than this is a riddle.
     const LEAST: usize = 4;
@@ -87,7 +83,6 @@ pub fn fitting(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> Strin
 }
 
 /// A name without what all of its kind begin with: "StreamSynchronize", "AllReduce_Sum_f32", "copy_", "sgemm_128x64".
-#[must_use]
 pub fn bare(name: &str) -> &str {
     for library in ["aten::", "cutlass_"] {
         if let Some(rest) = name.strip_prefix(library) {
@@ -101,7 +96,6 @@ pub fn bare(name: &str) -> &str {
 }
 
 /// The longest form of a range's name alone that fits in `columns`; empty when none does.
-#[must_use]
 pub fn short(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> String {
     let what = trace.what(lane, row);
     let name = describe::activity(trace, &what);
@@ -173,7 +167,6 @@ fn long(activity: &Activity, name: &str) -> Vec<String> {
 }
 
 /// "1.402 → 1.740 ms (338 µs)", counted from `zero`.
-#[must_use]
 pub fn times(span: Span, zero: Ns) -> String {
     let (start, end) = (span.start - zero, span.end - zero);
     let (unit, ns, digits) = match end.abs().max(start.abs()) {

@@ -79,7 +79,6 @@ struct Contents {
 
 impl Layout {
     /// The layout of the screen as it is.
-    #[must_use]
     pub fn of(state: &State) -> Self {
         let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
         let answer = state.answers.get(&state.run, state.camera.scope);
@@ -178,13 +177,11 @@ impl Layout {
         }
     }
 
-    #[must_use]
     pub fn plot_columns(&self) -> u16 {
         self.axis.width
     }
 
     /// The middle of the screen for views other than the timeline.
-    #[must_use]
     pub fn middle(&self) -> Rect {
         let y = self.axis.y - self.map.height;
         let width = self.rows.width + self.panel.width;
@@ -192,7 +189,6 @@ impl Layout {
     }
 
     /// The moment under column `x` of the screen, when it is on the plot.
-    #[must_use]
     pub fn time_at(&self, x: u16, window: Span) -> Option<Ns> {
         let column = x.checked_sub(self.axis.x)?;
         (column < self.axis.width).then(|| {

@@ -8,7 +8,6 @@ use analysis::causes::Group;
 use trace::{Trace, describe};
 
 /// "1.24 ms measured", and the facts.
-#[must_use]
 pub fn words(state: &State) -> Option<(String, Vec<String>)> {
     let span = state.marks.span()?;
     let zero = state.camera.zero(&state.run);

@@ -39,7 +39,6 @@ pub fn fill(buf: &mut Buffer, area: Rect, glyph: char, style: Style) {
 }
 
 /// A text in the theme's glyphs: itself, or its nearest likeness in ASCII.
-#[must_use]
 pub fn plain(theme: &Theme, text: &str) -> String {
     if !theme.is_ascii {
         return text.to_owned();

@@ -20,7 +20,6 @@ pub struct PulseLine {
 }
 
 impl PulseLine {
-    #[must_use]
     pub fn new(state: &State) -> Self {
         let pulse = &state.pulse;
         let step = pulse.steps.back().copied().flatten();

@@ -183,7 +183,6 @@ fn within(rows: &[(usize, Span)], window: Span) -> &[(usize, Span)] {
 
 impl Strip {
     /// Prepares a lane.
-    #[must_use]
     pub fn new(trace: &Trace, id: LaneId, input: &StripInput<'_>) -> Self {
         let edges = input.scale.edges();
         let mut strip = Strip::of(trace, id, all(trace, id, &edges), &edges, input);
@@ -213,7 +212,6 @@ impl Strip {
     }
 
     /// Prepares the ranges of a lane that lie `depth` deep in others, which are in `levels` unless they are too many.
-    #[must_use]
     pub fn nested(
         trace: &Trace,
         id: LaneId,

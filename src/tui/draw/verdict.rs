@@ -29,7 +29,6 @@ pub struct VerdictLine {
 
 impl VerdictLine {
     /// Prepares it.
-    #[must_use]
     pub fn new(state: &State) -> Self {
         let run = &state.run;
         if run.is_none() {

@@ -83,7 +83,6 @@ fn turn(kind: RowKind) -> usize {
 impl Versus {
     /// Lays the halves into an area, the first above the second. `words` say what was saved. The
     /// host's threads are shown where there is room, and in any case where `has_host`.
-    #[must_use]
     pub fn new(
         halves: [Half<'_>; 2],
         words: &[String],
@@ -162,7 +161,6 @@ impl Versus {
     }
 
     /// Whether there is anything to draw.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

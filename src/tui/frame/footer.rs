@@ -71,7 +71,6 @@ impl Total {
 
 impl Footer {
     /// Prepares it.
-    #[must_use]
     pub fn new(state: &State, views: &Views, hints: Option<Context>) -> Self {
         let typed = typed(state, views);
         let mut is_said = state.messages.flash.is_some() || typed.is_some();
@@ -302,7 +301,6 @@ impl Footer {
     }
 
     /// What the hint at column `x` of a line of this width does.
-    #[must_use]
     pub fn at(&self, width: u16, x: u16) -> Option<Action> {
         let hints = self.arrange(&Theme::default(), width).hints;
         let hint = hints.iter().rev().find(|hint| hint.0 <= x);

@@ -129,7 +129,6 @@ impl Frame {
 
 impl Frame {
     /// What a click on a tab or a variant asks for; nothing for any other action.
-    #[must_use]
     pub fn clicked(&self, action: Action) -> Option<Action> {
         let Action::Click { x, y } = action else {
             return None;
@@ -151,7 +150,6 @@ impl Frame {
     }
 
     /// What is selected, to be copied: an operation's whole name, a gap or a line of a list in full.
-    #[must_use]
     pub fn copied(&self, views: &Views, state: &State) -> Option<String> {
         if state.run.is_none() {
             return None;
@@ -163,7 +161,6 @@ impl Frame {
     }
 
     /// The help that is open.
-    #[must_use]
     pub fn help(&self) -> &HelpText {
         &self.help
     }

@@ -7,13 +7,11 @@ use crate::tui::view::Views;
 use trace::SourceKind;
 
 /// Whether an action does something as things are.
-#[must_use]
 pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
     why_not(action, state, views).is_none()
 }
 
 /// Why an action can do nothing as things are.
-#[must_use]
 pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static str> {
     let run = &state.run;
     let (is_running, is_watched) = (run.status == Status::Running, is_watched(run));

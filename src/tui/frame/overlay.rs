@@ -59,7 +59,6 @@ const KEYS: usize = 9;
 
 impl HelpText {
     /// Prepares it for an area.
-    #[must_use]
     pub fn new(state: &State, views: &Views, area: Rect) -> Self {
         let here = match views.on_screen(state).context() {
             Context::Timeline if state.search.is_on() => Context::Found,
@@ -140,14 +139,12 @@ impl HelpText {
     }
 
     /// The one so many further.
-    #[must_use]
     pub fn step(&self, at: usize, by: isize) -> usize {
         let last = self.keys().count().saturating_sub(1);
         at.saturating_add_signed(by).min(last)
     }
 
     /// What line `at` of those is about.
-    #[must_use]
     pub fn chosen(&self, at: usize) -> Option<Action> {
         match self.lines[self.keys().nth(at)?] {
             HelpLine::Key { action, .. } => Some(action),

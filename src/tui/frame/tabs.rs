@@ -17,7 +17,6 @@ pub struct Tabs {
 
 impl Tabs {
     /// Prepares them.
-    #[must_use]
     pub fn new(state: &State, views: &Views) -> Self {
         if state.run.is_none() {
             return Tabs::default();
@@ -42,14 +41,12 @@ impl Tabs {
     }
 
     /// The column behind the last one on a line of this width.
-    #[must_use]
     pub fn end(&self, width: u16) -> u16 {
         let ends = self.places(width).map(|(x, text, _)| x + text.len() as u16);
         ends.last().unwrap_or(0)
     }
 
     /// The view whose tab is at column `x` of a line of this width.
-    #[must_use]
     pub fn at(&self, width: u16, x: u16) -> Option<usize> {
         let is_at =
             |(at, text, _): &(u16, String, bool)| (*at..at + text.len() as u16).contains(&x);

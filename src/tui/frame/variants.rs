@@ -38,7 +38,6 @@ pub struct VariantStrip {
 
 impl VariantStrip {
     /// Prepares them; nothing where there is one only.
-    #[must_use]
     pub fn new(state: &State) -> Self {
         let run = &state.run;
         let all = &run.measured.variants;
@@ -113,7 +112,6 @@ impl VariantStrip {
     }
 
     /// The variant at column `x` of the line.
-    #[must_use]
     pub fn at(&self, from: u16, to: u16, x: u16) -> Option<usize> {
         let is_at = |&&(start, i): &&(u16, usize)| {
             let width = pen::width(&self.items[i].text) as u16;

@@ -73,7 +73,6 @@ pub struct Loop<'a> {
 
 impl<'a> Loop<'a> {
     /// A loop that has not begun. `sender` is the other end of `inputs`, for the file watcher.
-    #[must_use]
     pub fn new(session: Session<'a>, inputs: Receiver<Input>, sender: Sender<Input>) -> Self {
         let (wake, answers) = bounded(1);
         let mut app = App::new(session.choices.clone());

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trace::{LaneKind, Trace};
+use trace::Trace;
 
 /// The variable that names the file.
 const VARIABLE: &str = "CUPTOP_FRAME_LOG";
@@ -32,12 +32,7 @@ impl FrameLog {
         let drawn = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos());
-        let operations: usize = trace
-            .lanes()
-            .iter()
-            .filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
-            .map(|lane| lane.len())
-            .sum();
+        let operations: usize = trace.streams().map(|(_, lane)| lane.len()).sum();
         let _ = writeln!(out, "{drawn} {operations}");
     }
 }

@@ -32,7 +32,6 @@ use super::{Error, Exit, Session};
 const INPUTS: usize = 1024;
 
 /// Whether there is a terminal that keys can come from: standard input, or else the one that the process belongs to.
-#[must_use]
 pub fn has_keyboard() -> bool {
     input::terminal().is_ok()
 }

@@ -60,7 +60,6 @@ impl Watch {
     }
 
     /// The file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -71,7 +70,6 @@ impl Watch {
     }
 
     /// When to ask [`Watch::has_changed`] next.
-    #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -74,7 +74,6 @@ impl Analyst {
     }
 
     /// Whether questions are answered beside the screen.
-    #[must_use]
     pub fn has_threads(&self) -> bool {
         self.threads.is_some()
     }
@@ -201,7 +200,6 @@ pub struct Question<A, T> {
 
 impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     /// A question nobody has asked. Names are unique.
-    #[must_use]
     pub fn new(name: &'static str, weight: Weight) -> Self {
         Question {
             name,
@@ -355,7 +353,6 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// The last answer about this run, maybe of an older state of it or of another part.
-    #[must_use]
     pub fn last(&self, run: &Run) -> Option<&T> {
         let (_, answer) = self
             .last
@@ -372,7 +369,6 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// Whether the last answer is of the run as it is now.
-    #[must_use]
     pub fn is_of(&self, run: &Run) -> bool {
         let now = (run.number, run.trace.revision());
         let last = self.last.as_ref();
@@ -380,7 +376,6 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// The last answer to just this question, maybe of an older state of the run.
-    #[must_use]
     pub fn about(&self, run: &Run, about: A) -> Option<&T> {
         let (_, answer) = self
             .last
@@ -390,7 +385,6 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// Whether an answer is awaited.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.asked.is_some() || self.waits
     }

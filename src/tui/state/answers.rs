@@ -150,7 +150,6 @@ impl Answers {
 
     /// The last answer about what is on screen: of what is recorded now, else of the time before. While a
     /// program runs, a pass of the same variant speaks for the one that is on screen.
-    #[must_use]
     pub fn get(&self, run: &Run, scope: Scope) -> Option<&Answer> {
         let about = |is_live| About { scope, is_live };
         let of_variant = || {
@@ -163,13 +162,11 @@ impl Answers {
     }
 
     /// While a program runs: for each device why it was idle since the beginning, in a line.
-    #[must_use]
     pub fn so_far(&self, run: &Run) -> &[String] {
         self.so_far.lines(run)
     }
 
     /// Whether an answer is awaited.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.question.is_open()
     }

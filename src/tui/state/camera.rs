@@ -36,7 +36,6 @@ pub struct Camera {
 
 impl Camera {
     /// One that goes along with new data.
-    #[must_use]
     pub fn following() -> Self {
         Camera {
             is_following: true,
@@ -45,20 +44,17 @@ impl Camera {
     }
 
     /// Whether the picture is held still.
-    #[must_use]
     pub fn is_paused(&self) -> bool {
         self.paused_at.is_some()
     }
 
     /// Records that came since the picture was held still.
-    #[must_use]
     pub fn behind(&self, run: &Run) -> u64 {
         let received = run.trace.health().received;
         received.saturating_sub(self.paused_at.unwrap_or(received))
     }
 
     /// The stretch that belongs to the scope: of a pass its operations, of the whole run everything.
-    #[must_use]
     pub fn scope_span(&self, run: &Run) -> Option<Span> {
         match self.scope {
             Scope::Whole => {
@@ -81,7 +77,6 @@ impl Camera {
     }
 
     /// First start to last end of the operations in scope.
-    #[must_use]
     pub fn operations(&self, run: &Run) -> Option<Span> {
         match self.scope {
             Scope::Whole => run.trace.operations_extent(),
@@ -90,14 +85,12 @@ impl Camera {
     }
 
     /// From a device's first operation in scope to its last one: what lies around it is no idle time.
-    #[must_use]
     pub fn used(&self, run: &Run, device: usize) -> Span {
         let usage = &run.trace.devices()[device].usage;
         used(usage, self.operations(run))
     }
 
     /// The stretch that figures are reckoned over: the operations in scope, as far as they are on screen.
-    #[must_use]
     pub fn figures_span(&self, run: &Run) -> Span {
         self.operations(run)
             .unwrap_or_default()
@@ -105,14 +98,12 @@ impl Camera {
     }
 
     /// Whether only a part of the operations in scope is on screen.
-    #[must_use]
     pub fn is_zoomed(&self, run: &Run) -> bool {
         self.operations(run)
             .is_some_and(|span| self.viewport.window.intersect(span) != span)
     }
 
     /// What the time axis counts from: the first operation in scope.
-    #[must_use]
     pub fn zero(&self, run: &Run) -> Ns {
         self.operations(run)
             .or(self.scope_span(run))
@@ -120,7 +111,6 @@ impl Camera {
     }
 
     /// The variant on screen, when one pass is.
-    #[must_use]
     pub fn variant(&self, run: &Run) -> Option<usize> {
         match self.scope {
             Scope::Whole => None,
@@ -141,7 +131,6 @@ impl Camera {
     }
 
     /// The window that shows the operations in scope alone, with a little room; all of it without any.
-    #[must_use]
     pub fn operations_window(&self, run: &Run) -> Span {
         let scope = self.scope_span(run).unwrap_or_default();
         match self.operations(run) {
@@ -205,7 +194,6 @@ impl Camera {
     }
 
     /// The variant that was chosen by hand, else what the scenario is about, else the last one.
-    #[must_use]
     pub fn variant_to_open(&self, run: &Run) -> Option<usize> {
         let variants = &run.passes.variants;
         let chosen = self.chosen.as_ref();

@@ -20,7 +20,6 @@ const MANY_DEVICES: usize = 2;
 
 impl Counters {
     /// The next choice, in turn.
-    #[must_use]
     pub fn next(self) -> Counters {
         match self {
             Counters::Few => Counters::All,
@@ -30,7 +29,6 @@ impl Counters {
     }
 
     /// What is shown, in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Counters::Few => "hardware: a few rows",
@@ -40,7 +38,6 @@ impl Counters {
     }
 
     /// The metrics of a device that have a row.
-    #[must_use]
     pub fn metrics(self, trace: &Trace, device: usize) -> Vec<Metric> {
         let Some(gpu) = trace.readings(device) else {
             return Vec::new();

@@ -11,7 +11,7 @@ use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::Facts;
 use analysis::causes::{Group, Shares, Waits};
-use trace::{LaneKind, Measure, Trace};
+use trace::{Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
 const CELLS: usize = 4_096;
@@ -151,9 +151,8 @@ pub(super) fn by_device(trace: &Trace, span: Span, stop: &Stop) -> Option<Vec<Sh
 
 /// Operations of a stretch.
 fn operations(trace: &Trace, stretch: Span) -> usize {
-    let is_stream = |lane: &&trace::Lane| matches!(lane.key().kind, LaneKind::Stream { .. });
-    let streams = trace.lanes().iter().filter(is_stream);
-    streams.map(|lane| lane.rows(stretch).len()).sum()
+    let streams = trace.streams();
+    streams.map(|(_, lane)| lane.rows(stretch).len()).sum()
 }
 
 /// Hands on the pieces of the gaps of all devices, as far as they lie within `stretch`. `None` when it is stopped.
@@ -227,7 +226,6 @@ impl Idle {
     }
 
     /// The idle time of a device within `window` by group, as far as it is known.
-    #[must_use]
     pub fn within(&self, run: &Run, device: usize, window: Span) -> Shares {
         self.question
             .last(run)

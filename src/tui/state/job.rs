@@ -59,7 +59,6 @@ impl Waits {
     }
 
     /// The time of a window in which the lane waited.
-    #[must_use]
     pub fn within(&self, window: Span) -> Ns {
         let from = self.waits.partition_point(|it| it.span.end <= window.start);
         let to = self.waits.partition_point(|it| it.span.start < window.end);
@@ -318,20 +317,17 @@ impl Job {
     }
 
     /// Who is late and why; `None` for what is no job, and until it is known.
-    #[must_use]
     pub fn judged(&self, run: &Run) -> Option<&LateRanks> {
         self.question.last(run)?.judged.as_ref()
     }
 
     /// Whether an answer is awaited.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.question.is_open()
     }
 
     /// How well the clocks of the ranks are aligned, in a few words and in fewer: "clocks aligned to ± 14 us over 96 collectives",
     /// "clocks ± 14 us"; `None` for what is no job.
-    #[must_use]
     pub fn clocks(&self, run: &Run) -> Option<[String; 2]> {
         let told = self.question.last(run);
         if let Some(known) = told.and_then(|told| told.known.as_ref()) {
@@ -348,13 +344,11 @@ impl Job {
     }
 
     /// Where a lane waits inside collectives.
-    #[must_use]
     pub fn waits(&self, run: &Run, lane: LaneId) -> Option<&Waits> {
         self.known(run)?.lanes.get(&lane)
     }
 
     /// How long an operation waits for which rank.
-    #[must_use]
     pub fn waited(&self, run: &Run, lane: LaneId, row: usize, span: Span) -> Option<(Ns, &str)> {
         let known = self.known(run)?;
         let wait = known.lanes.get(&lane)?.of_row(row, span)?;

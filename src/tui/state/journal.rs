@@ -69,19 +69,16 @@ impl Journal {
     }
 
     /// The lines that are kept, oldest first.
-    #[must_use]
     pub fn lines(&self) -> &VecDeque<Line> {
         &self.lines
     }
 
     /// Older lines that were let go.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
     /// Lines of this kind among those kept.
-    #[must_use]
     pub fn count(&self, kind: LineKind) -> usize {
         self.lines.iter().filter(|l| l.kind == kind).count()
     }

@@ -131,7 +131,6 @@ impl Lanes {
     }
 
     /// Whether rows that hardly matter are left out: nobody asked for them.
-    #[must_use]
     pub fn leaves_minor_out(&self) -> bool {
         !self.shows_minor && self.needle.is_none()
     }
@@ -201,7 +200,6 @@ impl Lanes {
     }
 
     /// Whether the stack that a row is of shows its top alone.
-    #[must_use]
     pub fn is_flat(&self, kind: RowKind) -> bool {
         self.units
             .get(&kind)
@@ -238,7 +236,6 @@ impl Lanes {
     }
 
     /// The first row of a lane, also of one that is not seen.
-    #[must_use]
     pub fn row_of(&self, lane: LaneId) -> Option<RowKind> {
         let is_first = |kind: &RowKind| !matches!(kind, RowKind::Range(_, 1..));
         let mut kinds = self.units.keys().copied().filter(is_first);
@@ -253,13 +250,11 @@ impl Lanes {
     }
 
     /// What names must have.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether there is something to show, or to put away again.
-    #[must_use]
     pub fn is_any(&self) -> bool {
         self.is_any_left_out() || !self.minor.is_empty()
     }
@@ -269,26 +264,22 @@ impl Lanes {
     }
 
     /// Units that are hidden or left out.
-    #[must_use]
     pub fn hidden(&self) -> usize {
         self.count
     }
 
     /// Units there are.
-    #[must_use]
     pub fn all(&self) -> usize {
         let keys: FxHashSet<&Key> = self.units.values().collect();
         keys.len()
     }
 
     /// Rows at the top that do not scroll.
-    #[must_use]
     pub fn fixed(&self) -> usize {
         self.fixed
     }
 
     /// Changes with every choice.
-    #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }

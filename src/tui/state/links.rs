@@ -15,7 +15,6 @@ pub struct Link {
 
 impl Link {
     /// The link that a record is one end of.
-    #[must_use]
     pub fn of(trace: &Trace, lane: LaneId, row: usize) -> Option<Link> {
         let lanes = trace.lanes();
         if !lanes.get(lane)?.holds(row) {
@@ -45,7 +44,6 @@ impl Link {
 
 impl State {
     /// The name of the selected record, as it is looked for.
-    #[must_use]
     pub fn selected_name(&self) -> Option<&str> {
         let lane = self.selection.row.and_then(RowKind::lane)?;
         let Item::Record { row, .. } = self.selection.item else {
@@ -74,7 +72,6 @@ impl State {
     }
 
     /// The link that what is selected is one end of.
-    #[must_use]
     pub fn link(&self) -> Option<Link> {
         let lane = self.selection.row.and_then(RowKind::lane)?;
         match self.selection.item {

@@ -61,26 +61,22 @@ impl Marks {
     }
 
     /// From the start of the earlier one to the end of the later one.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         let (first, second) = (self.first?, self.second?);
         Some(first.hull(second))
     }
 
     /// The mark that waits for its second.
-    #[must_use]
     pub fn single(&self) -> Option<Span> {
         self.first.filter(|_| self.second.is_none())
     }
 
     /// Changes with everything that is drawn of them.
-    #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
     /// Whether the details are about what was measured.
-    #[must_use]
     pub fn is_in_details(&self, selection: Selection) -> bool {
         self.span().is_some() && self.beside == selection
     }
@@ -97,7 +93,6 @@ impl Marks {
     }
 
     /// What was measured, as far as it is known.
-    #[must_use]
     pub fn measured(&self, run: &Run) -> Option<&Measured> {
         self.question.about(run, self.span()?)
     }

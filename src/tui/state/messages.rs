@@ -40,7 +40,6 @@ pub struct ErrorPanel {
 
 impl ErrorPanel {
     /// What failed and what would help.
-    #[must_use]
     pub fn new(title: &'static str, failure: &Failure) -> Self {
         let lines = |text: &str| {
             let line = |line: &str| printable(&line.replace('\t', "    "));

@@ -173,7 +173,6 @@ pub struct State {
 
 impl State {
     /// A process and its GPU, as long as it is there.
-    #[must_use]
     pub fn target(&self, target: Target) -> Option<(&GpuLoad, &Process)> {
         let (gpu, process) = self.machine.process(target.gpu, target.pid)?;
         (process.began() == target.began).then_some((gpu, process))

@@ -18,7 +18,6 @@ const LIMIT: usize = 20_000;
 pub type Level = Vec<(usize, Span)>;
 
 /// The rows of `window` by depth, at least one level and at most `deepest`. `None` when there are too many.
-#[must_use]
 pub fn levels(lane: &Lane, window: Span, deepest: usize) -> Option<Vec<Level>> {
     let rows = lane.rows(window);
     if rows.len() > LIMIT {
@@ -41,7 +40,6 @@ pub fn levels(lane: &Lane, window: Span, deepest: usize) -> Option<Vec<Level>> {
 }
 
 /// The row of a depth that runs at `time`.
-#[must_use]
 pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
     let levels = levels(lane, Span::at(time), DEEPEST)?;
     let level = levels.get(depth)?;

@@ -12,7 +12,7 @@ use analysis::findings::{Finding, Predicted};
 use analysis::steps;
 use analysis::whatif::WhatIf;
 use scenario::edit::EditSet;
-use trace::{LaneKind, Trace, describe};
+use trace::{Trace, describe};
 
 /// Which prediction: of what is in scope, the so many-th that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,6 @@ impl PredictedRows {
     }
 
     /// What changes when its rows do.
-    #[must_use]
     pub fn version(&self) -> (u32, bool) {
         let shown = self.wanted.as_ref().map(|w| w.about.number);
         (
@@ -145,13 +144,11 @@ impl PredictedRows {
     }
 
     /// The predicted timeline of what is on screen.
-    #[must_use]
     pub fn trace(&self, run: &Run, scope: Scope) -> Option<&Trace> {
         self.shown(run, scope)?.1?.as_ref().ok()
     }
 
     /// Its rows: a title that says what it is, and a row a stream.
-    #[must_use]
     pub fn rows(&self, run: &Run, scope: Scope) -> Vec<Row> {
         let Some((wanted, answer)) = self.shown(run, scope) else {
             return Vec::new();
@@ -168,9 +165,8 @@ impl PredictedRows {
         let Some(Ok(trace)) = answer else {
             return rows;
         };
-        let lanes = trace.lanes().iter().enumerate();
-        let mut streams: Vec<_> = lanes
-            .filter(|(_, lane)| matches!(lane.key().kind, LaneKind::Stream { .. }))
+        let mut streams: Vec<_> = trace
+            .streams()
             .filter_map(|(id, lane)| Some((lane.key().process, lane.extent()?.start, id)))
             .collect();
         streams.sort_unstable();

@@ -25,7 +25,6 @@ const LONGEST: usize = 200;
 
 impl Prompt {
     /// An empty line.
-    #[must_use]
     pub fn new(asks: Asks) -> Self {
         Prompt {
             asks,
@@ -34,7 +33,6 @@ impl Prompt {
     }
 
     /// What stands before the text.
-    #[must_use]
     pub fn sign(&self) -> char {
         match self.asks {
             Asks::Search => '/',

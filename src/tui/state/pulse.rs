@@ -69,7 +69,6 @@ impl Pulse {
     }
 
     /// For how long no record has come, where that is long.
-    #[must_use]
     pub fn quiet(&self, run: &Run) -> Option<Duration> {
         let since = run.elapsed.saturating_sub(self.last);
         (self.run == run.number && since >= QUIET).then_some(since)

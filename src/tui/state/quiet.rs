@@ -29,7 +29,6 @@ type Seen = FxHashMap<(StackId, bool), u64>;
 /// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
 /// few copies beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
 /// that processes without CUDA do. Lines for them come with it.
-#[must_use]
 pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
     let launching = launching(trace);
     let calls = |process: usize| launching.iter().any(|it| it.0 == process);
@@ -66,7 +65,6 @@ pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, V
 }
 
 /// Lines for the threads given, those of a process that calls CUDA apart from all others.
-#[must_use]
 pub fn lines(
     trace: &Trace,
     scope: Span,

@@ -48,7 +48,6 @@ pub enum RowKind {
 
 impl RowKind {
     /// The lane behind it.
-    #[must_use]
     pub fn lane(self) -> Option<LaneId> {
         match self {
             RowKind::Stream(id)
@@ -67,7 +66,6 @@ impl RowKind {
     }
 
     /// The device whose use it shows, for rows that are not lanes.
-    #[must_use]
     pub fn device(self) -> Option<usize> {
         match self {
             RowKind::Gpu(device)
@@ -82,7 +80,6 @@ impl RowKind {
 
 /// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
 /// passes of a scenario are worth a row too.
-#[must_use]
 pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut used: Vec<usize> = (0..trace.devices().len())

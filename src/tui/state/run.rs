@@ -26,7 +26,6 @@ pub struct Replay {
 
 impl Replay {
     /// "0.001×".
-    #[must_use]
     pub fn label(&self) -> String {
         format!("{}×", self.speed)
     }
@@ -74,7 +73,6 @@ pub struct Run {
 
 impl Run {
     /// A run of a timeline that is complete or yet to come.
-    #[must_use]
     pub fn new(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks, status: Status) -> Self {
         Run {
             trace,
@@ -130,7 +128,6 @@ impl Run {
     }
 
     /// Whether trace files are still being read for it. They hold a whole timeline, and nothing is said of a part of one.
-    #[must_use]
     pub fn is_being_read(&self) -> bool {
         let is_file = matches!(
             self.trace.source.kind,
@@ -140,19 +137,16 @@ impl Run {
     }
 
     /// The timeline as it is now, for another thread.
-    #[must_use]
     pub fn snapshot(&self) -> Arc<Trace> {
         self.trace.snapshot()
     }
 
     /// Records on the timeline.
-    #[must_use]
     pub fn records(&self) -> usize {
         self.trace.lanes().iter().map(|lane| lane.len()).sum()
     }
 
     /// The stretch of a replay that is on or comes next: where it will end is known.
-    #[must_use]
     pub fn playing(&self) -> Option<Span> {
         let replay = self.replay.as_ref().filter(|_| self.is_running())?;
         let now = self.trace.extent()?.end;
@@ -161,25 +155,21 @@ impl Run {
     }
 
     /// Whether a source is at work.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.status == Status::Running
     }
 
     /// Whether nothing was started yet.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.status == Status::Idle
     }
 
     /// Whether its scenario goes through values of a parameter.
-    #[must_use]
     pub fn is_swept(&self) -> bool {
         self.plan.as_ref().is_some_and(|p| p.sweep.is_some())
     }
 
     /// The device to name in the header: the first.
-    #[must_use]
     pub fn device(&self) -> Option<&DeviceInfo> {
         self.trace.devices().first().map(|d| &d.info)
     }

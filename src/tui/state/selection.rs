@@ -25,7 +25,6 @@ pub enum Item {
 
 impl Item {
     /// When it was.
-    #[must_use]
     pub fn span(self) -> Option<Span> {
         match self {
             Item::None => None,
@@ -54,7 +53,6 @@ impl Selection {
     }
 
     /// Where the selected row stands among `rows`.
-    #[must_use]
     pub fn position(&self, rows: &[Row]) -> Option<usize> {
         let kind = self.row?;
         rows.iter().position(|r| r.kind == kind)

@@ -10,7 +10,6 @@ impl State {
     }
 
     /// The variants at the value of the sweep that is on screen, in order; all of them without a sweep.
-    #[must_use]
     pub fn variants_beside(&self) -> Vec<usize> {
         let variants = &self.run.passes.variants;
         let Some(current) = self.current() else {
@@ -21,7 +20,6 @@ impl State {
     }
 
     /// The variants that are the one on screen at each value of the sweep.
-    #[must_use]
     pub fn points(&self) -> Vec<usize> {
         let variants = &self.run.passes.variants;
         let Some(current) = self.current().filter(|&v| variants[v].point.is_some()) else {

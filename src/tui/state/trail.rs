@@ -52,7 +52,6 @@ impl Trail {
     }
 
     /// Whether one can go there.
-    #[must_use]
     pub fn has(&self, is_back: bool) -> bool {
         if is_back {
             !self.before.is_empty()
@@ -64,7 +63,6 @@ impl Trail {
 
 impl State {
     /// What is looked at in a view.
-    #[must_use]
     pub fn spot(&self, view: usize) -> Spot {
         Spot {
             view,

@@ -41,7 +41,6 @@ impl Trouble {
 }
 
 /// All there is, the worst first.
-#[must_use]
 pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     if let Some(broken) = &messages.broken {

@@ -36,7 +36,6 @@ impl Choice {
     }
 
     /// The next choice.
-    #[must_use]
     pub fn next(self) -> Choice {
         let (is_light, is_color_blind) = match (self.is_light, self.is_color_blind) {
             (false, false) => (false, true),
@@ -51,7 +50,6 @@ impl Choice {
     }
 
     /// What it is for.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match (self.is_light, self.is_color_blind) {
             (false, false) => "for a dark background",

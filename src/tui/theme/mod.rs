@@ -25,7 +25,6 @@ impl ColorLevel {
     /// What the environment says, by the conventions NO_COLOR, COLORTERM and TERM.
     ///
     /// tmux shows 256 unless told otherwise, whatever COLORTERM it inherited.
-    #[must_use]
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         let is_set = |name: &str| variable(name).is_some_and(|v| !v.is_empty());
         let term = variable("TERM").unwrap_or_default();
@@ -109,7 +108,6 @@ pub const KERNEL_COLORS: u8 = 6;
 
 /// Whether the environment says that the terminal shows ASCII only: a locale that is not UTF-8, "C" and
 /// "POSIX" among them. Nothing said is no word against blocks: containers have no locale.
-#[must_use]
 pub fn is_ascii_locale(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -138,7 +136,6 @@ impl Theme {
     }
 
     /// Ink in one of a role's two shades, which tell neighbours apart.
-    #[must_use]
     pub fn ink_of(&self, role: Role, is_second: bool) -> Style {
         match palette::color(self, role, is_second) {
             Some(color) => Style::new().fg(color),
@@ -148,7 +145,6 @@ impl Theme {
     }
 
     /// Text on one of a role's two shades.
-    #[must_use]
     pub fn on_shade(&self, role: Role, is_second: bool) -> Style {
         match palette::color(self, role, is_second) {
             Some(color) => Style::new().fg(self.ink(color)).bg(color),
@@ -158,7 +154,6 @@ impl Theme {
     }
 
     /// Text or a block in the role's colour.
-    #[must_use]
     pub fn fg(&self, role: Role) -> Style {
         match (self.color(role), role) {
             (Some(color), _) => Style::new().fg(color),
@@ -171,7 +166,6 @@ impl Theme {
     }
 
     /// Text on the role's colour, as in a box on a lane.
-    #[must_use]
     pub fn on(&self, role: Role) -> Style {
         match self.color(role) {
             Some(color) => Style::new().fg(self.ink(color)).bg(color),
@@ -180,7 +174,6 @@ impl Theme {
     }
 
     /// Bold text in the role's colour.
-    #[must_use]
     pub fn bold(&self, role: Role) -> Style {
         self.fg(role).add_modifier(Modifier::BOLD)
     }
@@ -205,7 +198,6 @@ impl Theme {
     }
 
     /// A block whose height is `eighths` of a cell, from 0 to 8.
-    #[must_use]
     pub fn block(&self, eighths: u8) -> char {
         const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         const ASCII: [char; 9] = [' ', '.', '.', ':', '-', '=', '+', '*', '#'];
@@ -214,7 +206,6 @@ impl Theme {
     }
 
     /// A block from the left over `eighths` of a cell, from 0 to 8.
-    #[must_use]
     pub fn left_block(&self, eighths: u8) -> char {
         const BLOCKS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
         if self.is_ascii {
@@ -225,7 +216,6 @@ impl Theme {
     }
 
     /// The left and the right edge of a box.
-    #[must_use]
     pub fn edges(&self) -> (char, char) {
         if self.is_ascii {
             ('[', ']')
@@ -235,13 +225,11 @@ impl Theme {
     }
 
     /// Whether a cell can have two colours, as heights before the cause of idle time have.
-    #[must_use]
     pub fn has_grounds(&self) -> bool {
         self.level != ColorLevel::None && !self.is_ascii
     }
 
     /// What stands for a cause of idle time: a square in its colour, or a letter where colours are too few.
-    #[must_use]
     pub fn cause(&self, cause: u8) -> char {
         if self.level < ColorLevel::Indexed || self.is_ascii {
             // Host, launching, waited, set-up, queued, profiler, unknown.
@@ -252,7 +240,6 @@ impl Theme {
     }
 
     /// What frames the name of a gap.
-    #[must_use]
     pub fn gap_marks(&self) -> (char, char) {
         if self.is_ascii {
             ('<', '>')
@@ -262,7 +249,6 @@ impl Theme {
     }
 
     /// A character, or what stands for it in ASCII.
-    #[must_use]
     pub fn glyph(&self, unicode: char) -> char {
         if !self.is_ascii || unicode.is_ascii() {
             return unicode;
@@ -298,13 +284,11 @@ impl Theme {
 
     /// How much of a cell `share` (0 to 1) fills, in eighths. It is nothing only for nothing, and all only for nearly
     /// all, so that neither a rare touch nor a rare gap is hidden.
-    #[must_use]
     pub fn eighths(share: f64) -> u8 {
         Theme::levels(share, 8)
     }
 
     /// The same for a height of `full` eighths.
-    #[must_use]
     pub fn levels(share: f64, full: u8) -> u8 {
         if share.is_nan() || share <= 0.0 || full == 0 {
             return 0;

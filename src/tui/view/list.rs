@@ -110,7 +110,6 @@ pub struct List {
 
 impl List {
     /// What is under the cursor in full.
-    #[must_use]
     pub fn in_full(&self) -> Option<&str> {
         self.in_full.as_deref()
     }
@@ -250,19 +249,16 @@ impl Filter {
     }
 
     /// Whether lines may be left out.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.needle.is_some()
     }
 
     /// What was typed.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether any of the texts of a line has it.
-    #[must_use]
     pub fn lets<T: AsRef<str>>(&self, texts: impl IntoIterator<Item = T>) -> bool {
         let Some(needle) = &self.needle else {
             return true;
@@ -276,7 +272,6 @@ impl Filter {
     }
 
     /// "3 of 31", or why nothing can be found.
-    #[must_use]
     pub fn words(&self) -> String {
         match self.needle.as_ref().and_then(Needle::error) {
             Some(why) => why.to_owned(),

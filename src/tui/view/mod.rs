@@ -143,7 +143,6 @@ pub struct Place {
 
 impl Place {
     /// It as what is selected.
-    #[must_use]
     pub fn item(&self) -> Item {
         match self.record {
             Some(row) => Item::Record {
@@ -215,7 +214,6 @@ pub struct Views {
 
 impl Views {
     /// All views; the picker shows `choices`.
-    #[must_use]
     pub fn new(choices: Vec<Choice>) -> Self {
         let picker: Box<dyn View> = Box::new(Picker::new(choices));
         let views = VIEWS.iter().map(|entry| (entry.new)());
@@ -227,7 +225,6 @@ impl Views {
     }
 
     /// Whether there is a picker to go back to.
-    #[must_use]
     pub fn has_choices(&self) -> bool {
         self.all[VIEWS.len()].0.has_list()
     }
@@ -241,13 +238,11 @@ impl Views {
     }
 
     /// The view on screen.
-    #[must_use]
     pub fn on_screen(&self, state: &State) -> &dyn View {
         self.all[self.at(state)].0.as_ref()
     }
 
     /// Its list, when it is one.
-    #[must_use]
     pub fn list(&self, state: &State) -> Option<&List> {
         let (view, list) = &self.all[self.at(state)];
         view.has_list().then_some(list)
@@ -260,25 +255,21 @@ impl Views {
     }
 
     /// Which of [`VIEWS`] is on screen once there is a run.
-    #[must_use]
     pub fn current(&self) -> usize {
         self.current
     }
 
     /// Whether the view to come back to is on screen.
-    #[must_use]
     pub fn is_home(&self) -> bool {
         self.current == 0
     }
 
     /// Whether the view on screen shows what was found out.
-    #[must_use]
     pub fn wants_answers(&self) -> bool {
         self.all[self.current].0.shows_answers()
     }
 
     /// What the view on screen shows of what takes longer to find out.
-    #[must_use]
     pub fn shown(&self) -> ViewNeeds {
         ViewNeeds {
             answers: self.wants_answers(),
@@ -288,7 +279,6 @@ impl Views {
     }
 
     /// Whether a view has something to show.
-    #[must_use]
     pub fn has_content(&self, view: usize, state: &State) -> bool {
         self.all[view].0.has_content(state)
     }
@@ -315,13 +305,11 @@ impl Views {
     }
 
     /// The one at a place of the bar.
-    #[must_use]
     pub fn nth(&self, place: usize, state: &State) -> Option<usize> {
         self.bar(state).nth(place)
     }
 
     /// Which of the bar's is on screen.
-    #[must_use]
     pub fn at_bar(&self) -> usize {
         if self.current == SWEEP {
             COMPARE
@@ -331,13 +319,11 @@ impl Views {
     }
 
     /// Whether the variants of a sweep are on screen, of which there is a chart.
-    #[must_use]
     pub fn is_swept(&self, state: &State) -> bool {
         self.current == COMPARE && state.run.is_swept()
     }
 
     /// What the key that orders lists does here, where that is something else.
-    #[must_use]
     pub fn order_word(&self, state: &State) -> Option<&'static str> {
         match self.current {
             SWEEP => Some("figure"),
@@ -379,7 +365,6 @@ impl Views {
     }
 
     /// Whether the view on screen can be searched.
-    #[must_use]
     pub fn can_find(&self, state: &State) -> bool {
         let view = self.on_screen(state);
         view.context() == Context::Timeline || view.has_list()
@@ -387,7 +372,6 @@ impl Views {
 
     /// Whether an error of the last start lies above the view on screen. Over lists it would hide the lines that a
     /// person goes through, and its first line stands in the header.
-    #[must_use]
     pub fn shows_error(&self, state: &State) -> bool {
         let context = self.on_screen(state).context();
         state.messages.error.is_some() && matches!(context, Context::Timeline | Context::Picker)
@@ -417,7 +401,6 @@ impl Views {
     }
 
     /// What a view says of a run that is complete.
-    #[must_use]
     pub fn on_complete(&self, run: &Run) -> Option<&'static str> {
         self.all.iter().find_map(|(view, _)| view.on_complete(run))
     }

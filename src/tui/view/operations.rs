@@ -18,7 +18,7 @@ use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
 use analysis::figures::share;
 use analysis::tables::{self, NameRow};
-use trace::{LaneId, LaneKind, Trace, describe};
+use trace::{LaneId, Trace, describe};
 
 /// Operations of one name, as far as they lie in scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,10 +51,7 @@ enum Kind {
 /// All groups of `scope`, the ones that took most first; what there is so far when it is stopped.
 fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
     let mut groups: FxHashMap<Kind, Group> = FxHashMap::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Stream { .. }) {
-            continue;
-        }
+    for (id, lane) in trace.streams() {
         for row in lane.rows(scope) {
             if row % STRIDE == 0 && stop.is_stopped() {
                 break;

@@ -60,7 +60,6 @@ pub(super) struct Picker {
 
 impl Picker {
     /// A picker of these scenarios.
-    #[must_use]
     pub(super) fn new(choices: Vec<Choice>) -> Self {
         Picker {
             choices,

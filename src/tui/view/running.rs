@@ -90,7 +90,6 @@ pub(super) fn process(process: &Process) -> Vec<Cell> {
 }
 
 /// "45 s", "13 min", "2.2 h", "31 d".
-#[must_use]
 pub fn age(age: Duration) -> String {
     match age.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),

@@ -6,14 +6,12 @@ use activity::{Ns, Span};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// Why a stretch of one stream's lane without an operation is there, from the records around it alone.
-#[must_use]
 pub fn explain_stream(trace: &Trace, lane: LaneId, gap: Span) -> Explanation {
     explain(trace, None, &[lane], gap)
 }
 
 /// Why a stretch of a device (index into [`Trace::devices`]) without an operation is there, from the
 /// records around it alone.
-#[must_use]
 pub fn explain_device(trace: &Trace, device: usize, gap: Span) -> Explanation {
     explain(trace, None, &lanes_of(trace, device), gap)
 }
@@ -24,13 +22,11 @@ fn lanes_of(trace: &Trace, device: usize) -> Vec<LaneId> {
 
 impl Causes<'_> {
     /// The same from all records, as reports have it.
-    #[must_use]
     pub fn explain_stream(&self, lane: LaneId, gap: Span) -> Explanation {
         explain(self.trace, Some(self), &[lane], gap)
     }
 
     /// The same of a device.
-    #[must_use]
     pub fn explain_device(&self, device: usize, gap: Span) -> Explanation {
         explain(self.trace, Some(self), &lanes_of(self.trace, device), gap)
     }

@@ -72,7 +72,6 @@ impl Waits {
 
 impl Causes<'_> {
     /// What a cause is added up under in this gap.
-    #[must_use]
     pub fn group(&self, gap: Gap, cause: Cause) -> Group {
         let ops = &self.graph.ops;
         // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.

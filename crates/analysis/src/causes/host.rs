@@ -18,7 +18,6 @@ pub(super) enum Taker {
 
 /// Who took the time, by the words of the record. Only what is named so counts as loading. What Nsight Systems calls
 /// "Unknown" lies in first launches and calls that load, which say more.
-#[must_use]
 pub(super) fn taker(name: &str) -> Option<Taker> {
     let name = name.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));

@@ -156,7 +156,6 @@ impl IdleSums {
 
 impl IdleSoFar {
     /// In a line, the largest causes first.
-    #[must_use]
     pub fn line(&self, trace: &Trace) -> String {
         let part = |ns: Ns| percent(share(ns, self.span_ns));
         let shown = by_cause(&self.causes).into_iter().take(CAUSES_SHOWN);

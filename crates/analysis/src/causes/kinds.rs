@@ -110,7 +110,6 @@ pub type Shares = [Ns; Group::ALL.len()];
 
 impl Group {
     /// The groups with more than `least`, most first.
-    #[must_use]
     pub fn most(shares: Shares, least: Ns) -> Vec<(Group, Ns)> {
         let mut groups: Vec<(Group, Ns)> = Group::ALL.into_iter().zip(shares).collect();
         groups.retain(|(_, ns)| *ns > least);
@@ -144,13 +143,11 @@ impl Group {
     }
 
     /// Its words in the legend.
-    #[must_use]
     pub fn label(self) -> &'static str {
         self.row().0
     }
 
     /// What bounds a device that it keeps idle; `None` where that depends on the operation which waits.
-    #[must_use]
     pub fn bound(self) -> Option<Bound> {
         self.row().1
     }
@@ -190,7 +187,6 @@ impl Cause {
     }
 
     /// In a few words.
-    #[must_use]
     pub fn label(self) -> &'static str {
         self.row().0
     }
@@ -201,7 +197,6 @@ impl Cause {
     }
 
     /// Whether the host waited for the GPU, in a call that is there to wait.
-    #[must_use]
     pub fn is_sync(self) -> bool {
         matches!(
             self,
@@ -210,7 +205,6 @@ impl Cause {
     }
 
     /// Whether the host waited for the GPU, in a call that is there to wait or in one that copies.
-    #[must_use]
     pub fn is_wait(self) -> bool {
         self.group() == Group::Sync
     }
@@ -230,7 +224,6 @@ pub enum Certainty {
 
 impl Certainty {
     /// Its word in reports.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Certainty::Fact => "fact",

@@ -91,7 +91,6 @@ impl Ready {
 
 impl<'a> Causes<'a> {
     /// Gets ready for questions about `trace`, whose graph is `graph`.
-    #[must_use]
     pub fn new(trace: &'a Trace, graph: &'a Graph) -> Self {
         Self::with_sample(trace, graph, limits::SAMPLE)
     }
@@ -111,7 +110,6 @@ impl<'a> Causes<'a> {
     }
 
     /// The graph that answers.
-    #[must_use]
     pub fn graph(&self) -> &'a Graph {
         self.graph
     }
@@ -135,7 +133,6 @@ impl<'a> Causes<'a> {
 
     /// What an ordinary launch onto an engine takes here at most: the 99th percentile, no more than
     /// [`LATENCY_MAX`](crate::graph::LATENCY_MAX).
-    #[must_use]
     pub fn latency(&self, engine: Engine) -> Ns {
         self.ready.limits.latency(engine)
     }
@@ -207,7 +204,6 @@ impl<'a> Causes<'a> {
     }
 
     /// The gap's pieces in order of time. They sum to it.
-    #[must_use]
     pub fn pieces(&self, gap: Gap) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.walk(gap, &mut pieces);
@@ -216,7 +212,6 @@ impl<'a> Causes<'a> {
 
     /// The idle time of a device by cause, culprit and root, most time first. Sums to the idle time of the
     /// operations that start within `window`, or of all.
-    #[must_use]
     pub fn idle(&self, device: usize, window: Option<Span>) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         let all = match window {
@@ -249,7 +244,6 @@ impl<'a> Causes<'a> {
 
     /// The idle time within `spans`, which are in order and apart, of all devices that a process has
     /// operations on, by cause, most time first.
-    #[must_use]
     pub fn idle_of_process(&self, process: usize, spans: &[Span]) -> Vec<IdleCause> {
         let mut devices: Vec<usize> = Vec::new();
         for lane in self.trace.lanes() {
@@ -266,7 +260,6 @@ impl<'a> Causes<'a> {
 
     /// The idle time within `spans`, which are in order and apart, of these devices (indices into
     /// [`Trace::devices`]) by cause, most time first.
-    #[must_use]
     pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         for &device in devices {
@@ -292,13 +285,11 @@ impl<'a> Causes<'a> {
 }
 
 /// Whether an overhead is the driver's for loading or compiling GPU code: its record says so.
-#[must_use]
 pub fn is_loading(name: &str) -> bool {
     host::taker(name) == Some(host::Taker::Load)
 }
 
 /// Whether a gap is the profiler's own time for half or more, by its records: nobody looks for that.
-#[must_use]
 pub fn is_profilers(trace: &Trace, gap: Span) -> bool {
     let lanes = trace.lanes().iter().enumerate();
     let overheads = lanes.filter(|(_, lane)| lane.key().kind == LaneKind::Overhead);

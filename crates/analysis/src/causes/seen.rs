@@ -8,7 +8,6 @@ use trace::LaneKind;
 
 impl Cause {
     /// Whether what the launching thread was at is what explains it.
-    #[must_use]
     pub fn is_of_host(self) -> bool {
         !matches!(
             self,

@@ -63,7 +63,6 @@ impl Serialize for Cause {
 }
 
 /// The time of each cause, most first.
-#[must_use]
 pub fn by_cause(rows: &[IdleCause]) -> Vec<(Cause, Ns)> {
     let mut by: Vec<(Cause, Ns)> = Vec::new();
     for row in rows {
@@ -164,7 +163,6 @@ impl Sums {
 
 impl Causes<'_> {
     /// The call, range, overhead or stream that a piece is blamed on; `None` where none is named.
-    #[must_use]
     pub fn culprit(&self, piece: &Piece) -> Option<String> {
         self.label(self.named(piece))
     }

@@ -59,7 +59,6 @@ struct Share {
 
 impl Causes<'_> {
     /// Why a gap is there, in a sentence.
-    #[must_use]
     pub fn explain(&self, gap: Gap) -> Explanation {
         let pieces = self.pieces(gap);
         let mut shares: Vec<Share> = Vec::new();

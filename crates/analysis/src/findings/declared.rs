@@ -62,12 +62,7 @@ pub(super) fn time_at(bytes: u64, rate: f64) -> Ns {
 pub(super) fn has_way_back(variant: &VariantPlan) -> bool {
     let copies = |wanted: Direction| {
         variant.ops.iter().filter_map(move |op| match op.kind {
-            OpKind::Copy {
-                direction,
-                from,
-                to,
-                ..
-            } if direction == wanted => Some((from.buffer, to.buffer)),
+            OpKind::Copy(it) if it.direction == wanted => Some((it.from.buffer, it.to.buffer)),
             _ => None,
         })
     };

@@ -27,7 +27,6 @@ pub struct Evidence {
 
 impl Evidence {
     /// A row of a lane.
-    #[must_use]
     pub fn row(trace: &Trace, lane: LaneId, row: usize) -> Self {
         Evidence {
             row: Some(row),
@@ -36,7 +35,6 @@ impl Evidence {
     }
 
     /// A stretch of a lane.
-    #[must_use]
     pub fn stretch(trace: &Trace, lane: LaneId, span: Span) -> Self {
         let mut evidence = Evidence {
             lane: Some(lane),
@@ -63,7 +61,6 @@ impl Evidence {
     }
 
     /// A stretch of a device (index into [`Trace::devices`]).
-    #[must_use]
     pub fn device(trace: &Trace, device: usize, span: Span) -> Self {
         Evidence {
             lane: None,

@@ -3,7 +3,6 @@
 use super::{EVIDENCE_MAX, Finding};
 
 /// Findings of one rule become one: the words of the one with the greatest bound, the places of all.
-#[must_use]
 pub fn devices(findings: Vec<Finding>) -> Vec<Finding> {
     let mut folded: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -18,7 +17,6 @@ pub fn devices(findings: Vec<Finding>) -> Vec<Finding> {
 
 /// The findings of variants (at points of a sweep) under their labels, one of each rule for each name: `of` are
 /// name, label and findings in the order they ran.
-#[must_use]
 pub fn variants<'f>(
     of: impl IntoIterator<Item = (&'f str, String, &'f [Finding])>,
 ) -> Vec<(String, Vec<Finding>)> {

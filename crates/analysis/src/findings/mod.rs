@@ -123,13 +123,11 @@ pub struct Finding {
 
 impl Finding {
     /// Whether it says that something is wrong rather than slow, or that something is without effect.
-    #[must_use]
     pub fn is_no_matter_of_time(&self) -> bool {
         self.bound_ns == 0
     }
 
     /// The title with where it was seen.
-    #[must_use]
     pub fn headline(&self) -> String {
         match self.places.as_slice() {
             [] => self.title.clone(),
@@ -364,13 +362,11 @@ pub fn weighed<'a>(
 }
 
 /// What belongs to the start of a program, which its steps do not show: a cold start.
-#[must_use]
 pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
     COLD_START.findings(scope)
 }
 
 /// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.
-#[must_use]
 pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {

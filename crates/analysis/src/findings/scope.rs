@@ -52,7 +52,6 @@ pub(super) fn is_behind(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
 
 impl<'a> Scope<'a> {
     /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
-    #[must_use]
     pub fn new(
         trace: &'a Trace,
         causes: &'a Causes<'a>,
@@ -117,7 +116,6 @@ impl<'a> Scope<'a> {
     }
 
     /// Looks at another stretch of the same timeline.
-    #[must_use]
     pub fn within(&self, window: Option<Span>, devices: &'a [DeviceFigures]) -> Self {
         Scope {
             window,
@@ -164,7 +162,6 @@ impl<'a> Scope<'a> {
     }
 
     /// The rows of a lane that are looked at.
-    #[must_use]
     pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
         let lane = &self.trace.lanes()[lane];
         let window = self.window_of(lane.key().process);

@@ -18,7 +18,6 @@ pub(super) fn seen_at(line: Option<&LineShare>) -> String {
 impl Finding {
     /// What it is worth, in words: what its edit is predicted to save, else the bound and why nothing is predicted.
     /// Empty for what is no matter of time.
-    #[must_use]
     pub fn worth(&self) -> String {
         match (self.saving_ns, &self.predicted) {
             (Some(saving), Some(predicted)) => {
@@ -46,7 +45,6 @@ impl Finding {
 
     /// What its cure brings, for the end of a headline: "pinning saves 7.6 ms". It is the saving that
     /// [`Finding::worth`] has. `None` for what is no matter of time, and for remarks.
-    #[must_use]
     pub fn gain(&self) -> Option<String> {
         if self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
@@ -77,7 +75,6 @@ impl Finding {
     }
 
     /// Why nothing is predicted, as a sentence; empty where something is, or where no edit describes the cure.
-    #[must_use]
     pub fn refusal(&self) -> String {
         match (&self.refused, &self.edit) {
             (Some(reason), Some(edit)) => format!("Cannot predict `{edit}`: {reason}."),

@@ -41,7 +41,6 @@ impl CallKind {
     pub const COUNT: usize = CallKind::Other as usize + 1;
 
     /// By the function's name: CUDA's runtime or driver, or HIP's.
-    #[must_use]
     pub fn of(name: &str) -> CallKind {
         let bare = ["cuda", "hip", "cu"]
             .iter()
@@ -88,7 +87,6 @@ impl CallKind {
     }
 
     /// Whether the call is there to wait.
-    #[must_use]
     pub fn is_wait(self) -> bool {
         matches!(
             self,
@@ -157,13 +155,11 @@ impl Calls {
     }
 
     /// How many.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.start.len()
     }
 
     /// When a call ran.
-    #[must_use]
     pub fn span(&self, call: CallId) -> Span {
         Span {
             start: self.start[call as usize],
@@ -172,7 +168,6 @@ impl Calls {
     }
 
     /// Where a call stands on the timeline.
-    #[must_use]
     pub fn at(&self, call: CallId) -> (LaneId, usize) {
         (
             self.lane[call as usize] as LaneId,
@@ -181,7 +176,6 @@ impl Calls {
     }
 
     /// The call with this correlation id, or the one around it.
-    #[must_use]
     pub fn find(&self, process: usize, correlation: u32) -> CallId {
         if correlation == 0 {
             return NONE;
@@ -204,7 +198,6 @@ impl Calls {
     }
 
     /// The calls of a process that had returned by a moment, in the order of their returns.
-    #[must_use]
     pub fn ended(&self, process: usize, time: Ns) -> &[CallId] {
         let list = self.by_end.get(process).map_or(&[][..], Vec::as_slice);
         &list[..list.partition_point(|&c| self.end[c as usize] <= time)]

@@ -6,7 +6,6 @@ use trace::Trace;
 
 impl Ops {
     /// The operations of one engine of a device by start.
-    #[must_use]
     pub fn of_engine(&self, device: usize, engine: Engine) -> &[OpId] {
         self.by_engine
             .get(device)
@@ -14,7 +13,6 @@ impl Ops {
     }
 
     /// How many operations of each engine of a device stand before an operation.
-    #[must_use]
     pub fn before_on_engines(&self, device: usize, op: OpId) -> [usize; Engine::COUNT] {
         let lists = self.by_engine.get(device);
         let before = |engine: usize| lists.map_or(0, |of| of[engine].partition_point(|&o| o < op));
@@ -22,7 +20,6 @@ impl Ops {
     }
 
     /// The operations of its stream that stand before an operation, by start.
-    #[must_use]
     pub fn before_on_lane(&self, op: OpId) -> &[OpId] {
         let i = op as usize;
         let (first, list) = &self.by_lane[self.lane[i] as usize];

@@ -104,7 +104,6 @@ impl Graph {
     }
 
     /// The graph of what starts at a moment or later, to be extended.
-    #[must_use]
     pub fn beginning(trace: &Trace, from: Ns) -> Graph {
         let mut graph = Graph::default();
         graph.take(

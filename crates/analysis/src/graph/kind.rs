@@ -40,7 +40,6 @@ impl EdgeKind {
     ];
 
     /// Whether times alone show it.
-    #[must_use]
     pub fn is_inferred(self) -> bool {
         matches!(
             self,

@@ -62,7 +62,6 @@ pub struct Graph {
 
 impl Graph {
     /// The graph of a whole timeline.
-    #[must_use]
     pub fn new(trace: &Trace) -> Graph {
         crate::made("graph");
         let mut graph = Graph::default();
@@ -71,7 +70,6 @@ impl Graph {
     }
 
     /// The graph of what starts within `window`, for a question about one moment of a long timeline.
-    #[must_use]
     pub fn within(trace: &Trace, window: Span) -> Graph {
         let mut graph = Graph::default();
         graph.take(trace, window);
@@ -79,13 +77,11 @@ impl Graph {
     }
 
     /// The operation in a row of a stream.
-    #[must_use]
     pub fn op_at(&self, lane: LaneId, row: usize) -> Option<OpId> {
         self.ops.at(lane, row)
     }
 
     /// When the host issued an operation: its call's start, or its own where no call is known.
-    #[must_use]
     pub fn issued(&self, op: OpId) -> Ns {
         match self.ops.call[op as usize] {
             NONE => self.ops.start[op as usize],
@@ -95,7 +91,6 @@ impl Graph {
 
     /// What bound an operation's start: the moment, never after the start. Its own start where nothing
     /// is known to have.
-    #[must_use]
     pub fn bound(&self, op: OpId) -> Ns {
         let i = op as usize;
         let source = self.ops.bind[i];
@@ -109,13 +104,11 @@ impl Graph {
     }
 
     /// What no edge explains of an operation's start.
-    #[must_use]
     pub fn residual(&self, op: OpId) -> Ns {
         self.ops.start[op as usize] - self.bound(op)
     }
 
     /// Bytes of memory that it takes.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.ops.memory() + self.calls.memory()
     }

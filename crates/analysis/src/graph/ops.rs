@@ -30,7 +30,6 @@ impl Engine {
     pub const COUNT: usize = 7;
 
     /// The engine of an operation; `None` for anything else.
-    #[must_use]
     pub fn of(what: &What) -> Option<Engine> {
         match what {
             What::Kernel(_) | What::Graph(_) => Some(Engine::Compute),
@@ -47,7 +46,6 @@ impl Engine {
     }
 
     /// Whether copies on it run one after the other, whatever their streams.
-    #[must_use]
     pub fn is_serial(self) -> bool {
         matches!(self, Engine::H2D | Engine::D2H | Engine::P2P)
     }
@@ -55,7 +53,6 @@ impl Engine {
     /// The engine whose operations follow each other as quickly: kernels, memsets and copies within the device are
     /// launched alike. On an H100 a kernel follows a copy within the device after 1.2 us, as it does another kernel.
     /// What follows a copy to or from the CPU comes up to 9 us late.
-    #[must_use]
     pub fn side(self) -> Engine {
         match self {
             Engine::Memset | Engine::D2D => Engine::Compute,
@@ -64,7 +61,6 @@ impl Engine {
     }
 
     /// What it is called.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Engine::Compute | Engine::Memset => "SMs",
@@ -115,13 +111,11 @@ pub struct Ops {
 
 impl Ops {
     /// How many.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.start.len()
     }
 
     /// When an operation ran.
-    #[must_use]
     pub fn span(&self, op: OpId) -> Span {
         Span {
             start: self.start[op as usize],
@@ -130,7 +124,6 @@ impl Ops {
     }
 
     /// Where an operation stands on the timeline.
-    #[must_use]
     pub fn place(&self, op: OpId) -> (LaneId, usize) {
         (
             self.lane[op as usize] as LaneId,
@@ -139,13 +132,11 @@ impl Ops {
     }
 
     /// The operations of a device by start.
-    #[must_use]
     pub fn of_device(&self, device: usize) -> &[OpId] {
         self.by_device.get(device).map_or(&[], Vec::as_slice)
     }
 
     /// The operations of a stream by start.
-    #[must_use]
     pub fn of_lane(&self, lane: LaneId) -> &[OpId] {
         self.by_lane.get(lane).map_or(&[], |l| l.1.as_slice())
     }
@@ -161,13 +152,11 @@ impl Ops {
     }
 
     /// Whether an operation is a node of a CUDA graph.
-    #[must_use]
     pub fn is_graph(&self, op: OpId) -> bool {
         self.flags[op as usize] & GRAPH != 0
     }
 
     /// Whether it is a copy that the driver may stage: of pageable memory, or by a synchronous call.
-    #[must_use]
     pub fn is_staged(&self, op: OpId) -> bool {
         self.flags[op as usize] & STAGED != 0
     }

@@ -128,7 +128,6 @@ fn each_gap<'a>(
 pub type Stacks = BTreeMap<Vec<NameId>, Ns>;
 
 /// The stacks of recorded functions in which the launching threads were while each device was idle. Devices without are left out.
-#[must_use]
 pub fn idle_stacks(trace: &Trace, calls: &CallIndex) -> Vec<(usize, Stacks)> {
     let threads = functions(trace);
     if threads.is_empty() {
@@ -148,7 +147,6 @@ pub fn idle_stacks(trace: &Trace, calls: &CallIndex) -> Vec<(usize, Stacks)> {
 }
 
 /// The stacks of recorded functions of every thread, with its process and its id, over all time.
-#[must_use]
 pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
     let whole = Span::new(Ns::MIN / 4, Ns::MAX / 4);
     let of_thread = |functions: &Functions| {
@@ -166,7 +164,6 @@ pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
 }
 
 /// Whether a program's own profiler recorded its Python functions.
-#[must_use]
 pub fn has_functions(trace: &Trace) -> bool {
     let mut lanes = trace.lanes().iter();
     lanes.any(|lane| {
@@ -237,7 +234,6 @@ fn words(name: &str) -> String {
 }
 
 /// A function for a list of frames: "forward (torch/nn/module.py:99)", "isinstance".
-#[must_use]
 pub fn frame(name: &str) -> String {
     match parse(name) {
         Some((file, line, function)) => format!("{function} ({file}:{line})"),

@@ -187,7 +187,6 @@ struct Key {
 /// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a
 /// window, only of what lies in it. Without one, of the steady steps where these speak for the program: the time before
 /// them is its start-up.
-#[must_use]
 pub fn find(
     trace: &Trace,
     calls: &CallIndex,
@@ -320,7 +319,6 @@ pub struct DeviceStacks {
 }
 
 /// The stacks that launching threads were seen in while each device was idle. Devices without such samples are left out.
-#[must_use]
 pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
     let of_device = |device: usize| {
         let mut found = DeviceStacks {
@@ -404,7 +402,6 @@ fn step_at(steps: &[Steps], process: usize, time: Ns) -> Option<(usize, usize)> 
 }
 
 /// Wilson's 95 % interval of a share of which `n` of `all` were seen.
-#[must_use]
 pub fn wilson(n: u64, all: u64) -> (f64, f64) {
     /// The normal distribution's 97.5 % point.
     const Z: f64 = 1.959_963_984_540_054;
@@ -421,7 +418,6 @@ pub fn wilson(n: u64, all: u64) -> (f64, f64) {
 
 /// The processes that load data for PyTorch, by their stacks. Each has the part of some device's idle time in which it
 /// had nothing to do.
-#[must_use]
 pub fn workers(trace: &Trace) -> Vec<Worker> {
     let span = trace.operations_extent();
     let mut workers = Vec::new();

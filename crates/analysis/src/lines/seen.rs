@@ -56,7 +56,6 @@ impl StackCounts {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.all
     }
@@ -70,7 +69,6 @@ impl StackCounts {
     }
 
     /// The line with most samples; `None` without any, or where that is in no file of the program's own.
-    #[must_use]
     pub fn most(&self, trace: &Trace) -> Option<LineShare> {
         // What a line calls is told where it is most of what the line does.
         let mut by: BTreeMap<(String, u32, String), BTreeMap<String, u64>> = BTreeMap::new();
@@ -129,7 +127,6 @@ impl StackCounts {
     }
 
     /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.
-    #[must_use]
     pub fn telling(&self, trace: &Trace) -> Option<LineShare> {
         self.most(trace).filter(LineShare::is_telling)
     }
@@ -137,13 +134,11 @@ impl StackCounts {
 
 impl LineShare {
     /// Whether it speaks for all the stretches in which it was seen.
-    #[must_use]
     pub fn is_telling(&self) -> bool {
         self.samples >= LEAST && self.samples as f64 >= MOST * self.of as f64
     }
 
     /// "train.py:19 > torch/utils/data/dataloader.py __next__".
-    #[must_use]
     pub fn at(&self) -> String {
         match &self.call {
             Some(call) => format!("{} > {call}", self.place),
@@ -152,7 +147,6 @@ impl LineShare {
     }
 
     /// "train.py:19 > … in 270 of 282 stack samples (93 to 98 %)": with the 95 % interval.
-    #[must_use]
     pub fn words(&self) -> String {
         let (low, high) = wilson(self.samples, self.of);
         format!(

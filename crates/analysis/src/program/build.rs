@@ -20,7 +20,6 @@ pub(crate) const INLINE: u64 = 64 << 10;
 
 impl Program {
     /// What begins within `window`, or everything.
-    #[must_use]
     pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &GpuRates) -> Program {
         let window = window.unwrap_or(Span {
             start: Ns::MIN,
@@ -293,7 +292,6 @@ pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
 impl Program {
     /// Whether an engine's copies carry data to where `to` could use it. These must stay in order when nothing but a
     /// sync of the CPU kept it.
-    #[must_use]
     pub fn carries(from: Engine, to: Engine) -> bool {
         use super::Engines;
         match (from, to) {

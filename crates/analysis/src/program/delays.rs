@@ -32,7 +32,6 @@ pub enum Class {
 
 impl Class {
     /// Of a dependency between two operations.
-    #[must_use]
     pub fn between(kind: EdgeKind, from: Engine, to: Engine) -> Class {
         // Which kind of inference found it makes no difference to how long it takes.
         let kind = if kind.is_inferred() {
@@ -97,7 +96,6 @@ impl Delays {
     }
 
     /// The median of a class; else what is known of the GPU, else the least that was seen anywhere.
-    #[must_use]
     pub fn typical(&self, class: Class, known: &GpuRates) -> Ns {
         if let Some(&Some(median)) = self.medians.get(class.number()) {
             return median;

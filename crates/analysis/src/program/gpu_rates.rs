@@ -45,7 +45,6 @@ pub struct Engines;
 
 impl Engines {
     /// Whether it runs on a copy engine.
-    #[must_use]
     pub fn is_copy(engine: Engine) -> bool {
         !matches!(engine, Engine::Compute | Engine::Memset)
     }
@@ -53,21 +52,18 @@ impl Engines {
 
 impl GpuRates {
     /// Between two queued operations of a stream.
-    #[must_use]
     pub fn between(&self, from: Engine, to: Engine) -> Option<Ns> {
         let at = 2 * usize::from(Engines::is_copy(from)) + usize::from(Engines::is_copy(to));
         self.queued.map(|times| times[at])
     }
 
     /// From the start of a call to that of its operation, on an idle device.
-    #[must_use]
     pub fn latency(&self, to: Engine) -> Option<Ns> {
         self.launch
             .map(|times| times[usize::from(Engines::is_copy(to))])
     }
 
     /// A copy of pinned memory in GB/s.
-    #[must_use]
     pub fn pinned(&self, engine: Engine) -> Option<f64> {
         match engine {
             Engine::H2D => self.h2d_gbps,
@@ -77,7 +73,6 @@ impl GpuRates {
     }
 
     /// Time that a copy takes beside its bytes.
-    #[must_use]
     pub fn copy_fixed(&self, engine: Engine) -> Ns {
         let [h2d, d2h] = self.copy_fixed.unwrap_or([0, 0]);
         if engine == Engine::D2H { d2h } else { h2d }

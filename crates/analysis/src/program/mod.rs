@@ -137,14 +137,12 @@ pub struct Program {
 
 impl Program {
     /// A delay between two operations, as this stretch of the program had it.
-    #[must_use]
     pub fn delay(&self, kind: EdgeKind, from: Engine, to: Engine) -> (Ns, Class) {
         let class = Class::between(kind, from, to);
         (self.delays.typical(class, &self.known), class)
     }
 
     /// First operation's start to the last one's end.
-    #[must_use]
     pub fn makespan(&self, times: &Times) -> Ns {
         let live = || (0..self.ops.len()).filter(|&i| !self.ops[i].is_gone);
         let from = live().map(|i| times.op_start[i]).min();

@@ -25,7 +25,6 @@ const BACK: usize = 8;
 
 impl Times {
     /// The times as they were recorded, which an unchanged program's [`Program::replay`] gives back.
-    #[must_use]
     pub fn recorded(program: &Program) -> Times {
         Times {
             call_start: program.calls.iter().map(|c| c.span.start).collect(),
@@ -66,14 +65,12 @@ impl Latest {
 
 impl Program {
     /// The times, with the delays that each dependency had.
-    #[must_use]
     pub fn replay(&self) -> Times {
         self.times(|delay, _| delay)
     }
 
     /// The times, with every delay replaced by its class's median: what the graph explains without
     /// knowing the answer. Time that threads take between calls stays.
-    #[must_use]
     pub fn replay_typical(&self) -> Times {
         self.times(|_, class| self.delays.typical(class, &self.known))
     }

@@ -29,7 +29,6 @@ pub(super) fn by_process(trace: &Trace, ranks: &[Rank], lines: &[Line]) -> (Vec<
 
 impl Alignment {
     /// The line of a rank from the times that were recorded.
-    #[must_use]
     pub fn line_of_recorded(&self, trace: &Trace, rank: usize) -> Line {
         let process = self.ranks[rank].process;
         trace.clock(process).then(&self.clocks.lines[rank])
@@ -37,7 +36,6 @@ impl Alignment {
 
     /// What the clocks of processes are to be set to; `None` when none is to move by more than `least` ns, or they are to show what
     /// was recorded.
-    #[must_use]
     pub fn to_set(&self, trace: &Trace, least: Ns) -> Option<Vec<Clock>> {
         let moves = trace.lanes().iter().any(|lane| {
             let line = self.by_process.get(lane.key().process);
@@ -59,7 +57,6 @@ pub fn align_clocks(trace: &mut Trace) {
 }
 
 /// What the clocks of its processes are to be set to; `None` where they stay.
-#[must_use]
 pub fn clocks_of(trace: &Trace) -> Option<Vec<Clock>> {
     match trace.source.clocks {
         Clocks::Unknown => MatchedCollectives::of(trace)?.aligned().to_set(trace, 0),

@@ -56,13 +56,11 @@ pub struct Clocks {
 
 impl Clocks {
     /// Times of two ranks that lie no further apart than this are not told apart, ns.
-    #[must_use]
     pub fn noise(&self) -> Ns {
         self.residual.map_or(0, |residual| residual.p95_ns as Ns)
     }
 
     /// How well they are aligned, in a few words: "clocks aligned to ± 14 us over 96 collectives", else "wall clock".
-    #[must_use]
     pub fn words(&self) -> String {
         match self.residual {
             Some(it) => format!(
@@ -75,7 +73,6 @@ impl Clocks {
     }
 
     /// The same where there is little room: "clocks ± 14 us".
-    #[must_use]
     pub fn short(&self) -> String {
         match self.residual {
             Some(it) => format!("clocks ± {}", duration(it.median_ns as Ns)),

@@ -32,7 +32,6 @@ pub struct Heat {
 
 impl Heat {
     /// The map of a job.
-    #[must_use]
     pub fn of(ranks: &JobAnalysis, steps: &[Steps]) -> Heat {
         let (stretches, steps) = stretches(ranks, steps);
         let place = |time: Ns| {
@@ -61,7 +60,6 @@ impl Heat {
     }
 
     /// A rank's row in no more than so many columns, each the mean of the stretches in it.
-    #[must_use]
     pub fn row(&self, rank: usize, columns: usize) -> Vec<Spot> {
         let count = self.stretches.len();
         let columns = columns.min(count);

@@ -89,25 +89,21 @@ pub struct JobAnalysis {
 
 impl Alignment {
     /// Whether a timeline can be that of a job: several processes, or several devices of one.
-    #[must_use]
     pub fn may_be(trace: &Trace) -> bool {
         trace.devices().len() > 1 || trace.processes().len() > 1
     }
 
     /// What a timeline tells of a job; `None` when no two ranks share a collective.
-    #[must_use]
     pub fn find(trace: &Trace) -> Option<Arc<Alignment>> {
         Some(MatchedCollectives::of(trace)?.aligned)
     }
 
     /// The time on the clock of all, of a rank's own.
-    #[must_use]
     pub fn aligned(&self, rank: usize, time: Ns) -> Ns {
         self.clocks.lines[rank].apply(time)
     }
 
     /// A stretch on the clock of all, of a process's own.
-    #[must_use]
     pub fn on_all(&self, process: usize, span: Span) -> Span {
         let Some(line) = self.by_process.get(process) else {
             return span;
@@ -117,7 +113,6 @@ impl Alignment {
     }
 
     /// A stretch on a process's own clock, of that of all.
-    #[must_use]
     pub fn on_own(&self, process: usize, span: Span) -> Span {
         let Some(line) = self.by_process.get(process) else {
             return span;
@@ -129,7 +124,6 @@ impl Alignment {
 
 impl MatchedCollectives {
     /// Matches a timeline's collectives; `None` when no two ranks share one.
-    #[must_use]
     pub fn of(trace: &Trace) -> Option<MatchedCollectives> {
         if !Alignment::may_be(trace) {
             return None;
@@ -195,13 +189,11 @@ impl MatchedCollectives {
     }
 
     /// What they tell by themselves.
-    #[must_use]
     pub fn aligned(&self) -> &Arc<Alignment> {
         &self.aligned
     }
 
     /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.
-    #[must_use]
     pub fn judge(
         &self,
         trace: &Trace,
@@ -229,7 +221,6 @@ impl MatchedCollectives {
 
 impl JobAnalysis {
     /// What its collectives alone tell.
-    #[must_use]
     pub fn by_collectives(&self) -> &Arc<Alignment> {
         &self.aligned
     }

@@ -20,7 +20,6 @@ pub enum Operation {
 
 impl Operation {
     /// By a word of PyTorch's or NCCL's; [`Operation::Other`] for what names none.
-    #[must_use]
     pub fn of(name: &str) -> Operation {
         let plain: String = name
             .chars()
@@ -50,7 +49,6 @@ impl Operation {
 
     /// Whether it cannot end on any rank before it has begun on all. Only then the shortest of its kernels is the
     /// transfer, and the ends of all lie together.
-    #[must_use]
     pub fn is_mutual(self) -> bool {
         matches!(
             self,
@@ -63,7 +61,6 @@ impl Operation {
     }
 
     /// Its name in figures.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Operation::AllReduce => "all-reduce",

@@ -10,7 +10,6 @@ const NUMBERED: usize = 4;
 
 impl JobAnalysis {
     /// Why a rank is late, in words; `None` where nothing shows.
-    #[must_use]
     pub fn reason(&self, late: &Lateness) -> Option<String> {
         Some(match &late.reason {
             Reason::Idle(cause) => match (&cause.line, &cause.culprit, cause.cause) {
@@ -40,7 +39,6 @@ impl JobAnalysis {
     }
 
     /// "straggler rank 5: 3.1 ms late every third step, its CPU is at train.py:12".
-    #[must_use]
     pub fn headline(&self, late: &Lateness) -> String {
         let (name, how) = (&self.ranks[late.rank].name, late.how());
         let why = self.reason(late);
@@ -49,7 +47,6 @@ impl JobAnalysis {
     }
 
     /// The headline, how often it is last, on which steps, and what its cure is worth.
-    #[must_use]
     pub fn sentence(&self, late: &Lateness) -> String {
         let sums = &self.split.sums[late.rank];
         let mut text = format!(
@@ -112,7 +109,6 @@ impl Lateness {
     }
 
     /// What its cure is worth: "without it 18.9 ms per step instead of 22.0 ms".
-    #[must_use]
     pub fn without(&self) -> Option<String> {
         let saving = self.saving?;
         let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));

@@ -65,7 +65,6 @@ pub enum Origin {
 
 impl Origin {
     /// In a few words: "ProfilerStep ranges", "ranges `iter`", "period of 60 operations".
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Origin::Repeats(name) => format!("repeats of `{name}`"),
@@ -112,7 +111,6 @@ pub struct Steps {
 
 impl Steps {
     /// What showed them, and how few there are: "period of 491 operations, 4 repeats", "ProfilerStep ranges, 1 of 3 steps".
-    #[must_use]
     pub fn origin_text(&self) -> String {
         let (from, all) = (self.from.text(), self.spans.len());
         match self.from {
@@ -123,13 +121,11 @@ impl Steps {
     }
 
     /// The steady steps.
-    #[must_use]
     pub fn steady(&self) -> &[Span] {
         &self.spans[self.steady.clone()]
     }
 
     /// First steady step's start to the last one's end.
-    #[must_use]
     pub fn steady_span(&self) -> Span {
         self.steady()
             .iter()
@@ -142,7 +138,6 @@ impl Steps {
     /// over one operation, which is a part of a program. They also must take half of the time, or nearly all that the GPU did must lie
     /// in a good many of them. Then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what lies
     /// before them in it is no start-up.
-    #[must_use]
     pub fn are_telling(&self) -> bool {
         let steady = self.steady_span().len();
         let all = self.start_up.len() + steady + self.tail.len();
@@ -159,7 +154,6 @@ impl Steps {
 
 /// The steps of every process that has some, in the order of [`Trace::processes`]. With a window, only
 /// operations and ranges that start in it are looked at.
-#[must_use]
 pub fn find(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
     crate::made("steps");
     let processes: Vec<usize> = (0..trace.processes().len()).collect();
@@ -171,14 +165,12 @@ pub fn find(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
 }
 
 /// Of the telling steps of several processes those whose steady ones take longest: what predictions are made of.
-#[must_use]
 pub fn main(all: &[Steps]) -> Option<&Steps> {
     let telling = all.iter().filter(|steps| steps.are_telling());
     telling.max_by_key(|steps| steps.steady_span().len())
 }
 
 /// By device (index into [`Trace::devices`]) the first steps that speak for a program which has operations on it.
-#[must_use]
 pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
     let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
     let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
@@ -199,7 +191,6 @@ pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s 
 }
 
 /// The steps of one process; `None` where none are shown.
-#[must_use]
 pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
     let found = match ranges::find(trace, process, window) {
         // What marks the period by a part of it does not say where a step begins: the operations may.
@@ -215,13 +206,9 @@ pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option
 
 /// A window that holds about the last `operations` operations of a timeline, for [`find`] while it grows; `None`
 /// when there are not more than that.
-#[must_use]
 pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
     let extent = trace.operations_extent()?;
-    let streams = || {
-        let lanes = trace.lanes().iter();
-        lanes.filter(|lane| matches!(lane.key().kind, LaneKind::Stream { .. }))
-    };
+    let streams = || trace.streams().map(|(_, lane)| lane);
     let since = |time: Ns| -> usize {
         let window = Span::new(time, Ns::MAX);
         streams().map(|lane| lane.starting(window).len()).sum()

@@ -18,9 +18,8 @@ pub(super) enum Identity {
 
 /// The lanes of a process's streams.
 pub(super) fn streams(trace: &Trace, process: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
-    trace.lanes().iter().enumerate().filter(move |(_, lane)| {
-        lane.key().process == process && matches!(lane.key().kind, LaneKind::Stream { .. })
-    })
+    let streams = trace.streams();
+    streams.filter(move |(_, lane)| lane.key().process == process)
 }
 
 /// The rows of a lane that start in the window.

@@ -40,7 +40,6 @@ impl Slow {
     pub const SHOWN: usize = 16;
 
     /// The parts that explain it, largest first: "idle 4.10 ms, 3 operations more".
-    #[must_use]
     pub fn text(&self) -> String {
         let more = &self.more;
         let mut parts = [

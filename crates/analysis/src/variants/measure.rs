@@ -80,7 +80,6 @@ impl Run<'_> {
 }
 
 /// Every figure of a variant that it has by itself, in the order of the table.
-#[must_use]
 pub fn all(of: &VariantFigures, plan: Option<&VariantPlan>) -> Vec<Measured> {
     let mut found = Vec::new();
     for spec in FIGURES {
@@ -278,7 +277,6 @@ fn clock_name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Err
 impl Speedup {
     /// "2.43× faster than sequential", "1.20× slower than sequential by the host's time", "as fast as sequential"; without
     /// the name of the other "2.43× faster".
-    #[must_use]
     pub fn words(&self, base: Option<&str>) -> String {
         use activity::units::factor;
         let clock = match self.by {
@@ -297,7 +295,6 @@ impl Speedup {
     }
 
     /// "2.43×", and whose time it is where that is not the GPU's: "847× wall".
-    #[must_use]
     pub fn text(&self) -> String {
         let factor = activity::units::factor(self.factor);
         match self.by {
@@ -311,7 +308,6 @@ impl Speedup {
 ///
 /// The makespan tells where it is most of the host's time in all that are compared with one. The CPU's time does where
 /// one has no GPU work, or that time is mostly something else (a context, a compiler, own work).
-#[must_use]
 pub fn speedup(
     passes: &Passes,
     of: &VariantFigures,

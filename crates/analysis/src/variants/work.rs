@@ -24,7 +24,6 @@ pub struct Work {
 }
 
 /// Those of a variant. Their samples are from all its measured passes.
-#[must_use]
 pub fn of_variant(run: &Run<'_>, of: &VariantFigures) -> Vec<Work> {
     let kernels = of.planned(run.plan).map(|it| it.kernels.as_slice());
     let kernels = kernels.unwrap_or_default();

@@ -75,7 +75,6 @@ pub const BOUND_MIN: f64 = 0.25;
 /// The verdict on each of `devices`, whose figures are those of `window`, and the one on all. With `steps` those
 /// devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their steady ones. `ranks`
 /// tells who waits for whom in a job: what a device waits in collectives it does not compute.
-#[must_use]
 pub fn find(
     trace: &Trace,
     causes: &Causes<'_>,

@@ -19,7 +19,6 @@ use trace::{SourceKind, Trace, short};
 
 /// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
 /// from outside may well have kept its GPU busy.
-#[must_use]
 pub fn nothing_ran(trace: &Trace) -> &'static str {
     let was_looked_at = || {
         let stacks = trace
@@ -338,7 +337,6 @@ fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {
 
 impl Verdict {
     /// All in one sentence: what bounds it, and what the best cure brings.
-    #[must_use]
     pub fn headline(&self) -> String {
         match &self.gain {
             Some(gain) => format!("{} · {gain}", self.text),
@@ -347,7 +345,6 @@ impl Verdict {
     }
 
     /// The device that it is about and the headline, for a list.
-    #[must_use]
     pub fn line(&self) -> String {
         match self.device {
             Some(device) => format!("GPU {device}: {}", self.headline()),
@@ -356,7 +353,6 @@ impl Verdict {
     }
 
     /// What does not fit the headline: samples, and the least that it could take.
-    #[must_use]
     pub fn details(&self) -> Vec<String> {
         let mut details = Vec::new();
         details.extend(

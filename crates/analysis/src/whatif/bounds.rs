@@ -37,7 +37,6 @@ pub struct Ideal {
 
 impl Ideal {
     /// What no order of the same operations beats: the busiest engine or the longest chain.
-    #[must_use]
     pub fn gpu(&self) -> Ns {
         let engines = self.engines.iter().map(|engine| engine.1);
         engines.max().unwrap_or(0).max(self.chain)
@@ -46,7 +45,6 @@ impl Ideal {
 
 impl WhatIf<'_> {
     /// What half of the time would gain, for the operations that take most of it: one replay each.
-    #[must_use]
     pub fn faster(&self, top: usize) -> Vec<Faster> {
         let mut sums: FxHashMap<String, Ns> = FxHashMap::default();
         let mut labels: Vec<Vec<String>> = Vec::new();
@@ -109,7 +107,6 @@ impl WhatIf<'_> {
     }
 
     /// What a step takes at the least.
-    #[must_use]
     pub fn ideal(&self) -> Ideal {
         let mut needs = Needs::default();
         for part in &self.parts {

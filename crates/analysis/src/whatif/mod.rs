@@ -154,19 +154,16 @@ impl<'a> WhatIf<'a> {
     }
 
     /// What was measured.
-    #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
     /// The times measured.
-    #[must_use]
     pub fn samples(&self) -> &[Ns] {
         &self.samples
     }
 
     /// The median time measured.
-    #[must_use]
     pub fn measured(&self) -> Ns {
         median_time(&self.samples).unwrap_or(0)
     }
@@ -178,13 +175,11 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The time that findings speak of: one repeat, all steady steps, or the run.
-    #[must_use]
     pub fn whole(&self) -> Ns {
         self.scaled(self.whole)
     }
 
     /// How many times as many steps there are as were replayed: 1 where all were.
-    #[must_use]
     pub fn times(&self) -> f64 {
         self.times
     }
@@ -194,20 +189,17 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The median time of the replay with nothing changed, every delay replaced by the median of its kind.
-    #[must_use]
     pub fn replayed(&self) -> Ns {
         self.replayed
     }
 
     /// How far that is off, as a share.
-    #[must_use]
     pub fn replay_error(&self) -> f64 {
         let measured = self.measured();
         (self.replayed - measured).abs() as f64 / measured as f64
     }
 
     /// Why nothing is predicted, when the replay does not explain what was measured.
-    #[must_use]
     pub fn refusal(&self) -> Option<String> {
         let error = self.replay_error();
         (error > ERROR_MAX).then(|| {

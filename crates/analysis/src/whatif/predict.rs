@@ -51,7 +51,6 @@ pub struct Outcome {
 
 impl WhatIf<'_> {
     /// What it would be with edits.
-    #[must_use]
     pub fn predict(&self, set: &EditSet) -> Prediction {
         Prediction {
             edit: set.to_string(),

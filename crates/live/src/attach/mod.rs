@@ -39,12 +39,13 @@ use crossbeam_channel::RecvTimeoutError;
 pub use late::Collect;
 pub use recorder::{Recorder, When};
 pub use refused::{Refused, right};
-pub use running::{RunningRequest, Sight, check, command, running};
+pub use running::{RunningRequest, Sight, check, running};
 
 use crate::counters::Counters;
 use crate::hardware::Watch;
 use crate::looking::Looking;
 use crate::python::Sampler;
+pub use crate::rights::command;
 use activity::Span;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
 use activity::text::plural;

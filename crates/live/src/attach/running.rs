@@ -17,6 +17,7 @@ use crate::counters::Counters;
 use crate::hardware::{self, Watch};
 use crate::looking::Looking;
 use crate::python::{self, Sampler};
+use crate::rights::command;
 use activity::feed::{Feed, Gone, Outcome, Outlet};
 
 /// A running program to be looked at.
@@ -109,21 +110,6 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Ref
         python,
         lacks: Some(lacks),
     })
-}
-
-/// The command line of a process; its short name where it has none.
-pub fn command(pid: u32) -> Option<String> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words: Vec<_> = line
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(String::from_utf8_lossy)
-        .collect();
-    if !words.is_empty() {
-        return Some(words.join(" "));
-    }
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim().to_owned())
 }
 
 /// Looks at a running program until it ends, the time is over, or nobody wants it.

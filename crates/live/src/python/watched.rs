@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::tree::began;
 use super::{cpu_time, now};
+use crate::rights::command;
 use activity::entry::Entry;
 use activity::{Frame, Ns, ProcessInfo, SampledThread, Sampling};
 
@@ -198,7 +199,7 @@ impl Attached {
         let mut writer = Writer::outside(directory, pid, Clocks::now())?;
         writer.process(&ProcessInfo {
             pid,
-            command: command(pid),
+            command: command(pid).unwrap_or_default(),
             ..ProcessInfo::default()
         });
         Ok(Attached {
@@ -315,14 +316,4 @@ fn is_profiler(frame: &Frame) -> bool {
     let name = frame.function.rsplit('.').next().unwrap_or_default();
     let name = name.trim_start_matches('_');
     is_in && name.starts_with(|c: char| c.is_ascii_lowercase())
-}
-
-/// The command line of a process.
-fn command(pid: u32) -> String {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty());
-    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-    words.join(" ")
 }

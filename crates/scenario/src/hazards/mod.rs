@@ -239,12 +239,11 @@ impl<'a> Walk<'a> {
                 writes &= !is_const;
             }
             // The call returns when the driver has taken the data, so the host's side is the host's own.
-            OpKind::Copy {
-                direction: Direction::H2D,
-                is_async: false,
-                from,
-                ..
-            } if !writes && self.variant.buffers[from.buffer].host == HostMemory::Pageable => {
+            OpKind::Copy(it)
+                if (it.direction, it.is_async) == (Direction::H2D, false)
+                    && !writes
+                    && self.variant.buffers[it.from.buffer].host == HostMemory::Pageable =>
+            {
                 at.agent = Agent::HOST;
                 at.who = Who::Host;
             }

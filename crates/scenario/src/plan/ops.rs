@@ -1,6 +1,8 @@
 //! What operations mean, defined once for the runner, the simulator, the checks and the reports.
 
-use super::{Arg, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan};
+use super::{
+    Arg, CopySpec, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan,
+};
 use activity::{Direction, units};
 
 /// Which side of a buffer. Managed memory has the device's side alone.
@@ -101,13 +103,7 @@ impl OpKind {
             offset: 0,
         };
         let (from, to, bytes, chunk) = match *self {
-            OpKind::Copy {
-                from,
-                to,
-                bytes,
-                chunk,
-                ..
-            } => (from, to, bytes, chunk),
+            OpKind::Copy(it) => (it.from, it.to, it.bytes, it.chunk),
             _ => (nowhere, nowhere, 0, 0),
         };
         Pieces {
@@ -119,7 +115,7 @@ impl OpKind {
     /// The stream that it is put on; `None` for what the host does.
     pub fn stream(&self) -> Option<StreamId> {
         match *self {
-            OpKind::Copy { stream, .. }
+            OpKind::Copy(CopySpec { stream, .. })
             | OpKind::Memset { stream, .. }
             | OpKind::Launch { stream, .. }
             | OpKind::Record { stream, .. }
@@ -137,11 +133,7 @@ impl OpKind {
     /// The driver's function that does it; `None` where there is not just one.
     pub fn driver_call(&self) -> Option<&'static str> {
         Some(match *self {
-            OpKind::Copy {
-                direction,
-                is_async,
-                ..
-            } => copy_call(direction, is_async),
+            OpKind::Copy(it) => copy_call(it.direction, it.is_async),
             OpKind::Memset { .. } => "cuMemsetD8Async",
             OpKind::Launch { .. } => "cuLaunchKernel",
             OpKind::Record { .. } => "cuEventRecord",
@@ -163,14 +155,9 @@ impl OpKind {
     /// Whether the call returns only when what it puts on a stream is done, as [`copy_waits`] has it.
     pub fn waits_for_itself(&self, plan: &VariantPlan) -> bool {
         match *self {
-            OpKind::Copy {
-                direction,
-                from,
-                is_async,
-                ..
-            } => {
-                let is_pageable = plan.buffers[from.buffer].host == HostMemory::Pageable;
-                copy_waits(direction, is_async, is_pageable)
+            OpKind::Copy(it) => {
+                let is_pageable = plan.buffers[it.from.buffer].host == HostMemory::Pageable;
+                copy_waits(it.direction, it.is_async, is_pageable)
             }
             _ => false,
         }
@@ -191,20 +178,14 @@ impl OpKind {
             });
         };
         match *self {
-            OpKind::Copy {
-                direction,
-                from,
-                to,
-                bytes,
-                ..
-            } => {
-                let (read, written) = match direction {
+            OpKind::Copy(it) => {
+                let (read, written) = match it.direction {
                     Direction::H2D => (Side::Host, Side::Device),
                     Direction::D2H => (Side::Device, Side::Host),
                     _ => (Side::Device, Side::Device),
                 };
-                uses(from, bytes, read, false, None);
-                uses(to, bytes, written, true, None);
+                uses(it.from, it.bytes, read, false, None);
+                uses(it.to, it.bytes, written, true, None);
             }
             OpKind::Memset { to, bytes, .. } => uses(to, bytes, Side::Device, true, None),
             OpKind::Launch { launch, .. } => {
@@ -247,21 +228,15 @@ impl OpKind {
                 let kernel = &plan.kernels[plan.launches[launch].kernel];
                 format!("launching kernel `{}` on {}", kernel.name, stream(s))
             }
-            OpKind::Copy {
-                direction,
-                from,
-                bytes,
-                stream: s,
-                ..
-            } => format!(
+            OpKind::Copy(it) => format!(
                 "copying {} {} from {} on {}",
-                units::bytes(bytes),
-                match direction {
+                units::bytes(it.bytes),
+                match it.direction {
                     Direction::Other => "host to host",
                     named => named.label(),
                 },
-                buffer(from.buffer),
-                stream(s)
+                buffer(it.from.buffer),
+                stream(it.stream)
             ),
             OpKind::Memset { to, stream: s, .. } => {
                 format!("memset of {} on {}", buffer(to.buffer), stream(s))
@@ -331,7 +306,7 @@ mod tests {
 
     fn copy(bytes: u64, chunk: u64) -> OpKind {
         let at = |buffer, offset| MemRef { buffer, offset };
-        OpKind::Copy {
+        OpKind::Copy(CopySpec {
             direction: Direction::H2D,
             from: at(0, 5),
             to: at(1, 7),
@@ -339,7 +314,7 @@ mod tests {
             chunk,
             stream: 0,
             is_async: true,
-        }
+        })
     }
 
     #[test]

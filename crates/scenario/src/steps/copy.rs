@@ -5,7 +5,7 @@ use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::decl::BufferRef;
 use super::super::file::keys::key;
-use super::super::plan::{BufferId, HostMemory, MemRef, OpKind};
+use super::super::plan::{BufferId, CopySpec, HostMemory, MemRef, OpKind};
 use super::common::{BYTES, OFFSET, STREAM, stream};
 use super::{Field, Fields, Form, Key, Loc, Names, Reader, StepKind, Unroll};
 use activity::Direction;
@@ -155,7 +155,7 @@ impl StepKind for CopyStep {
         let stream = unroll.stream(self.stream.as_ref(), Some(device))?;
         unroll.captured_use(stream, loc)?;
         unroll.feed(stream);
-        let kind = OpKind::Copy {
+        let kind = OpKind::Copy(CopySpec {
             direction: self.direction,
             from: MemRef {
                 buffer: from,
@@ -169,7 +169,7 @@ impl StepKind for CopyStep {
             chunk,
             stream,
             is_async: !self.is_sync,
-        };
+        });
         unroll.emit_many(kind, loc, kind.pieces().left())
     }
 }

@@ -97,25 +97,19 @@ impl Lowering {
                     let op = self.memset(bytes, self.stream_place(stream));
                     capture.add(stream, Some(op));
                 }
-                OpKind::Copy {
-                    direction,
-                    from,
-                    to,
-                    stream,
-                    ..
-                } => {
-                    let template = self.copy_template(spec, direction, (from, to), stream, true);
+                OpKind::Copy(copy) => {
+                    let template = self.copy_template(spec, &copy);
                     for piece in kind.pieces() {
                         let bytes = piece.bytes;
                         let (from, to) = (template.from, template.to);
-                        let cost = cost::copy(&self.profile, direction, from, to, bytes, None);
+                        let cost = cost::copy(&self.profile, copy.direction, from, to, bytes, None);
                         let what = What::Copy(activity::Copy { bytes, ..template });
                         let op = Operation {
                             what,
                             engine: cost.engine,
                             ns: cost.ns,
                         };
-                        capture.add(stream, Some(op));
+                        capture.add(copy.stream, Some(op));
                     }
                 }
                 OpKind::Alloc {

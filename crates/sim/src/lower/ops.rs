@@ -9,7 +9,7 @@ use activity::{
     RangeKind, Sync, SyncKind, What,
 };
 use scenario::plan::{
-    EventId, HostMemory, HostWork, LaunchId, MemRef, OpKind, Pieces, StreamId, SyncTarget,
+    CopySpec, EventId, HostMemory, HostWork, LaunchId, OpKind, Pieces, StreamId, SyncTarget,
     VariantPlan, copy_call, copy_waits,
 };
 
@@ -25,16 +25,9 @@ impl Lowering {
     pub(super) fn lower_op(&mut self, spec: &VariantPlan, kind: OpKind) {
         let api = self.profile.api.clone();
         match kind {
-            OpKind::Copy {
-                direction,
-                from,
-                to,
-                stream,
-                is_async,
-                ..
-            } => {
-                let template = self.copy_template(spec, direction, (from, to), stream, is_async);
-                let stream = self.current.streams[stream];
+            OpKind::Copy(copy) => {
+                let template = self.copy_template(spec, &copy);
+                let stream = self.current.streams[copy.stream];
                 self.lower_piece(PendingCopy {
                     template,
                     pieces: kind.pieces(),
@@ -160,30 +153,22 @@ impl Lowering {
         });
     }
 
-    pub(super) fn copy_template(
-        &self,
-        spec: &VariantPlan,
-        direction: Direction,
-        (from, to): (MemRef, MemRef),
-        stream: StreamId,
-        is_async: bool,
-    ) -> Copy {
-        let (source, target) = (&spec.buffers[from.buffer], &spec.buffers[to.buffer]);
-        let place = self.stream_place(stream);
-        let peer = match direction {
+    pub(super) fn copy_template(&self, spec: &VariantPlan, copy: &CopySpec) -> Copy {
+        let source = &spec.buffers[copy.from.buffer];
+        let target = &spec.buffers[copy.to.buffer];
+        let place = self.stream_place(copy.stream);
+        let peer = match copy.direction {
             Direction::P2P => (source.device.into_iter().chain(target.device))
                 .find(|device| *device != place.device)
                 .unwrap_or(place.device),
             _ => place.device,
         };
-        let is_from_host = direction == Direction::H2D;
-        let is_to_host = direction == Direction::D2H;
         Copy {
             place,
-            direction,
-            from: memory_kind(source.host, is_from_host),
-            to: memory_kind(target.host, is_to_host),
-            is_async,
+            direction: copy.direction,
+            from: memory_kind(source.host, copy.direction == Direction::H2D),
+            to: memory_kind(target.host, copy.direction == Direction::D2H),
+            is_async: copy.is_async,
             bytes: 0,
             peer,
             graph: 0,

@@ -249,7 +249,6 @@ impl Answer {
     }
 
     /// As text, every line ended.
-    #[must_use]
     pub fn text(&self, options: &Options) -> String {
         let mut page = Page::new(options);
         let tone = match self.rows.as_slice() {

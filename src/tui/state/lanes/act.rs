@@ -111,7 +111,6 @@ impl State {
     }
 
     /// That rows are kept away, and which key shows them.
-    #[must_use]
     pub fn hidden_words(&self) -> Option<String> {
         match (self.lanes.hidden(), self.lanes.text()) {
             (0, _) => None,

@@ -18,7 +18,6 @@ pub struct Wishes {
 
 impl Lanes {
     /// Lanes of which those that appear are chosen as `wishes` say.
-    #[must_use]
     pub fn wished(wishes: Wishes) -> Self {
         Lanes {
             wishes,

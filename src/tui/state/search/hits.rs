@@ -34,7 +34,6 @@ pub type Hit = (LaneId, usize);
 
 impl Hits {
     /// Looks through all lanes that have a row; what there is so far when it is stopped.
-    #[must_use]
     pub fn of(trace: &Trace, needle: &Needle, stop: &Stop) -> Hits {
         let names = trace.names();
         let is_name = |id: u32| needle.is_in(names.full(id)) || needle.is_in(names.short(id));
@@ -65,7 +64,6 @@ impl Hits {
     }
 
     /// Whether this has a name that is looked for. Names that came since are none.
-    #[must_use]
     pub fn has(&self, trace: &Trace, what: &What) -> bool {
         let has_name = |id: u32| self.names.get(id as usize).copied().unwrap_or(false);
         match what {
@@ -81,7 +79,6 @@ impl Hits {
     }
 
     /// The records of a lane, in their order.
-    #[must_use]
     pub fn of_lane(&self, lane: LaneId) -> &[u32] {
         self.lanes.get(lane).map_or(&[], Vec::as_slice)
     }
@@ -96,14 +93,12 @@ impl Hits {
     }
 
     /// How many of a lane start within `window`.
-    #[must_use]
     pub fn count(&self, trace: &Trace, lane: LaneId, window: Span) -> usize {
         self.within(trace, lane, window).len()
     }
 
     /// The next one after (or before) `at` that starts within `window`, over all of `lanes`: by start, then in the
     /// order of the lanes.
-    #[must_use]
     pub fn step(
         &self,
         trace: &Trace,
@@ -132,7 +127,6 @@ impl Hits {
     }
 
     /// How many of those of `lanes` that start within `window` lie before `at`.
-    #[must_use]
     pub fn before(&self, trace: &Trace, lanes: &[LaneId], window: Span, at: Position) -> usize {
         let of_lane = |(order, &lane): (usize, &LaneId)| {
             let hits = self.within(trace, lane, window);
@@ -166,7 +160,6 @@ pub struct Position {
 
 impl Position {
     /// Before all that start at `time`, behind all that start before.
-    #[must_use]
     pub fn before(time: Ns) -> Position {
         Position {
             start: time.saturating_sub(1),
@@ -176,7 +169,6 @@ impl Position {
     }
 
     /// Where a record is whose lane stands at `order`.
-    #[must_use]
     pub fn of(trace: &Trace, (lane, row): Hit, order: usize) -> Position {
         Position {
             start: trace.lanes()[lane].span(row).start,

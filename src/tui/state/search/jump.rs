@@ -76,7 +76,6 @@ impl State {
     }
 
     /// The row that shows a record: of a stack of ranges the one of its depth, as far as it has one.
-    #[must_use]
     pub fn row_of(&self, lane: usize, record: usize) -> Option<RowKind> {
         let lanes = &self.run.trace.lanes()[lane];
         let of_lane: Vec<RowKind> = self

@@ -84,25 +84,21 @@ impl Search {
     }
 
     /// Whether something is looked for.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.needle.is_some()
     }
 
     /// What is looked for.
-    #[must_use]
     pub fn needle(&self) -> Option<&Needle> {
         self.needle.as_ref()
     }
 
     /// The same as it was typed.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Changes with everything that it shows.
-    #[must_use]
     pub fn version(&self) -> (u32, u64) {
         (self.asked, self.answers)
     }
@@ -122,7 +118,6 @@ impl Search {
     }
 
     /// What was found of just this, as far as it is known.
-    #[must_use]
     pub fn found(&self, run: &Run) -> Option<&Hits> {
         self.question
             .about(run, self.asked)
@@ -130,13 +125,11 @@ impl Search {
     }
 
     /// What is drawn as found: the last answer, maybe of the word as it was a key ago.
-    #[must_use]
     pub fn lit(&self, run: &Run) -> Option<&Hits> {
         self.question.last(run).filter(|_| self.is_on())
     }
 
     /// How many there are; `None` until it is known.
-    #[must_use]
     pub fn tally(
         &self,
         run: &Run,
@@ -165,7 +158,6 @@ impl Search {
 
     /// The hit after (or before) what is selected, or the cursor; behind the last one comes the first. The second
     /// value says that it went round.
-    #[must_use]
     pub fn step(
         &self,
         run: &Run,

@@ -27,7 +27,6 @@ enum Is {
 
 impl Needle {
     /// Reads what was typed; `None` when that is nothing to look for.
-    #[must_use]
     pub fn new(text: &str) -> Option<Needle> {
         let (is_not, text) = match text.strip_prefix(NOT) {
             Some(rest) => (true, rest),
@@ -52,7 +51,6 @@ impl Needle {
     }
 
     /// Whether it is in a name.
-    #[must_use]
     pub fn is_in(&self, name: &str) -> bool {
         self.is_not
             != match &self.is {
@@ -63,7 +61,6 @@ impl Needle {
     }
 
     /// Why it can be in no name.
-    #[must_use]
     pub fn error(&self) -> Option<&str> {
         match &self.is {
             Is::Broken(why) => Some(why),

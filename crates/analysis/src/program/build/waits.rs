@@ -7,18 +7,15 @@ use crate::graph::{CallKind, OpId};
 use crate::program::{Class, Dep, NONE};
 use activity::stats::lower_median;
 use activity::{Ns, What};
-use trace::{LaneId, LaneKind};
+use trace::LaneId;
 
 impl Build<'_> {
     /// What calls wait for.
     pub(super) fn waits(&mut self) {
         let bases = self.bases();
         let mut streams: FxHashMap<usize, Vec<LaneId>> = FxHashMap::default();
-        for (id, lane) in self.trace.lanes().iter().enumerate() {
-            let key = lane.key();
-            if matches!(key.kind, LaneKind::Stream { .. }) {
-                streams.entry(key.process).or_default().push(id);
-            }
+        for (id, lane) in self.trace.streams() {
+            streams.entry(lane.key().process).or_default().push(id);
         }
         for c in 0..self.program.calls.len() {
             let (id, kind, span, lane) = {

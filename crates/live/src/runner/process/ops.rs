@@ -21,7 +21,7 @@ pub(super) fn issued(variant: &VariantPlan, has_whole_graphs: bool) -> Issued {
         match op.kind {
             OpKind::Launch { .. } => issued.kernels += 1,
             OpKind::Memset { bytes, .. } => issued.memsets += u64::from(bytes > 0),
-            OpKind::Copy { direction, .. } => issued.copies(direction, op.kind.pieces().left()),
+            OpKind::Copy(it) => issued.copies(it.direction, op.kind.pieces().left()),
             _ => {}
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn uses_pool(variant: &VariantPlan) -> bool {
 mod tests {
     use super::*;
     use activity::Direction;
-    use scenario::plan::{BufferSpec, GraphSpec, MemRef, Op, StreamSpec};
+    use scenario::plan::{BufferSpec, CopySpec, GraphSpec, MemRef, Op, StreamSpec};
 
     fn op(kind: OpKind) -> Op {
         Op { kind, site: 0 }
@@ -49,7 +49,7 @@ mod tests {
             buffer: 0,
             offset: 0,
         };
-        op(OpKind::Copy {
+        op(OpKind::Copy(CopySpec {
             direction: Direction::H2D,
             from: at,
             to: at,
@@ -57,7 +57,7 @@ mod tests {
             chunk,
             stream: 0,
             is_async: true,
-        })
+        }))
     }
 
     #[test]

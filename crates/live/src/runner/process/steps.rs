@@ -77,16 +77,11 @@ impl<'a> Engine<'a> {
                     None => NOT_SUPPORTED,
                 }
             }
-            OpKind::Copy {
-                direction,
-                stream,
-                is_async,
-                ..
-            } => {
-                let stream = self.on(stream);
-                let stream = is_async.then_some(stream);
+            OpKind::Copy(copy) => {
+                let stream = self.on(copy.stream);
+                let stream = copy.is_async.then_some(stream);
                 for piece in op.kind.pieces() {
-                    let code = self.copy(direction, stream, piece);
+                    let code = self.copy(copy.direction, stream, piece);
                     if code != SUCCESS {
                         return Ok(code);
                     }

@@ -18,8 +18,8 @@ use super::kernels::Images;
 use super::session::Session;
 use activity::{Direction, Ns, RangeKind};
 use scenario::plan::{
-    Arg, BufferSpec, Fill, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op, OpKind, Plan,
-    Site, StreamSpec, SyncTarget, VariantPlan,
+    Arg, BufferSpec, CopySpec, Fill, GraphSpec, HostMemory, KernelSpec, LaunchSpec, MemRef, Op,
+    OpKind, Plan, Site, StreamSpec, SyncTarget, VariantPlan,
 };
 
 /// The fake's kernels, as its module images list them.
@@ -149,7 +149,7 @@ fn at(buffer: usize) -> MemRef {
 }
 
 fn copy(direction: Direction, buffer: usize, bytes: u64, chunk: u64, stream: usize) -> OpKind {
-    OpKind::Copy {
+    OpKind::Copy(CopySpec {
         direction,
         from: at(buffer),
         to: at(buffer),
@@ -157,7 +157,7 @@ fn copy(direction: Direction, buffer: usize, bytes: u64, chunk: u64, stream: usi
         chunk,
         stream,
         is_async: true,
-    }
+    })
 }
 
 fn launch(launch: usize, stream: usize) -> OpKind {
@@ -272,7 +272,7 @@ fn two_devices() -> VariantPlan {
     let mut v = variant(&[
         launch(0, 0),
         launch(3, 1),
-        OpKind::Copy {
+        OpKind::Copy(CopySpec {
             direction: Direction::P2P,
             from: at(0),
             to: at(1),
@@ -280,7 +280,7 @@ fn two_devices() -> VariantPlan {
             chunk: 0,
             stream: 1,
             is_async: true,
-        },
+        }),
         OpKind::Record {
             event: 0,
             stream: 1,
