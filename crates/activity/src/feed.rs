@@ -196,13 +196,38 @@ impl Outlet {
     }
 }
 
+/// A thread that is waited for when this is dropped. What makes it end goes before: it stands above in a struct.
+#[derive(Debug)]
+pub struct Joined(Option<JoinHandle<()>>);
+
+impl Joined {
+    /// Starts `work` on a thread called `name`.
+    ///
+    /// # Errors
+    /// When the operating system gives no thread.
+    pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<Joined> {
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        Ok(Joined(Some(thread.spawn(work)?)))
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // A panic of it was said by the hook; there is nobody left to ask.
+            let _ = thread.join();
+        }
+    }
+}
+
 /// The consumer's end, with the thread behind it. Dropping it stops the source and joins its thread.
 #[derive(Debug)]
 pub struct Feed {
-    receiver: Option<Receiver<Message>>,
+    /// A source that waits in `send` wakes up when it is gone.
+    receiver: Receiver<Message>,
     /// Asks the source to stop.
     pub stop: Stop,
-    thread: Option<JoinHandle<()>>,
+    _thread: Joined,
 }
 
 impl Feed {
@@ -220,36 +245,27 @@ impl Feed {
             stop: Stop::default(),
         };
         let stop = outlet.stop.clone();
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                let outcome = source(&outlet);
-                // A consumer that is gone needs no last word.
-                let _ = outlet.send(Message::Finished(outcome));
-            })?;
+        let thread = Joined::spawn(name, move || {
+            let outcome = source(&outlet);
+            // A consumer that is gone needs no last word.
+            let _ = outlet.send(Message::Finished(outcome));
+        })?;
         Ok(Feed {
-            receiver: Some(receiver),
+            receiver,
             stop,
-            thread: Some(thread),
+            _thread: thread,
         })
     }
 
     /// Where the messages arrive. After [`Message::Finished`], or if the source panicked, it is disconnected.
     pub fn receiver(&self) -> &Receiver<Message> {
-        self.receiver
-            .as_ref()
-            .expect("the receiver is only taken by drop")
+        &self.receiver
     }
 }
 
 impl Drop for Feed {
     fn drop(&mut self) {
         self.stop.stop();
-        // A source that waits in `send` wakes up when the receiver is gone.
-        drop(self.receiver.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -29,13 +29,12 @@ mod why;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use place::Place;
 pub use serve::process_main;
 
-use activity::feed::{Gone, Message, SourceStatus, Stop};
+use activity::feed::{Gone, Joined, Message, SourceStatus, Stop};
 use activity::text::cut;
 use frame::{Frames, Response, find_greeting};
 use link::Link;
@@ -60,7 +59,7 @@ pub struct Host {
     host: String,
     shared: Shared,
     stop: Stop,
-    thread: Option<JoinHandle<()>>,
+    _thread: Joined,
     /// Where its files are here.
     root: PathBuf,
     /// Deletes the folder with the last of the files.
@@ -147,16 +146,14 @@ impl Host {
             stop: stop.clone(),
             may_ask,
         };
-        let thread = std::thread::Builder::new()
-            .name("cuptop-link".to_owned())
-            .spawn(move || link.run())
+        let thread = Joined::spawn("cuptop-link", move || link.run())
             .map_err(|error| format!("the system gives no thread: {error}"))?;
         Ok(Host {
             name: place.name(),
             host: place.host.clone(),
             shared,
             stop,
-            thread: Some(thread),
+            _thread: thread,
             root,
             _folder: folder,
         })
@@ -251,8 +248,5 @@ impl Inlet for Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.stop.stop();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -235,7 +235,7 @@ pub enum Arg {
 }
 
 /// A place in a buffer. Which side is meant follows from the operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MemRef {
     pub buffer: BufferId,
     /// Bytes from its start.

@@ -21,13 +21,9 @@ const STRIDE: usize = 64;
 type Set = u8;
 
 const COMPUTE: Set = 1;
-const H2D: Set = 2;
-const D2H: Set = 4;
-const D2D: Set = 8;
-const P2P: Set = 16;
-const OTHER: Set = 32;
+/// One bit for each direction, in their order.
+const COPY: Set = 0b11_1110;
 const MEMSET: Set = 64;
-const COPY: Set = H2D | D2H | D2D | P2P | OTHER;
 const BITS: usize = 7;
 
 /// What kept an engine of the device busy.
@@ -72,11 +68,7 @@ impl Measure {
             Measure::Copy => 2,
             Measure::Overlap => 3,
             Measure::Memset => 4,
-            Measure::Direction(Direction::H2D) => 5,
-            Measure::Direction(Direction::D2H) => 6,
-            Measure::Direction(Direction::D2D) => 7,
-            Measure::Direction(Direction::P2P) => 8,
-            Measure::Direction(Direction::Other) => 9,
+            Measure::Direction(direction) => 5 + direction as usize,
             Measure::Concurrent => 10,
         }
     }
@@ -109,13 +101,7 @@ impl Measure {
 }
 
 const fn direction_bit(direction: Direction) -> Set {
-    match direction {
-        Direction::H2D => H2D,
-        Direction::D2H => D2H,
-        Direction::D2D => D2D,
-        Direction::P2P => P2P,
-        Direction::Other => OTHER,
-    }
+    2 << direction as u8
 }
 
 /// For each set of engines, which measures hold: a bit for each slot.

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use signal_hook::consts::{SIGTSTP, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
-use activity::feed::ENDING;
+use activity::feed::{ENDING, Joined};
 
 /// What comes from outside besides the feed.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl Drop for InputThread {
 /// Waits for signals until it is dropped.
 pub(super) struct SignalThread {
     handle: Handle,
-    thread: Option<JoinHandle<()>>,
+    _thread: Joined,
 }
 
 impl SignalThread {
@@ -177,25 +177,23 @@ impl SignalThread {
         let others = [SIGTSTP, SIGUSR2, SIGWINCH];
         let mut signals = Signals::new(ENDING.iter().chain(&others))?;
         let handle = signals.handle();
-        let thread = std::thread::Builder::new()
-            .name("signals".to_owned())
-            .spawn(move || {
-                for signal in &mut signals {
-                    let input = match signal {
-                        SIGTSTP => Input::Suspend,
-                        SIGWINCH => Input::Resize,
-                        // A switch of `trace`, which listens for itself; elsewhere there is nothing to switch.
-                        SIGUSR2 => continue,
-                        signal => Input::Signal(signal),
-                    };
-                    if inputs.send(input).is_err() {
-                        return;
-                    }
+        let thread = Joined::spawn("signals", move || {
+            for signal in &mut signals {
+                let input = match signal {
+                    SIGTSTP => Input::Suspend,
+                    SIGWINCH => Input::Resize,
+                    // A switch of `trace`, which listens for itself; elsewhere there is nothing to switch.
+                    SIGUSR2 => continue,
+                    signal => Input::Signal(signal),
+                };
+                if inputs.send(input).is_err() {
+                    return;
                 }
-            })?;
+            }
+        })?;
         Ok(SignalThread {
             handle,
-            thread: Some(thread),
+            _thread: thread,
         })
     }
 }
@@ -203,8 +201,5 @@ impl SignalThread {
 impl Drop for SignalThread {
     fn drop(&mut self) {
         self.handle.close();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -11,16 +11,14 @@
 //!       └──────────── the next frame takes the answer ◄───────┘
 //! ```
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use super::Run;
-use activity::feed::Stop;
+use activity::feed::{Joined, Stop};
 use trace::Trace;
 
 /// Requests that may wait; a thread takes all that wait and keeps the newest of each question.
@@ -88,9 +86,7 @@ impl Analyst {
                     Weight::Heavy => heavy,
                 };
                 // A full channel drops the request: it is made again before the next frame.
-                if let Some(jobs) = &thread.jobs {
-                    let _ = jobs.try_send(job);
-                }
+                let _ = thread.jobs.try_send(job);
                 Ok(())
             }
         }
@@ -98,10 +94,11 @@ impl Analyst {
 }
 
 /// A thread that answers; stopped and joined when it is dropped.
+#[derive(Debug)]
 struct AnalysisThread {
-    jobs: Option<Sender<Job>>,
+    jobs: Sender<Job>,
     stop: Stop,
-    handle: Option<JoinHandle<()>>,
+    _thread: Joined,
 }
 
 impl AnalysisThread {
@@ -109,17 +106,15 @@ impl AnalysisThread {
         let (jobs, waiting) = bounded::<Job>(WAITING);
         let stop = Stop::default();
         let is_over = stop.clone();
-        let handle = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                // Of the calling thread alone, on Linux. Where it is not allowed, keys wait for their turn.
-                let _ = rustix::process::setpriority_process(None, NICE);
-                answer(&waiting, &is_over, &wake);
-            })?;
+        let thread = Joined::spawn(name, move || {
+            // Of the calling thread alone, on Linux. Where it is not allowed, keys wait for their turn.
+            let _ = rustix::process::setpriority_process(None, NICE);
+            answer(&waiting, &is_over, &wake);
+        })?;
         Ok(AnalysisThread {
-            jobs: Some(jobs),
+            jobs,
             stop,
-            handle: Some(handle),
+            _thread: thread,
         })
     }
 }
@@ -152,17 +147,6 @@ fn answer(waiting: &Receiver<Job>, stop: &Stop, wake: &Sender<()>) {
 impl Drop for AnalysisThread {
     fn drop(&mut self) {
         self.stop.stop();
-        self.jobs = None;
-        if let Some(handle) = self.handle.take() {
-            // A panic of it was said by the hook; there is nobody left to ask.
-            let _ = handle.join();
-        }
-    }
-}
-
-impl fmt::Debug for AnalysisThread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnalysisThread").finish_non_exhaustive()
     }
 }
 
@@ -282,14 +266,14 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     ) -> bool {
         self.waits = run.is_being_read() || (run.awaits_clocks && !self.is_first);
         if self.waits || !self.is_due(run, about) {
-            return self.collect();
+            return self.poll();
         }
         let key = Key {
             run: run.number,
             revision: run.trace.revision(),
             about,
         };
-        let has_come = self.collect();
+        let has_come = self.poll();
         if self.last.as_ref().is_some_and(|(last, _)| *last == key) {
             self.asked = None;
             return has_come;
@@ -322,17 +306,13 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             Ok(()) => has_come,
             Err(job) => {
                 (job.work)(&job.trace, &Stop::default());
-                self.collect()
+                self.poll()
             }
         }
     }
 
     /// Takes an answer that has come. Returns whether there is a new one.
     pub fn poll(&mut self) -> bool {
-        self.collect()
-    }
-
-    fn collect(&mut self) -> bool {
         let Some((key, answer)) = &self.asked else {
             return false;
         };

@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
@@ -25,7 +24,7 @@ use cupti_sys::nvml::Nvml;
 
 use crate::counters::Counters;
 use crate::looking::Looking;
-use activity::feed::{Gone, Message, Outlet};
+use activity::feed::{Gone, Joined, Message, Outlet};
 use activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
 
 /// The least time between two looks. NVML's counters are refreshed every 100 ms, and two samples that lie nearer to each
@@ -66,8 +65,9 @@ pub(super) struct Watch {
     seen: HashMap<u32, Seen>,
     /// Processes of the program that NVML listed on a GPU, by id.
     listed: BTreeMap<u32, String>,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// The thread ends when this end is gone.
+    _stop: Sender<()>,
+    _thread: Joined,
 }
 
 impl Watch {
@@ -107,19 +107,17 @@ impl Watch {
         known: Wanted,
     ) -> io::Result<Watch> {
         let wanted = Arc::new(Mutex::new(known.clone()));
-        // Nothing is ever sent: the thread ends when this end is gone.
+        // Nothing is ever sent.
         let (stop, stopped) = bounded(0);
         let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking, counters);
-        let thread = std::thread::Builder::new()
-            .name("cuptop-hardware".to_owned())
-            .spawn(move || rounds.run(&stopped))?;
+        let thread = Joined::spawn("cuptop-hardware", move || rounds.run(&stopped))?;
         Ok(Watch {
             wanted,
             known,
             seen: HashMap::new(),
             listed: BTreeMap::new(),
-            stop: Some(stop),
-            thread: Some(thread),
+            _stop: stop,
+            _thread: thread,
         })
     }
 
@@ -228,15 +226,6 @@ fn note_of(batch: &Batch) -> Option<String> {
                 _ => None,
             })
         })
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 #[cfg(test)]

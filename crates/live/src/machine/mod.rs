@@ -6,13 +6,13 @@ mod process;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use cupti_sys::nvml::{Device, Nvml};
 
 use crate::hardware::finder::{self, Known};
+use activity::feed::Joined;
 use process::{Proc, is_own_namespace_the_drivers};
 pub use process::{Seen, Sight};
 
@@ -102,17 +102,9 @@ impl Process {
 pub struct Watch {
     /// What it saw. As long as nobody takes it the thread does not look again.
     pub machines: Receiver<Machine>,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+    /// The thread ends when this end is gone.
+    _stop: Sender<()>,
+    _thread: Joined,
 }
 
 /// Begins to watcher. Without NVML or a GPU nothing ever comes, and the channel closes.
@@ -121,15 +113,13 @@ impl Drop for Watch {
 /// When the system gives no thread.
 pub fn watch() -> io::Result<Watch> {
     let (sender, machines) = bounded(1);
-    // Nothing is ever sent: the thread ends when this end is gone.
+    // Nothing is ever sent.
     let (stop, stopped) = bounded(0);
-    let thread = std::thread::Builder::new()
-        .name("cuptop-machine".to_owned())
-        .spawn(move || follow(&sender, &stopped))?;
+    let thread = Joined::spawn("cuptop-machine", move || follow(&sender, &stopped))?;
     Ok(Watch {
         machines,
-        stop: Some(stop),
-        thread: Some(thread),
+        _stop: stop,
+        _thread: thread,
     })
 }
 

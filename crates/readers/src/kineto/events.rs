@@ -9,9 +9,10 @@ use super::repair::repair;
 use super::scan::{ScanError, Scanner};
 
 /// What may come next in a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Next {
     /// An event, or the end of the list.
+    #[default]
     Event,
     /// A comma, or the end of the list.
     Comma,
@@ -29,7 +30,7 @@ pub(super) enum End {
 }
 
 /// The events that were read of a list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) converter: Converter,
     /// Offset of the first event that could not be read, and why.
@@ -39,18 +40,6 @@ pub(super) struct Events {
     pub(super) next: Next,
     /// Offset in the text of the first unread byte.
     pub(super) at: u64,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        Events {
-            converter: Converter::default(),
-            damaged: None,
-            templates: Templates::default(),
-            next: Next::Event,
-            at: 0,
-        }
-    }
 }
 
 impl Events {

@@ -98,13 +98,9 @@ impl OpKind {
     /// The calls of a copy; nothing for other operations.
     #[inline]
     pub fn pieces(&self) -> Pieces {
-        let nowhere = MemRef {
-            buffer: 0,
-            offset: 0,
-        };
         let (from, to, bytes, chunk) = match *self {
             OpKind::Copy(it) => (it.from, it.to, it.bytes, it.chunk),
-            _ => (nowhere, nowhere, 0, 0),
+            _ => Default::default(),
         };
         Pieces {
             rest: Piece { from, to, bytes },

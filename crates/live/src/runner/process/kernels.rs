@@ -452,10 +452,7 @@ mod tests {
     #[test]
     fn arguments_must_agree_in_number_and_size() {
         let k = kernel("", "k");
-        let pointer = Arg::Device(MemRef {
-            buffer: 0,
-            offset: 0,
-        });
+        let pointer = Arg::Device(MemRef::default());
         assert!(check_arguments(&k, &[pointer, Arg::I32(1)], &[8, 4]).is_ok());
         let few = check_arguments(&k, &[pointer], &[8, 4]).expect_err("too few");
         assert_eq!(few.message, "kernel `k` takes 2 arguments and is given 1");

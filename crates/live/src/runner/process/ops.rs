@@ -45,10 +45,7 @@ mod tests {
     }
 
     fn copy(bytes: u64, chunk: u64) -> Op {
-        let at = MemRef {
-            buffer: 0,
-            offset: 0,
-        };
+        let at = MemRef::default();
         op(OpKind::Copy(CopySpec {
             direction: Direction::H2D,
             from: at,
