@@ -306,10 +306,11 @@ fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
             .help(format!("add --to with one of {names}"))
     })?;
     if format.is_binary && args.output.is_none() && is_terminal {
-        return Err(
-            Ending::input(format!("{} is no text for a terminal", format.name))
-                .help("name a file with --output, or lead standard output elsewhere"),
-        );
+        return Err(Ending::input(format!(
+            "{} is binary, and not written to a terminal",
+            format.name
+        ))
+        .help("name a file with -o, or redirect standard output"));
     }
     Ok(format)
 }

@@ -125,7 +125,10 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
         .map(|(root, ns)| format!("{root} {}", percent(of_idle(*ns))))
         .collect();
     if !roots.is_empty() {
-        let line = format!("nothing was queued ahead, after: {}", roots.join(", "));
+        let line = format!(
+            "of the idle time, with nothing queued because of a sync: {}",
+            roots.join(", ")
+        );
         page.wrapped(&line);
     }
 }

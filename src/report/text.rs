@@ -275,7 +275,7 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
         && l.delay.count > 0
     {
         lines.push(format!(
-            "from call to start: {} (half), {} (90 %), {} (99 %), {} at most; queue up to {}",
+            "launch delay: p50 {}, p90 {}, p99 {}, {} at most; queue depth up to {}",
             duration(l.delay.p50_ns),
             duration(l.delay.p90_ns),
             duration(l.delay.p99_ns),

@@ -41,7 +41,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
 
 /// What stands for a placeholder in an example: `key=value`, by a word of what is put there in the source. Before it may
 /// stand, with a colon, a part of the source's path or of the phrase: that of the first that fits is taken.
-const SAMPLES: &str = "queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
+const SAMPLES: &str = "GPU's time:all=30 ms|queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
     pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|on itself:name=buffer flush|\
     launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|left none:name=cudaGraphLaunch|of the job:count=2|\
     verdict:of_it=53 % |apart=|calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
@@ -69,7 +69,7 @@ const SAMPLES: &str = "queued behind:name=gemm|only then:name=cudaStreamSynchron
     unit=step|ordinal=third|late=4|steps=12|without=18.6 ms|now=19.7 ms|unit_name=step|numbers=2, 5, 8, 11|more= …|ranks=rank 3|\
     called=rank 3|hosts=2|kind=steps|figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|\
     labels=sequential, streamed|wanted=fast|sim=A|real=B|on_a=NVIDIA A100|on_b=NVIDIA H200|side=A|printable=step|m=130|\
-    devices=2|refused=no GPU operation was recorded|row=pin";
+    counts=2|inside=2 ms|refused=no GPU operation was recorded|row=pin";
 
 /// The page's words that make it anew.
 const BLESS: &str = "PHRASES_UPDATE";

@@ -68,7 +68,7 @@ pub enum Command {
     Schema,
     /// Measure this GPU and write the profile that the simulator and "% of peak" use.
     Calibrate(Calibrate),
-    /// Say what was found (driver, GPU, libcupti, NVRTC, terminal), whether a program can be traced, and what each lack costs.
+    /// Say what was found (driver, GPU, libcupti, NVRTC, terminal), whether a program can be traced, and what a missing part costs.
     Doctor,
     /// Print the help of a command, or a page of the documentation: scenarios, findings, json, scripts.
     Help(Help),

@@ -16,7 +16,7 @@ pub struct ScreenArgs {
     /// Colours to use.
     #[arg(long, global = true, value_enum)]
     pub color: Option<Color>,
-    /// Which colours: for a dark or a light background, for eyes that do not tell red from green.
+    /// Colour theme: for a dark or a light background, or for eyes that do not tell red from green.
     #[arg(long, global = true, value_enum)]
     pub theme: Option<Palette>,
     /// Use ASCII instead of block and box characters.

@@ -235,7 +235,7 @@ fn variants_are_compared_each_with_itself() {
         answer.text
     );
     assert!(
-        answer.text.ends_with("no difference shown in 1"),
+        answer.text.ends_with("no difference shown in 1 more"),
         "{}",
         answer.text
     );

@@ -60,7 +60,7 @@ pub(super) fn latency(scope: &Scope, device: usize) -> Option<Finding> {
             percent(part),
         ),
         advice: format!(
-            "At its roofline limit, an upper bound, it would take {} (`scale` in whatif). Raise occupancy or parallelism.",
+            "At its roofline limit it would take {} at best (try `scale` in whatif). Raise occupancy or parallelism.",
             duration(roof)
         ),
         ..scope.found(

@@ -34,7 +34,7 @@ impl Finding {
                 .is_some_and(|inside| 0 < inside && inside < self.bound_ns) =>
             {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
-                format!("; could save at most {inside} of that, {all} with the start")
+                format!("; could save at most {inside} of the GPU's time, {all} in all")
             }
             _ if self.step.is_some() => {
                 format!("; could save at most {} a step", duration(self.most()))

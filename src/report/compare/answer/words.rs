@@ -47,7 +47,10 @@ pub(super) fn headline(rows: &[Row]) -> String {
                     )
                 }
                 0 => format!("B is {}", told.join(", ")),
-                same => format!("B is {}; no difference shown in {same}", told.join(", ")),
+                same => format!(
+                    "B is {}; no difference shown in {same} more",
+                    told.join(", ")
+                ),
             }
         }
     }
