@@ -56,6 +56,8 @@ pub(crate) struct Known<'a> {
     /// How long the call takes that launches it, where it has one of its own and the GPU waits for it.
     pub(crate) launch: Option<Ns>,
     pub(crate) fill: &'a Fill,
+    /// SMs of the GPU.
+    pub(crate) sms: u32,
     pub(crate) counted: Option<&'a Counted>,
     /// Whether it is communication, which waits for others on purpose.
     pub(crate) is_collective: bool,
@@ -110,28 +112,33 @@ pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
         }
         _ if dram.value >= NEAR => (Class::Memory, told(dram.value, "DRAM")),
         // Without the tensor cores' share nobody knows that they are idle.
-        Some(_) if counted.tensor.is_some() => (Class::Latency, why_waiting(known.fill)),
+        Some(_) if counted.tensor.is_some() => (Class::Latency, why_waiting(known)),
         _ => (Class::Unknown, String::new()),
     }
 }
 
 /// What of the launch makes a kernel wait.
-fn why_waiting(fill: &Fill) -> String {
-    waste(fill).unwrap_or_else(|| NO_PEAK.to_owned())
+fn why_waiting(known: &Known<'_>) -> String {
+    if let Some(waste) = waste(known.fill, known.sms) {
+        return waste;
+    }
+    match (known.fill.occupancy, known.fill.occupancy_limit) {
+        (Some(share), Some(limit)) if share < FEW_WARPS => {
+            format!("occupancy {}, limited by {}", percent(share), limit.words())
+        }
+        _ => NO_PEAK.to_owned(),
+    }
 }
 
-/// What a launch leaves unused of the GPU, whatever the kernel does; `None` where that is not much.
+/// What a launch leaves empty of a GPU of so many SMs, whatever the kernel does; `None` where that is not much.
 #[must_use]
-pub fn waste(fill: &Fill) -> Option<String> {
-    if let Some(idle) = fill.idle_sms.filter(|it| *it > 0) {
+pub fn waste(fill: &Fill, sms: u32) -> Option<String> {
+    let is_much = |idle: &u32| f64::from(*idle) >= WASTED * f64::from(sms.max(1));
+    if let Some(idle) = fill.idle_sms.filter(is_much) {
         return Some(format!("{idle} SMs without a block"));
     }
-    if let Some(tail) = fill.tail_share.filter(|it| *it >= WASTED) {
-        return Some(format!("the last wave costs up to {}", percent(tail)));
-    }
-    let (share, limit) = (fill.occupancy?, fill.occupancy_limit?);
-    let told = || format!("occupancy {}, limited by {}", percent(share), limit.words());
-    (share < FEW_WARPS).then(told)
+    let tail = fill.tail_share.filter(|it| *it >= WASTED)?;
+    Some(format!("the last wave costs up to {}", percent(tail)))
 }
 
 #[cfg(test)]
@@ -167,7 +174,9 @@ mod tests {
             idle_sms: Some(68),
             ..full
         };
+        // Four of 132 SMs are not much: what the last wave costs is told.
         let tail = Fill {
+            idle_sms: Some(4),
             tail_share: Some(0.45),
             ..full
         };
@@ -210,6 +219,7 @@ mod tests {
                 mean: 500_000,
                 launch: Some(4_000),
                 fill,
+                sms: 132,
                 counted: Some(counted),
                 is_collective: false,
             };

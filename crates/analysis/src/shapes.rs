@@ -162,6 +162,7 @@ pub(crate) fn rows(
             mean,
             launch: waited,
             fill: &row.fill,
+            sms: device.map_or(0, |it| it.info.multiprocessors),
             counted,
             is_collective: is_collective(trace.names().full(launched.name)),
         });

@@ -171,7 +171,8 @@ impl Details {
             let info = run.trace.devices().get(device as usize).map(|it| &it.info);
             let name = run.trace.names().full(shape.name);
             let info = info.filter(|_| !class::is_collective(name));
-            let waste = info.and_then(|info| class::waste(&Fill::of(&shape, info)));
+            let waste =
+                info.and_then(|info| class::waste(&Fill::of(&shape, info), info.multiprocessors));
             let waste = waste.map(|it| format!("{it} (by its launch)"));
             return self.facts.extend(waste);
         }

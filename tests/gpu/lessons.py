@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Counted shares of lessons beside the declared ones, on a real GPU.
+
+usage: lessons.py CUPTOP [--backend cuda|sim]      (needs the right to read counters, and a profile: `cuptop calibrate`)
+
+Runs the lessons with more repeats under `--counters 5000`. Where a kernel of at least 100 us declares bytes beyond the L2 cache, its
+counted DRAM share must be within 5 points of the declared one; where it declares operations, what is issued must be no less than 5
+points below them (other instructions are issued, too). Prints a table, and the number of checks that failed, which is the exit status.
+"""
+import argparse, json, subprocess, sys
+
+LESSONS = {"transpose": ["naive", "tiled"], "fused_sin": ["separate", "fused"], "roofline": ["large"], "pipeline": ["sequential"]}
+L2 = {"matmul": 0}  # three matrices of 16 MiB: what is in the cache is not known
+
+options = argparse.ArgumentParser()
+options.add_argument("cuptop")
+options.add_argument("--backend", default="cuda")
+options = options.parse_args()
+failed = seen = 0
+for lesson, wanted in LESSONS.items():
+    line = [options.cuptop, "run", lesson, "--backend", options.backend, "--headless", "--json", "--counters", "on" if options.backend == "sim" else "5000"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    for variant in report["variants"]:
+        for work in variant.get("work", []):
+            if variant["name"] not in wanted:
+                continue
+            name = f"{lesson} {variant['name']} {variant.get('point', '')} {work['kernel']}"
+            pairs = [("DRAM", work["declared_dram_share"], work["dram_share"]), ("issue", work["declared_flops_share"], work["issue_share"])]
+            for what, declared, counted in pairs:
+                if declared is None or (what == "DRAM" and work["kernel"] in L2):
+                    continue
+                is_told = counted is not None
+                ok = is_told and (abs(counted - declared) <= 0.05 if what == "DRAM" else counted >= declared - 0.05)
+                seen, failed = seen + 1, failed + (not ok)
+                told = f"{counted:.3f}" if is_told else "too few samples"
+                print(f"{'pass' if ok else 'FAIL'}  {name:36} {what:6} declared {declared:.3f} counted {told}  {work['class']}")
+    for note in report["hardware"]["notes"] if report.get("hardware") else ["no counters"]:
+        print(f"      {lesson}: {note}")
+print(f"{seen} compared, {failed} failed")
+sys.exit(failed if seen else 1)
