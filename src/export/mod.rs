@@ -16,9 +16,11 @@ mod sqlite;
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use trace::Trace;
 
 /// What the data of a timeline can be written as.
@@ -221,23 +223,37 @@ fn whole_file(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let permissions = match target.metadata().ok() {
-        // A file that may not be written to is not replaced either.
-        Some(found) => {
-            File::options().write(true).open(&target)?;
-            found.permissions()
-        }
+    let before = target.metadata().ok().map(|found| found.permissions());
+    // A file that may not be written to is not replaced either.
+    if before.is_some() {
+        File::options().write(true).open(&target)?;
+    }
+    let mode = match (&before, readers) {
+        (Some(found), _) => found.mode(),
         // The system takes the umask from it.
-        None => Permissions::from_mode(match readers {
-            Readers::Owner => 0o600,
-            Readers::AsUmask => 0o666,
-        }),
+        (None, Readers::Owner) => 0o600,
+        (None, Readers::AsUmask) => 0o666,
     };
-    let file = tempfile::Builder::new()
+    let mut named = tempfile::Builder::new();
+    named
         .prefix(".cuptop-")
-        .permissions(permissions)
-        .tempfile_in(folder)?;
-    fill(file.as_file())?;
-    file.persist(&target)?;
+        .permissions(Permissions::from_mode(mode));
+    // Nothing stays of a file without a name, however the process ends. Not every file system has such files.
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let unnamed = rustix::fs::open(folder, flags, Mode::from_raw_mode(mode));
+    let (Ok(file), true) = (unnamed.map(File::from), Path::new("/proc/self/fd").exists()) else {
+        let file = named.tempfile_in(folder)?;
+        fill(file.as_file())?;
+        file.persist(&target)?;
+        return Ok(());
+    };
+    if let Some(found) = before {
+        file.set_permissions(found)?;
+    }
+    fill(&file)?;
+    // A link replaces nothing: it gets a name beside the target first.
+    let place = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |name: &Path| Ok(linkat(CWD, &place, CWD, name, AtFlags::SYMLINK_FOLLOW)?);
+    named.make_in(folder, link)?.persist(&target)?;
     Ok(())
 }

@@ -258,6 +258,54 @@ fn a_link_that_leads_nowhere_stays_and_what_it_leads_to_is_made() {
     assert!(folder.path().join("there.csv").is_file());
 }
 
+/// Killed at any time: while it reads, makes the database, or writes.
+#[test]
+fn an_export_that_is_killed_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let kernels = (0..8_000).map(|i| {
+        let (ts, name) = (20 * i, i % 100);
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"k{name}","pid":0,"tid":7,"ts":{ts},"dur":9,"args":{{"device":0,"stream":7}}}}"#
+        )
+    });
+    let events = kernels.collect::<Vec<_>>().join(",");
+    std::fs::write(at("in.json"), format!(r#"{{"traceEvents":[{events}]}}"#)).expect("written");
+    std::fs::create_dir(at("tmp")).expect("made");
+    let start = |out: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+        command
+            .env("TMPDIR", at("tmp"))
+            .arg("export")
+            .arg(at("in.json"));
+        command.arg("-o").arg(at(out)).spawn().expect("it runs")
+    };
+    for out in ["out.sqlite", "out.json"] {
+        let began = std::time::Instant::now();
+        assert!(start(out).wait().expect("an end").success());
+        let whole = began.elapsed();
+        for part in 1..8 {
+            let _ = std::fs::remove_file(at(out));
+            let mut running = start(out);
+            std::thread::sleep(whole * part / 8);
+            running.kill().expect("killed");
+            running.wait().expect("an end");
+            let names = |of: &std::path::Path| -> Vec<_> {
+                let entries = of.read_dir().expect("a folder").flatten();
+                entries.map(|it| it.file_name()).collect()
+            };
+            let left: Vec<_> = names(folder.path())
+                .into_iter()
+                .filter(|it| {
+                    it != "in.json" && it != "tmp" && it != "out.sqlite" && it != "out.json"
+                })
+                .chain(names(&at("tmp")))
+                .collect();
+            assert!(left.is_empty(), "after {part}/8 of {out}: {left:?}");
+        }
+    }
+}
+
 /// As `-o >(gzip)` of a shell names it: a link to what has no place.
 #[test]
 fn an_export_into_a_pipe_of_the_shell_arrives() {

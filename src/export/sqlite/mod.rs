@@ -21,25 +21,29 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// Which meaning its columns have: up by one when that of an old one changes.
 const VERSION: u32 = 1;
 
-/// Writes the database. It is made in a temporary file first: SQLite writes where it likes, and `out` may be a pipe.
+/// Writes the database. It is made in a temporary file first: SQLite writes where it likes, and `out` may be a pipe. The
+/// file loses its name at once, so that nothing stays of it however the process ends.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("trace.sqlite");
-    let place = |error| io::Error::other(format!("{}: {error}", folder.path().display()));
-    fill(trace, &path).map_err(place)?;
-    io::copy(&mut File::open(&path)?, out)?;
+    let place = |error| io::Error::other(format!("{}: {error}", std::env::temp_dir().display()));
+    let db = Connection::open(&path).map_err(place)?;
+    let mut file = File::open(&path)?;
+    drop(folder);
+    fill(trace, &db).map_err(place)?;
+    drop(db);
+    io::copy(&mut file, out)?;
     Ok(())
 }
 
-fn fill(trace: &Trace, path: &std::path::Path) -> rusqlite::Result<()> {
-    let db = Connection::open(path)?;
+fn fill(trace: &Trace, db: &Connection) -> rusqlite::Result<()> {
     // Nobody reads it before it is whole, so that nothing needs to survive a crash.
     db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
     db.execute_batch(SCHEMA)?;
     let facts = report::facts(trace, None, Default::default());
     let writer = Writer {
         trace,
-        db: &db,
+        db,
         calls: FxHashMap::default(),
         operations: FxHashMap::default(),
         names: FxHashMap::default(),
