@@ -1,13 +1,5 @@
 //! What GPUs' counters and sensors said, as CSV: one line for each window and metric, by device and time. Samples of a
 //! device's counters come after what NVML said of it.
-//!
-//! | column | what |
-//! |---|---|
-//! | `device`, `device_name` | which GPU |
-//! | `start_ns`, `end_ns` | the window, ns on the timeline's clock |
-//! | `metric`, `unit`, `value` | `sm`, `occupancy`, `tensor`, `dram`, `issue` (shares of 1), `pcie_in`, `pcie_out`, `nvlink_in`, `nvlink_out`, `dram_read`, `dram_write`, `l2` (bytes per second), `power` (W), `clock` (MHz), `temperature` (C), `memory` (bytes). What was not read has no line |
-//! | `held_down` | why clocks were held down at the window's end; empty when they were not, or nobody can tell |
-//! | `simulated` | whether no GPU was involved, the same on every line |
 
 use std::io::{self, Write};
 

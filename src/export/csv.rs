@@ -1,17 +1,4 @@
-//! Operations as CSV: one line for each kernel, copy and memset, by start.
-//!
-//! | column | unit |
-//! |---|---|
-//! | `process`, `pid`, `device`, `device_name`, `context`, `stream` | where it ran; `process` counts from 0 |
-//! | `kind` | `kernel`, `h2d`, `d2h`, `d2d`, `p2p`, `copy` (any other), `memset` |
-//! | `name` | of the kernel, demangled |
-//! | `start_ns`, `end_ns`, `duration_ns` | ns, on the timeline's clock: of a job's ranks one for all, unless `--raw-clock` was asked for |
-//! | `bytes`, `gb_per_s` | moved or written; 10^9 bytes per second |
-//! | `from`, `to`, `asynchronous` | of copies: kinds of memory, whether the call was an asynchronous one |
-//! | `grid`, `block`, `registers`, `shared_bytes` | of kernels: `XxYxZ`; a thread's; a block's |
-//! | `graph`, `correlation` | ids; 0 for none |
-//! | `simulated`, `lost_records` | of the whole timeline, the same on every line |
-//! | `recorded_start_ns` | ns, on the clock of the process that recorded it |
+//! Operations as CSV: one line for each kernel, copy and memset, by start (`docs/REPORT.md`).
 
 use std::io::{self, Write};
 

@@ -1,17 +1,5 @@
 //! The report in under 4 KB of JSON, for scripts and language models. It says what bounds the run, with five causes and
-//! five findings, and how sure each of them is.
-//!
-//! | field | meaning |
-//! |---|---|
-//! | `source`, `lost_records` | where the timeline is from, and how much of it is missing |
-//! | `headline` | `text`, `gain` (what the best cure brings), `bound_by`, `share` of `of` |
-//! | `step` | of the process with the most steps: `count`, `median_ns`, `from` (what showed them) |
-//! | `devices[]` | `device`, `name`, `ops`, `span_ns`, `busy_share`, `h2d_gbps`, `d2h_gbps` |
-//! | `causes[]` | of the idle time: `cause`, `culprit`, `line`, `total_ns`, `share` |
-//! | `kernels[]` | `name`, `count`, `share` of kernel time |
-//! | `findings[]` | `rule`, `severity`, `title`, `advice`, `edit` (for `cuptop whatif --edit`), `saving_ns`, `predicted`, `evidence` (the most telling place) |
-//! | `late_ranks[]`, `failed[]` | of a job; expectations that do not hold |
-//! | `left_out` | how many of each list are in `report --json` and not here |
+//! five findings, and how sure each of them is (`docs/SCRIPTS.md`).
 //!
 //! `provenance` says how sure a row is: `fact` (records say it), `likely` (times show it), `unknown`, `estimated` (a
 //! prediction), or `simulated` (no GPU was involved).
