@@ -111,6 +111,23 @@ fn the_groups_of_a_legend_are_the_parts_of_a_verdict() {
 }
 
 #[test]
+fn the_part_in_a_headline_is_that_of_what_it_names() {
+    // Ten kernels of 100 us. After each the CPU allocates for 400 us, then does 1.49 ms of its own, and launches 10 us
+    // before the next: of nine pauses of 1.9 ms and 1 ms of kernels, 18.1 ms, its own work is 13.41.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * 2_000_000) {
+        scene.call("cudaLaunchKernel", at - 10_000, at - 5_000);
+        scene.kernel("k", 1, at, at + 100_000);
+        scene.call("cudaMalloc", at + 100_000, at + 500_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(
+        v.text,
+        "CPU-bound: GPU idle 94 % of 18.1 ms, 74 % waiting for CPU code that was not traced"
+    );
+}
+
+#[test]
 fn what_a_wait_does_not_last_is_not_its_fault() {
     // The waits last 13.5 us, the gaps 506 us: without the waits the host would be at work all the same.
     let v = verdict(&mut one_by_one(true, 500_000));

@@ -127,6 +127,20 @@ fn copies_that_the_host_waits_for_though_kernels_could_run_beside_them() {
     let found = sick("synchronous-copy", &mut batches(false, false));
     assert_eq!((found.count, found.bound_ns), (8, 8 * 290_000));
     cured("synchronous-copy", &mut batches(true, true));
+    // What the CPU waits for them are their calls, of 350 us.
+    let mut called = Scene::new();
+    for at in (0..8).map(|i| i * 700_000) {
+        let copy = Copy {
+            is_async: false,
+            ..pinned(Direction::H2D, 1, 15_000_000)
+        };
+        called.call("cudaMemcpy", at, at + 350_000);
+        called.copy_of(copy, at + 50_000, at + 340_000);
+        called.call("cudaLaunchKernel", at + 355_000, at + 360_000);
+        called.kernel("k", 1, at + 365_000, at + 655_000);
+    }
+    let found = sick("synchronous-copy", &mut called);
+    assert!(found.title.ends_with("take 2.80 ms"), "{}", found.title);
     // Without anything to hide behind there is nothing to win.
     let mut alone = Scene::new();
     for i in 0..8 {
