@@ -55,6 +55,11 @@ pub(super) fn sources(a: &[Run], b: &[Run]) -> Vec<String> {
                 count(losses)
             ));
         }
+        let cut = runs.iter().filter(|it| it.is_cut).count();
+        if cut > 0 {
+            let all = runs.len();
+            warnings.push(format!("of {side}'s {all} runs {cut} did not end well"));
+        }
         let devices = runs.iter().flat_map(|it| &it.report.devices);
         let off: Ns = devices.map(|d| d.not_recorded_ns).sum();
         if off > 0 {

@@ -111,6 +111,8 @@ fn operations(trace: &Trace, window: Span) -> FxHashMap<String, (u64, Ns)> {
 pub struct Run {
     /// Its figures.
     pub report: Report,
+    /// Whether a process of it was killed, or ended without a word.
+    pub(super) is_cut: bool,
     pub(super) measured: Vec<Measured>,
 }
 
@@ -142,7 +144,12 @@ impl Run {
                 measured.extend(measure(Subject::Makespan, &[span]));
             }
         }
-        Run { report, measured }
+        let mut processes = trace.processes().iter();
+        Run {
+            report,
+            is_cut: processes.any(|it| it.info.ended_well == Some(false)),
+            measured,
+        }
     }
 
     pub(super) fn find(&self, subject: &Subject) -> Option<&Measured> {

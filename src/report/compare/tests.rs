@@ -278,10 +278,12 @@ fn what_is_not_the_same_is_said() {
     let same = || of("NVIDIA H200", "gemm", 3);
     let mut lossy = of("NVIDIA A100", "gemm", 3);
     lossy.report.health.source.lost = 7;
+    lossy.is_cut = true;
     let answer = Answer::new(&[same(), same(), lossy], &[same()], None).expect("an answer");
     let expected = [
         "A ran on NVIDIA A100 or NVIDIA H200, B on NVIDIA H200",
         "A is incomplete: 7 records lost",
+        "of A's 3 runs 1 did not end well",
     ];
     assert_eq!(answer.warnings, expected);
     // None of a baseline's runs may be fit to be compared.
