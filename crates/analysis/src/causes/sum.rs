@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::super::graph::OpId;
+use super::super::graph::{CallId, OpId};
 use super::super::lines::{LineShare, StackCounts};
 use super::{Cause, Causes, Certainty, Culprit, Piece};
 use activity::{NameId, Ns, What};
@@ -95,6 +95,8 @@ struct Key {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     sums: FxHashMap<Key, (u64, Ns, StackCounts)>,
+    /// By wait, how much idle time it can still be the reason of.
+    left: FxHashMap<CallId, Ns>,
 }
 
 impl Sums {
@@ -112,12 +114,23 @@ impl Sums {
             cause: piece.cause,
             certainty: piece.certainty,
             culprit: causes.named(piece),
-            root: piece.root.and_then(|call| causes.call_name(call)),
+            root: self
+                .root(causes, piece)
+                .and_then(|call| causes.call_name(call)),
         };
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
         &mut sum.2
+    }
+
+    /// The wait that a piece is due to: without it the CPU would have been ahead by what it took, and no more.
+    fn root(&mut self, causes: &Causes<'_>, piece: &Piece) -> Option<CallId> {
+        let root = piece.root?;
+        let waited = || causes.graph.calls.span(root).len();
+        let left = self.left.entry(root).or_insert_with(waited);
+        *left -= piece.span.len();
+        (*left >= 0).then_some(root)
     }
 
     pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {
@@ -198,7 +211,7 @@ impl Causes<'_> {
         }
     }
 
-    pub(super) fn call_name(&self, call: super::CallId) -> Option<NameId> {
+    pub(super) fn call_name(&self, call: CallId) -> Option<NameId> {
         let (lane, row) = self.graph.calls.at(call);
         match self.trace.activity(lane, row).what {
             What::Call(call) => Some(call.name),

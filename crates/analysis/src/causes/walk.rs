@@ -106,7 +106,10 @@ impl Walk<'_, '_> {
     /// The walk came to a wait: it is why what follows was not launched before.
     fn root(&mut self, call: CallId) {
         for piece in &mut self.pieces[self.rooted..] {
-            let is_asked = piece.cause != Cause::Unknown && piece.culprit != Culprit::Call(call);
+            // Nobody launches a page that moves by itself.
+            let is_asked = self.launch != NONE
+                && piece.cause != Cause::Unknown
+                && piece.culprit != Culprit::Call(call);
             if is_asked {
                 piece.root = Some(call);
             }

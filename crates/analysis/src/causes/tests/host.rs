@@ -66,6 +66,25 @@ fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     assert!(said.pieces.iter().all(|p| p.root.is_none()));
 }
 
+/// The CPU waits for 2 us, and then does 20 us of its own work: it would be late without the wait, too.
+#[test]
+fn a_short_wait_is_no_reason_for_a_long_pause() {
+    let rooted = |wait: Ns| {
+        let mut scene = begun();
+        scene.call("cudaStreamSynchronize", 11_000 - wait, 11_000);
+        scene
+            .call("cudaLaunchKernel", 31_000, 32_000)
+            .kernel("second", 1, 35_000, 36_000);
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let idle = Causes::new(&trace, &graph).idle(0, None);
+        let rooted = idle.iter().filter(|row| row.root.is_some());
+        rooted.map(|row| row.total_ns).sum::<Ns>()
+    };
+    // A wait that took longer than the pause after it is why: 20 us of work and 4 of latency.
+    assert_eq!([rooted(2_000), rooted(24_000 + 1)], [0, 24_000]);
+}
+
 #[test]
 fn a_wait_that_outlives_the_gap_is_not_blamed() {
     // Two threads: one waits for the device all the while, the other launches.
