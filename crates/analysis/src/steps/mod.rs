@@ -93,8 +93,10 @@ pub struct Steps {
     pub tail: Span,
     /// Which part of the time in which the process's streams were busy lies in the steady steps.
     pub busy_share: f64,
-    /// Whether one marked range holds all that launched them: they are parts of what it marks, such as the layers of a model.
+    /// Whether one marked range holds all that launched them: they may be parts of what it marks, such as the layers of a model.
     pub is_in_one: bool,
+    /// Whether they copy from or to the CPU, as a loop does that is fed or that looks at results.
+    pub has_copies: bool,
     /// Median time of a steady step.
     pub median_ns: Ns,
     /// The time that 95 % of the steady steps do not exceed.
@@ -137,7 +139,7 @@ impl Steps {
     /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show must be more than a loop
     /// over one operation, which is a part of a program. They also must take half of the time, or nearly all that the GPU did must lie
     /// in a good many of them. Then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what lies
-    /// before them in it is no start-up.
+    /// before them in it is no start-up. Those that copy nothing from or to the CPU may be the layers of a model.
     pub fn are_telling(&self) -> bool {
         let steady = self.steady_span().len();
         let all = self.start_up.len() + steady + self.tail.len();
@@ -145,7 +147,9 @@ impl Steps {
             Origin::Period { operations } => {
                 let is_the_work =
                     self.busy_share >= WORK_SHARE && self.steady.len() >= WORK_STEPS_MIN;
-                operations > 1 && (2 * steady >= all || (is_the_work && !self.is_in_one))
+                let is_loop = !self.is_in_one || self.has_copies;
+                operations > 1
+                    && ((is_loop && 2 * steady >= all) || (is_the_work && !self.is_in_one))
             }
             _ => true,
         }
@@ -306,6 +310,7 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         steady,
         busy_share: 0.0,
         is_in_one: false,
+        has_copies: false,
         median_ns: median as Ns,
         p95_ns: stats::quantile(&times, 0.95)? as Ns,
         deviation_ns: deviation as Ns,
@@ -318,8 +323,9 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     };
     steps.busy_share = busy(steps.steady_span()) / busy(all).max(1.0);
     steps.is_in_one = matches!(steps.from, Origin::Period { .. })
-        && steps.busy_share >= WORK_SHARE
         && ranges::is_in_one(trace, process, window, steps.steady_span());
+    steps.has_copies =
+        steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
     slow::find(trace, &mut steps);
     Some(steps)
 }

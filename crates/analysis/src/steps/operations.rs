@@ -39,6 +39,15 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
         .reduce(Span::hull)
 }
 
+/// Whether something is copied from or to the CPU there.
+pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
+    let is_copy = |what| matches!(what, What::Copy(copy) if matches!(copy.direction, Direction::H2D | Direction::D2H));
+    streams(trace, process).any(|(id, lane)| {
+        lane.starting(stretch)
+            .any(|row| is_copy(trace.what(id, row)))
+    })
+}
+
 /// The stream with the most operations, when it has at least half of those of its device. A sequence of
 /// less than that does not speak for the process.
 pub(super) fn busiest(

@@ -559,3 +559,27 @@ fn the_layers_of_a_marked_step_do_not_speak_for_the_program() {
     // A range that ends before them marks something else.
     assert!(made(|_| 900_000).are_telling());
 }
+
+#[test]
+fn what_repeats_in_one_range_and_copies_nothing_may_be_layers() {
+    // Twenty layers fill one forward pass, or twenty steps, each with its input, fill one range around a loop.
+    let made = |is_fed: bool| {
+        let mut program = Program::new();
+        for _ in 0..20 {
+            if is_fed {
+                program.step(2, 1);
+            } else {
+                for (name, length) in [("attention", 300), ("norm", 40), ("mlp", 500)] {
+                    program.op(name, 64, length);
+                }
+            }
+        }
+        let end = program.now;
+        program.scene.range(RangeKind::Nvtx, "forward", 0, 0, end);
+        program.steps().expect("steps")
+    };
+    let layers = made(false);
+    assert_eq!(layers.from, Origin::Period { operations: 3 });
+    assert!(!layers.are_telling(), "{layers:?}");
+    assert!(made(true).are_telling());
+}
