@@ -53,12 +53,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency);
         is_before || is_in(piece, &calls)
     });
-    // What the CPU does after such a call it would do sooner by what the call takes, and no more.
+    // What the CPU does after such a call it would do sooner by what is left of the call, and no more.
     let behind = scope.idle_that(figures, |_, piece| {
         !is_in(piece, &calls) && super::is_behind(piece, &calls)
     });
-    let called = calls.iter().map(|&call| graph.calls.span(call).len());
-    let saving = saving as Ns + idle + behind.min(called.sum());
+    let called: Ns = calls.iter().map(|&call| graph.calls.span(call).len()).sum();
+    let saving = saving as Ns + idle;
+    let saving = saving + behind.min((called - saving).max(0));
     if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }

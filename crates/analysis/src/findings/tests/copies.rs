@@ -39,6 +39,22 @@ fn pageable_copies() {
 }
 
 #[test]
+fn a_pageable_copy_saves_no_more_than_its_call_took() {
+    let mut scene = Scene::new();
+    let copy = Copy {
+        from: MemoryKind::Pageable,
+        ..pinned(Direction::H2D, 1, 16 << 20)
+    };
+    // 3 ms of the CPU's own work stand behind a call of 1.7 ms, whose copy takes 1.678.
+    scene.call("cudaMemcpyAsync", 0, 1_700_000);
+    large(&mut scene, copy, 10_000, 10.0);
+    scene
+        .call("cudaLaunchKernel", 4_700_000, 4_701_000)
+        .kernel("k", 1, 4_703_000, 5_703_000);
+    assert_eq!(sick("pageable-copy", &mut scene).bound_ns, 1_700_000);
+}
+
+#[test]
 fn tiny_copies_and_the_waits_between_them() {
     let mut scene = Scene::new();
     for i in 0..100 {
