@@ -141,7 +141,13 @@ impl Told<'_> {
                 let name = of_host(self.trace, name);
                 ["in first-time calls, mostly".to_owned(), name]
             }
-            Some((CpuWork::Load, _)) => ["loading GPU code".to_owned(), String::new()],
+            Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
+                ["loading GPU code".to_owned(), String::new()]
+            }
+            Some((CpuWork::Load, _)) => {
+                let all = "loading GPU code and in first-time calls".to_owned();
+                [all, String::new()]
+            }
             _ => ["in first-time calls".to_owned(), String::new()],
         }
     }
