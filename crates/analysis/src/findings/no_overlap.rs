@@ -57,6 +57,11 @@ impl Engines {
         self.any - self.longest()
     }
 
+    /// The same with kernels that leave SMs free beside each other, too.
+    pub(super) fn packable(&self) -> Ns {
+        self.any - self.least()
+    }
+
     /// How much of the other engines' work was hidden, of what could be, 0 to 1.
     fn hidden(&self) -> f64 {
         let sum: Ns = self.busy.iter().sum();

@@ -70,7 +70,12 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let bound = match has_needed {
         true => idle,
         false => {
-            let hideable = Engines::new(scope, f).hideable();
+            let engines = Engines::new(scope, f);
+            // Which kernels of two streams need each other only a scenario says.
+            let hideable = match scope.planned {
+                Some(_) => engines.packable(),
+                None => engines.hideable(),
+            };
             tables::union(waited.collect()).clamp(idle, idle + hideable)
         }
     };
