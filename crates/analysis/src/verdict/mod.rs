@@ -213,7 +213,7 @@ fn bound(split: &Split) -> Bound {
     let other = most(&others);
     // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting. One that copies all
     // the while is not.
-    let is_other = other != Bound::Compute && of(other) > stall;
+    let is_other = of(most(&others[..3])) > stall;
     // Idle time that nothing explains may be any of it.
     let unknown = of(Bound::Unknown);
     if is_stalled && unknown > stall && share(unknown, whole) >= BOUND_MIN {

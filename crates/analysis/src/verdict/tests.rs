@@ -66,6 +66,32 @@ fn waiting_for_each_kernel_is_sync_bound() {
     );
 }
 
+#[test]
+fn communication_that_takes_more_than_launching_leaves_a_busy_gpu_busy() {
+    // Of 50 times 100 us a kernel takes 55 and an all-reduce the given time; the rest it waits for the next launch.
+    let bound = |collective: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..50 {
+            let at = i * 100_000;
+            scene.call("cuLaunchKernel", at - 5_000, at - 3_000);
+            scene.call("cuLaunchKernel", at + 1_000, at + 3_000);
+            let end = at + 55_000;
+            scene.kernel("gemm", 1, at, end);
+            scene.kernel(
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                1,
+                end,
+                end + collective,
+            );
+        }
+        verdict(&mut scene).bound_by
+    };
+    assert_eq!(
+        [bound(23_000), bound(15_000)],
+        [Bound::Compute, Bound::Launch]
+    );
+}
+
 /// Idle time by group, as a legend has it.
 fn by_group(causes: &Causes<'_>) -> [Ns; Group::ALL.len()] {
     let (mut waits, mut sums) = (Waits::default(), [0; Group::ALL.len()]);
