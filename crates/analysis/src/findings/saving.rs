@@ -238,8 +238,13 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
         finding.alone_ns = Some(outcome.whole_saving);
     }
     finding.edit = Some(edit);
-    finding.saving_ns = finding.saving_ns.map(|saving| saving + saves);
     finding.bound_ns = (finding.bound_ns + other.bound_ns).min(whatif.whole());
+    let saves = finding.saving_ns.unwrap_or(0) + saves;
+    let bounded = saves.min(finding.bound_ns);
+    finding.saving_ns = Some(bounded);
+    if let Some(predicted) = &mut finding.predicted {
+        predicted.on_top = (predicted.on_top as f64 * share(bounded, saves)) as Ns;
+    }
     finding.title = format!("{}; and {}", finding.title, other.title);
     finding.advice = format!("{} {}", finding.advice, other.advice);
     finding.count += other.count;
