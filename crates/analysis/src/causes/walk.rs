@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
     fn before_op(&mut self, op: OpId) -> Option<At> {
         let graph = self.of.graph;
         let (i, source) = (op as usize, graph.ops.bind[op as usize]);
-        if let Some(before) = self.touched(op) {
+        if let Some(before) = self.moved_by(op) {
             self.thinking(before, graph.calls.end[before as usize], Certainty::Likely);
             if !self.is_over() {
                 self.called(before);

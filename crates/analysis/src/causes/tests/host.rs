@@ -430,6 +430,13 @@ fn pages_come_back_where_the_host_touches_them_between_its_calls() {
         of(&mut within),
         [(Cause::Unknown, 75_000, Certainty::Unknown)]
     );
+    // A prefetch moves them: 5 us of the CPU's own before it, and 70 in it.
+    let mut prefetch = scene();
+    prefetch.call("cudaMemPrefetchAsync_v8000", 20_000, 100_000);
+    assert_eq!(
+        of(&mut prefetch),
+        [(Cause::Host, 5_000, Fact), (Cause::Launching, 70_000, Fact)]
+    );
 }
 
 #[test]

@@ -163,20 +163,18 @@ impl Walk<'_, '_> {
         self.put(from, cause, culprit, certainty);
     }
 
-    /// The call after which the CPU touched memory that it shares with the device, so that a page of it was brought
-    /// back. It is the last one of the only thread of its process that calls CUDA. None if that was in a call.
-    pub(super) fn touched(&self, op: OpId) -> Option<CallId> {
-        let graph = self.of.graph;
+    /// The call of the only thread of its process that calls CUDA which a page that moved by itself followed: a prefetch
+    /// that was still going on, or the last one before the CPU touched memory that it shares with the device, so that a
+    /// page of it was brought back. None if that was in another call.
+    pub(super) fn moved_by(&self, op: OpId) -> Option<CallId> {
+        let (graph, trace) = (self.of.graph, self.of.trace);
         let (lane, row) = graph.ops.place(op);
-        let trace = self.of.trace;
         let process = trace.lanes()[lane].key().process;
-        let is_back = || match trace.activity(lane, row).what {
-            What::Copy(copy) => {
-                copy.place.stream == Place::NO_STREAM && copy.direction == Direction::D2H
-            }
-            _ => false,
+        let direction = match trace.activity(lane, row).what {
+            What::Copy(copy) if copy.place.stream == Place::NO_STREAM => copy.direction,
+            _ => return None,
         };
-        if graph.ops.call[op as usize] != NONE || !is_back() {
+        if graph.ops.call[op as usize] != NONE {
             return None;
         }
         let start = graph.ops.start[op as usize];
@@ -190,7 +188,12 @@ impl Walk<'_, '_> {
                 && !lane.is_empty()
         });
         let is_only = threads.next().is_some() && threads.next().is_none();
-        (is_only && graph.calls.end[last as usize] <= start).then_some(last)
+        let name = self.of.call_name(last);
+        let is_meant = match graph.calls.end[last as usize] > start {
+            true => name.is_some_and(|name| trace.names().full(name).contains("MemPrefetch")),
+            false => direction == Direction::D2H,
+        };
+        (is_only && is_meant).then_some(last)
     }
 
     fn thread(&self, call: CallId) -> (usize, u32) {
