@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::migrations::is_migration;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Culprit, Group, Piece, Waits};
@@ -15,6 +16,15 @@ use activity::{NameId, Ns, Span, What};
 const MOST: f64 = 0.4;
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
+    of(scope, device, false)
+}
+
+/// The same before pages of managed memory that come back: the CPU reads results there, and nothing can be prepared.
+pub(super) fn reads(scope: &Scope, device: usize) -> Option<Finding> {
+    of(scope, device, true)
+}
+
+fn of(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
     let f = &scope.devices[device];
     // What waits for the host is a part of what is idle.
     if f.idle_share() < thresholds::HOST_SHARE {
@@ -27,11 +37,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     // What only the first one of its name takes is a cold start.
     let is_first = |piece: &Piece| scope.causes.is_first(piece);
     for (gap, pieces) in scope.gaps(f) {
+        let (lane, row) = scope.causes.graph().ops.place(gap.next);
+        let is_asked = is_migration(&scope.trace.what(lane, row)) == reads;
         let mut sum: Ns = 0;
         for piece in &*pieces {
             let cut = waits.cut(scope.causes, gap, piece);
             let time = cut.rest;
-            if cut.group == Group::Host && time > 0 && !is_first(piece) {
+            if is_asked && cut.group == Group::Host && time > 0 && !is_first(piece) {
                 sum += time;
                 if 2 * time >= piece.span.len() {
                     scope.causes.add_samples(gap.next, piece.span, &mut seen);
@@ -66,16 +78,23 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             }
         ),
     };
+    let whose = match reads {
+        true => ", which reads managed memory,",
+        false => "",
+    };
     let seen = seen_at(line.as_ref());
     let at: Vec<Occurrence> = at.iter().map(|a| Occurrence::Gap(f.index, a.1)).collect();
     Some(Finding {
         title: format!(
-            "the GPU waits for the CPU for {} ({}){doing}{seen}",
+            "the GPU waits for the CPU{whose} for {} ({}){doing}{seen}",
             duration(idle),
             percent(figures::share(idle, f.recorded_ns())),
         ),
-        advice: "Prepare the next batch before the GPU needs it, in another thread or process."
-            .to_owned(),
+        advice: match reads {
+            true => "Prefetch in one piece what the CPU reads (cudaMemPrefetchAsync), and launch what comes next before it is read.",
+            false => "Prepare the next batch before the GPU needs it, in another thread or process.",
+        }
+        .to_owned(),
         ..scope.found(f.span_ns, idle, &at)
     })
 }

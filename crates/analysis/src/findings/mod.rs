@@ -297,6 +297,11 @@ pub const RULES: &[Rule] = &[
         host_bound::check,
         (&[], "preparing work ahead"),
     ),
+    on_devices(
+        "managed-reads",
+        host_bound::reads,
+        (&[], "prefetching results"),
+    ),
     on_devices("copy-bound", copy_bound::check, (&[], "copying less")),
     on_devices(
         "exposed-communication",

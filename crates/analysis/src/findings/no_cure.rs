@@ -11,9 +11,13 @@ use activity::units::{duration, percent};
 /// The rules that tell of a group's idle time.
 fn rules(group: Group) -> &'static [&'static str] {
     match group {
-        Group::Host | Group::SetUp => {
-            &["host-bound", "cold-start", "alloc-in-loop", "sync-in-loop"]
-        }
+        Group::Host | Group::SetUp => &[
+            "host-bound",
+            "managed-reads",
+            "cold-start",
+            "alloc-in-loop",
+            "sync-in-loop",
+        ],
         Group::Launch => &["launch-bound", "tiny-copies", "alloc-in-loop", "cold-start"],
         Group::Sync => &[
             "sync-in-loop",

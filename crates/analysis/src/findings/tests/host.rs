@@ -95,6 +95,35 @@ fn a_host_at_other_work() {
     cured("host-bound", &mut scene(500_000));
 }
 
+/// After one kernel the CPU reads what it wrote, 4 ms between each two of ten pages: nothing could be prepared ahead.
+#[test]
+fn a_cpu_that_reads_managed_results() {
+    let mut scene = Scene::new();
+    scene
+        .call("cudaLaunchKernel", 0, 3_000)
+        .kernel("k", 1, 6_000, 1_000_000);
+    scene.call("cudaDeviceSynchronize", 4_000, 1_002_000);
+    scene.without_call();
+    for page in 0..10 {
+        let at = 5_000_000 + page * 4_002_000;
+        scene.copy(
+            Direction::D2H,
+            activity::Place::NO_STREAM,
+            4096,
+            at,
+            at + 2_000,
+        );
+    }
+    let batch = scene.take();
+    cured("host-bound", Scene::new().put(batch.clone()));
+    let found = sick("managed-reads", Scene::new().put(batch));
+    // 2 us of the first gap are the sync's end.
+    assert_eq!(
+        (found.count, found.bound_ns),
+        (10, 3_998_000 + 9 * 4_000_000)
+    );
+}
+
 #[test]
 fn few_waits_that_cost_much_are_told_and_few_that_cost_little_are_not() {
     // Kernels that are waited for, so many, with 3 us from the end of the one to the start of the next.
