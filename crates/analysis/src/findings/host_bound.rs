@@ -16,15 +16,15 @@ use activity::{NameId, Ns, Span, What};
 const MOST: f64 = 0.4;
 
 pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    of(scope, device, false)
+    find(scope, device, false)
 }
 
 /// The same before pages of managed memory that come back: the CPU reads results there, and nothing can be prepared.
 pub(super) fn reads(scope: &Scope, device: usize) -> Option<Finding> {
-    of(scope, device, true)
+    find(scope, device, true)
 }
 
-fn of(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
+fn find(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
     let f = &scope.devices[device];
     // What waits for the host is a part of what is idle.
     if f.idle_share() < thresholds::HOST_SHARE {

@@ -163,9 +163,9 @@ impl Walk<'_, '_> {
         self.put(from, cause, culprit, certainty);
     }
 
-    /// The call of the only thread of its process that calls CUDA which a page that moved by itself followed: a prefetch
-    /// that was still going on, or the last one before the CPU touched memory that it shares with the device, so that a
-    /// page of it was brought back. None if that was in another call.
+    /// The call that a page followed which moved by itself. That is a prefetch that still went on. Else it is the last call before
+    /// the CPU touched shared memory, so that a page of it was brought back. Only one thread of the process may call CUDA,
+    /// and it must not have been in another call.
     pub(super) fn moved_by(&self, op: OpId) -> Option<CallId> {
         let (graph, trace) = (self.of.graph, self.of.trace);
         let (lane, row) = graph.ops.place(op);
