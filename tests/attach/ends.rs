@@ -1,11 +1,9 @@
 //! However a program ends, and whatever processes it starts.
 
-use std::time::Duration;
-
 use activity::feed::{Failure, FailureKind, Message, Outcome};
-use live::attach::{self, AttachRequest, Collect, Graphs, Output, When};
+use live::attach::{self, AttachRequest, Output};
 
-use crate::harness::{fakes, trace};
+use crate::harness::{fakes, request, trace};
 
 #[test]
 fn what_was_flushed_survives_every_kind_of_end() {
@@ -41,21 +39,11 @@ fn a_signal_to_us_is_passed_on_and_its_end_reported() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
     let (feed, _) = attach::run(AttachRequest {
-        collect: Collect {
-            library: cuptop::inject::LIBRARY,
-            flush_period: Duration::from_millis(20),
-            max_bytes: 0,
-            keep: None,
-            waits: true,
-            graphs: Graphs::Nodes,
-        },
-        command: vec![made.join("program").into(), "sleep".into()],
-        dir: directory.path().join("run"),
-        when: When::default(),
-        hardware: false,
-        counters: live::counters::Counters::Off,
-        python: None,
         output: Output::Inherit,
+        ..request(
+            vec![made.join("program").into(), "sleep".into()],
+            directory.path(),
+        )
     })
     .expect("started");
     // The handler stands since before the program was started.
@@ -131,23 +119,10 @@ fn its_lines_come_with_the_stream_they_were_printed_to() {
 fn stopping_the_feed_ends_the_program() {
     let made = fakes();
     let directory = tempfile::tempdir().expect("a directory");
-    let (feed, _) = attach::run(AttachRequest {
-        collect: Collect {
-            library: cuptop::inject::LIBRARY,
-            flush_period: Duration::from_millis(20),
-            max_bytes: 0,
-            keep: None,
-            waits: true,
-            graphs: Graphs::Nodes,
-        },
-        command: vec![made.join("program").into(), "sleep".into()],
-        dir: directory.path().join("run"),
-        when: When::default(),
-        hardware: false,
-        counters: live::counters::Counters::Off,
-        python: None,
-        output: Output::Capture,
-    })
+    let (feed, _) = attach::run(request(
+        vec![made.join("program").into(), "sleep".into()],
+        directory.path(),
+    ))
     .expect("started");
     feed.stop.stop();
     let last = feed.receiver().iter().last().expect("a last word");
@@ -160,23 +135,10 @@ fn stopping_the_feed_ends_the_program() {
 #[test]
 fn a_command_that_does_not_exist_is_an_error_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
-    let error = attach::run(AttachRequest {
-        collect: Collect {
-            library: cuptop::inject::LIBRARY,
-            flush_period: Duration::from_millis(20),
-            max_bytes: 0,
-            keep: None,
-            waits: true,
-            graphs: Graphs::Nodes,
-        },
-        command: vec!["/nonexistent/program".into()],
-        dir: directory.path().join("run"),
-        when: When::default(),
-        hardware: false,
-        counters: live::counters::Counters::Off,
-        python: None,
-        output: Output::Capture,
-    })
+    let error = attach::run(request(
+        vec!["/nonexistent/program".into()],
+        directory.path(),
+    ))
     .expect_err("nothing to start");
     assert!(
         error.to_string().contains("/nonexistent/program"),

@@ -11,6 +11,27 @@ use activity::feed::{Message, Outcome};
 use activity::{Activity, Batch, Def, Health, Mode, What};
 use live::attach::{self, AttachRequest, Collect, Graphs, Output, Recorder, When};
 
+/// To record a command into a folder of this directory, with its waits and graph nodes, and to capture what it prints.
+pub(crate) fn request(command: Vec<OsString>, directory: &Path) -> AttachRequest {
+    AttachRequest {
+        collect: Collect {
+            library: cuptop::inject::LIBRARY,
+            flush_period: Duration::from_millis(20),
+            max_bytes: 0,
+            keep: None,
+            waits: true,
+            graphs: Graphs::Nodes,
+        },
+        command,
+        dir: directory.join("run"),
+        when: When::default(),
+        hardware: false,
+        counters: live::counters::Counters::Off,
+        python: None,
+        output: Output::Capture,
+    }
+}
+
 /// The directory with the fake libraries and the program. They are made with a C compiler, which the build of
 /// cuptop needs too.
 pub(crate) fn fakes() -> &'static Path {
@@ -103,23 +124,7 @@ pub(crate) fn trace_by_hand(
     }
     command.push(made.join("program").into());
     command.extend(arguments.iter().map(Into::into));
-    let mut request = AttachRequest {
-        collect: Collect {
-            library: cuptop::inject::LIBRARY,
-            flush_period: Duration::from_millis(20),
-            max_bytes: 0,
-            keep: None,
-            waits: true,
-            graphs: Graphs::Nodes,
-        },
-        command,
-        dir: directory.path().join("run"),
-        when: When::default(),
-        hardware: false,
-        counters: live::counters::Counters::Off,
-        python: None,
-        output: Output::Capture,
-    };
+    let mut request = request(command, directory.path());
     change(&mut request);
     let (feed, recorder) = attach::run(request).expect("started");
     let hand = std::thread::spawn(move || act(&recorder));

@@ -6,10 +6,10 @@ use analysis::causes::explain_device;
 use analysis::figures::Peaks;
 use cuptop::export;
 use cuptop::report::{self, Report};
-use live::attach::{self, AttachRequest, Collect, Graphs, Output, When};
+use live::attach;
 use trace::{SourceInfo, Trace};
 
-use crate::harness::{fakes, has_python};
+use crate::harness::{fakes, has_python, request};
 
 /// Each round waits 90 ms at line 11 and 30 ms at line 14, then launches: of the idle time 75 % and 25 %.
 const PROGRAM: &str = r#"import ctypes, os, signal, sys, time
@@ -51,24 +51,10 @@ fn run(rounds: u32, quiet: u32) -> (Trace, Vec<String>) {
     let mut words: Vec<std::ffi::OsString> = vec!["python3".into(), "-c".into(), command.into()];
     words.push(program.into());
     words.extend([rounds.to_string().into(), quiet.to_string().into()]);
-    let (feed, _) = attach::run(AttachRequest {
-        collect: Collect {
-            library: cuptop::inject::LIBRARY,
-            flush_period: std::time::Duration::from_millis(20),
-            max_bytes: 0,
-            keep: None,
-            waits: false,
-            graphs: Graphs::Nodes,
-        },
-        command: words,
-        dir: directory.path().join("run"),
-        when: When::default(),
-        hardware: false,
-        counters: live::counters::Counters::Off,
-        python: Some(200),
-        output: Output::Capture,
-    })
-    .expect("started");
+    let mut request = request(words, directory.path());
+    request.collect.waits = false;
+    request.python = Some(200);
+    let (feed, _) = attach::run(request).expect("started");
     let (mut trace, mut said) = (Trace::new(SourceInfo::default()), Vec::new());
     for message in feed.receiver() {
         match message {
@@ -124,7 +110,8 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let page = report::text::render(&report, &report::text::Options::default());
     assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
 
-    // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.
+    // Collapsed stacks sum to the idle time of the whole run, and the heaviest is the wait. The lines above are of the
+    // steady steps where some are found, which hangs on how evenly the rounds ran.
     let format = export::Entry::named("folded").expect("a format").format;
     let export::Format::Timeline(format) = format else {
         panic!("{format:?}")
@@ -138,7 +125,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         .map(|(stack, weight)| (stack, weight.parse().expect("a number")))
         .collect();
     let sum: u64 = stacks.iter().map(|it| it.1).sum();
-    let off = sum.abs_diff(device.idle_ns as u64 / 1000);
+    let off = sum.abs_diff(report.devices[0].idle_ns as u64 / 1000);
     assert!(off <= stacks.len() as u64, "{sum} {folded}");
     let most = stacks.iter().max_by_key(|it| it.1).expect("stacks").0;
     assert!(most.starts_with("GPU 0;"), "{most}");

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use activity::What;
 use activity::feed::{Message, Outcome};
-use live::attach::{self, AttachRequest, Collect, Graphs, Output, When};
+use live::attach;
 use trace::{LaneKind, SourceInfo, Trace};
 
-use crate::harness::has_python;
+use crate::harness::{has_python, request};
 
 const PROGRAM: &str = r#"
 import os, sys, time
@@ -44,24 +44,10 @@ fn run_program(text: &str, hz: Option<u32>, arguments: &[&str]) -> Ran {
     std::fs::write(&program, text).expect("written");
     let mut command = vec!["python3".into(), program.into()];
     command.extend(arguments.iter().map(Into::into));
-    let (feed, _) = attach::run(AttachRequest {
-        collect: Collect {
-            library: cuptop::inject::LIBRARY,
-            flush_period: std::time::Duration::from_millis(20),
-            max_bytes: 0,
-            keep: None,
-            waits: false,
-            graphs: Graphs::Nodes,
-        },
-        command,
-        dir: directory.path().join("run"),
-        when: When::default(),
-        hardware: false,
-        counters: live::counters::Counters::Off,
-        python: hz,
-        output: Output::Capture,
-    })
-    .expect("started");
+    let mut request = request(command, directory.path());
+    request.collect.waits = false;
+    request.python = hz;
+    let (feed, _) = attach::run(request).expect("started");
     let (mut trace, mut notices, mut outcome) = (
         Trace::new(SourceInfo::default()),
         Vec::new(),
