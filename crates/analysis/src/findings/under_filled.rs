@@ -74,7 +74,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     });
     Some(Finding {
         title: format!(
-            "{} with too few blocks for {multiprocessors} SMs take {} ({} of kernel time), mostly {}",
+            "{} with too few blocks for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
