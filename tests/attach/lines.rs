@@ -110,8 +110,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let page = report::text::render(&report, &report::text::Options::default());
     assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
 
-    // Collapsed stacks sum to the idle time of the whole run, and the heaviest is the wait. The lines above are of the
-    // steady steps where some are found, which hangs on how evenly the rounds ran.
+    // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.
     let format = export::Entry::named("folded").expect("a format").format;
     let export::Format::Timeline(format) = format else {
         panic!("{format:?}")
@@ -125,7 +124,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         .map(|(stack, weight)| (stack, weight.parse().expect("a number")))
         .collect();
     let sum: u64 = stacks.iter().map(|it| it.1).sum();
-    let off = sum.abs_diff(report.devices[0].idle_ns as u64 / 1000);
+    let off = sum.abs_diff(device.idle_ns as u64 / 1000);
     assert!(off <= stacks.len() as u64, "{sum} {folded}");
     let most = stacks.iter().max_by_key(|it| it.1).expect("stacks").0;
     assert!(most.starts_with("GPU 0;"), "{most}");
