@@ -9,7 +9,7 @@ use super::exit::{self, Ending};
 use super::screen;
 use super::trace::{Controls, SCRATCH_KEEP};
 use crate::report::Report;
-use crate::tui::{NextRun, Running};
+use crate::tui::Running;
 use activity::feed::Outcome;
 use analysis::{figures, ranks};
 use live::attach::{self, Attached, Collect, RunningRequest};
@@ -49,7 +49,6 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
                 ..Running::new(feed, source)
             })
         }),
-        Some(NextRun::Same),
         screen::no_scenario(),
         &args.first,
         screen_args,

@@ -12,7 +12,7 @@ use super::redaction::Redaction;
 use super::report::load_redacted;
 use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
-use crate::tui::{self, NextRun, OtherRun, Pair, StillTimeline};
+use crate::tui::{self, OtherRun, StillTimeline};
 use activity::text::printable;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
@@ -47,9 +47,7 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
     let nothing = || Ending::input("there is no operation of a GPU to compare");
     let answer = Answer::new(&a, &b, args.fail_over).ok_or_else(nothing)?;
     if args.json {
-        let mut text = answer.json().map_err(Ending::input)?;
-        text.push('\n');
-        print(&text)?;
+        print(&(answer.json().map_err(Ending::input)? + "\n"))?;
     } else {
         let markdown = args.markdown;
         print(&answer.text(&Options {
@@ -57,11 +55,7 @@ pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, En
             ..super::text_options()
         }))?;
     }
-    let regressed = if answer.has_regressed() {
-        exit::EXPECTATION
-    } else {
-        exit::FINE
-    };
+    let regressed = u8::from(answer.has_regressed()) * exit::EXPECTATION;
     Ok(code_a.max(code_b).max(regressed))
 }
 
@@ -107,7 +101,7 @@ fn above_each_other(
         names: [&trace_a, &trace_b].map(|trace| trace.source.title.clone()),
         trace: Arc::new(trace_a),
         headline: answer.text.clone(),
-        pairs: answer.rows.iter().map(Pair::from).collect(),
+        pairs: answer.rows,
     });
     for warning in &answer.warnings {
         super::eprint(&format!("cuptop: {}\n", printable(warning)));
@@ -131,7 +125,6 @@ fn above_each_other(
             super::DEFAULT_MEMORY,
             OnClock::default(),
         )?,
-        Some(NextRun::Same),
         screen::no_scenario(),
         &first,
         screen_args,

@@ -1,17 +1,17 @@
 //! The configuration file: colours and other matters of taste. Everything in it is optional, and the command line goes
 //! before it.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use clap::ValueEnum as _;
 use etcetera::BaseStrategy as _;
 use toml::de::{DeTable, DeValue};
 
 use super::args::{Color, Palette as PaletteName, ScreenArgs};
 use super::exit::{self, Ending};
 use super::print;
-use crate::tui::{Counters, Wishes};
+use crate::tui::Wishes;
 use activity::door;
 use activity::text::printable;
 use scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
@@ -124,13 +124,6 @@ const KEYS: [&str; 5] = ["theme", "color", "ascii", "rows", "lanes"];
 /// The keys of `[lanes]`.
 const LANES: [&str; 4] = ["hide", "fold", "pin", "counters"];
 
-/// What `counters` can be.
-const COUNTERS: [(&str, Counters); 3] = [
-    ("few", Counters::Few),
-    ("all", Counters::All),
-    ("none", Counters::None),
-];
-
 struct Reading {
     found: Settings,
     wrong: Diagnostics,
@@ -142,11 +135,11 @@ impl Reading {
     fn table(&mut self, table: &DeTable<'_>) {
         for (key, value) in table.iter() {
             match key.get_ref().as_ref() {
-                "theme" => self.found.theme = self.choice(value, PaletteName::value_variants()),
-                "color" => self.found.color = self.choice(value, Color::value_variants()),
+                "theme" => self.found.theme = self.choice(value),
+                "color" => self.found.color = self.choice(value),
                 "ascii" => match value.get_ref() {
                     DeValue::Boolean(is_ascii) => self.found.ascii = Some(*is_ascii),
-                    _ => self.wrong(value, "expected true or false", None),
+                    _ => self.wrong(value, "expected true or false"),
                 },
                 "rows" => {
                     let rows = match value.get_ref() {
@@ -155,22 +148,19 @@ impl Reading {
                     };
                     match rows.filter(|rows| (1..=1_000_000).contains(rows)) {
                         Some(rows) => self.found.rows = Some(rows),
-                        None => self.wrong(value, "expected a number of rows, from 1", None),
+                        None => self.wrong(value, "expected a number of rows, from 1"),
                     }
                 }
                 "lanes" => match value.get_ref() {
                     DeValue::Table(lanes) => self.lanes(lanes),
-                    _ => self.wrong(value, "expected a table: [lanes]", None),
+                    _ => self.wrong(value, "expected a table: [lanes]"),
                 },
                 other => {
+                    let message = format!("there is no setting `{other}`");
                     // A table is wrong for a key with one value.
                     let is_table = matches!(value.get_ref(), DeValue::Table(_));
-                    let help = did_you_mean(other, KEYS)
-                        .filter(|_| !is_table)
-                        .unwrap_or_else(|| format!("the keys are {}", KEYS.join(", ")));
-                    let message = format!("there is no setting `{other}`");
-                    self.wrong
-                        .push(Diagnostic::error(key.span(), message).help(help));
+                    let meant = if is_table { "" } else { other };
+                    self.none_of(key.span(), message, meant, "the keys are", &KEYS);
                 }
             }
         }
@@ -182,24 +172,10 @@ impl Reading {
                 "hide" => self.found.lanes.hide = self.names(value),
                 "fold" => self.found.lanes.fold = self.names(value),
                 "pin" => self.found.lanes.pin = self.names(value),
-                "counters" => {
-                    let named = match value.get_ref() {
-                        DeValue::String(text) => COUNTERS.iter().find(|(name, _)| name == text),
-                        _ => None,
-                    };
-                    match named {
-                        Some((_, counters)) => self.found.lanes.counters = *counters,
-                        None => {
-                            self.wrong(value, "expected one of few, all, none, in quotes", None);
-                        }
-                    }
-                }
+                "counters" => self.found.lanes.counters = self.choice(value).unwrap_or_default(),
                 other => {
-                    let help = did_you_mean(other, LANES)
-                        .unwrap_or_else(|| format!("the keys are {}", LANES.join(", ")));
                     let message = format!("there is no setting `{other}` of lanes");
-                    self.wrong
-                        .push(Diagnostic::error(key.span(), message).help(help));
+                    self.none_of(key.span(), message, other, "the keys are", &LANES);
                 }
             }
         }
@@ -209,53 +185,53 @@ impl Reading {
     fn names(&mut self, value: &Value<'_>) -> Vec<String> {
         let expected = "expected a list of names: [\"overlap\"]";
         let DeValue::Array(values) = value.get_ref() else {
-            self.wrong(value, expected, None);
+            self.wrong(value, expected);
             return Vec::new();
         };
         let mut names = Vec::new();
         for value in values.iter() {
             match value.get_ref() {
                 DeValue::String(name) if !name.is_empty() => names.push(name.to_string()),
-                _ => self.wrong(value, expected, None),
+                _ => self.wrong(value, expected),
             }
         }
         names
     }
 
     /// One of the values that the command line's option of this name takes.
-    fn choice<T: clap::ValueEnum>(&mut self, value: &Value<'_>, all: &[T]) -> Option<T> {
-        let names = || all.iter().filter_map(clap::ValueEnum::to_possible_value);
-        let names: Vec<String> = names().map(|name| name.get_name().to_owned()).collect();
+    fn choice<T: clap::ValueEnum>(&mut self, value: &Value<'_>) -> Option<T> {
+        let names = T::value_variants().iter().filter_map(T::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
         let DeValue::String(text) = value.get_ref() else {
-            self.wrong(
-                value,
-                &format!("expected one of {}, in quotes", names.join(", ")),
-                None,
-            );
+            let expected = format!("expected one of {}, in quotes", names.join(", "));
+            self.wrong(value, &expected);
             return None;
         };
         let found = T::from_str(text, false).ok();
         if found.is_none() {
-            let help = did_you_mean(text, names.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("it can be {}", names.join(", ")));
-            self.wrong(
-                value,
-                &format!("`{text}` is none of its values"),
-                Some(help),
-            );
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let message = format!("`{text}` is none of its values");
+            self.none_of(value.span(), message, text, "it can be", &names);
         }
         found
     }
 
-    fn wrong(&mut self, value: &Value<'_>, message: &str, help: Option<String>) {
-        self.wrong
-            .push(Diagnostic::error(value.span(), message).maybe_help(help));
+    /// What is written is none of `all`: says which one was probably meant.
+    fn none_of(&mut self, at: Range<usize>, message: String, is: &str, lead: &str, all: &[&str]) {
+        let help = did_you_mean(is, all.iter().copied());
+        let help = help.unwrap_or_else(|| format!("{lead} {}", all.join(", ")));
+        self.wrong.push(Diagnostic::error(at, message).help(help));
+    }
+
+    fn wrong(&mut self, value: &Value<'_>, message: &str) {
+        self.wrong.push(Diagnostic::error(value.span(), message));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::Counters;
 
     #[test]
     fn everything_that_the_default_mentions_can_be_said() {

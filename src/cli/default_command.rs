@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn meant(word: &str) -> Result<&'static str, String> {
-        command(OsStr::new(word)).map_err(|ending| ending.help)
+        command(OsStr::new(word)).map_err(|ending| ending.failure.help)
     }
 
     #[test]

@@ -31,77 +31,55 @@ pub(super) fn survive_file_size_limits() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_asks);
 }
 
-/// A message for standard error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Text {
-    /// A sentence or two, as somebody wrote it. The program's name goes before it, and it may hold text that a terminal
-    /// would obey.
-    Plain(String),
-    /// Diagnostics: laid out, coloured, and fit to be shown.
-    Rendered(String),
-}
-
-impl Text {
-    fn shown(&self) -> String {
-        match self {
-            Text::Plain(text) if text.is_empty() => String::new(),
-            Text::Plain(text) => format!("cuptop: {}\n", printable_lines(text.trim_end())),
-            Text::Rendered(text) => format!("{}\n", text.trim_end()),
-        }
-    }
-}
-
 /// Why a command ends early: what to print, and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ending {
-    /// The exit code.
-    pub(super) code: u8,
-    /// What went wrong.
-    pub(super) message: Text,
-    /// What would help; may be empty.
-    pub(super) help: String,
+    pub(super) failure: Failure,
+    /// Whether the message is laid out, coloured, and fit to be shown, as diagnostics are. Else it is a sentence or two:
+    /// the program's name goes before it, and it may hold text that a terminal would obey.
+    is_rendered: bool,
 }
 
 impl Ending {
     /// The input is wrong.
     pub(super) fn input(message: impl Display) -> Self {
-        Ending {
-            code: INPUT,
-            message: Text::Plain(message.to_string()),
-            help: String::new(),
-        }
+        Failure::new(FailureKind::Input, message.to_string(), "").into()
     }
 
     /// The machine cannot do it.
     pub(super) fn machine(message: impl Display) -> Self {
-        Ending {
-            code: MACHINE,
-            message: Text::Plain(message.to_string()),
-            help: String::new(),
-        }
+        Failure::new(FailureKind::Machine, message.to_string(), "").into()
     }
 
     /// The input is wrong, and diagnostics say where.
     pub(super) fn diagnostics(rendered: String) -> Self {
+        let is_rendered = true;
         Ending {
-            code: INPUT,
-            message: Text::Rendered(rendered),
-            help: String::new(),
+            is_rendered,
+            ..Ending::input(rendered)
         }
     }
 
     /// Adds a sentence of help.
     #[must_use]
     pub(super) fn help(mut self, help: impl Display) -> Self {
-        self.help = help.to_string();
+        self.failure.help = help.to_string();
         self
     }
 
     /// The whole printed text, every line ended.
     fn shown(&self) -> String {
-        let mut shown = self.message.shown();
-        if !self.help.is_empty() {
-            shown.push_str(&format!("  help: {}\n", printable_lines(&self.help)));
+        let message = self.failure.message.trim_end();
+        let mut shown = match self.is_rendered {
+            true => format!("{message}\n"),
+            false if message.is_empty() => String::new(),
+            false => format!("cuptop: {}\n", printable_lines(message)),
+        };
+        if !self.failure.help.is_empty() {
+            shown.push_str(&format!(
+                "  help: {}\n",
+                printable_lines(&self.failure.help)
+            ));
         }
         shown
     }
@@ -112,27 +90,16 @@ impl Ending {
         let mut err = std::io::stderr().lock();
         // Without standard error nobody is left to tell.
         let _ = err.write_all(self.shown().as_bytes());
-        ExitCode::from(self.code)
+        ExitCode::from(code_of(self.failure.kind))
     }
-}
 
-impl Ending {
     /// The same for the screen, which shows it and hands it back when the user leaves. The user must change `file` for
     /// another try.
     #[must_use]
     pub(super) fn for_screen(self, file: Option<PathBuf>) -> StartError {
-        let kind = match self.code {
-            MACHINE => FailureKind::Machine,
-            INPUT => FailureKind::Input,
-            code => FailureKind::Program {
-                code: i32::from(code),
-            },
-        };
-        let is_rendered = matches!(self.message, Text::Rendered(_));
-        let (Text::Plain(message) | Text::Rendered(message)) = self.message;
         StartError {
-            failure: Failure::new(kind, message, self.help),
-            is_rendered,
+            failure: self.failure,
+            is_rendered: self.is_rendered,
             file,
         }
     }
@@ -140,22 +107,18 @@ impl Ending {
 
 impl From<StartError> for Ending {
     fn from(error: StartError) -> Self {
-        let mut ending = Ending::from(error.failure);
-        if error.is_rendered
-            && let Text::Plain(text) = ending.message
-        {
-            ending.message = Text::Rendered(text);
+        Ending {
+            failure: error.failure,
+            is_rendered: error.is_rendered,
         }
-        ending
     }
 }
 
 impl From<Failure> for Ending {
     fn from(failure: Failure) -> Self {
         Ending {
-            code: code_of(failure.kind),
-            message: Text::Plain(failure.message),
-            help: failure.help,
+            failure,
+            is_rendered: false,
         }
     }
 }

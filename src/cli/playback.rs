@@ -13,7 +13,7 @@ use super::redaction::Redaction;
 use super::screen;
 use crate::export::{self, Readers, screen::Cast};
 use crate::replay::ReplayBuffer;
-use crate::tui::{FileFn, Film, NextRun, Peaks, Replay, Running, StillTimeline};
+use crate::tui::{FileFn, Film, Peaks, Replay, Running, StillTimeline};
 use activity::feed::{Feed, Outcome, Pause};
 use analysis::ranks;
 use scenario::plan::Plan;
@@ -128,7 +128,6 @@ impl Playback {
                     ..Running::new(feed, self.source.clone())
                 })
             }),
-            Some(NextRun::Same),
             file,
             first,
             args,

@@ -13,7 +13,7 @@ use super::screen::Shot;
 use super::{print, screen};
 use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
-use crate::tui::{NextRun, OtherRun, Peaks, Running, StartFn, StillTimeline};
+use crate::tui::{OtherRun, Peaks, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
 use activity::text::{counted, printable};
 use activity::{Batch, Span, units};
@@ -53,7 +53,6 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
     }
     screen::open(
         opener(args.traces.clone(), None, args.memory, args.clock)?,
-        Some(NextRun::Same),
         screen::no_scenario(),
         &args.first,
         screen_args,
@@ -365,9 +364,9 @@ fn code_of(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Complete | Outcome::Stopped => exit::FINE,
         Outcome::Failed(failure) => {
-            let ending = Ending::from(failure);
-            let _ = ending.report();
-            ending.code
+            let code = exit::code_of(failure.kind);
+            let _ = Ending::from(failure).report();
+            code
         }
     }
 }
@@ -426,7 +425,7 @@ mod tests {
         assert_eq!(name(Some("svg"), Some("a.svg.gz")), Ok("svg"));
         for output in ["a", "a.exe", "a.gz", "a.svg.gz"] {
             assert_eq!(
-                name(None, Some(output)).map_err(|e| e.code),
+                name(None, Some(output)).map_err(|e| exit::code_of(e.failure.kind)),
                 Err(exit::INPUT)
             );
         }

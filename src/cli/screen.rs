@@ -17,6 +17,7 @@ use crate::tui::{
 use activity::feed::Outcome;
 use activity::text;
 use live::machine::Watch;
+use scenario::bundled::Bundled;
 use scenario::plan::Plan;
 use scenario::{Overrides, compile};
 use trace::SourceInfo;
@@ -54,11 +55,11 @@ pub(super) fn picture_theme(args: &ScreenArgs) -> Theme {
 /// Opens the screen and stays until the user leaves.
 pub(super) fn open(
     start: StartFn<'_>,
-    first: Option<NextRun>,
     file: FileFn<'_>,
     show: &First,
     args: &ScreenArgs,
 ) -> Result<u8, Ending> {
+    let first = Some(NextRun::Same);
     code_of(stay(start, first, None, file, show, args)?)
 }
 
@@ -80,11 +81,7 @@ pub(super) fn stay(
         args.color.unwrap_or_default() != Color::Auto || super::may_color(),
     );
     // Only the picker shows them, and to compile sixteen scenarios takes a part of the first frame's time.
-    let choices = if first.is_none() {
-        choices()
-    } else {
-        Vec::new()
-    };
+    let choices = first.is_none().then(choices).unwrap_or_default();
     let is_light = theme(args).choice.is_light;
     tui::run(Session {
         start: Box::new(|wanted| {
@@ -131,23 +128,18 @@ pub(super) fn code_of(exit: Exit) -> Result<u8, Ending> {
 
 /// The bundled scenarios, a line each.
 fn choices() -> Vec<Choice> {
-    LIBRARY
-        .scenarios
-        .iter()
-        .map(|scenario| {
-            let name = scenario.name.to_owned();
-            match compile(&LIBRARY.source(scenario), &Overrides::default()) {
-                Ok(compiled) => choice(name, compiled.plan),
-                Err(_) => Choice {
-                    name,
-                    ..Choice::default()
-                },
-            }
-        })
-        .collect()
+    let choice = |scenario: &Bundled| {
+        let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
+        let choice = compiled.map(|it| choice(it.plan)).unwrap_or_default();
+        Choice {
+            name: scenario.name.to_owned(),
+            ..choice
+        }
+    };
+    LIBRARY.scenarios.iter().map(choice).collect()
 }
 
-fn choice(name: String, plan: Plan) -> Choice {
+fn choice(plan: Plan) -> Choice {
     let mut names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -155,14 +147,11 @@ fn choice(name: String, plan: Plan) -> Choice {
     names.sort_by_key(|name| plan.variants.iter().position(|v| v.name == *name));
     let mut variants = names.join(", ");
     if let Some(sweep) = &plan.sweep {
-        variants.push_str(&format!(
-            ", at {} values of {}",
-            sweep.values.len(),
-            sweep.param
-        ));
+        let (values, param) = (sweep.values.len(), &sweep.param);
+        variants += &format!(", at {values} values of {param}");
     }
     Choice {
-        name,
+        name: String::new(),
         variants,
         title: plan.name,
         about: plan.about,

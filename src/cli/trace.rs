@@ -9,7 +9,7 @@ use super::collect::collect;
 use super::exit::{self, Ending};
 use super::screen;
 use crate::report::Report;
-use crate::tui::{self, NextRun, Running, StillTimeline};
+use crate::tui::{self, Running, StillTimeline};
 use activity::Span;
 use activity::feed::{Feed, Outcome};
 use analysis::{figures, ranks};
@@ -48,7 +48,6 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
                 ..Running::new(feed, program.info())
             })
         }),
-        Some(NextRun::Same),
         screen::no_scenario(),
         &args.first,
         screen_args,

@@ -34,9 +34,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     };
     let answer = Answer::new(&whatif, predictions);
     if args.json {
-        let mut text = answer.json().map_err(Ending::input)?;
-        text.push('\n');
-        print(&text)?;
+        print(&(answer.json().map_err(Ending::input)? + "\n"))?;
     } else {
         print(&answer.text(super::text_options().width))?;
     }

@@ -26,7 +26,6 @@ pub struct Cli {
     /// What to do; without it, what runs on this machine's GPUs, and the bundled scenarios.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// How the screen is drawn.
     #[command(flatten)]
     pub screen: ScreenArgs,
 }

@@ -20,16 +20,12 @@ pub struct Open {
     /// are let go, and their sums stay.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
     pub memory: u64,
-    /// On which clock it is shown.
     #[command(flatten)]
     pub clock: OnClock,
-    /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
-    /// What is shown first.
     #[command(flatten)]
     pub first: First,
-    /// Whether it is played.
     #[command(flatten)]
     pub replayed: ReplayOptions,
 }
@@ -40,14 +36,12 @@ pub struct Report {
     /// Traces; several make one timeline. `-` is standard input, HOST:DIR a recording on another machine, over ssh.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
-    /// What of it, and how.
     #[command(flatten)]
     pub printed: Printed,
     /// Exit with 1 when a rank of a job waits inside collectives for others, with nothing else running on its GPU, for more than this
     /// part of its time ("10%"); also when that is not known.
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_wait: Option<f64>,
-    /// On which clock it is shown.
     #[command(flatten)]
     pub clock: OnClock,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
@@ -85,10 +79,8 @@ pub struct Compare {
     /// Open the screen: both above each other on one axis, and all of B in the other views. Takes one run a side.
     #[arg(long, conflicts_with_all = ["json", "markdown", "fail_over"])]
     pub screen: bool,
-    /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
-    /// What is shown first.
     #[command(flatten)]
     pub first: First,
 }
@@ -156,10 +148,8 @@ pub struct Export {
     /// What is shown first, in pictures.
     #[command(flatten)]
     pub first: First,
-    /// Whether it is played.
     #[command(flatten)]
     pub replayed: ReplayOptions,
-    /// On which clock it is shown.
     #[command(flatten)]
     pub clock: OnClock,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.

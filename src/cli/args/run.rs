@@ -40,7 +40,6 @@ pub struct Run {
     /// Print a report instead of opening the screen; fails when an expectation does.
     #[arg(long)]
     pub headless: bool,
-    /// What of it, and how.
     #[command(flatten)]
     pub printed: Printed,
     /// Keep the recording in this directory (see `cuptop open`).
@@ -68,13 +67,10 @@ pub struct Run {
     /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
-    /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
-    /// What is shown first.
     #[command(flatten)]
     pub first: First,
-    /// Whether it is played.
     #[command(flatten)]
     pub replayed: ReplayOptions,
 }

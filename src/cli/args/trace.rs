@@ -20,7 +20,6 @@ pub struct Trace {
     /// Print a report when the program ends instead of opening the screen; its output stays where it is.
     #[arg(long)]
     pub headless: bool,
-    /// What of it, and how.
     #[command(flatten)]
     pub printed: Printed,
     /// Keep the recording in this directory (see `cuptop open`).
@@ -79,13 +78,10 @@ pub struct Trace {
     /// --max-size no more than that. Without --save and either of them, half an hour and 512 MiB.
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub keep: Option<u64>,
-    /// On which clock it is shown.
     #[command(flatten)]
     pub clock: OnClock,
-    /// Where the picture goes, if one is wanted.
     #[command(flatten)]
     pub picture: Picture,
-    /// What is shown first.
     #[command(flatten)]
     pub first: First,
     /// The program and its arguments; cuptop's own options come before it. `--` may stand between them.
@@ -121,7 +117,6 @@ pub struct Attach {
     /// Print a report at the end instead of opening the screen; with --stacks-only, only keep what is seen.
     #[arg(long)]
     pub headless: bool,
-    /// What of it, and how.
     #[command(flatten)]
     pub printed: Printed,
     /// How often the collector asks CUPTI for finished records, in ms.
@@ -136,7 +131,6 @@ pub struct Attach {
     /// How much memory this program may take; beyond, single records of the oldest stretch are let go.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
     pub memory: u64,
-    /// What is shown first.
     #[command(flatten)]
     pub first: First,
 }

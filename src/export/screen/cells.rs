@@ -13,7 +13,7 @@ pub(super) struct Palette {
     pub(super) background: Rgb,
     foreground: Rgb,
     /// The sixteen colours, which are a matter of taste in every terminal: these are readable on the background.
-    sixteen: [Rgb; 16],
+    sixteen: [u32; 16],
 }
 
 /// A dark terminal.
@@ -30,42 +30,14 @@ pub(super) const LIGHT: Palette = Palette {
     sixteen: SIXTEEN_ON_LIGHT,
 };
 
-const SIXTEEN_ON_LIGHT: [Rgb; 16] = [
-    [0x24, 0x29, 0x2f],
-    [0xcf, 0x22, 0x2e],
-    [0x11, 0x63, 0x29],
-    [0x7d, 0x4e, 0x00],
-    [0x09, 0x69, 0xda],
-    [0x82, 0x50, 0xdf],
-    [0x1b, 0x7c, 0x83],
-    [0x6e, 0x77, 0x81],
-    [0x57, 0x60, 0x6a],
-    [0xa4, 0x0e, 0x26],
-    [0x1a, 0x7f, 0x37],
-    [0x63, 0x3c, 0x01],
-    [0x21, 0x8b, 0xff],
-    [0xa4, 0x75, 0xf9],
-    [0x31, 0x92, 0xaa],
-    [0x8c, 0x95, 0x9f],
+const SIXTEEN_ON_LIGHT: [u32; 16] = [
+    0x24292f, 0xcf222e, 0x116329, 0x7d4e00, 0x0969da, 0x8250df, 0x1b7c83, 0x6e7781, 0x57606a,
+    0xa40e26, 0x1a7f37, 0x633c01, 0x218bff, 0xa475f9, 0x3192aa, 0x8c959f,
 ];
 
-const SIXTEEN_ON_DARK: [Rgb; 16] = [
-    [0x21, 0x26, 0x2d],
-    [0xff, 0x7b, 0x72],
-    [0x3f, 0xb9, 0x50],
-    [0xd2, 0x99, 0x22],
-    [0x58, 0xa6, 0xff],
-    [0xbc, 0x8c, 0xff],
-    [0x39, 0xc5, 0xcf],
-    [0xb1, 0xba, 0xc4],
-    [0x6e, 0x76, 0x81],
-    [0xff, 0xa1, 0x98],
-    [0x56, 0xd3, 0x64],
-    [0xe3, 0xb3, 0x41],
-    [0x79, 0xc0, 0xff],
-    [0xd2, 0xa8, 0xff],
-    [0x56, 0xd4, 0xdd],
-    [0xf0, 0xf6, 0xfc],
+const SIXTEEN_ON_DARK: [u32; 16] = [
+    0x21262d, 0xff7b72, 0x3fb950, 0xd29922, 0x58a6ff, 0xbc8cff, 0x39c5cf, 0xb1bac4, 0x6e7681,
+    0xffa198, 0x56d364, 0xe3b341, 0x79c0ff, 0xd2a8ff, 0x56d4dd, 0xf0f6fc,
 ];
 
 /// How a cell looks.
@@ -149,35 +121,35 @@ pub(super) fn mix(over: Rgb, under: Rgb, share: f32) -> Rgb {
     })
 }
 
-fn rgb(color: Color, default: Rgb, sixteen: &[Rgb; 16]) -> Rgb {
+/// The sixteen colours by their numbers.
+#[rustfmt::skip]
+const SIXTEEN: [Color; 16] = [
+    Color::Black, Color::Red, Color::Green, Color::Yellow, Color::Blue, Color::Magenta, Color::Cyan, Color::Gray, Color::DarkGray,
+    Color::LightRed, Color::LightGreen, Color::LightYellow, Color::LightBlue, Color::LightMagenta, Color::LightCyan, Color::White,
+];
+
+/// The number of one of the sixteen colours.
+pub(super) fn number(color: Color) -> Option<u8> {
+    (0..16).find(|&it| SIXTEEN[usize::from(it)] == color)
+}
+
+fn rgb(color: Color, default: Rgb, sixteen: &[u32; 16]) -> Rgb {
     match color {
         Color::Reset => default,
-        Color::Black => sixteen[0],
-        Color::Red => sixteen[1],
-        Color::Green => sixteen[2],
-        Color::Yellow => sixteen[3],
-        Color::Blue => sixteen[4],
-        Color::Magenta => sixteen[5],
-        Color::Cyan => sixteen[6],
-        Color::Gray => sixteen[7],
-        Color::DarkGray => sixteen[8],
-        Color::LightRed => sixteen[9],
-        Color::LightGreen => sixteen[10],
-        Color::LightYellow => sixteen[11],
-        Color::LightBlue => sixteen[12],
-        Color::LightMagenta => sixteen[13],
-        Color::LightCyan => sixteen[14],
-        Color::White => sixteen[15],
         Color::Rgb(r, g, b) => [r, g, b],
         Color::Indexed(index) => indexed(index, sixteen),
+        color => indexed(number(color).unwrap_or_default(), sixteen),
     }
 }
 
 /// xterm's 256 colours: sixteen, a cube of six steps, a ramp of greys.
-fn indexed(index: u8, sixteen: &[Rgb; 16]) -> Rgb {
+fn indexed(index: u8, sixteen: &[u32; 16]) -> Rgb {
     let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match index {
-        0..=15 => sixteen[usize::from(index)],
+        0..=15 => {
+            let [_, rgb @ ..] = sixteen[usize::from(index)].to_be_bytes();
+            rgb
+        }
         16..=231 => {
             let n = index - 16;
             [step(n / 36), step(n / 6 % 6), step(n % 6)]

@@ -93,26 +93,13 @@ pub(super) fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
 
 /// ";38;5;208": `offset` is 10 for backgrounds.
 fn color(color: Color, offset: u8) -> String {
-    let plain = |code: u8| format!(";{}", code + offset);
     match color {
         Color::Reset => String::new(),
-        Color::Black => plain(30),
-        Color::Red => plain(31),
-        Color::Green => plain(32),
-        Color::Yellow => plain(33),
-        Color::Blue => plain(34),
-        Color::Magenta => plain(35),
-        Color::Cyan => plain(36),
-        Color::Gray => plain(37),
-        Color::DarkGray => plain(90),
-        Color::LightRed => plain(91),
-        Color::LightGreen => plain(92),
-        Color::LightYellow => plain(93),
-        Color::LightBlue => plain(94),
-        Color::LightMagenta => plain(95),
-        Color::LightCyan => plain(96),
-        Color::White => plain(97),
         Color::Indexed(index) => format!(";{};5;{index}", 38 + offset),
         Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", 38 + offset),
+        color => match cells::number(color).unwrap_or_default() {
+            dark @ ..8 => format!(";{}", 30 + dark + offset),
+            light => format!(";{}", 82 + light + offset),
+        },
     }
 }

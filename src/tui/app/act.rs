@@ -53,7 +53,7 @@ impl App {
         // The shell starts anew what was opened, and edits what could not be started.
         let is_the_shells = matches!(action, Action::Edit | Action::Rerun) && !self.is_picking();
         if !is_the_shells && let Some(why) = why_not(action, &self.state, &self.views) {
-            self.state.messages.flash = Some(why.to_owned());
+            self.state.say(why);
             return None;
         }
         let state = &mut self.state;
@@ -69,8 +69,8 @@ impl App {
             Action::Copy => {
                 let text = self.frame.copied(&self.views, &self.state);
                 if text.is_none() {
-                    let text = "nothing to copy: select an operation, a gap or a line first";
-                    self.state.messages.flash = Some(text.to_owned());
+                    self.state
+                        .say("nothing to copy: select an operation, a gap or a line first");
                 }
                 return text.map(Effect::Copy);
             }
@@ -173,7 +173,7 @@ impl App {
                 None => Err("no prediction for what is on screen".to_owned()),
             };
             if let Err(reason) = opened {
-                state.messages.flash = Some(reason);
+                state.say(reason);
             }
             return;
         }
@@ -240,7 +240,7 @@ impl App {
         let scope = state.camera.scope_span(&state.run);
         if !scope.is_some_and(|scope| scope.overlaps(place.span)) {
             state.show(Scope::Whole);
-            state.messages.flash = Some("not in the pass that was shown: the whole run".to_owned());
+            state.say("not in the pass that was shown: the whole run");
         }
         if let Some(kind) = place.row {
             state.reveal_row(kind);

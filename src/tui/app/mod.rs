@@ -155,6 +155,7 @@ impl App {
     pub fn draw(&self, theme: &Theme, buf: &mut Buffer) {
         self.frame
             .draw(&self.state, &self.views, self.overlay, theme, buf);
+        theme.spell(buf);
     }
 
     /// Whether the picker is what is on screen.

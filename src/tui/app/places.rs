@@ -51,8 +51,7 @@ impl App {
             } else {
                 "this is the latest place"
             };
-            self.state.messages.flash = Some(text.to_owned());
-            return;
+            return self.state.say(text);
         };
         self.state.return_to(spot);
         self.views.return_to(spot.view);

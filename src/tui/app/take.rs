@@ -47,7 +47,7 @@ impl App {
             && self.state.target(target).is_none()
         {
             self.overlay = Overlay::None;
-            self.state.messages.flash = Some("the process has ended".to_owned());
+            self.state.say("the process has ended");
         }
     }
 
@@ -89,7 +89,7 @@ impl App {
             units::duration(time(now)),
             before.unwrap_or_default()
         );
-        self.state.messages.flash = Some(printable(&text));
+        self.state.say(printable(&text));
     }
 
     /// The feed has ended, with a last word or without one.
@@ -123,7 +123,7 @@ impl App {
         if opening != Opening::default()
             && let Err(text) = self.open_at(&opening)
         {
-            self.state.messages.flash = Some(text);
+            self.state.say(text);
         }
     }
 }

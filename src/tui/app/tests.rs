@@ -462,7 +462,7 @@ fn no_key_waits_for_what_takes_long() {
     let status = Status::Ended(Outcome::Complete);
     app.state.replace(Run::new(trace, None, PEAKS, status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
-    let mut holder: Question<u8, ()> = Question::new("holder", Weight::Heavy);
+    let mut holder: Question<u8, ()> = Question::new(Weight::Heavy);
     holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
         let _ = held.recv_timeout(Duration::from_secs(20));
     });

@@ -34,19 +34,13 @@ impl Alert {
             0 => " ! whole".to_owned(),
             n => format!(" +{n} more: !"),
         };
-        let mark = theme.glyph('✗').to_string();
         let width = usize::from(area.width);
-        let x = pen::text(buf, area, 1, &mark, theme.bold(Role::Bad));
+        let x = pen::text(buf, area, 1, "✗", theme.bold(Role::Bad));
         let room = width.saturating_sub(usize::from(x) + 2);
-        let text = pen::plain(theme, &self.text);
         // The key is only needed for what is not here.
-        let is_cut = pen::width(&text) > room || self.more > 0;
-        let room = if is_cut {
-            room.saturating_sub(pen::width(&more))
-        } else {
-            room
-        };
-        let text = pen::plain(theme, &pen::cut(&text, room));
+        let is_cut = pen::width(&self.text) > room || self.more > 0;
+        let for_more = if is_cut { pen::width(&more) } else { 0 };
+        let text = pen::cut(&self.text, room.saturating_sub(for_more));
         let x = pen::text(buf, area, x + 1, &text, theme.bold(Role::Bad));
         if is_cut {
             pen::text(buf, area, x, &more, theme.bold(Role::Accent));

@@ -41,12 +41,11 @@ impl Axis {
             if is_first {
                 label = format!("{label} {}", unit.name);
             }
-            let label = pen::plain(theme, &label);
             let end = usize::from(x) + 1 + pen::width(&label);
             if end > usize::from(area.width) {
                 continue;
             }
-            pen::cell(buf, area, x, theme.glyph('╷'), tick);
+            pen::cell(buf, area, x, '╷', tick);
             // Half a label would be another number.
             if mark.is_some_and(|mark| mark > x && usize::from(mark) < end) {
                 continue;
@@ -57,7 +56,7 @@ impl Axis {
         self.draw_marks(theme, area, buf);
         if let Some(x) = mark {
             let style = theme.bold(Role::Accent);
-            pen::cell(buf, area, x, theme.glyph('▾'), style);
+            pen::cell(buf, area, x, '▾', style);
         }
     }
 
@@ -83,7 +82,7 @@ impl Axis {
     fn draw_marks(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let style = theme.bold(Role::Warning);
         if let Some(x) = self.single.and_then(|span| self.scale.column(span.start)) {
-            pen::cell(buf, area, x, theme.glyph('◆'), style);
+            pen::cell(buf, area, x, '◆', style);
         }
         let window = self.scale.window;
         let Some(span) = self
@@ -98,9 +97,9 @@ impl Axis {
         );
         let (from, to) = (first.unwrap_or(0), last.unwrap_or(self.scale.columns - 1));
         for x in from..=to {
-            pen::cell(buf, area, x, theme.glyph('─'), style);
+            pen::cell(buf, area, x, '─', style);
         }
-        let label = pen::plain(theme, &format!(" {} ", units::duration(span.len())));
+        let label = format!(" {} ", units::duration(span.len()));
         let room = usize::from(to - from).saturating_sub(1);
         if pen::width(&label) <= room {
             let x = from + 1 + ((room - pen::width(&label)) / 2) as u16;
@@ -108,10 +107,10 @@ impl Axis {
         }
         // Ends that are on screen.
         if first.is_some() {
-            pen::cell(buf, area, from, theme.glyph('├'), style);
+            pen::cell(buf, area, from, '├', style);
         }
         if last.is_some() {
-            pen::cell(buf, area, to, theme.glyph('┤'), style);
+            pen::cell(buf, area, to, '┤', style);
         }
     }
 }

@@ -66,13 +66,7 @@ impl Chart {
             self.sweep.x_title,
             if self.sweep.is_time() { "less" } else { "more" }
         );
-        pen::text(
-            buf,
-            title,
-            0,
-            &pen::plain(theme, &text),
-            theme.fg(Role::Dim),
-        );
+        pen::text(buf, title, 0, &text, theme.fg(Role::Dim));
         let plot = Rect::new(
             area.x + GUTTER,
             area.y + 1,
@@ -123,8 +117,8 @@ impl Chart {
         self.draw_names(theme, plot, ys, &names, buf);
         let below = Rect::new(area.x + 1, plot.bottom() + 2, area.width - 1, lines);
         for ((text, role), line) in legend.iter().zip(pen::lines(below)) {
-            let x = pen::text(buf, line, 0, &pen::plain(theme, "■ "), theme.fg(*role));
-            let text = pen::plain(theme, &pen::cut(text, usize::from(line.width - x)));
+            let x = pen::text(buf, line, 0, "■ ", theme.fg(*role));
+            let text = pen::cut(text, usize::from(line.width - x));
             pen::text(buf, line, x, &text, theme.fg(Role::Text));
         }
     }
@@ -154,7 +148,7 @@ impl Chart {
             };
             let line = Rect::new(plot.x, plot.y + y, buf.area().right() - plot.x, 1);
             let style = theme.fg(self.sweep.curves[i].role);
-            pen::text(buf, line, plot.width + 1, &pen::plain(theme, name), style);
+            pen::text(buf, line, plot.width + 1, name, style);
         }
     }
 
@@ -174,9 +168,9 @@ impl Chart {
         }
         let style = theme.bold(Role::Warning);
         let line = |y: u16| Rect::new(plot.x, plot.y + y, plot.width, 1);
-        pen::cell(buf, line(y), x, theme.glyph('◆'), style);
+        pen::cell(buf, line(y), x, '◆', style);
         let (name, value) = (&self.sweep.x_title, self.sweep.show_x(value));
-        let text = pen::plain(theme, &format!("{name} ≈ {value}"));
+        let text = format!("{name} ≈ {value}");
         let columns = pen::width(&text) as u16;
         // Up to the left and down to the right of it there is room where both rise.
         let places = [
@@ -203,7 +197,7 @@ impl Chart {
         let (rule, dim) = (theme.fg(Role::Rule), theme.fg(Role::Dim));
         for line in pen::lines(plot) {
             let gutter = Rect::new(plot.x - GUTTER, line.y, GUTTER, 1);
-            pen::cell(buf, gutter, GUTTER - 1, theme.glyph('│'), rule);
+            pen::cell(buf, gutter, GUTTER - 1, '│', rule);
         }
         for tick in ys.ticks(usize::from(plot.height / 4)) {
             let from_top = (1.0 - ys.share(tick)) * f64::from(plot.height - 1);
@@ -211,14 +205,14 @@ impl Chart {
             let gutter = Rect::new(plot.x - GUTTER, y, GUTTER, 1);
             let text = match tick {
                 0.0 => "0".to_owned(),
-                tick => pen::plain(theme, &self.sweep.show(tick)),
+                tick => self.sweep.show(tick),
             };
             let x = usize::from(GUTTER - 1).saturating_sub(pen::width(&text) + 1);
             pen::text(buf, gutter, x as u16, &text, dim);
-            pen::cell(buf, gutter, GUTTER - 1, theme.glyph('┤'), rule);
+            pen::cell(buf, gutter, GUTTER - 1, '┤', rule);
         }
         let bottom = Rect::new(plot.x, plot.bottom(), plot.width, 1);
-        pen::fill(buf, bottom, theme.glyph('─'), rule);
+        pen::fill(buf, bottom, '─', rule);
         let labels = Rect::new(
             plot.x - GUTTER,
             plot.bottom() + 1,
@@ -241,7 +235,7 @@ impl Chart {
             if at < free {
                 continue;
             }
-            pen::cell(buf, bottom, x, theme.glyph('┼'), rule);
+            pen::cell(buf, bottom, x, '┼', rule);
             free = pen::text(buf, labels, at, &text, dim) + 2;
         }
     }

@@ -48,8 +48,8 @@ impl Default for Details {
             is_record: false,
             facts: Vec::new(),
             prose: String::new(),
-            cause: Question::new("cause", Weight::Light),
-            limits: Question::new("limits", Weight::Heavy),
+            cause: Question::new(Weight::Light),
+            limits: Question::new(Weight::Heavy),
         }
     }
 }
@@ -104,53 +104,54 @@ impl Details {
         self.name = Some((name, label::role(trace, &activity.what)));
         self.is_record = true;
         if let Some(place) = activity.place() {
-            self.facts.push(describe::stream_at(trace, process, place));
+            self.say(describe::stream_at(trace, process, place));
         }
-        self.facts
-            .push(label::times(activity.span, state.camera.zero(&state.run)));
+        self.say(label::times(activity.span, state.camera.zero(&state.run)));
         match activity.what {
             What::Kernel(k) => {
                 if let Some((time, rank)) = state.job.waited(&state.run, id, row, activity.span) {
                     let time = units::duration(time);
-                    self.facts.push(format!("waits {time} of it for {rank}"));
+                    self.say(format!("waits {time} of it for {rank}"));
                 }
                 self.limit(state, trace.shape(k.shape), k.place.device);
                 self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph);
             }
             What::Copy(c) => {
-                self.facts.push(units::bytes(c.bytes));
+                self.say(units::bytes(c.bytes));
                 if let Some(rate) = units::gb_per_s(c.bytes, activity.span.len()) {
-                    self.facts.push(format!("{} GB/s", units::rate(rate)));
+                    self.say(format!("{} GB/s", units::rate(rate)));
                 }
                 let (from, to) = (c.from.label(), c.to.label());
-                self.facts.push(format!("{from} → {to}"));
+                self.say(format!("{from} → {to}"));
                 let word = if c.is_async { "async" } else { "synchronous" };
-                self.facts.push(word.to_owned());
+                self.say(word);
                 self.graph(c.graph);
             }
             What::Memset(m) => {
-                self.facts.push(units::bytes(m.bytes));
+                self.say(units::bytes(m.bytes));
                 self.graph(m.graph);
             }
-            What::Call(c) if c.code != 0 => self.facts.push(format!("returned error {}", c.code)),
+            What::Call(c) if c.code != 0 => self.say(format!("returned error {}", c.code)),
             What::Range(r) if r.kind == RangeKind::Python => self.facts.extend(
                 trace
                     .processes()
                     .get(process)
                     .and_then(|it| it.sampled.words()),
             ),
-            What::Range(r) if r.kind == RangeKind::CpuOp => self.facts.push("CPU op".to_owned()),
-            What::Range(r) if r.kind == RangeKind::Function => self.facts.push(
-                "Python function, recorded by the program's profiler; its number is the line where it begins".to_owned(),
-            ),
+            What::Range(r) if r.kind == RangeKind::CpuOp => self.say("CPU op"),
+            What::Range(r) if r.kind == RangeKind::Function => self.say("Python function, recorded by the program's profiler; its number is the line where it begins"),
             What::Range(r) if r.index == Range::OPEN => {
-                self.facts.push("its end was not recorded".to_owned());
+                self.say("its end was not recorded");
             }
-            What::Range(r) => self.facts.push(format!("number {}", r.index + 1)),
+            What::Range(r) => self.say(format!("number {}", r.index + 1)),
             _ => {}
         }
         self.cause(trace, process, &activity);
         self.own_clock(trace, process, activity.span);
+    }
+
+    fn say(&mut self, fact: impl Into<String>) {
+        self.facts.push(fact.into());
     }
 
     /// When its process's own clock had it, where the timeline is on another.
@@ -160,7 +161,7 @@ impl Details {
         if by != 0 {
             let word = if by > 0 { "later" } else { "earlier" };
             let by = units::duration(by.abs());
-            self.facts.push(format!("{by} {word} by its own clock"));
+            self.say(format!("{by} {word} by its own clock"));
         }
     }
 
@@ -187,25 +188,24 @@ impl Details {
 
     fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32, graph: u32) {
         let (grid, block) = (dimensions(shape.grid), dimensions(shape.block));
-        self.facts.push(format!("grid {grid} block {block}"));
+        self.say(format!("grid {grid} block {block}"));
         let info = trace.devices().get(device as usize).map(|d| &d.info);
         if let Some(found) = info.and_then(|info| occupancy::theoretical(&shape, info)) {
-            self.facts
-                .push(format!("occupancy {}", units::percent(found.share)));
+            self.say(format!("occupancy {}", units::percent(found.share)));
         }
         let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
         if shared > 0 {
-            self.facts.push(format!("{} shared", units::bytes(shared)));
+            self.say(format!("{} shared", units::bytes(shared)));
         }
         if shape.registers > 0 {
-            self.facts.push(format!("{} registers", shape.registers));
+            self.say(format!("{} registers", shape.registers));
         }
         self.graph(graph);
     }
 
     fn graph(&mut self, graph: u32) {
         if graph != 0 {
-            self.facts.push(format!("in graph {graph}"));
+            self.say(format!("in graph {graph}"));
         }
     }
 
@@ -216,9 +216,9 @@ impl Details {
                 Some((lane, row)) => {
                     let call = trace.lanes()[lane].span(row);
                     let before = units::duration(activity.span.start - call.start);
-                    self.facts.push(format!("launched {before} earlier"));
+                    self.say(format!("launched {before} earlier"));
                 }
-                None => self.facts.push("no host call known".to_owned()),
+                None => self.say("no host call known"),
             }
         } else if let What::Call(_) = activity.what
             && let Some((lane, row)) = trace.operation(process, activity.correlation)
@@ -226,7 +226,7 @@ impl Details {
             let operation = trace.activity(lane, row);
             let name = describe::activity(trace, &operation.what);
             let after = units::duration(operation.span.start - activity.span.start);
-            self.facts.push(format!("its {name} starts {after} later"));
+            self.say(format!("its {name} starts {after} later"));
         }
     }
 
@@ -272,10 +272,8 @@ impl Details {
             _ => return,
         }
         match self.cause.about(run, about) {
-            Some(why) => {
-                self.facts.push(printable(&why.sentence));
-            }
-            None => self.facts.push("computing why …".to_owned()),
+            Some(why) => self.say(printable(&why.sentence)),
+            None => self.say("computing why …"),
         }
     }
 }

@@ -228,9 +228,6 @@ impl Header {
         // The first to be left out.
         right.push((self.watching.clone(), theme.fg(Role::Dim), true));
         right.retain(|(text, _, _)| !text.is_empty());
-        for (text, _, _) in &mut right {
-            *text = pen::plain(theme, text);
-        }
         let total = |parts: &[(String, Style, bool)]| -> usize {
             parts.iter().map(|p| pen::width(&p.0) + 2).sum()
         };
@@ -238,9 +235,9 @@ impl Header {
         if let Some([words, short]) = &self.clocks
             && total(&right) + title > width
             && let Some(part) = right.get_mut(clocks)
-            && part.0 == pen::plain(theme, words)
+            && part.0 == *words
         {
-            part.0 = pen::plain(theme, short);
+            part.0.clone_from(short);
         }
         while total(&right) + title > width
             && let Some(i) = right.iter().rposition(|p| p.2)
@@ -253,21 +250,18 @@ impl Header {
         let start = width.saturating_sub(total(&right)) as u16;
         let left = Rect::new(area.x, area.y, start, 1);
         let mut x = pen::text(buf, left, 1, "cuptop", theme.bold(Role::Accent));
-        let title = pen::plain(theme, &self.title);
         let room = usize::from(start).saturating_sub(usize::from(x) + 2);
         let room_for_title = room.saturating_sub((pen::width(&self.detail) + 3).min(room / 2));
-        let title = pen::plain(theme, &pen::cut(&title, room_for_title));
+        let title = pen::cut(&self.title, room_for_title);
         x = pen::text(buf, left, x + 2, &title, theme.bold(Role::Text));
         if !self.detail.is_empty() {
-            let sign = format!(" {} ", theme.glyph('›'));
-            x = pen::text(buf, left, x, &sign, theme.fg(Role::Dim));
+            x = pen::text(buf, left, x, " › ", theme.fg(Role::Dim));
             let room = usize::from(start.saturating_sub(x));
-            let detail = pen::plain(theme, &pen::cut(&self.detail, room));
+            let detail = pen::cut(&self.detail, room);
             x = pen::text(buf, left, x, &detail, theme.fg(Role::Text));
         }
-        let device = pen::plain(theme, &self.device);
-        if usize::from(x) + 3 + pen::width(&device) < usize::from(start) {
-            pen::text(buf, left, x + 3, &device, theme.fg(Role::Dim));
+        if usize::from(x) + 3 + pen::width(&self.device) < usize::from(start) {
+            pen::text(buf, left, x + 3, &self.device, theme.fg(Role::Dim));
         }
         let mut x = start;
         for (text, style, _) in &right {

@@ -147,9 +147,8 @@ impl LaneRow {
         }
         let side = Rect::new(plot.right(), area.y, self.side_columns, 1);
         let room = usize::from(self.side_columns).saturating_sub(1);
-        let text = pen::plain(theme, &self.side);
-        if pen::width(&text) <= room {
-            pen::text(buf, side, 1, &text, theme.fg(Role::Dim));
+        if pen::width(&self.side) <= room {
+            pen::text(buf, side, 1, &self.side, theme.fg(Role::Dim));
         }
     }
 
@@ -157,7 +156,7 @@ impl LaneRow {
         let gutter = Rect::new(area.x, area.y, self.gutter.min(area.width), 1);
         let room = usize::from(gutter.width).saturating_sub(2);
         let style = if self.is_selected {
-            pen::cell(buf, gutter, 0, theme.glyph('▸'), theme.bold(Role::Accent));
+            pen::cell(buf, gutter, 0, '▸', theme.bold(Role::Accent));
             theme.bold(Role::Text)
         } else {
             theme.fg(self.role)
@@ -169,7 +168,7 @@ impl LaneRow {
         } else {
             style
         };
-        let label = pen::plain(theme, &pen::cut(&self.label, room));
+        let label = pen::cut(&self.label, room);
         let end = pen::text(buf, gutter, 1, &label, style);
         let figure = pen::width(&self.figure);
         if figure > 0 && usize::from(end) + 1 + figure < usize::from(gutter.width) {
@@ -271,21 +270,20 @@ pub(super) fn draw_strip(theme: &Theme, strip: &Strip, plot: Rect, buf: &mut Buf
     }
     let line = Rect { height: 1, ..plot };
     for name in &strip.names {
-        let text = pen::plain(theme, &name.text);
         if name.is_key {
             let style = name.paint.ink(theme).bg(Color::Reset);
-            pen::text(buf, line, name.x, &text, style);
+            pen::text(buf, line, name.x, &name.text, style);
             continue;
         }
         let (columns, style) = (usize::from(name.columns), name.paint.fill(theme));
         if name.has_room(plot.height) {
-            let whole = pen::plain(theme, &name.whole);
-            for (piece, line) in pen::pieces(&whole, columns).iter().zip(pen::lines(plot)) {
+            let pieces = pen::pieces(&name.whole, columns);
+            for (piece, line) in pieces.iter().zip(pen::lines(plot)) {
                 pen::text(buf, line, name.x, piece, style);
             }
             continue;
         }
-        let end = pen::text(buf, line, name.x, &text, style);
+        let end = pen::text(buf, line, name.x, &name.text, style);
         // A bar may have parts of another colour, which stay visible behind its name.
         for x in name.x..end {
             if let Some(Ink::Full(paint)) = strip.cells.get(usize::from(x))
@@ -309,14 +307,13 @@ fn draw_gap(theme: &Theme, gap: &GapMark, line: Rect, buf: &mut Buffer) {
     };
     if gap.is_selected {
         for x in gap.from..gap.to {
-            pen::cell(buf, line, x, theme.glyph('─'), style);
+            pen::cell(buf, line, x, '─', style);
         }
     }
     if gap.label.is_empty() {
         return;
     }
-    let (open, close) = theme.gap_marks();
-    let text = pen::plain(theme, &format!("{open}{}{close}", gap.label));
+    let text = format!("‹{}›", gap.label);
     let spare = usize::from(gap.to - gap.from).saturating_sub(pen::width(&text));
     pen::text(buf, line, gap.from + (spare / 2) as u16, &text, style);
 }

@@ -24,10 +24,9 @@ impl LinkLine {
         let across = self.across.unwrap_or(if is_up { y - 1 } else { y + 1 });
         let mut put = |x: u16, y: u16, glyph: char| {
             if let Some(cell) = buf.cell_mut((x, y))
-                && is_free(cell, theme)
+                && is_free(cell)
             {
-                cell.set_char(theme.glyph(glyph))
-                    .set_style(theme.bold(Role::Accent));
+                cell.set_char(glyph).set_style(theme.bold(Role::Accent));
             }
         };
         // The head first: what follows leaves it alone.
@@ -64,7 +63,7 @@ impl LinkLine {
 }
 
 /// Whether nothing stands in a cell but maybe a rule.
-fn is_free(cell: &Cell, theme: &Theme) -> bool {
-    let is_blank = cell.symbol() == " " || cell.symbol() == theme.glyph('─').to_string();
+fn is_free(cell: &Cell) -> bool {
+    let is_blank = cell.symbol() == " " || cell.symbol() == "─";
     is_blank && cell.bg == Color::Reset && !cell.modifier.contains(Modifier::REVERSED)
 }

@@ -65,12 +65,12 @@ impl Widget for &Panel<'_> {
                 _ if line.y + 1 == place.bottom() => ('╰', '─', '╯'),
                 _ => ('│', ' ', '│'),
             };
-            pen::fill(buf, line, theme.glyph(middle), frame);
-            pen::cell(buf, line, 0, theme.glyph(left), frame);
-            pen::cell(buf, line, last, theme.glyph(right), frame);
+            pen::fill(buf, line, middle, frame);
+            pen::cell(buf, line, 0, left, frame);
+            pen::cell(buf, line, last, right, frame);
         }
         let top = Rect::new(place.x, place.y, place.width - 1, 1);
-        let title = format!(" {} ", pen::plain(theme, &self.title));
+        let title = format!(" {} ", self.title);
         pen::text(buf, top, 2, &title, theme.bold(self.role));
         if !self.foot.is_empty() {
             let bottom = Rect::new(place.x, place.bottom() - 1, place.width - 1, 1);
@@ -87,7 +87,7 @@ impl Widget for &Panel<'_> {
         for (line, at) in self.lines.iter().zip(pen::lines(inner)) {
             let mut x = 0;
             for (text, style) in line {
-                x = pen::text(buf, at, x, &pen::plain(theme, text), *style);
+                x = pen::text(buf, at, x, text, *style);
             }
         }
     }

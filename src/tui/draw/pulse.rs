@@ -45,7 +45,7 @@ impl PulseLine {
         let (text, dim) = (theme.fg(Role::Text), theme.fg(Role::Dim));
         let mut x = pen::text(buf, line, 1, &self.rate, text) + 2;
         if !self.step.is_empty() {
-            x = pen::text(buf, line, x, &pen::plain(theme, &self.step), text) + 1;
+            x = pen::text(buf, line, x, &self.step, text) + 1;
             let most = self.steps.iter().flatten().max().copied().unwrap_or(1);
             for step in &self.steps {
                 let share = step.map_or(0.0, |it| it as f64 / most.max(1) as f64);
@@ -55,6 +55,6 @@ impl PulseLine {
             }
             x = pen::text(buf, line, x + 1, "last minute", dim) + 2;
         }
-        pen::text(buf, line, x, &pen::plain(theme, &self.slow), dim);
+        pen::text(buf, line, x, &self.slow, dim);
     }
 }

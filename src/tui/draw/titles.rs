@@ -17,8 +17,7 @@ pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, 
             // Without colours the row shows both parts alike.
             _ => (theme.has_grounds().then_some('■'), ""),
         };
-        let text = pen::plain(theme, words);
-        let needed = pen::width(&text) + lead.len() + 2;
+        let needed = pen::width(words) + lead.len() + 2;
         if usize::from(x) + needed > usize::from(line.width) {
             return;
         }
@@ -28,14 +27,13 @@ pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, 
             pen::cell(buf, line, x, mark, theme.fg(*role));
             x += 2;
         }
-        x = pen::text(buf, line, x, &text, dim) + 2;
+        x = pen::text(buf, line, x, words, dim) + 2;
     }
 }
 
 /// " streams ────"
 pub fn title(theme: &Theme, title: &str, line: Rect, buf: &mut Buffer) {
-    pen::fill(buf, line, theme.glyph('─'), theme.fg(Role::Rule));
+    pen::fill(buf, line, '─', theme.fg(Role::Rule));
     let label = pen::cut(title, usize::from(line.width).saturating_sub(4));
-    let label = format!(" {} ", pen::plain(theme, &label));
-    pen::text(buf, line, 0, &label, theme.fg(Role::Dim));
+    pen::text(buf, line, 0, &format!(" {label} "), theme.fg(Role::Dim));
 }

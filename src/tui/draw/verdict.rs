@@ -8,7 +8,6 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::{Answer, StepTime};
-use crate::tui::state::other_run::Pair;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
@@ -85,7 +84,7 @@ impl VerdictLine {
         }
         let width = usize::from(area.width);
         if self.head.is_empty() && self.text.is_empty() {
-            let about = pen::plain(theme, &self.about.join(" "));
+            let about = self.about.join(" ");
             pen::text(buf, area, 1, &about, theme.fg(Role::Dim));
             return;
         }
@@ -93,15 +92,13 @@ impl VerdictLine {
             self.draw_lines(theme, area, buf);
             return;
         }
-        let head = pen::plain(theme, &self.head);
-        let x = pen::text(buf, area, 1, &head, theme.bold(self.role));
-        let text = pen::plain(theme, &self.text);
+        let x = pen::text(buf, area, 1, &self.head, theme.bold(self.role));
         let room = width.saturating_sub(usize::from(x) + 1);
-        let spare = room.saturating_sub(pen::width(&text));
-        let text = pen::plain(theme, &pen::cut(&text, room));
+        let spare = room.saturating_sub(pen::width(&self.text));
+        let text = pen::cut(&self.text, room);
         pen::text(buf, area, x, &text, theme.fg(Role::Text));
         let about = (0..self.about.len())
-            .map(|first| pen::plain(theme, &self.about[first..].join(" · ")))
+            .map(|first| self.about[first..].join(" · "))
             .find(|about| pen::width(about) + 2 <= spare);
         if let Some(about) = about {
             let x = width - 1 - pen::width(&about);
@@ -122,23 +119,20 @@ impl VerdictLine {
             pieces.push(pen::cut(&rest, room));
         }
         for (piece, line) in pieces.iter().zip(pen::lines(area)) {
-            let text = pen::plain(theme, piece);
-            pen::text(buf, line, 1, &text, theme.fg(Role::Text));
+            pen::text(buf, line, 1, piece, theme.fg(Role::Text));
         }
         // Its word stands out, as on one line.
-        let head = pen::plain(theme, &self.head);
-        pen::text(buf, area, 1, &head, theme.bold(self.role));
+        pen::text(buf, area, 1, &self.head, theme.bold(self.role));
     }
 }
 
 /// What bounds the run; of two that are compared which one is faster.
 fn headline(state: &State, answer: &Answer) -> Option<(String, Role)> {
     if let Some(beside) = &state.run.beside {
-        let is_faster = |pair: &Pair| pair.differs && pair.ratio < 1.0;
-        let role = match beside.pairs.first() {
-            Some(pair) if is_faster(pair) => Role::Good,
-            Some(pair) if pair.differs => Role::Warning,
-            _ => Role::Text,
+        let role = match beside.pairs.first().filter(|it| it.told().is_some()) {
+            Some(pair) if pair.ratio < 1.0 => Role::Good,
+            Some(_) => Role::Warning,
+            None => Role::Text,
         };
         return Some((printable(&beside.headline), role));
     }

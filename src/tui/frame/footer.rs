@@ -275,7 +275,7 @@ impl Footer {
         };
         let (mut x, mut totals) = (1, Vec::new());
         for (i, total) in self.totals.iter().enumerate() {
-            let mut text = pen::plain(theme, text(total));
+            let mut text = text(total).clone();
             let between = if x > 1 { 3 } else { 0 };
             if self.is_said && i == 0 {
                 text = pen::cut(&text, room.saturating_sub(x));
@@ -319,8 +319,7 @@ impl Footer {
                 theme.bold(*role)
             };
             if i > 0 {
-                let separator = theme.glyph('│').to_string();
-                pen::text(buf, area, x - 2, &separator, theme.fg(Role::Rule));
+                pen::text(buf, area, x - 2, "│", theme.fg(Role::Rule));
             }
             pen::text(buf, area, *x, text, style);
         }

@@ -173,6 +173,6 @@ fn above(size: Size) -> Rect {
 
 fn rule(theme: &Theme, area: Rect, buf: &mut Buffer) {
     if area.height > 0 {
-        pen::fill(buf, area, theme.glyph('─'), theme.fg(Role::Rule));
+        pen::fill(buf, area, '─', theme.fg(Role::Rule));
     }
 }

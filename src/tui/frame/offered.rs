@@ -15,7 +15,6 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
 pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static str> {
     let run = &state.run;
     let (is_running, is_watched) = (run.status == Status::Running, is_watched(run));
-    let unless = |is_fine: bool, why: &'static str| (!is_fine).then_some(why);
     // Before a run there is the picker alone.
     if run.is_none() {
         let is_for_runs = matches!(
@@ -28,99 +27,72 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
                 | Action::Rerun
                 | Action::Predict
         );
-        return unless(
-            !is_for_runs,
-            "nothing has run yet: enter runs the line under the cursor",
-        );
+        return is_for_runs.then_some("nothing has run yet: enter runs the line under the cursor");
     }
-    match action {
-        Action::NextVariant | Action::PreviousVariant => unless(
-            state.variants_beside().len() > 1,
-            "there is no other variant",
-        ),
-        Action::NextPoint | Action::PreviousPoint => unless(
-            state.points().len() > 1,
-            "there is no sweep: no other value",
-        ),
-        Action::NextPass | Action::PreviousPass => match state.camera.scope {
-            Scope::Whole => Some("the whole run is on screen; a shows one repeat of it"),
-            Scope::Pass(_) => unless(
-                run.passes.list.len() > run.passes.variants.len(),
-                "each variant ran once",
-            ),
-        },
-        Action::WholeRun => unless(
-            !run.passes.list.is_empty(),
-            "all there is belongs to one run",
-        ),
-        Action::Follow | Action::Pause | Action::Stop => {
-            unless(is_running, "nothing runs: the timeline is complete")
+    use Action as A;
+    Some(match action {
+        A::NextVariant | A::PreviousVariant if state.variants_beside().len() < 2 => {
+            "there is no other variant"
         }
+        A::NextPoint | A::PreviousPoint if state.points().len() < 2 => {
+            "there is no sweep: no other value"
+        }
+        A::NextPass | A::PreviousPass if state.camera.scope == Scope::Whole => {
+            "the whole run is on screen; a shows one repeat of it"
+        }
+        A::NextPass | A::PreviousPass if run.passes.list.len() <= run.passes.variants.len() => {
+            "each variant ran once"
+        }
+        A::WholeRun if run.passes.list.is_empty() => "all there is belongs to one run",
+        A::Follow | A::Pause | A::Stop if !is_running => "nothing runs: the timeline is complete",
         // What is opened is what it is.
-        Action::Rerun => unless(
-            run.replay.is_some() || run.plan.is_some() || is_watched,
-            "a trace cannot run again; open it anew to read it again",
-        ),
-        Action::Edit => unless(
-            run.plan.is_some(),
-            "there is no scenario to edit: this is a trace",
-        ),
-        Action::Record | Action::Keep | Action::KeepWindow if !is_watched => {
-            Some("only what `cuptop trace` or `attach` watches can be recorded or kept")
+        A::Rerun if run.replay.is_none() && run.plan.is_none() && !is_watched => {
+            "a trace cannot run again; open it anew to read it again"
         }
-        Action::Record | Action::Keep | Action::KeepWindow => {
-            unless(is_running, "the program has ended: nothing is left to keep")
+        A::Edit if run.plan.is_none() => "there is no scenario to edit: this is a trace",
+        A::Record | A::Keep | A::KeepWindow if !is_watched => {
+            "only what `cuptop trace` or `attach` watches can be recorded or kept"
         }
-        Action::Counters => unless(
-            !run.trace.hardware().is_empty(),
-            "no hardware counters in this trace",
-        ),
-        Action::Troubles => unless(!state.troubles.is_empty(), "nothing is wrong"),
-        Action::Predict => {
-            let answer = state.answers.get(run, state.camera.scope);
-            let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
-            let is_here = views.is_home() || views.wants_answers();
-            let is_there = is_here && found.any(|finding| finding.predicted.is_some());
-            let is_open = views.is_home() && state.ghost.version().1;
-            unless(is_there || is_open, "no finding here has a prediction")
+        A::Record | A::Keep | A::KeepWindow if !is_running => {
+            "the program has ended: nothing is left to keep"
         }
-        Action::Return => unless(state.trail.has(true), "no jump to go back from"),
-        Action::Forward => unless(state.trail.has(false), "this is the latest place"),
-        Action::ShowLanes => unless(state.lanes.is_any(), "all rows are shown"),
-        Action::HideLane | Action::PinLane | Action::FoldLanes => unless(
-            state.selection.row.is_some(),
-            "select a row first: j, k or a click",
-        ),
-        Action::NextGap | Action::PreviousGap | Action::LongestGap => unless(
-            has_gaps(state),
-            "this row has no gaps; select that of a GPU or a stream",
-        ),
-        Action::OtherEnd => unless(
-            state.link().is_some(),
-            "select a CUDA call or its operation first: n, p or a click",
-        ),
-        Action::Here | Action::KeepName | Action::HideName | Action::NextOfName => unless(
-            state.selected_name().is_some(),
-            "select an operation first: n, p or a click",
-        ),
-        Action::Find => unless(
-            views.can_find(state),
-            "there is nothing to look through here",
-        ),
-        Action::ShowNth(place) => unless(
-            views.nth(place, state).is_some(),
-            "the bar has no view of this number",
-        ),
-        Action::Sort => unless(
-            views.is_swept(state) || views.on_screen(state).offers(action),
-            "these lines have one order",
-        ),
-        Action::Choose => unless(
-            views.on_screen(state).offers(action),
-            "there is no place to go to",
-        ),
-        _ => None,
-    }
+        A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
+        A::Troubles if state.troubles.is_empty() => "nothing is wrong",
+        A::Predict if !has_prediction(state, views) => "no finding here has a prediction",
+        A::Return if !state.trail.has(true) => "no jump to go back from",
+        A::Forward if !state.trail.has(false) => "this is the latest place",
+        A::ShowLanes if !state.lanes.is_any() => "all rows are shown",
+        A::HideLane | A::PinLane | A::FoldLanes if state.selection.row.is_none() => {
+            "select a row first: j, k or a click"
+        }
+        A::NextGap | A::PreviousGap | A::LongestGap if !has_gaps(state) => {
+            "this row has no gaps; select that of a GPU or a stream"
+        }
+        A::OtherEnd if state.link().is_none() => {
+            "select a CUDA call or its operation first: n, p or a click"
+        }
+        A::Here | A::KeepName | A::HideName | A::NextOfName if state.selected_name().is_none() => {
+            "select an operation first: n, p or a click"
+        }
+        A::Find if !views.can_find(state) => "there is nothing to look through here",
+        A::ShowNth(place) if views.nth(place, state).is_none() => {
+            "the bar has no view of this number"
+        }
+        A::Sort if !(views.is_swept(state) || views.on_screen(state).offers(action)) => {
+            "these lines have one order"
+        }
+        A::Choose if !views.on_screen(state).offers(action) => "there is no place to go to",
+        _ => return None,
+    })
+}
+
+/// Whether a finding that is shown here has a prediction, or one is open.
+fn has_prediction(state: &State, views: &Views) -> bool {
+    let answer = state.answers.get(&state.run, state.camera.scope);
+    let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
+    let is_here = views.is_home() || views.wants_answers();
+    let is_open = views.is_home() && state.ghost.version().1;
+    is_open || (is_here && found.any(|finding| finding.predicted.is_some()))
 }
 
 /// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.

@@ -173,11 +173,7 @@ impl HelpText {
                         true => (theme.bold(Role::Accent), theme.fg(Role::Text)),
                         false => (theme.fg(Role::Dim), theme.fg(Role::Dim)),
                     };
-                    let cursor = if at == Some(at_line) {
-                        theme.glyph('▸')
-                    } else {
-                        ' '
-                    };
+                    let cursor = if at == Some(at_line) { '▸' } else { ' ' };
                     let keys = &keys[usize::from(theme.is_ascii)];
                     vec![
                         (format!("{cursor}{keys:>KEYS$} "), key),
@@ -220,7 +216,7 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
             Weight::Note => ('·', Role::Text),
         };
         for (i, line) in pen::wrap(&trouble.text, width).into_iter().enumerate() {
-            let mark = if i == 0 { theme.glyph(mark) } else { ' ' };
+            let mark = if i == 0 { mark } else { ' ' };
             lines.push(vec![
                 (format!("{mark} "), theme.bold(role)),
                 (line, theme.fg(role)),
@@ -245,7 +241,6 @@ const MARKS: usize = 5 + Group::ALL.len().div_ceil(2);
 
 /// What the marks on the timeline mean.
 fn marks(theme: &Theme) -> [PanelLine; MARKS] {
-    let (open, close) = theme.gap_marks();
     let (dim, text) = (theme.fg(Role::Dim), theme.fg(Role::Text));
     let words = |text: &str| (text.to_owned(), dim);
     let levels: String = [2, 5, 8].iter().map(|&e| theme.block(e)).collect();
@@ -272,7 +267,7 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
             words("share of the time in a cell"),
         ],
         vec![
-            (format!(" {open}queued 84 µs{close} "), text),
+            (" ‹queued 84 µs› ".to_owned(), text),
             words("gap; launched already"),
         ],
         vec![

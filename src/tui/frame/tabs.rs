@@ -59,7 +59,7 @@ impl Tabs {
         if area.is_empty() {
             return;
         }
-        pen::fill(buf, area, theme.glyph('─'), theme.fg(Role::Rule));
+        pen::fill(buf, area, '─', theme.fg(Role::Rule));
         for (x, text, is_current) in self.places(area.width) {
             let style = if is_current {
                 theme.bold(Role::Accent)

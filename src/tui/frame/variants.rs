@@ -129,19 +129,19 @@ impl VariantStrip {
             return;
         };
         let (rule, dim) = (theme.fg(Role::Rule), theme.fg(Role::Dim));
-        let more = |is_more: bool, sign: char| if is_more { theme.glyph(sign) } else { ' ' };
+        let more = |is_more: bool, sign: char| if is_more { sign } else { ' ' };
         pen::cell(buf, line, first.0 - 2, more(first.1 > 0, '‹'), dim);
         pen::cell(buf, line, first.0 - 1, ' ', dim);
         for &(x, i) in &places {
             if i != first.1 {
-                pen::text(buf, line, x - 3, &format!(" {} ", theme.glyph('│')), rule);
+                pen::text(buf, line, x - 3, " │ ", rule);
             }
             let style = match Some(i) == self.current {
                 // As the tab of the view on screen.
                 true => theme.bold(Role::Accent),
                 false => dim,
             };
-            pen::text(buf, line, x, &pen::plain(theme, &self.items[i].text), style);
+            pen::text(buf, line, x, &self.items[i].text, style);
         }
         let has_more = last.1 + 1 < self.items.len();
         pen::cell(buf, line, line.width - 2, ' ', dim);

@@ -29,6 +29,11 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long messages are taken in before the keyboard gets its turn.
 const DRAIN: Duration = Duration::from_millis(12);
 
+/// What frames are drawn on.
+pub trait Screen: Backend<Error: Send + Sync + 'static> {}
+
+impl<B: Backend<Error: Send + Sync + 'static>> Screen for B {}
+
 /// What only the real terminal can do.
 pub trait Host {
     /// Gives the terminal back and stops the process until it is continued.
@@ -114,11 +119,11 @@ impl<'a> Loop<'a> {
     ///
     /// # Errors
     /// When the terminal cannot be written.
-    pub fn run<B>(mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<Exit>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    pub fn run(
+        mut self,
+        terminal: &mut Terminal<impl Screen>,
+        host: &mut dyn Host,
+    ) -> io::Result<Exit> {
         self.resize(terminal.size().map_err(io::Error::other)?);
         if let Some(first) = self.session.first.take() {
             self.start(first);
@@ -184,11 +189,7 @@ impl<'a> Loop<'a> {
         watch.map_or(never(), |it| it.machines.clone())
     }
 
-    fn draw<B>(&mut self, terminal: &mut Terminal<B>) -> io::Result<()>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    fn draw(&mut self, terminal: &mut Terminal<impl Screen>) -> io::Result<()> {
         let (app, theme) = (&mut self.app, &self.session.theme);
         let drawn = terminal.draw(|frame| {
             let buf = frame.buffer_mut();
@@ -261,16 +262,12 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn input<B>(
+    fn input(
         &mut self,
         input: Input,
-        terminal: &mut Terminal<B>,
+        terminal: &mut Terminal<impl Screen>,
         host: &mut dyn Host,
-    ) -> io::Result<()>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    ) -> io::Result<()> {
         let action = match input {
             Input::Key(key) => {
                 self.pace.pressed();
@@ -316,16 +313,12 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn act<B>(
+    fn act(
         &mut self,
         action: Action,
-        terminal: &mut Terminal<B>,
+        terminal: &mut Terminal<impl Screen>,
         host: &mut dyn Host,
-    ) -> io::Result<()>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    ) -> io::Result<()> {
         self.pace.changed();
         let effect = self.app.act(action);
         if let Some(replay) = &self.app.state.run.replay {
@@ -368,7 +361,7 @@ impl<'a> Loop<'a> {
     /// Shows for a while what was done, or why not.
     fn flash(&mut self, said: Result<String, String>) {
         let (Ok(text) | Err(text)) = said;
-        self.app.state.messages.flash = Some(text);
+        self.app.state.say(text);
     }
 
     fn next_colors(&mut self) -> String {
@@ -380,11 +373,11 @@ impl<'a> Loop<'a> {
         format!("colours {}", theme.choice.words())
     }
 
-    fn suspend<B>(&mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<()>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    fn suspend(
+        &mut self,
+        terminal: &mut Terminal<impl Screen>,
+        host: &mut dyn Host,
+    ) -> io::Result<()> {
         host.suspend()?;
         self.repaint(terminal)
     }
@@ -401,11 +394,11 @@ impl<'a> Loop<'a> {
         self.flash(done);
     }
 
-    fn edit<B>(&mut self, terminal: &mut Terminal<B>, host: &mut dyn Host) -> io::Result<()>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    fn edit(
+        &mut self,
+        terminal: &mut Terminal<impl Screen>,
+        host: &mut dyn Host,
+    ) -> io::Result<()> {
         let watched = self.watch.as_ref().map(|w| w.path().to_owned());
         let is_watched = watched.is_some();
         let file = match watched.map_or_else(|| (self.session.file)(), Ok) {
@@ -434,11 +427,7 @@ impl<'a> Loop<'a> {
 
     /// The screen holds something else now: everything is drawn again. (`Terminal::clear` would ask
     /// the terminal for its cursor, which not every one answers.)
-    fn repaint<B>(&mut self, terminal: &mut Terminal<B>) -> io::Result<()>
-    where
-        B: Backend,
-        B::Error: Send + Sync + 'static,
-    {
+    fn repaint(&mut self, terminal: &mut Terminal<impl Screen>) -> io::Result<()> {
         let size = terminal.size().map_err(io::Error::other)?;
         let area = Rect::new(0, 0, size.width, size.height);
         terminal.resize(area).map_err(io::Error::other)?;

@@ -13,6 +13,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
@@ -46,7 +47,7 @@ const REST: u32 = 9;
 type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;
 
 struct Job {
-    name: &'static str,
+    question: u64,
     trace: Arc<Trace>,
     work: Work,
 }
@@ -129,7 +130,7 @@ fn answer(waiting: &Receiver<Job>, stop: &Stop, wake: &Sender<()>) {
             }
         }
         for newer in waiting.try_iter() {
-            jobs.retain(|job| job.name != newer.name);
+            jobs.retain(|job| job.question != newer.question);
             jobs.push(newer);
         }
         let job = jobs.remove(0);
@@ -164,7 +165,8 @@ type Awaited<A, T> = (Key<A>, Receiver<(T, Duration)>);
 /// A question that is asked again and again, and its last answer.
 #[derive(Debug)]
 pub struct Question<A, T> {
-    name: &'static str,
+    /// Which it is: no two have the same.
+    id: u64,
     weight: Weight,
     /// Records of a timeline up to which it is answered at once.
     at_once: usize,
@@ -180,13 +182,22 @@ pub struct Question<A, T> {
     waits: bool,
     /// Whether it is asked before the clocks of a job are set.
     is_first: bool,
+    /// Goes up with every answer.
+    pub version: u64,
+}
+
+impl<A: Copy + PartialEq, T: Send + 'static> Default for Question<A, T> {
+    fn default() -> Self {
+        Question::new(Weight::Heavy)
+    }
 }
 
 impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
-    /// A question nobody has asked. Names are unique.
-    pub fn new(name: &'static str, weight: Weight) -> Self {
+    /// A question nobody has asked.
+    pub fn new(weight: Weight) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Question {
-            name,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             weight,
             at_once: AT_ONCE,
             last: None,
@@ -196,6 +207,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             took: Duration::ZERO,
             waits: false,
             is_first: false,
+            version: 0,
         }
     }
 
@@ -251,6 +263,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             key.run = number;
         }
         self.paced = None;
+        self.version += 1;
     }
 
     /// Takes an answer that has come, and asks (again) when the last one is of something else. `work`
@@ -284,15 +297,13 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             return has_come;
         }
         if run.records() <= self.at_once {
-            self.asked = None;
             let began = Instant::now();
-            self.last = Some((key, work(&run.trace, &Stop::default())));
-            self.took = began.elapsed();
-            return true;
+            let found = work(&run.trace, &Stop::default());
+            return self.take(key, found, began.elapsed());
         }
         let (sender, answer) = bounded(1);
         let job = Job {
-            name: self.name,
+            question: self.id,
             trace: run.snapshot(),
             work: Box::new(move |trace, stop| {
                 let began = Instant::now();
@@ -317,12 +328,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             return false;
         };
         match answer.try_recv() {
-            Ok((found, took)) => {
-                self.last = Some((*key, found));
-                self.took = took;
-                self.asked = None;
-                true
-            }
+            Ok((found, took)) => self.take(*key, found, took),
             Err(TryRecvError::Empty) => false,
             // A newer request took its place, or the thread ended.
             Err(TryRecvError::Disconnected) => {
@@ -332,12 +338,16 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         }
     }
 
+    fn take(&mut self, key: Key<A>, found: T, took: Duration) -> bool {
+        (self.last, self.took, self.asked) = (Some((key, found)), took, None);
+        self.version += 1;
+        true
+    }
+
     /// The last answer about this run, maybe of an older state of it or of another part.
     pub fn last(&self, run: &Run) -> Option<&T> {
-        let (_, answer) = self
-            .last
-            .as_ref()
-            .filter(|(key, _)| key.run == run.number)?;
+        let last = self.last.as_ref();
+        let (_, answer) = last.filter(|(key, _)| key.run == run.number)?;
         Some(answer)
     }
 
@@ -357,10 +367,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
 
     /// The last answer to just this question, maybe of an older state of the run.
     pub fn about(&self, run: &Run, about: A) -> Option<&T> {
-        let (_, answer) = self
-            .last
-            .as_ref()
-            .filter(|(key, _)| (key.run, key.about) == (run.number, about))?;
+        let last = self.last.as_ref();
+        let (_, answer) = last.filter(|(key, _)| (key.run, key.about) == (run.number, about))?;
         Some(answer)
     }
 
@@ -412,7 +420,7 @@ mod tests {
         let (wake, answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let mut run = run();
-        let mut question = Asked::new("count", Weight::Heavy);
+        let mut question = Asked::new(Weight::Heavy);
         assert!(!ask(&mut question, &analyst, &run, 0));
         assert!(question.is_open());
         answers.recv_timeout(PATIENCE).expect("a wake");
@@ -437,7 +445,7 @@ mod tests {
             true => Duration::from_secs(1),
             false => Duration::ZERO,
         };
-        let mut question = Asked::new("count", Weight::Heavy).paced(pace);
+        let mut question = Asked::new(Weight::Heavy).paced(pace);
         let (analyst, mut run) = (Analyst::default(), run());
         assert!(ask(&mut question, &analyst, &run, 0));
         add(&mut run.trace, 9);
@@ -462,11 +470,11 @@ mod tests {
         let run = run();
         // Holds the thread until all of the others wait.
         let (go, held) = bounded::<()>(0);
-        let mut holder: Question<u8, ()> = Question::new("holder", Weight::Heavy);
+        let mut holder: Question<u8, ()> = Question::new(Weight::Heavy);
         holder.ask(&analyst, &run, 0, move |_, _| {
             let _ = held.recv_timeout(PATIENCE);
         });
-        let mut question = Asked::new("count", Weight::Heavy);
+        let mut question = Asked::new(Weight::Heavy);
         for about in 0..5 {
             ask(&mut question, &analyst, &run, about);
         }
@@ -485,7 +493,7 @@ mod tests {
         let (wake, _answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let run = run();
-        let mut question: Question<u8, bool> = Question::new("endless", Weight::Light);
+        let mut question: Question<u8, bool> = Question::new(Weight::Light);
         question.ask(&analyst, &run, 0, |_, stop| {
             let until = Instant::now() + PATIENCE;
             while !stop.is_stopped() && Instant::now() < until {
@@ -500,14 +508,14 @@ mod tests {
 
     #[test]
     fn without_threads_and_for_little_the_answer_is_there_at_once() {
-        let mut question = Asked::new("count", Weight::Heavy);
+        let mut question = Asked::new(Weight::Heavy);
         assert!(ask(&mut question, &Analyst::default(), &run(), 0));
         let (wake, _answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let mut trace = Trace::default();
         add(&mut trace, 3);
         let little = Run::new(trace, None, Peaks::default(), Status::Running);
-        let mut question = Asked::new("count", Weight::Heavy);
+        let mut question = Asked::new(Weight::Heavy);
         assert!(ask(&mut question, &analyst, &little, 0));
         assert_eq!(question.about(&little, 0), Some(&3));
         // Another run's answer is none of this one's.

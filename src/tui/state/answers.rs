@@ -95,9 +95,7 @@ pub struct Answers {
 impl Default for Answers {
     fn default() -> Self {
         Answers {
-            question: Question::new("answers", Weight::Heavy)
-                .at_once(AT_ONCE)
-                .paced(pace),
+            question: Question::new(Weight::Heavy).at_once(AT_ONCE).paced(pace),
             facts: Arc::default(),
             so_far: IdleTotals::default(),
         }

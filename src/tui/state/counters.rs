@@ -4,7 +4,7 @@ use activity::Metric;
 use trace::Trace;
 
 /// How many of them are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Counters {
     /// What tells most: how busy the multiprocessors and the memory are, and the clock, which shows throttling.
     #[default]

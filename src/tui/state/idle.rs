@@ -193,16 +193,13 @@ fn pieces(
 /// The question, and its last answer.
 #[derive(Debug)]
 pub struct Idle {
-    question: Question<Span, IdleMap>,
-    /// Goes up with every answer.
-    pub version: u64,
+    pub question: Question<Span, IdleMap>,
 }
 
 impl Default for Idle {
     fn default() -> Self {
         Idle {
-            question: Question::new("idle", Weight::Heavy).paced(|_, _, _| PACE),
-            version: 0,
+            question: Question::new(Weight::Heavy).paced(|_, _, _| PACE),
         }
     }
 }
@@ -210,19 +207,15 @@ impl Default for Idle {
 impl Idle {
     /// Takes the answer that has come, and asks when the window has left the stretch of the last one.
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera) {
-        if self.question.poll() {
-            self.version += 1;
-        }
+        self.question.poll();
         let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
             return;
         };
         let stretch = stretch(camera.viewport.window, scope, camera.scope);
-        let is_new = self
-            .question
+        self.question
             .ask(analyst, run, stretch, move |trace, stop| {
                 IdleMap::of(trace, stretch, stop).unwrap_or_default()
             });
-        self.version += u64::from(is_new);
     }
 
     /// The idle time of a device within `window` by group, as far as it is known.
@@ -294,12 +287,12 @@ mod tests {
         camera.fit(&run);
         let (mut idle, analyst) = (Idle::default(), Analyst::default());
         idle.prepare(&analyst, &run, &camera);
-        assert_eq!(idle.version, 1);
+        assert_eq!(idle.question.version, 1);
         camera.viewport.zoom(camera.viewport.window.start, 0.9);
         idle.prepare(&analyst, &run, &camera);
-        assert_eq!(idle.version, 1, "within the same stretch");
+        assert_eq!(idle.question.version, 1, "within the same stretch");
         camera.viewport.zoom(camera.viewport.window.start, 0.1);
         idle.prepare(&analyst, &run, &camera);
-        assert_eq!(idle.version, 2);
+        assert_eq!(idle.question.version, 2);
     }
 }

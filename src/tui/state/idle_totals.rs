@@ -27,7 +27,7 @@ pub(super) struct IdleTotals {
 impl Default for IdleTotals {
     fn default() -> Self {
         IdleTotals {
-            question: Question::new("so far", Weight::Heavy).paced(|_, (), ()| PACE),
+            question: Question::new(Weight::Heavy).paced(|_, (), ()| PACE),
             growing: Arc::default(),
         }
     }

@@ -174,7 +174,7 @@ impl LateRanks {
 
 /// An answer.
 #[derive(Clone, Debug, Default)]
-struct JobAnswer {
+pub(in crate::tui) struct JobAnswer {
     known: Option<JobFacts>,
     /// Where it was asked for.
     judged: Option<LateRanks>,
@@ -227,22 +227,19 @@ fn pace(_: &Run, last: bool, is_judged: bool) -> Duration {
 #[derive(Debug)]
 pub struct Job {
     /// By whether it is told who is late.
-    question: Question<bool, JobAnswer>,
+    pub(in crate::tui) question: Question<bool, JobAnswer>,
     /// When the clocks of a run that goes on were set last: what else was found out about it is found out anew then.
     set: Option<Duration>,
     /// The run that has ended of which who is late was wanted: it is told from then on.
     judged: Option<u64>,
-    /// Goes up with every answer.
-    pub version: u64,
 }
 
 impl Default for Job {
     fn default() -> Self {
         Job {
-            question: Question::new("job", Weight::Heavy).first().paced(pace),
+            question: Question::new(Weight::Heavy).first().paced(pace),
             set: None,
             judged: None,
-            version: 0,
         }
     }
 }
@@ -256,7 +253,7 @@ impl Job {
         last: &Arc<LastFacts>,
         is_judged: bool,
     ) {
-        self.version += u64::from(self.question.poll());
+        self.question.poll();
         let is_asked = is_judged || analyst.has_threads() || run.records() <= UNASKED;
         if run.is_none() || !Alignment::may_be(&run.trace) || !is_asked || run.progress.is_some() {
             return;
@@ -269,8 +266,7 @@ impl Job {
         let is_early = (self.set).is_some_and(|at| at <= run.elapsed && run.elapsed < at + at / 2);
         let least = if is_live && is_early { FAR } else { 0 };
         let (number, is_settled, last) = (run.number, run.is_settled, Arc::clone(last));
-        let is_new = self
-            .question
+        self.question
             .ask(analyst, run, is_judged, move |trace, stop| {
                 // The records that a run has while it goes on will never be asked about again.
                 let mut facts = match is_live {
@@ -281,7 +277,6 @@ impl Job {
                 facts.stop = stop.clone();
                 JobAnswer::of(&facts, is_judged, least)
             });
-        self.version += u64::from(is_new);
     }
 
     /// Whether a run that has ended is still to be looked at for what its clocks are to be set to.
@@ -309,7 +304,6 @@ impl Job {
             .judged
             .filter(|it| it + 1 == run.number)
             .map(|_| run.number);
-        self.version += 1;
     }
 
     fn known(&self, run: &Run) -> Option<&JobFacts> {

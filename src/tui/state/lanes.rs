@@ -97,10 +97,10 @@ impl Lanes {
                 }
             }
             if folded > 0 {
-                rest.push(Row {
-                    kind: RowKind::Folded(fingerprint(title.as_bytes())),
-                    label: format!("{title} · {} folded", plural(folded, "lane")),
-                });
+                rest.push(Row::new(
+                    RowKind::Folded(fingerprint(title.as_bytes())),
+                    format!("{title} · {} folded", plural(folded, "lane")),
+                ));
             }
             if !seen.is_empty() {
                 rest.extend(group.title);
@@ -108,22 +108,13 @@ impl Lanes {
             }
         }
         if !pinned.is_empty() {
-            top.push(Row {
-                kind: RowKind::Title,
-                label: "pinned".to_owned(),
-            });
+            top.push(Row::new(RowKind::Title, "pinned"));
             pinned.sort_by_key(|(place, _)| *place);
             top.extend(pinned.into_iter().flat_map(|(_, rows)| rows));
             self.fixed = top.len();
             let has_title = matches!(rest.first(), Some(row) if row.kind == RowKind::Title);
             if !rest.is_empty() && !has_title {
-                rest.insert(
-                    0,
-                    Row {
-                        kind: RowKind::Title,
-                        label: "all".to_owned(),
-                    },
-                );
+                rest.insert(0, Row::new(RowKind::Title, "all"));
             }
         }
         top.append(&mut rest);

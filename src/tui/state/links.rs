@@ -85,8 +85,7 @@ impl State {
         let trace = &self.run.trace;
         let lane = self.selection.row.and_then(RowKind::lane);
         let (Some(lane), Item::Record { row, span }) = (lane, self.selection.item) else {
-            self.messages.flash = Some("select an operation or a host call first".to_owned());
-            return;
+            return self.say("select an operation or a host call first");
         };
         let Some(link) = Link::of(trace, lane, row) else {
             let text = match trace.activity(lane, row) {
@@ -96,8 +95,7 @@ impl State {
                 }
                 _ => "this is neither an operation nor a host call",
             };
-            self.messages.flash = Some(text.to_owned());
-            return;
+            return self.say(text);
         };
         let (other, other_row) = if link.call == (lane, row) {
             link.operation
@@ -109,8 +107,7 @@ impl State {
         }
         let trace = &self.run.trace;
         let Some(kind) = self.row_of(other, other_row) else {
-            self.messages.flash = Some("the other end is on a lane that is not shown".to_owned());
-            return;
+            return self.say("the other end is on a lane that is not shown");
         };
         let there = trace.lanes()[other].span(other_row);
         self.selection.row = Some(kind);

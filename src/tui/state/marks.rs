@@ -27,7 +27,7 @@ impl Default for Marks {
             first: None,
             second: None,
             beside: Selection::default(),
-            question: Question::new("measure", Weight::Light),
+            question: Question::new(Weight::Light),
             version: 0,
         }
     }

@@ -1,22 +1,14 @@
 //! The figures of the variants, worked out beside the screen.
 
 use super::Run;
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use analysis::variants::RunFigures;
 
 /// The question what the variants of a run measured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Measuring {
     /// About whether the run goes on: its end changes what is known of passes.
     question: Question<bool, RunFigures>,
-}
-
-impl Default for Measuring {
-    fn default() -> Self {
-        Measuring {
-            question: Question::new("variants", Weight::Heavy),
-        }
-    }
 }
 
 impl Measuring {
@@ -58,6 +50,7 @@ mod tests {
 
     use super::*;
     use crate::tui::fixture;
+    use crate::tui::state::analyst::Weight;
     use crate::tui::state::{Peaks, Status};
     use activity::feed::Outcome;
 
@@ -94,7 +87,7 @@ mod tests {
         let analyst = Analyst::start(&wake).expect("threads");
         let mut run = run(Status::Ended(Outcome::Complete));
         let mut measuring = Measuring {
-            question: Question::new("variants", Weight::Heavy).at_once(0),
+            question: Question::new(Weight::Heavy).at_once(0),
         };
         measuring.prepare(&analyst, &mut run);
         assert_eq!(run.figured, 0, "the screen does not wait");

@@ -178,6 +178,11 @@ impl State {
         (process.began() == target.began).then_some((gpu, process))
     }
 
+    /// Says a word on the last action, until the next one.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.messages.flash = Some(text.into());
+    }
+
     /// Another run takes the place of this one.
     pub fn replace(&mut self, run: Run) {
         self.needs_choice = matches!(run.status, Status::Ended(_));
@@ -375,7 +380,7 @@ impl State {
     /// Shows more or fewer counters of the hardware.
     pub(super) fn step_counters(&mut self) {
         self.counters = self.counters.next();
-        self.messages.flash = Some(self.counters.words().to_owned());
+        self.say(self.counters.words());
         self.settle();
     }
 

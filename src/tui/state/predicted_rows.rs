@@ -41,7 +41,7 @@ pub struct PredictedRows {
 impl Default for PredictedRows {
     fn default() -> Self {
         PredictedRows {
-            question: Question::new("ghost", Weight::Heavy).at_once(1_000),
+            question: Question::new(Weight::Heavy).at_once(1_000),
             wanted: None,
             number: 0,
         }
@@ -170,9 +170,11 @@ impl PredictedRows {
             .filter_map(|(id, lane)| Some((lane.key().process, lane.extent()?.start, id)))
             .collect();
         streams.sort_unstable();
-        rows.extend(streams.into_iter().map(|(_, _, id)| Row {
-            kind: RowKind::Predicted(id),
-            label: describe::stream(trace, trace.lanes()[id].key()),
+        rows.extend(streams.into_iter().map(|(_, _, id)| {
+            Row::new(
+                RowKind::Predicted(id),
+                describe::stream(trace, trace.lanes()[id].key()),
+            )
         }));
         rows
     }

@@ -17,6 +17,13 @@ pub struct Row {
     pub label: String,
 }
 
+impl Row {
+    pub fn new(kind: RowKind, label: impl Into<String>) -> Row {
+        let label = label.into();
+        Row { kind, label }
+    }
+}
+
 /// What a line of the timeline shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowKind {
@@ -97,7 +104,6 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
         .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
         .collect();
     streams.sort_by_cached_key(|&(id, key)| stream_order(trace, scope, id, key));
-    let row = |kind, label| Row { kind, label };
     for &device in &used {
         let is_here =
             |key: LaneKey| matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device);
@@ -111,22 +117,20 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
         if used.len() > 1 {
             // What is of one process stands under one title.
             let of = first.filter(|_| !is_shared).map_or_else(String::new, of);
-            title(
-                &mut rows,
-                format!("{}{of}", describe::device(trace, device)),
-            );
+            let title = format!("{}{of}", describe::device(trace, device));
+            rows.push(Row::new(RowKind::Title, title));
         }
         if busy.contains(&device) {
             let label = match used.len() {
                 1 => "GPU".to_owned(),
                 _ => describe::device_id(trace, device),
             };
-            rows.push(row(RowKind::Gpu(device), label));
+            rows.push(Row::new(RowKind::Gpu(device), label));
         }
         device_rows(trace, device, scope, &mut rows);
         let counted = counters.metrics(trace, device).into_iter();
         rows.extend(
-            counted.map(|metric| row(RowKind::Counter(device, metric), metric.label().to_owned())),
+            counted.map(|metric| Row::new(RowKind::Counter(device, metric), metric.label())),
         );
         let mut group = first.filter(|_| used.len() > 1 && !is_shared);
         for &(id, key) in of_device() {
@@ -136,9 +140,10 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
                     1 => String::new(),
                     _ => format!(" · {}", describe::device_id(trace, device)),
                 };
-                title(&mut rows, format!("streams{gpu}{}", of(key.process)));
+                let title = format!("streams{gpu}{}", of(key.process));
+                rows.push(Row::new(RowKind::Title, title));
             }
-            rows.push(row(RowKind::Stream(id), describe::stream(trace, key)));
+            rows.push(Row::new(RowKind::Stream(id), describe::stream(trace, key)));
         }
     }
     host_rows(trace, scope, is_whole, &mut rows);
@@ -155,38 +160,25 @@ pub(super) fn put_ghost(rows: &mut Vec<Row>, ghost: Vec<Row>) {
     rows.splice(at..at, ghost);
 }
 
-fn title(rows: &mut Vec<Row>, label: String) {
-    rows.push(Row {
-        kind: RowKind::Title,
-        label,
-    });
-}
-
 fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
     let usage = &trace.devices()[device].usage;
     for direction in [Direction::H2D, Direction::D2H, Direction::P2P] {
         if usage.time(Measure::Direction(direction), scope) > 0 {
-            rows.push(Row {
-                kind: RowKind::Bandwidth(device, direction),
-                label: direction.label().to_owned(),
-            });
+            rows.push(Row::new(
+                RowKind::Bandwidth(device, direction),
+                direction.label(),
+            ));
         }
     }
     if usage.time(Measure::Concurrent, scope) > 0 {
-        rows.push(Row {
-            kind: RowKind::Overlap(device),
-            label: "overlap".to_owned(),
-        });
+        rows.push(Row::new(RowKind::Overlap(device), "overlap"));
     }
     let allocates = trace.lanes().iter().any(|lane| {
         matches!(lane.key().kind, LaneKind::Memory { device: d } if d == device)
             && !lane.rows(scope).is_empty()
     });
     if allocates {
-        rows.push(Row {
-            kind: RowKind::Memory(device),
-            label: "memory".to_owned(),
-        });
+        rows.push(Row::new(RowKind::Memory(device), "memory"));
     }
 }
 
@@ -219,7 +211,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             if processes > 1 {
                 text = format!("{text} · {}", describe::process(trace, key.process));
             }
-            title(rows, text);
+            rows.push(Row::new(RowKind::Title, text));
         }
         let (kind, label) = match key.kind {
             LaneKind::Range { kind, thread } => {
@@ -233,17 +225,14 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             }
             _ => (RowKind::Thread(id), String::new()),
         };
-        rows.push(Row { kind, label });
+        rows.push(Row::new(kind, label));
         let depths = match launches(key) {
             true => depths(trace, id, key.kind, scope),
             // Threads that launch nothing would crowd out those that do.
             false => 1,
         };
         for depth in 1..depths {
-            rows.push(Row {
-                kind: RowKind::Range(id, depth),
-                label: String::new(),
-            });
+            rows.push(Row::new(RowKind::Range(id, depth), ""));
         }
     }
 }
@@ -370,11 +359,7 @@ pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
             }
             let above = RowKind::Range(id, depth - 1);
             if let Some(at) = rows.iter().position(|row| row.kind == above) {
-                let row = Row {
-                    kind: RowKind::Range(id, depth),
-                    label: String::new(),
-                };
-                rows.insert(at + 1, row);
+                rows.insert(at + 1, Row::new(RowKind::Range(id, depth), ""));
             }
         }
     }

@@ -72,10 +72,6 @@ impl State {
         self.show_variant(all[next as usize]);
     }
 
-    fn say(&mut self, text: &str) {
-        self.messages.flash = Some(text.to_owned());
-    }
-
     pub(crate) fn step_pass(&mut self, by: isize) {
         let (Scope::Pass(current), Some(variant)) =
             (self.camera.scope, self.camera.variant(&self.run))

@@ -3,6 +3,7 @@
 mod choice;
 mod palette;
 
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier, Style};
 
 pub use choice::Choice;
@@ -239,12 +240,12 @@ impl Theme {
         }
     }
 
-    /// What frames the name of a gap.
-    pub fn gap_marks(&self) -> (char, char) {
-        if self.is_ascii {
-            ('<', '>')
-        } else {
-            ('‹', '›')
+    /// Puts what stands for them in ASCII in the place of all characters, where only that may be shown.
+    pub fn spell(&self, buf: &mut Buffer) {
+        let foreign = |cell: &&mut Cell| self.is_ascii && !cell.symbol().is_ascii();
+        for cell in buf.content.iter_mut().filter(foreign) {
+            let first = cell.symbol().chars().next();
+            cell.set_char(self.glyph(first.unwrap_or(' ')));
         }
     }
 

@@ -91,8 +91,7 @@ impl View for Findings {
             return;
         }
         let Some(at) = self.lines.get(at).and_then(Row::finding) else {
-            state.messages.flash = Some("this line is no finding".to_owned());
-            return;
+            return state.say("this line is no finding");
         };
         let answer = state.answers.get(&state.run, state.camera.scope);
         let Some(finding) = answer.and_then(|answer| answer.findings.get(at)) else {
@@ -100,7 +99,7 @@ impl View for Findings {
         };
         let opened = state.ghost.open(&state.run, state.camera.scope, finding);
         if let Err(reason) = opened {
-            state.messages.flash = Some(reason);
+            state.say(reason);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::report::lines::columns;
 use crate::report::table::Column;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
-use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::analyst::Question;
 use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
 use activity::RangeKind;
@@ -41,19 +41,10 @@ enum Row {
 }
 
 /// The view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LinesView {
     question: Question<(), LineAnswer>,
     rows: Vec<Row>,
-}
-
-impl Default for LinesView {
-    fn default() -> Self {
-        LinesView {
-            question: Question::new("lines", Weight::Heavy),
-            rows: Vec::new(),
-        }
-    }
 }
 
 fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {

@@ -193,8 +193,7 @@ impl List {
         }
         let body = self.body.intersection(area);
         if self.lines.is_empty() {
-            let text = pen::plain(theme, self.empty);
-            pen::text(buf, body, 2, &text, theme.fg(Role::Dim));
+            pen::text(buf, body, 2, self.empty, theme.fg(Role::Dim));
         }
         for ((i, cells), line) in self.lines.iter().enumerate().zip(pen::lines(body)) {
             draw(cells, line, theme, self.first + i == self.cursor, buf);
@@ -212,10 +211,10 @@ impl List {
         let columns = text.len() as u16 + 2;
         let (y, ground) = if self.body.bottom() >= buf.area().bottom() {
             return;
-        } else if buf[(area.x, self.body.bottom())].symbol() == theme.glyph('─').to_string() {
-            (self.body.bottom(), theme.glyph('─'))
+        } else if buf[(area.x, self.body.bottom())].symbol() == "─" {
+            (self.body.bottom(), "─")
         } else {
-            (area.y, ' ')
+            (area.y, " ")
         };
         let line = Rect {
             y,
@@ -225,7 +224,7 @@ impl List {
         let Some(x) = line.width.checked_sub(columns) else {
             return;
         };
-        let is_free = |x: u16| buf[(area.x + x, y)].symbol() == ground.to_string();
+        let is_free = |x: u16| buf[(area.x + x, y)].symbol() == ground;
         if (y != area.y || !self.heading.is_empty()) && (x..x + columns).all(is_free) {
             pen::text(buf, line, x, &text, theme.fg(Role::Dim));
         }
@@ -282,12 +281,12 @@ impl Filter {
 
 fn draw(cells: &[Cell], line: Rect, theme: &Theme, is_at: bool, buf: &mut Buffer) {
     if is_at {
-        pen::cell(buf, line, 0, theme.glyph('▸'), theme.bold(Role::Accent));
+        pen::cell(buf, line, 0, '▸', theme.bold(Role::Accent));
     }
     let mut x = 2;
     for cell in cells {
         let columns = cell.columns.min(line.width.saturating_sub(x));
-        let text = pen::plain(theme, &pen::cut(&cell.text, usize::from(columns)));
+        let text = pen::cut(&cell.text, usize::from(columns));
         let spare = usize::from(columns).saturating_sub(pen::width(&text)) as u16;
         let at = if cell.is_right { x + spare } else { x };
         let mut style = theme.fg(cell.role);

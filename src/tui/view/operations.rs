@@ -10,7 +10,7 @@ use super::table::Layout;
 use super::{Place, Request, View};
 use crate::report::operations as report;
 use crate::tui::draw::label;
-use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::analyst::Question;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::Role;
@@ -135,23 +135,13 @@ fn sort(groups: &mut [Group], by: &str) {
 }
 
 /// The view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Operations {
     question: Question<Scope, Vec<Group>>,
     /// The answer in order, without what the filter leaves out.
     groups: Vec<Group>,
     /// The run, the scope and the order that the groups are of.
     of: Option<(u64, Scope, usize, String)>,
-}
-
-impl Default for Operations {
-    fn default() -> Self {
-        Operations {
-            question: Question::new("operations", Weight::Heavy),
-            groups: Vec::new(),
-            of: None,
-        }
-    }
 }
 
 impl View for Operations {

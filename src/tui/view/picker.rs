@@ -284,7 +284,7 @@ impl View for Picker {
                 true => theme.bold(*role),
                 false => theme.fg(*role),
             };
-            pen::text(buf, line, 0, &pen::plain(theme, text), style);
+            pen::text(buf, line, 0, text, style);
         }
     }
 

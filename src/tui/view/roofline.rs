@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::{List, View};
 use crate::tui::draw::chart::roofline::{self, Mark};
 use crate::tui::draw::{label, pen};
-use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::analyst::Question;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use activity::{Ns, Span};
@@ -16,19 +16,10 @@ use analysis::tables::{self, NameRow};
 use trace::Trace;
 
 /// The view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Roofline {
     question: Question<Scope, Vec<Mark>>,
     marks: Vec<Mark>,
-}
-
-impl Default for Roofline {
-    fn default() -> Self {
-        Roofline {
-            question: Question::new("roofline", Weight::Heavy),
-            marks: Vec::new(),
-        }
-    }
 }
 
 /// The kernels of which samples tell both shares, most time first.
@@ -78,6 +69,6 @@ impl View for Roofline {
             true => "looking at the samples",
             false => "no kernel in scope has enough samples of its counters (--counters)",
         };
-        pen::text(buf, area, 2, &pen::plain(theme, text), theme.fg(Role::Dim));
+        pen::text(buf, area, 2, text, theme.fg(Role::Dim));
     }
 }

@@ -54,8 +54,7 @@ impl View for SweepChart {
         match &self.chart {
             Some(chart) => chart.draw(theme, area, buf),
             None => {
-                let text = pen::plain(theme, self.empty);
-                pen::text(buf, area, 2, &text, theme.fg(Role::Dim));
+                pen::text(buf, area, 2, self.empty, theme.fg(Role::Dim));
             }
         }
     }

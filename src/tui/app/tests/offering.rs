@@ -110,7 +110,7 @@ fn every_key_answers_while_analysis_and_loading_run() {
         let mut held = Vec::new();
         for weight in [Weight::Light, Weight::Heavy] {
             let (go, waits) = crossbeam_channel::bounded::<()>(0);
-            let mut holder: Question<u8, ()> = Question::new("holder", weight);
+            let mut holder: Question<u8, ()> = Question::new(weight);
             holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
                 let _ = waits.recv_timeout(Duration::from_secs(60));
             });

@@ -112,7 +112,7 @@ impl Canvas {
                 } else {
                     continue;
                 };
-                pen::cell(buf, line, x as u16, theme.glyph(glyph), theme.fg(role));
+                pen::cell(buf, line, x as u16, glyph, theme.fg(role));
             }
         }
     }

@@ -42,7 +42,7 @@ pub fn draw(marks: &[Mark], theme: &Theme, area: Rect, buf: &mut Buffer) {
     }
     let title =
         "kernels: up tensor cores or instruction issue, right DRAM, of their peaks; area is time";
-    pen::text(buf, area, 1, &pen::plain(theme, title), theme.fg(Role::Dim));
+    pen::text(buf, area, 1, title, theme.fg(Role::Dim));
     let plot = Rect {
         x: area.x + GUTTER,
         y: area.y + 1,
@@ -67,13 +67,7 @@ pub fn draw(marks: &[Mark], theme: &Theme, area: Rect, buf: &mut Buffer) {
             mark.name
         );
         let text = pen::cut(&text, usize::from(line.width) - 4);
-        pen::text(
-            buf,
-            line,
-            3,
-            &pen::plain(theme, &text),
-            theme.fg(Role::Text),
-        );
+        pen::text(buf, line, 3, &text, theme.fg(Role::Text));
     }
 }
 

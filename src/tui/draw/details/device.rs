@@ -24,9 +24,8 @@ impl Details {
                 ));
                 self.facts
                     .push(format!("{} moved", units::bytes(bytes.round() as u64)));
-                self.facts
-                    .push(format!("in {} of copying", units::duration(busy)));
-                self.facts.push("height: GB/s within the column".to_owned());
+                self.say(format!("in {} of copying", units::duration(busy)));
+                self.say("height: GB/s within the column");
             }
             RowKind::Overlap(device) => {
                 let usage = &state.run.trace.devices()[device].usage;
@@ -34,11 +33,11 @@ impl Details {
                 let copy = usage.time(Measure::Copy, window);
                 let any = usage.time(Measure::Concurrent, window);
                 self.name = Some(("overlap".to_owned(), Role::Overlap));
-                self.facts.push(format!(
+                self.say(format!(
                     "for {} two or more engines (kernels, copies of a direction, memsets) were at work at once",
                     units::duration(any)
                 ));
-                self.facts.push(format!(
+                self.say(format!(
                     "{} of {} of copying lie under kernels",
                     units::duration(both),
                     units::duration(copy)
@@ -57,18 +56,16 @@ impl Details {
                 let causes = state.idle.within(run, device, window);
                 for (group, ns) in Group::most(causes, 0) {
                     let time = units::duration(ns);
-                    self.facts.push(format!("idle {time}: {}", group.label()));
+                    self.say(format!("idle {time}: {}", group.label()));
                 }
             }
             RowKind::Memory(device) => {
                 self.name = Some(("memory".to_owned(), Role::Memset));
                 let memory = state.memory.get(device);
                 if let Some(peak) = memory.and_then(|m| m.peak(window)) {
-                    self.facts
-                        .push(format!("at most {} in use", units::bytes(peak)));
+                    self.say(format!("at most {} in use", units::bytes(peak)));
                 }
-                self.facts
-                    .push("what was allocated before is not counted".to_owned());
+                self.say("what was allocated before is not counted");
             }
             RowKind::Counter(device, metric) => self.counter(state, device, metric, window),
             _ => {}
@@ -83,21 +80,21 @@ impl Details {
         self.name = Some((metric.words().to_owned(), Role::Host));
         let Some(level) = gpu.level(metric, window) else {
             let why = gpu.lack(metric).unwrap_or("not read here");
-            self.facts.push(why.to_owned());
+            self.say(why);
             return;
         };
         let show = |value| hardware::show(metric, value);
-        self.facts.push(format!("mean {}", show(level.mean)));
-        self.facts.push(format!("at most {}", show(level.max)));
+        self.say(format!("mean {}", show(level.mean)));
+        self.say(format!("at most {}", show(level.max)));
         if let Some(it) = gpu.at(metric, state.selection.cursor) {
             let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
             let length = units::duration(it.span.len());
-            self.facts.push(format!("{value} in the {length} here"));
+            self.say(format!("{value} in the {length} here"));
             self.facts
                 .extend(hardware::reason(it.reasons).map(str::to_owned));
         }
         if metric == Metric::Power {
-            self.facts.push("a mean over about a second".to_owned());
+            self.say("a mean over about a second");
         }
     }
 }

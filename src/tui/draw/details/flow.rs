@@ -21,17 +21,13 @@ impl Details {
             area.height,
         );
         if self.name.is_none() && self.facts.is_empty() {
-            let text = pen::plain(theme, &self.prose);
-            let lines = pen::wrap(&text, usize::from(inner.width));
+            let lines = pen::wrap(&self.prose, usize::from(inner.width));
             let is_cut = lines.len() > usize::from(inner.height);
             for (i, (line, at)) in lines.iter().zip(pen::lines(inner)).enumerate() {
                 let last = is_cut && i + 1 == usize::from(inner.height);
-                let text = if last {
-                    pen::cut(&format!("{line} …"), usize::from(inner.width))
-                } else {
-                    line.clone()
-                };
-                pen::text(buf, at, 0, &pen::plain(theme, &text), theme.fg(Role::Dim));
+                let more = if last { " …" } else { "" };
+                let text = pen::cut(&format!("{line}{more}"), usize::from(inner.width));
+                pen::text(buf, at, 0, &text, theme.fg(Role::Dim));
             }
             return;
         }
@@ -51,17 +47,12 @@ impl Details {
             .saturating_sub(for_facts.max(1))
             .max(1);
         if let Some((name, role)) = &self.name {
-            let name = pen::plain(theme, name);
             let (left, right) = theme.edges();
             flow.put(buf, &left.to_string(), theme.fg(*role), false);
             let room = usize::from(inner.width).saturating_sub(3);
             let most = room * for_name;
-            let name = if pen::width(&name) > most {
-                // The end of a long name tells as much as its beginning.
-                pen::cut_middle(&name, most)
-            } else {
-                name
-            };
+            // The end of a long name tells as much as its beginning.
+            let name = pen::cut_middle(name, most);
             for (i, part) in pen::pieces(&name, room).into_iter().enumerate() {
                 if i > 0 {
                     flow.next_line();
@@ -81,22 +72,19 @@ impl Details {
             && let Some(last) = flow.lines.last()
         {
             let x = flow.left_at.min(last.width.saturating_sub(1));
-            pen::cell(buf, *last, x, theme.glyph('…'), theme.fg(Role::Text));
+            pen::cell(buf, *last, x, '…', theme.fg(Role::Text));
         }
     }
 
     /// Puts the facts into lines; those of `broken` columns and more go on in the next line.
     fn put_facts(&self, theme: &Theme, flow: &mut Flow, broken: usize, buf: &mut Buffer) {
-        let dot = pen::plain(theme, "· ");
         for (i, fact) in self.facts.iter().enumerate() {
-            let fact = pen::plain(theme, fact);
-            let words: Vec<&str> = if pen::width(&fact) < broken {
-                vec![&fact]
-            } else {
-                fact.split(' ').collect()
+            let words: Vec<&str> = match pen::width(fact) < broken {
+                true => vec![fact],
+                false => fact.split(' ').collect(),
             };
             if i > 0 && flow.fits(words[0]) {
-                flow.put(buf, &dot, theme.fg(Role::Dim), false);
+                flow.put(buf, "· ", theme.fg(Role::Dim), false);
             }
             for word in words {
                 flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);

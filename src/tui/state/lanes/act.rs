@@ -12,8 +12,7 @@ impl State {
         let at = self.selection.position(&self.rows);
         let hidden = self.selection.row.and_then(|kind| self.lanes.hide(kind));
         let (Some(at), Some(name)) = (at, hidden) else {
-            self.messages.flash = Some("select the row to hide first".to_owned());
-            return;
+            return self.say("select the row to hide first");
         };
         self.selection = Selection::default();
         self.settle();
@@ -27,7 +26,7 @@ impl State {
         } else {
             format!("{name} is hidden")
         };
-        self.messages.flash = Some(format!("{what}; S shows all lanes again"));
+        self.say(format!("{what}; S shows all lanes again"));
     }
 
     /// Pins the selected row to the top, or lets it go back.
@@ -38,15 +37,14 @@ impl State {
             Some(true) => "pinned to the top; P on it lets it go back",
             Some(false) => "no longer pinned",
         };
-        self.messages.flash = Some(text.to_owned());
+        self.say(text);
         self.settle();
     }
 
     /// Folds the group of the selected row, or unfolds it; of a stack of ranges first the stack.
     pub fn fold_lanes(&mut self) {
         let Some(kind) = self.selection.row else {
-            self.messages.flash = Some("select a row of what to fold first".to_owned());
-            return;
+            return self.say("select a row of what to fold first");
         };
         let at = self.selection.position(&self.rows);
         let stands_for = self.lanes.fold(kind, self.is_stack(kind));
@@ -98,8 +96,7 @@ impl State {
     pub fn reveal_row(&mut self, kind: RowKind) {
         if self.lanes.reveal(kind) {
             self.settle();
-            self.messages.flash =
-                Some("its lane was hidden or folded; it is shown again".to_owned());
+            self.say("its lane was hidden or folded; it is shown again");
         }
     }
 

@@ -13,8 +13,7 @@ impl State {
             return;
         };
         if let Some(why) = needle.error() {
-            self.messages.flash = Some(why.to_owned());
-            return;
+            return self.say(why.to_owned());
         }
         let (rows, selection) = (&self.rows, &self.selection);
         let found = self
@@ -24,7 +23,7 @@ impl State {
         if let Some((hit, went_round)) = found {
             if went_round {
                 let end = if is_forwards { "first" } else { "last" };
-                self.messages.flash = Some(format!("from the {end} one again"));
+                self.say(format!("from the {end} one again"));
             }
             self.select_hit(hit);
             return;
@@ -32,8 +31,7 @@ impl State {
         let is_hit = |row: &Row| needle.is_in(&row.label) && row.kind != RowKind::Title;
         let lanes: Vec<RowKind> = rows.iter().filter(|r| is_hit(r)).map(|r| r.kind).collect();
         if lanes.is_empty() {
-            self.messages.flash = Some(self.nothing_found());
-            return;
+            return self.say(self.nothing_found());
         }
         let at = lanes
             .iter()

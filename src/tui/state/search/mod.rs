@@ -39,7 +39,6 @@ pub struct Search {
     /// Goes up with every change of what is looked for.
     asked: u32,
     question: Question<u32, Hits>,
-    answers: u64,
     /// That the first hit is to be gone to as soon as it is known.
     pub wants_first: bool,
 }
@@ -50,8 +49,7 @@ impl Default for Search {
             text: String::new(),
             needle: None,
             asked: 0,
-            question: Question::new("search", Weight::Light).paced(pace),
-            answers: 0,
+            question: Question::new(Weight::Light).paced(pace),
             wants_first: false,
         }
     }
@@ -100,21 +98,19 @@ impl Search {
 
     /// Changes with everything that it shows.
     pub fn version(&self) -> (u32, u64) {
-        (self.asked, self.answers)
+        (self.asked, self.question.version)
     }
 
     /// Takes an answer that has come, and asks again when something else is looked for or records came.
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
-        self.answers += u64::from(self.question.poll());
+        self.question.poll();
         let Some(needle) = self.needle.clone() else {
             return;
         };
-        let is_new = self
-            .question
+        self.question
             .ask(analyst, run, self.asked, move |trace, stop| {
                 Hits::of(trace, &needle, stop)
             });
-        self.answers += u64::from(is_new);
     }
 
     /// What was found of just this, as far as it is known.

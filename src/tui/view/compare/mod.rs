@@ -9,10 +9,11 @@ use ratatui::layout::Rect;
 use super::list::{Cell, List};
 use super::table::Layout;
 use super::{Place, Request, View};
+use crate::report::compare::Row;
 use crate::report::runs::Variant;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
-use crate::tui::state::other_run::{OtherRun, Pair};
+use crate::tui::state::other_run::OtherRun;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
@@ -23,6 +24,8 @@ use picture::Picture;
 /// Two runs of one program differ by that much without a reason.
 const SAME: f64 = 0.02;
 
+/// Of a pair that shows no difference.
+const NOT_TOLD: &str = "no difference shown";
 /// Lines of the table, its heading not among them, before it takes more than a quarter of the view.
 const FEW: u16 = 3;
 
@@ -135,7 +138,7 @@ impl Compare {
         list.fill(area, shown.len(), |i| {
             let pair = &beside.pairs[shown[i]];
             let role = match pair.ratio {
-                _ if !pair.differs => dim,
+                _ if pair.told().is_none() => dim,
                 ratio if ratio < 1.0 => Role::Good,
                 _ => Role::Warning,
             };
@@ -194,11 +197,9 @@ fn name_width(names: impl Iterator<Item = String>) -> u16 {
 }
 
 /// What a pair came to.
-fn said(pair: &Pair) -> String {
-    match pair.differs {
-        true => format!("B is {}", pair.told),
-        false => pair.told.clone(),
-    }
+fn said(pair: &Row) -> String {
+    let told = pair.told().map(|told| format!("B is {told}"));
+    told.unwrap_or_else(|| NOT_TOLD.to_owned())
 }
 
 /// The pair under the cursor, in full.

@@ -70,12 +70,13 @@ fn timelines(
 ) -> Option<Versus> {
     let pair = beside.pairs.get(line)?;
     let (mut words, role) = words(1.0 / pair.ratio, "", pair.spans);
-    let role = match pair.differs {
-        true => role,
-        false => Role::Dim,
+    let (role, most) = match pair.told() {
+        Some(_) => (role, 2),
+        None => (Role::Dim, 1),
     };
-    words.truncate(if pair.differs { 2 } else { 1 });
-    words[0].clone_from(&pair.told);
+    words.truncate(most);
+    words[0] = pair.told().unwrap_or_else(|| super::NOT_TOLD.to_owned());
+    let figures = [0, 1].map(|side| pair.in_words(side));
     let traces = [beside.trace.as_ref(), &state.run.trace];
     let names = ["A", "B"].map(str::to_owned);
     let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
@@ -83,7 +84,7 @@ fn timelines(
         trace: traces[i],
         span: pair.spans[i],
         name: &names[i],
-        figures: &pair.figures[i],
+        figures: &figures[i],
     };
     let halves = [half(0), half(1)];
     Some(Versus::new(halves, &words, role, false, area, gutter))

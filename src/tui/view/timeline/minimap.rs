@@ -61,13 +61,8 @@ impl Minimap {
             return;
         }
         let dim = theme.fg(Role::Dim);
-        pen::text(
-            buf,
-            line,
-            1,
-            pen::cut("all", usize::from(layout.gutter) - 2).as_str(),
-            dim,
-        );
+        let all = pen::cut("all", usize::from(layout.gutter) - 2);
+        pen::text(buf, line, 1, &all, dim);
         let (first, last) = self.window;
         for (x, share) in (0..).zip(&self.shares) {
             let style = match (first..=last).contains(&x) {
@@ -78,9 +73,8 @@ impl Minimap {
             pen::cell(buf, line, layout.gutter + x, block, style);
         }
         let side = Rect::new(layout.axis.right(), line.y, layout.side, 1);
-        let words = pen::plain(theme, &self.words);
-        if pen::width(&words) + 1 < usize::from(side.width) {
-            pen::text(buf, side, 1, &words, dim);
+        if pen::width(&self.words) + 1 < usize::from(side.width) {
+            pen::text(buf, side, 1, &self.words, dim);
         }
     }
 }

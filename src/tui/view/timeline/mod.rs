@@ -99,8 +99,8 @@ impl View for Timeline {
             selection: state.selection,
             first_row: self.first_row,
             layout: self.layout,
-            idle: state.idle.version,
-            job: state.job.version,
+            idle: state.idle.question.version,
+            job: state.job.question.version,
             counters: state.counters,
             ghost: state.ghost.version(),
             search: state.search.version(),
@@ -161,7 +161,7 @@ impl View for Timeline {
                     titles::title(theme, &format!(" {label}"), line.area, buf);
                     let mark = if *is_selected { '▸' } else { '+' };
                     let style = theme.bold(Role::Accent);
-                    pen::cell(buf, line.area, 0, theme.glyph(mark), style);
+                    pen::cell(buf, line.area, 0, mark, style);
                 }
                 RowContent::Lane(lane) => lane.draw(theme, line.area, buf),
                 RowContent::Legend(groups) => {
@@ -180,7 +180,7 @@ impl View for Timeline {
         let panel = self.layout.panel;
         self.beside.draw(theme, &self.layout, panel, buf);
         for line in pen::lines(panel) {
-            pen::cell(buf, line, 0, theme.glyph('│'), theme.fg(Role::Rule));
+            pen::cell(buf, line, 0, '│', theme.fg(Role::Rule));
         }
         let area = self.layout.details_rule;
         let mut x = area.width.saturating_sub(2);
@@ -191,7 +191,7 @@ impl View for Timeline {
             x = x.saturating_sub(2);
         }
         if !self.hidden.is_empty() {
-            let text = pen::plain(theme, &format!(" {} ", self.hidden));
+            let text = format!(" {} ", self.hidden);
             x = x.saturating_sub(pen::width(&text) as u16);
             pen::text(buf, area, x, &text, theme.bold(Role::Warning));
         }
@@ -305,9 +305,8 @@ impl Timeline {
             .flat_map(|line| text::wrap(&text::printable(line), width.saturating_sub(4)));
         for (y, line) in (area.y + area.height / 2..area.bottom()).zip(lines) {
             let x = width.saturating_sub(pen::width(&line)) / 2;
-            let text = pen::plain(theme, &line);
             let row = Rect::new(area.x, y, area.width, 1);
-            pen::text(buf, row, x as u16, &text, theme.fg(Role::Dim));
+            pen::text(buf, row, x as u16, &line, theme.fg(Role::Dim));
         }
     }
 }

@@ -51,16 +51,13 @@ pub(super) fn act(action: Action, state: &mut State) {
 /// Marks what is selected, or the moment on its row.
 fn set_mark(state: &mut State) {
     if state.selection.row.is_none() {
-        let text = "select an operation or a gap first, or drag on the axis";
-        state.messages.flash = Some(text.to_owned());
-        return;
+        return state.say("select an operation or a gap first, or drag on the axis");
     }
     let moment = Span::at(state.selection.cursor);
     let at = state.selection.item.span().unwrap_or(moment);
     state.marks.set(at, state.selection);
     if state.marks.single().is_some() {
-        let text = "marked; m on another one measures from the one to the other";
-        state.messages.flash = Some(text.to_owned());
+        state.say("marked; m on another one measures from the one to the other");
     }
 }
 
@@ -165,9 +162,7 @@ fn longest_gap(state: &mut State) {
         (None, None) => None,
     };
     let Some(gap) = longest_but_the_profilers(trace, scope, &within) else {
-        let text = "it is never idle between its first operation and its last one";
-        state.messages.flash = Some(text.to_owned());
-        return;
+        return state.say("it is never idle between its first operation and its last one");
     };
     state.selection.item = Item::Gap(gap);
     state.selection.cursor = gap.start;
@@ -227,13 +222,13 @@ fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
                 Scope::Pass(_) => " of this pass",
                 Scope::Whole => "",
             };
-            state.messages.flash = Some(format!("no gap {side} this one on this row{pass}"));
+            state.say(format!("no gap {side} this one on this row{pass}"));
         }
     } else {
         state.selection.step_record(trace, is_forwards);
         if !is_in_scope(state) {
             state.selection = before;
-            state.messages.flash = Some(format!("no operation {side} this one in this pass"));
+            state.say(format!("no operation {side} this one in this pass"));
         }
     }
     if let Some(span) = state.selection.item.span() {

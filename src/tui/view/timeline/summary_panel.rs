@@ -121,10 +121,10 @@ impl SummaryPanel {
                 SummaryLine::Title(title) => titles::title(theme, title, at, buf),
                 SummaryLine::Variant { .. } => draw_variant(theme, line, gutter, at, buf),
                 SummaryLine::Finding(text, is_first) => {
-                    let mark = if *is_first { theme.glyph('⚠') } else { ' ' }.to_string();
-                    let x = pen::text(buf, at, 1, &mark, theme.bold(Role::Warning)) + 1;
+                    let mark = if *is_first { "⚠" } else { " " };
+                    let x = pen::text(buf, at, 1, mark, theme.bold(Role::Warning)) + 1;
                     let room = usize::from(at.width.saturating_sub(x + 1));
-                    let text = pen::plain(theme, &pen::cut(text, room));
+                    let text = pen::cut(text, room);
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));
                 }
                 SummaryLine::More(count, key) => {
@@ -195,13 +195,13 @@ fn draw_variant(theme: &Theme, line: &SummaryLine, gutter: u16, at: Rect, buf: &
     };
     let gutter = gutter.min(at.width);
     let (role, style) = if *is_on_screen {
-        pen::cell(buf, at, 0, theme.glyph('▸'), theme.bold(Role::Accent));
+        pen::cell(buf, at, 0, '▸', theme.bold(Role::Accent));
         (Role::Accent, theme.bold(Role::Text))
     } else {
         (Role::Range, theme.fg(Role::Text))
     };
     let name = pen::cut(name, usize::from(gutter.saturating_sub(2)));
-    pen::text(buf, at, 1, &pen::plain(theme, &name), style);
+    pen::text(buf, at, 1, &name, style);
     let columns = at.width.saturating_sub(gutter + FIGURES);
     let eighths = (share * f64::from(columns) * 8.0).round() as u16;
     let (full, rest) = (eighths / 8, (eighths % 8) as u8);
@@ -209,16 +209,10 @@ fn draw_variant(theme: &Theme, line: &SummaryLine, gutter: u16, at: Rect, buf: &
         pen::cell(buf, at, gutter + x, theme.block(8), theme.fg(role));
     }
     if rest > 0 {
-        pen::cell(
-            buf,
-            at,
-            gutter + full,
-            theme.left_block(rest),
-            theme.fg(role),
-        );
+        let block = theme.left_block(rest);
+        pen::cell(buf, at, gutter + full, block, theme.fg(role));
     }
-    let figures = pen::plain(theme, figures);
-    pen::text(buf, at, gutter + full + 2, &figures, style);
+    pen::text(buf, at, gutter + full + 2, figures, style);
 }
 
 #[cfg(test)]
