@@ -10,26 +10,49 @@
 
 use std::ffi::{CStr, c_char};
 
-macro_rules! field {
-    ($name:ident, $type:ty) => {
-        /// The number at `at`, when the record reaches that far.
-        #[inline]
-        pub fn $name(record: &[u8], at: usize) -> Option<$type> {
-            let bytes = record.get(at..at + size_of::<$type>())?;
-            Some(<$type>::from_ne_bytes(bytes.try_into().ok()?))
-        }
+/// What stands at an offset of a record; `None` when the record does not reach that far.
+trait Field: Sized {
+    fn at(record: &[u8], at: usize) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {
+        $(impl Field for $type {
+            #[inline]
+            fn at(record: &[u8], at: usize) -> Option<Self> {
+                Some(<$type>::from_ne_bytes(<[u8; _]>::at(record, at)?))
+            }
+        })*
     };
 }
-field!(u8_at, u8);
-field!(u16_at, u16);
-field!(u32_at, u32);
-field!(u64_at, u64);
-field!(i32_at, i32);
+numbers!(u8 u16 u32 u64 i32);
+
+impl<const N: usize> Field for [u8; N] {
+    #[inline]
+    fn at(record: &[u8], at: usize) -> Option<Self> {
+        record.get(at..at + N)?.try_into().ok()
+    }
+}
+
+impl Field for [u32; 3] {
+    #[inline]
+    fn at(record: &[u8], at: usize) -> Option<Self> {
+        let number = |i: usize| u32::at(record, at + 4 * i);
+        Some([number(0)?, number(1)?, number(2)?])
+    }
+}
+
+impl Field for Text {
+    #[inline]
+    fn at(record: &[u8], at: usize) -> Option<Self> {
+        u64::at(record, at).map(Text)
+    }
+}
 
 /// Every record begins with its kind.
 #[inline]
 pub fn kind(record: &[u8]) -> Option<u32> {
-    u32_at(record, 0)
+    u32::at(record, 0)
 }
 
 /// A pointer to a string inside the process that the record came from; 0 when there is none.
@@ -49,17 +72,18 @@ pub unsafe fn text<'a>(text: Text) -> &'a [u8] {
     unsafe { CStr::from_ptr(pointer) }.to_bytes()
 }
 
+/// A record's fields: each with its type, its offset and what it is.
 macro_rules! record {
     (
         $(#[$doc:meta])*
-        $name:ident { $($(#[$fdoc:meta])* $field:ident: $reader:ident -> $type:ty = $at:literal,)* }
-        $(later { $($(#[$ldoc:meta])* $later:ident: $lreader:ident -> $ltype:ty = $lat:literal,)* })?
+        $name:ident { $($field:ident: $type:ty = $at:literal, $words:literal;)* }
+        $(later { $($later:ident: $later_type:ty = $later_at:literal, $later_words:literal;)* })?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct $name {
-            $($(#[$fdoc])* pub $field: $type,)*
-            $($($(#[$ldoc])* pub $later: Option<$ltype>,)*)?
+            $(#[doc = $words] pub $field: $type,)*
+            $($(#[doc = $later_words] pub $later: Option<$later_type>,)*)?
         }
 
         impl $name {
@@ -67,385 +91,238 @@ macro_rules! record {
             #[inline]
             pub fn read(record: &[u8]) -> Option<$name> {
                 Some($name {
-                    $($field: $reader(record, $at)?,)*
-                    $($($later: $lreader(record, $lat),)*)?
+                    $($field: Field::at(record, $at)?,)*
+                    $($($later: Field::at(record, $later_at),)*)?
                 })
             }
         }
     };
 }
 
-fn text_at(record: &[u8], at: usize) -> Option<Text> {
-    u64_at(record, at).map(Text)
-}
-
-fn triple_at(record: &[u8], at: usize) -> Option<[u32; 3]> {
-    Some([
-        u32_at(record, at)?,
-        u32_at(record, at + 4)?,
-        u32_at(record, at + 8)?,
-    ])
-}
-
-fn uuid_at(record: &[u8], at: usize) -> Option<[u8; 16]> {
-    record.get(at..at + 16)?.try_into().ok()
-}
-
 record! {
     /// `CUpti_ActivityKernel8` and later: kinds KERNEL and CONCURRENT_KERNEL.
     Kernel {
-        /// Registers of a thread.
-        registers: u16_at -> u16 = 6,
-        /// Nanoseconds; 0 when unknown.
-        start: u64_at -> u64 = 16,
-        /// Nanoseconds; 0 when unknown or still running.
-        end: u64_at -> u64 = 24,
-        /// Device ordinal.
-        device: u32_at -> u32 = 40,
-        /// Context.
-        context: u32_at -> u32 = 44,
-        /// Stream.
-        stream: u32_at -> u32 = 48,
-        /// Blocks.
-        grid: triple_at -> [u32; 3] = 52,
-        /// Threads of a block.
-        block: triple_at -> [u32; 3] = 64,
-        /// Bytes.
-        static_shared: u32_at -> u32 = 76,
-        /// Bytes.
-        dynamic_shared: u32_at -> u32 = 80,
-        /// Bytes of a thread.
-        local: u32_at -> u32 = 84,
-        /// Joins it with its API call.
-        correlation: u32_at -> u32 = 92,
-        /// Mangled.
-        name: text_at -> Text = 104,
-        /// The graph's node, 0 for none.
-        graph_node: u64_at -> u64 = 144,
-        /// The graph, 0 for none.
-        graph: u32_at -> u32 = 156,
-        /// Hardware queue.
-        channel: u32_at -> u32 = 168,
-        /// `CUpti_ChannelType`.
-        channel_type: u32_at -> u32 = 172,
-        /// Blocks of a cluster.
-        cluster: triple_at -> [u32; 3] = 176,
+        registers: u16 = 6, "Registers of a thread.";
+        start: u64 = 16, "Nanoseconds; 0 when unknown.";
+        end: u64 = 24, "Nanoseconds; 0 when unknown or still running.";
+        device: u32 = 40, "Device ordinal.";
+        context: u32 = 44, "Context.";
+        stream: u32 = 48, "Stream.";
+        grid: [u32; 3] = 52, "Blocks.";
+        block: [u32; 3] = 64, "Threads of a block.";
+        static_shared: u32 = 76, "Bytes.";
+        dynamic_shared: u32 = 80, "Bytes.";
+        local: u32 = 84, "Bytes of a thread.";
+        correlation: u32 = 92, "Joins it with its API call.";
+        name: Text = 104, "Mangled.";
+        graph_node: u64 = 144, "The graph's node, 0 for none.";
+        graph: u32 = 156, "The graph, 0 for none.";
+        channel: u32 = 168, "Hardware queue.";
+        channel_type: u32 = 172, "`CUpti_ChannelType`.";
+        cluster: [u32; 3] = 176, "Blocks of a cluster.";
     }
 }
 
 record! {
     /// `CUpti_ActivityMemcpy5` and later.
     Memcpy {
-        /// [`crate::kinds::copy`]
-        copy_kind: u8_at -> u8 = 4,
-        /// [`crate::kinds::memory`]
-        source_kind: u8_at -> u8 = 5,
-        /// [`crate::kinds::memory`]
-        target_kind: u8_at -> u8 = 6,
-        /// Bit 0: asynchronous.
-        flags: u8_at -> u8 = 7,
-        /// Bytes.
-        bytes: u64_at -> u64 = 8,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 16,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 24,
-        /// Device ordinal.
-        device: u32_at -> u32 = 32,
-        /// Context.
-        context: u32_at -> u32 = 36,
-        /// Stream.
-        stream: u32_at -> u32 = 40,
-        /// Joins it with its API call.
-        correlation: u32_at -> u32 = 44,
-        /// The graph, 0 for none.
-        graph: u32_at -> u32 = 72,
-        /// Hardware queue.
-        channel: u32_at -> u32 = 76,
-        /// `CUpti_ChannelType`.
-        channel_type: u32_at -> u32 = 80,
+        copy_kind: u8 = 4, "[`crate::kinds::copy`]";
+        source_kind: u8 = 5, "[`crate::kinds::memory`]";
+        target_kind: u8 = 6, "[`crate::kinds::memory`]";
+        flags: u8 = 7, "Bit 0: asynchronous.";
+        bytes: u64 = 8, "Bytes.";
+        start: u64 = 16, "Nanoseconds.";
+        end: u64 = 24, "Nanoseconds.";
+        device: u32 = 32, "Device ordinal.";
+        context: u32 = 36, "Context.";
+        stream: u32 = 40, "Stream.";
+        correlation: u32 = 44, "Joins it with its API call.";
+        graph: u32 = 72, "The graph, 0 for none.";
+        channel: u32 = 76, "Hardware queue.";
+        channel_type: u32 = 80, "`CUpti_ChannelType`.";
     }
     later {
-        /// Copies in a batched call (12.8 and later).
-        copy_count: u64_at -> u64 = 88,
+        copy_count: u64 = 88, "Copies in a batched call (12.8 and later).";
     }
 }
 
 record! {
     /// `CUpti_ActivityMemcpyPtoP4`: kind MEMCPY2.
     PeerCopy {
-        /// [`crate::kinds::copy`]
-        copy_kind: u8_at -> u8 = 4,
-        /// [`crate::kinds::memory`]
-        source_kind: u8_at -> u8 = 5,
-        /// [`crate::kinds::memory`]
-        target_kind: u8_at -> u8 = 6,
-        /// Bit 0: asynchronous.
-        flags: u8_at -> u8 = 7,
-        /// Bytes.
-        bytes: u64_at -> u64 = 8,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 16,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 24,
-        /// Device on whose stream it was queued.
-        device: u32_at -> u32 = 32,
-        /// Context.
-        context: u32_at -> u32 = 36,
-        /// Stream.
-        stream: u32_at -> u32 = 40,
-        /// Device that was read.
-        source_device: u32_at -> u32 = 44,
-        /// Device that was written.
-        target_device: u32_at -> u32 = 52,
-        /// Joins it with its API call.
-        correlation: u32_at -> u32 = 60,
-        /// The graph, 0 for none.
-        graph: u32_at -> u32 = 80,
-        /// Hardware queue.
-        channel: u32_at -> u32 = 84,
+        copy_kind: u8 = 4, "[`crate::kinds::copy`]";
+        source_kind: u8 = 5, "[`crate::kinds::memory`]";
+        target_kind: u8 = 6, "[`crate::kinds::memory`]";
+        flags: u8 = 7, "Bit 0: asynchronous.";
+        bytes: u64 = 8, "Bytes.";
+        start: u64 = 16, "Nanoseconds.";
+        end: u64 = 24, "Nanoseconds.";
+        device: u32 = 32, "Device on whose stream it was queued.";
+        context: u32 = 36, "Context.";
+        stream: u32 = 40, "Stream.";
+        source_device: u32 = 44, "Device that was read.";
+        target_device: u32 = 52, "Device that was written.";
+        correlation: u32 = 60, "Joins it with its API call.";
+        graph: u32 = 80, "The graph, 0 for none.";
+        channel: u32 = 84, "Hardware queue.";
     }
 }
 
 record! {
     /// `CUpti_ActivityMemset4` and later.
     Memset {
-        /// Bytes.
-        bytes: u64_at -> u64 = 8,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 16,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 24,
-        /// Device ordinal.
-        device: u32_at -> u32 = 32,
-        /// Context.
-        context: u32_at -> u32 = 36,
-        /// Stream.
-        stream: u32_at -> u32 = 40,
-        /// Joins it with its API call.
-        correlation: u32_at -> u32 = 44,
-        /// The graph, 0 for none.
-        graph: u32_at -> u32 = 72,
-        /// Hardware queue.
-        channel: u32_at -> u32 = 76,
+        bytes: u64 = 8, "Bytes.";
+        start: u64 = 16, "Nanoseconds.";
+        end: u64 = 24, "Nanoseconds.";
+        device: u32 = 32, "Device ordinal.";
+        context: u32 = 36, "Context.";
+        stream: u32 = 40, "Stream.";
+        correlation: u32 = 44, "Joins it with its API call.";
+        graph: u32 = 72, "The graph, 0 for none.";
+        channel: u32 = 76, "Hardware queue.";
     }
 }
 
 record! {
     /// `CUpti_ActivityAPI`: kinds DRIVER and RUNTIME.
     ApiCall {
-        /// Which function, see [`crate::names`].
-        callback_id: u32_at -> u32 = 4,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 8,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 16,
-        /// Operating system's thread id.
-        thread: u32_at -> u32 = 28,
-        /// Its own id, which operations refer to.
-        correlation: u32_at -> u32 = 32,
-        /// What it returned.
-        code: i32_at -> i32 = 36,
+        callback_id: u32 = 4, "Which function, see [`crate::names`].";
+        start: u64 = 8, "Nanoseconds.";
+        end: u64 = 16, "Nanoseconds.";
+        thread: u32 = 28, "Operating system's thread id.";
+        correlation: u32 = 32, "Its own id, which operations refer to.";
+        code: i32 = 36, "What it returned.";
     }
 }
 
 record! {
     /// `CUpti_ActivitySynchronization` and later.
     Sync {
-        /// [`crate::kinds::sync`]
-        sync_kind: u32_at -> u32 = 4,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 8,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 16,
-        /// The API call.
-        correlation: u32_at -> u32 = 24,
-        /// Context.
-        context: u32_at -> u32 = 28,
-        /// Stream or [`crate::kinds::sync::INVALID`].
-        stream: u32_at -> u32 = 32,
-        /// Event or [`crate::kinds::sync::INVALID`].
-        event: u32_at -> u32 = 36,
+        sync_kind: u32 = 4, "[`crate::kinds::sync`]";
+        start: u64 = 8, "Nanoseconds.";
+        end: u64 = 16, "Nanoseconds.";
+        correlation: u32 = 24, "The API call.";
+        context: u32 = 28, "Context.";
+        stream: u32 = 32, "Stream or [`crate::kinds::sync::INVALID`].";
+        event: u32 = 36, "Event or [`crate::kinds::sync::INVALID`].";
     }
 }
 
 record! {
     /// `CUpti_ActivityOverhead` and later.
     Overhead {
-        /// See [`crate::kinds::overhead_name`].
-        overhead_kind: u32_at -> u32 = 4,
-        /// [`crate::kinds::object`]
-        object_kind: u32_at -> u32 = 8,
-        /// For a thread: process id, thread id, unused.
-        object: triple_at -> [u32; 3] = 12,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 24,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 32,
+        overhead_kind: u32 = 4, "See [`crate::kinds::overhead_name`].";
+        object_kind: u32 = 8, "[`crate::kinds::object`]";
+        object: [u32; 3] = 12, "For a thread: process id, thread id, unused.";
+        start: u64 = 24, "Nanoseconds.";
+        end: u64 = 32, "Nanoseconds.";
     }
     later {
-        /// The API call (12.3 and later).
-        correlation: u32_at -> u32 = 40,
+        correlation: u32 = 40, "The API call (12.3 and later).";
     }
 }
 
 record! {
     /// `CUpti_ActivityName`.
     Name {
-        /// [`crate::kinds::object`]
-        object_kind: u32_at -> u32 = 4,
-        /// Process and thread, or device, context and stream.
-        object: triple_at -> [u32; 3] = 8,
-        /// The name.
-        name: text_at -> Text = 24,
+        object_kind: u32 = 4, "[`crate::kinds::object`]";
+        object: [u32; 3] = 8, "Process and thread, or device, context and stream.";
+        name: Text = 24, "The name.";
     }
 }
 
 record! {
     /// `CUpti_ActivityMarker2`: one end of an NVTX range, or a mark.
     Marker {
-        /// [`crate::kinds::marker`]
-        flags: u32_at -> u32 = 4,
-        /// Nanoseconds.
-        time: u64_at -> u64 = 8,
-        /// Joins the ends of a range.
-        id: u32_at -> u32 = 16,
-        /// [`crate::kinds::object`]
-        object_kind: u32_at -> u32 = 20,
-        /// Process and thread, or device, context and stream.
-        object: triple_at -> [u32; 3] = 24,
-        /// Its name; none at the end of a range.
-        name: text_at -> Text = 40,
-        /// The domain's name; none for the default domain.
-        domain: text_at -> Text = 48,
+        flags: u32 = 4, "[`crate::kinds::marker`]";
+        time: u64 = 8, "Nanoseconds.";
+        id: u32 = 16, "Joins the ends of a range.";
+        object_kind: u32 = 20, "[`crate::kinds::object`]";
+        object: [u32; 3] = 24, "Process and thread, or device, context and stream.";
+        name: Text = 40, "Its name; none at the end of a range.";
+        domain: Text = 48, "The domain's name; none for the default domain.";
     }
 }
 
 record! {
     /// `CUpti_ActivityDevice4` and later.
     Device {
-        /// Kilobytes per second.
-        memory_bandwidth: u64_at -> u64 = 8,
-        /// Bytes.
-        memory: u64_at -> u64 = 16,
-        /// Threads.
-        warp: u32_at -> u32 = 32,
-        /// kHz.
-        clock: u32_at -> u32 = 36,
-        /// Copy engines.
-        copy_engines: u32_at -> u32 = 40,
-        /// Streaming multiprocessors.
-        multiprocessors: u32_at -> u32 = 44,
-        /// Of an SM.
-        max_warps: u32_at -> u32 = 52,
-        /// Of an SM.
-        max_blocks: u32_at -> u32 = 56,
-        /// Bytes of an SM.
-        shared: u32_at -> u32 = 60,
-        /// Of an SM.
-        registers: u32_at -> u32 = 64,
-        /// Compute capability.
-        major: u32_at -> u32 = 104,
-        /// Compute capability.
-        minor: u32_at -> u32 = 108,
-        /// Ordinal.
-        id: u32_at -> u32 = 112,
-        /// The GPU's UUID.
-        uuid: uuid_at -> [u8; 16] = 120,
-        /// "NVIDIA H200"
-        name: text_at -> Text = 136,
-        /// Whether CUDA_VISIBLE_DEVICES lets the process use it.
-        visible: u8_at -> u8 = 144,
+        memory_bandwidth: u64 = 8, "Kilobytes per second.";
+        memory: u64 = 16, "Bytes.";
+        warp: u32 = 32, "Threads.";
+        clock: u32 = 36, "kHz.";
+        copy_engines: u32 = 40, "Copy engines.";
+        multiprocessors: u32 = 44, "Streaming multiprocessors.";
+        max_warps: u32 = 52, "Of an SM.";
+        max_blocks: u32 = 56, "Of an SM.";
+        shared: u32 = 60, "Bytes of an SM.";
+        registers: u32 = 64, "Of an SM.";
+        major: u32 = 104, "Compute capability.";
+        minor: u32 = 108, "Compute capability.";
+        id: u32 = 112, "Ordinal.";
+        uuid: [u8; 16] = 120, "The GPU's UUID.";
+        name: Text = 136, "\"NVIDIA H200\"";
+        visible: u8 = 144, "Whether CUDA_VISIBLE_DEVICES lets the process use it.";
     }
 }
 
 record! {
     /// `CUpti_ActivityContext` and later.
     Context {
-        /// Its id.
-        id: u32_at -> u32 = 4,
-        /// Device ordinal.
-        device: u32_at -> u32 = 8,
-        /// The id of its default stream.
-        null_stream: u16_at -> u16 = 14,
+        id: u32 = 4, "Its id.";
+        device: u32 = 8, "Device ordinal.";
+        null_stream: u16 = 14, "The id of its default stream.";
     }
 }
 
 record! {
     /// `CUpti_ActivityStream`.
     Stream {
-        /// Context.
-        context: u32_at -> u32 = 4,
-        /// Its id.
-        id: u32_at -> u32 = 8,
-        /// CUDA's priority, an int.
-        priority: i32_at -> i32 = 12,
-        /// 1 default, 2 non-blocking, 3 null.
-        flag: u32_at -> u32 = 16,
+        context: u32 = 4, "Context.";
+        id: u32 = 8, "Its id.";
+        priority: i32 = 12, "CUDA's priority, an int.";
+        flag: u32 = 16, "1 default, 2 non-blocking, 3 null.";
     }
 }
 
 record! {
     /// `CUpti_ActivityCudaEvent` and later.
     CudaEvent {
-        /// The call that recorded it.
-        correlation: u32_at -> u32 = 4,
-        /// Context.
-        context: u32_at -> u32 = 8,
-        /// Stream.
-        stream: u32_at -> u32 = 12,
-        /// Event.
-        event: u32_at -> u32 = 16,
+        correlation: u32 = 4, "The call that recorded it.";
+        context: u32 = 8, "Context.";
+        stream: u32 = 12, "Stream.";
+        event: u32 = 16, "Event.";
     }
     later {
-        /// Device ordinal (12.8 and later).
-        device: u32_at -> u32 = 24,
+        device: u32 = 24, "Device ordinal (12.8 and later).";
     }
 }
 
 record! {
     /// `CUpti_ActivityMemory2` and later: kind MEMORY2.
     Memory {
-        /// [`crate::kinds::memory`]: allocated or released.
-        operation: u32_at -> u32 = 4,
-        /// [`crate::kinds::memory`]
-        memory_kind: u32_at -> u32 = 8,
-        /// The API call.
-        correlation: u32_at -> u32 = 12,
-        /// Address.
-        address: u64_at -> u64 = 16,
-        /// Bytes.
-        bytes: u64_at -> u64 = 24,
-        /// Nanoseconds.
-        time: u64_at -> u64 = 32,
-        /// Device ordinal.
-        device: u32_at -> u32 = 52,
-        /// Context.
-        context: u32_at -> u32 = 56,
-        /// Stream.
-        stream: u32_at -> u32 = 60,
-        /// Stream-ordered.
-        is_async: u32_at -> u32 = 72,
+        operation: u32 = 4, "[`crate::kinds::memory`]: allocated or released.";
+        memory_kind: u32 = 8, "[`crate::kinds::memory`]";
+        correlation: u32 = 12, "The API call.";
+        address: u64 = 16, "Address.";
+        bytes: u64 = 24, "Bytes.";
+        time: u64 = 32, "Nanoseconds.";
+        device: u32 = 52, "Device ordinal.";
+        context: u32 = 56, "Context.";
+        stream: u32 = 60, "Stream.";
+        is_async: u32 = 72, "Stream-ordered.";
     }
 }
 
 record! {
     /// `CUpti_ActivityGraphTrace` and later: one launch of a graph as a whole.
     GraphTrace {
-        /// The call that launched it.
-        correlation: u32_at -> u32 = 4,
-        /// Nanoseconds.
-        start: u64_at -> u64 = 8,
-        /// Nanoseconds.
-        end: u64_at -> u64 = 16,
-        /// Device ordinal.
-        device: u32_at -> u32 = 24,
-        /// The graph.
-        graph: u32_at -> u32 = 28,
-        /// Context.
-        context: u32_at -> u32 = 32,
-        /// Stream that it was launched on.
-        stream: u32_at -> u32 = 36,
+        correlation: u32 = 4, "The call that launched it.";
+        start: u64 = 8, "Nanoseconds.";
+        end: u64 = 16, "Nanoseconds.";
+        device: u32 = 24, "Device ordinal.";
+        graph: u32 = 28, "The graph.";
+        context: u32 = 32, "Context.";
+        stream: u32 = 36, "Stream that it was launched on.";
     }
 }
 
