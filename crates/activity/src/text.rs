@@ -146,6 +146,15 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// "a", "a and b", "a, b and c"; empty for none.
+pub fn listed(parts: &[impl AsRef<str>]) -> String {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.split_last() {
+        Some((last, before @ [_, ..])) => format!("{} and {last}", before.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
 /// "1 kernel", "8 kernels", "4,096 copies".
 pub fn plural(n: u64, noun: &str) -> String {
     match noun.strip_suffix('y') {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::causes::Causes;
 use super::facts::Facts;
 use super::figures::{self, DeviceFigures};
-use super::findings::{self, Finding, Planned, Scope, fold};
+use super::findings::{self, Finding, Scope, fold};
 use super::passes::Passes;
 use super::steps::{self, Steps};
 use super::whatif::WhatIf;
@@ -82,9 +82,7 @@ impl<'a> Advice<'a> {
         let variant = passes.variants[of.variant].clone();
         let plan = self.facts.plan;
         let planned = plan.and_then(|plan| plan.variants.get(variant.index));
-        let planned = planned
-            .filter(|planned| planned.name == variant.name)
-            .map(|variant| Planned { variant });
+        let planned = planned.filter(|planned| planned.name == variant.name);
         let scope = self.scope(Some(of.span), devices).with_plan(planned);
         let whatif = || WhatIf::of_repeats(self.facts, passes, of.variant);
         findings::weighed(&scope, whatif, &self.facts.stop)

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use activity::text::{is_unprintable, printable};
+use activity::text::{is_unprintable, listed, printable};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
@@ -345,13 +345,10 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const MOST: usize = 12;
     let names: Vec<&str> = names.into_iter().collect();
     let shown: Vec<String> = names.iter().take(MOST).map(|name| quoted(name)).collect();
-    match (shown.split_last(), names.len()) {
-        (None, _) => "none".to_owned(),
-        (Some(_), count) if count > MOST => {
-            format!("{} and {} more", shown.join(", "), count - MOST)
-        }
-        (Some((last, [])), _) => last.clone(),
-        (Some((last, rest)), _) => format!("{} and {last}", rest.join(", ")),
+    match names.len() {
+        0 => "none".to_owned(),
+        count if count > MOST => format!("{} and {} more", shown.join(", "), count - MOST),
+        _ => listed(&shown),
     }
 }
 

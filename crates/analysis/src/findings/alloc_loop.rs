@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::scope::longest_first;
 use super::{Finding, Occurrence, Scope, thresholds};
-use crate::figures::{self, DeviceFigures};
+use crate::figures;
 use crate::first_use;
 use activity::stats::lower_median;
 use activity::text::counted;
@@ -26,11 +27,7 @@ fn is_allocation(name: &str) -> bool {
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
-    let span = scope
-        .devices
-        .iter()
-        .map(|f: &DeviceFigures| f.span)
-        .reduce(Span::hull)?;
+    let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull)?;
     let mut at = Vec::new();
     let mut by_name: FxHashMap<NameId, Vec<Ns>> = FxHashMap::default();
     let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
@@ -87,8 +84,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");
     let pooled = by_name.iter().filter(|it| of_pool(it.0));
     let pooled: Ns = pooled.flat_map(|it| it.1).sum();
-    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
+    let at = longest_first(at);
     Some(Finding {
         title: format!(
             "{} between launches take {}{}",

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Occurrence, Scope, declared, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, declared, thresholds};
 use crate::figures;
 use activity::Ns;
 use activity::units::{percent, rate};
@@ -14,8 +14,7 @@ struct Sum {
     at: Vec<Occurrence>,
 }
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let peak = declared::memory_rate(scope, f)?;
     let mut by: FxHashMap<&str, Sum> = FxHashMap::default();
     for kernel in declared::kernels(scope, f) {

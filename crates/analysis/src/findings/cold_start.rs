@@ -1,11 +1,13 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
+use super::scope::longest_first;
 use super::{Finding, Occurrence, Scope, thresholds};
 use crate::causes::is_loading;
 use crate::figures::DeviceFigures;
 use crate::first_use::{self, First};
 use crate::graph::CallKind;
 use crate::{figures, tables};
+use activity::text::listed;
 use activity::units::duration;
 use activity::{Ns, Span, What};
 use rustc_hash::FxHashMap;
@@ -81,8 +83,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             piece.cause.is_of_host() && scope.causes.is_first(piece)
         })
     };
-    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
             "cold start: {} spent on {}; the GPU's work spans {}",
@@ -97,7 +97,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         .to_owned(),
         bound_ns: time,
         inside_ns: scope.devices.iter().map(inside).max(),
-        ..scope.found(whole.len(), time, &at)
+        ..scope.found(whole.len(), time, &longest_first(at))
     })
 }
 
@@ -143,13 +143,6 @@ fn spent_on(has_context: bool, has_loading: bool, has_first: bool) -> String {
         (has_loading, "loading GPU code"),
         (has_first, "first-time calls"),
     ];
-    let parts: Vec<&str> = parts
-        .iter()
-        .filter(|part| part.0)
-        .map(|part| part.1)
-        .collect();
-    match parts.as_slice() {
-        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
-        parts => parts.concat(),
-    }
+    let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
+    listed(&parts.collect::<Vec<_>>())
 }

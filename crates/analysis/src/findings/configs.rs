@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::scope::longest_first;
 use super::{At, Occurrence, Scope};
 use crate::DeviceFigures;
 use crate::fill::Fill;
@@ -81,7 +82,6 @@ fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
 
 /// The operations of some of them, longest first.
 pub(super) fn places(of: &[Config]) -> Vec<Occurrence> {
-    let mut at: Vec<&(Ns, At)> = of.iter().flat_map(|it| &it.at).collect();
-    at.sort_by_key(|it| std::cmp::Reverse(it.0));
-    at.into_iter().map(|it| Occurrence::Row(it.1)).collect()
+    let at = of.iter().flat_map(|it| &it.at);
+    longest_first(at.map(|it| (it.0, Occurrence::Row(it.1))).collect())
 }

@@ -16,10 +16,9 @@ pub(super) struct Ran<'p> {
 /// The kernels of a pass on a device by stream and start: those whose entry point and shape one launch
 /// of the plan has.
 pub(super) fn kernels<'p>(scope: &Scope<'p>, f: &DeviceFigures) -> Vec<Ran<'p>> {
-    let Some(planned) = scope.planned else {
+    let Some(variant) = scope.planned else {
         return Vec::new();
     };
-    let variant: &'p VariantPlan = planned.variant;
     let mut all = Vec::new();
     for (at, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {

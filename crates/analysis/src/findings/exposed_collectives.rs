@@ -1,6 +1,6 @@
 //! Collective communication that nothing runs beside.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::collectives::Collectives;
 use crate::figures;
 use crate::ranks::JobAnalysis;
@@ -13,8 +13,7 @@ const ADVICE: &str = "Overlap: send finished parts (buckets) on their own stream
 
 const UNKNOWN: &str = "One late rank makes these kernels long on all others: record every rank to see who waits for whom.";
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let window = scope.window_on(f.index);
     let collectives = Collectives::of(scope.trace, f, window);
     // What a rank waits in them for a later one is another rule's, where the ranks are known.

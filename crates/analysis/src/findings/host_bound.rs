@@ -3,35 +3,35 @@
 use rustc_hash::FxHashMap;
 
 use super::migrations::is_migration;
+use super::scope::longest_first;
 use super::words::seen_at;
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Culprit, Group, Piece, Waits};
 use crate::figures;
 use crate::lines::StackCounts;
 use crate::verdict::of_host;
 use activity::units::{duration, percent};
-use activity::{NameId, Ns, Span, What};
+use activity::{NameId, Ns, What};
 
 /// What takes this part of the host's work is named.
 const MOST: f64 = 0.4;
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    find(scope, device, false)
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    find(scope, f, false)
 }
 
 /// The same before pages of managed memory that come back: the CPU reads results there, and nothing can be prepared.
-pub(super) fn reads(scope: &Scope, device: usize) -> Option<Finding> {
-    find(scope, device, true)
+pub(super) fn reads(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    find(scope, f, true)
 }
 
-fn find(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
-    let f = &scope.devices[device];
+fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
     // What waits for the host is a part of what is idle.
     if f.idle_share() < thresholds::HOST_SHARE {
         return None;
     }
     let mut waits = Waits::default();
-    let mut at: Vec<(Ns, Span)> = Vec::new();
+    let mut at = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = StackCounts::default();
     // What only the first one of its name takes is a cold start.
@@ -52,14 +52,13 @@ fn find(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
             }
         }
         if sum > 0 {
-            at.push((sum, gap.span));
+            at.push((sum, Occurrence::Gap(f.index, gap.span)));
         }
     }
     let idle: Ns = at.iter().map(|a| a.0).sum();
     if figures::share(idle, f.recorded_ns()) < thresholds::HOST_SHARE {
         return None;
     }
-    at.sort_by_key(|a| std::cmp::Reverse(a.0));
     let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;
     let line = seen.telling(scope.trace);
     let doing = match most {
@@ -83,7 +82,6 @@ fn find(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
         false => "",
     };
     let seen = seen_at(line.as_ref());
-    let at: Vec<Occurrence> = at.iter().map(|a| Occurrence::Gap(f.index, a.1)).collect();
     Some(Finding {
         title: format!(
             "the GPU waits for the CPU{whose} for {} ({}){doing}{seen}",
@@ -95,7 +93,7 @@ fn find(scope: &Scope, device: usize, reads: bool) -> Option<Finding> {
             false => "Prepare the next batch before the GPU needs it, in another thread or process.",
         }
         .to_owned(),
-        ..scope.found(f.span_ns, idle, &at)
+        ..scope.found(f.span_ns, idle, &longest_first(at))
     })
 }
 

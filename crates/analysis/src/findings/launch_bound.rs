@@ -3,14 +3,14 @@
 //! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::scope::longest_first;
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces, Waits};
 use crate::figures;
+use activity::Ns;
 use activity::units::{duration, percent};
-use activity::{Ns, Span};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.kernels < thresholds::LAUNCH_OPS_MIN || f.idle_share() < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
@@ -24,10 +24,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
                 sum += cut.rest;
             }
         }
-        (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
+        (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0)
+            .then_some((sum, Occurrence::Gap(f.index, gap.span)))
     };
     let mut of_graphs: Ns = 0;
-    let mut gaps: Vec<(Ns, Span)> = scope
+    let gaps: Vec<(Ns, Occurrence)> = scope
         .gaps(f)
         .filter_map(|found| {
             let is_graph = scope.causes.graph().ops.is_graph(found.0.next);
@@ -40,8 +41,6 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if figures::share(idle, f.recorded_ns()) < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
-    gaps.sort_by_key(|g| std::cmp::Reverse(g.0));
-    let at: Vec<Occurrence> = gaps.iter().map(|g| Occurrence::Gap(f.index, g.1)).collect();
     Some(Finding {
         title: format!(
             "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
@@ -54,6 +53,6 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
         }
         .to_owned(),
-        ..scope.found(f.span_ns, idle, &at)
+        ..scope.found(f.span_ns, idle, &longest_first(gaps))
     })
 }

@@ -11,10 +11,9 @@ use activity::Ns;
 use activity::text::{counted, cut_middle};
 use activity::units::{duration, percent};
 
-/// The device's figures and its configurations, where counters tell of them.
-fn sampled<'a>(scope: &'a Scope, device: usize) -> Option<(&'a DeviceFigures, Vec<Config>)> {
-    let f = &scope.devices[device];
-    configs::is_sampled(scope, f).then(|| (f, configs::of_device(scope, f)))
+/// The device's configurations, where counters tell of them.
+fn sampled(scope: &Scope, f: &DeviceFigures) -> Option<Vec<Config>> {
+    configs::is_sampled(scope, f).then(|| configs::of_device(scope, f))
 }
 
 fn time(of: &[Config]) -> Ns {
@@ -31,8 +30,8 @@ fn name(scope: &Scope, it: &Config) -> String {
 
 /// A launch near no peak that is most of the time. `under-filled-gpu` tells of too few blocks, `below-roof` of declared
 /// bytes.
-pub(super) fn latency(scope: &Scope, device: usize) -> Option<Finding> {
-    let (f, all) = sampled(scope, device)?;
+pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let all = sampled(scope, f)?;
     let most = all.first()?;
     let part = share(most.row.total_ns, f.recorded_ns());
     let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
@@ -72,8 +71,7 @@ pub(super) fn latency(scope: &Scope, device: usize) -> Option<Finding> {
 }
 
 /// Grids whose last wave leaves room for many blocks, by the launch alone.
-pub(super) fn tail(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all = configs::of_device(scope, f);
     // Kernels beside each other fill each other's last waves.
     if time(&all) as f64 > f.compute_ns as f64 * thresholds::CONCURRENT {
@@ -112,8 +110,8 @@ pub(super) fn tail(scope: &Scope, device: usize) -> Option<Finding> {
 }
 
 /// Products of matrices that issue instructions all the time while tensor cores do nothing.
-pub(super) fn no_tensor(scope: &Scope, device: usize) -> Option<Finding> {
-    let (f, mut all) = sampled(scope, device)?;
+pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all = sampled(scope, f)?;
     all.retain(|it| {
         let name = full(scope, it).to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -141,8 +139,8 @@ pub(super) fn no_tensor(scope: &Scope, device: usize) -> Option<Finding> {
 }
 
 /// Elementwise kernels of one size in a row, each at the speed of memory by its counters.
-pub(super) fn chain(scope: &Scope, device: usize) -> Option<Finding> {
-    let (f, mut all) = sampled(scope, device)?;
+pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all = sampled(scope, f)?;
     all.retain(|it| it.row.class == Class::Memory && full(scope, it).contains("elementwise"));
     let of_config = all.iter().flat_map(|it| {
         let size = (it.shape.grid, it.shape.block);

@@ -1,33 +1,27 @@
 //! Large copies that stay under what the link was calibrated to carry.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::{percent, rate};
-use activity::{Direction, MemoryKind, Ns, Span, What};
+use activity::{Direction, MemoryKind, Ns, Span};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let directions = [Direction::H2D, Direction::D2H, Direction::P2P];
-    let found = directions
-        .into_iter()
-        .filter_map(|d| slow(scope, device, d));
+    let found = directions.into_iter().filter_map(|d| slow(scope, f, d));
     found.max_by_key(|f| f.bound_ns)
 }
 
-fn slow(scope: &Scope, device: usize, direction: Direction) -> Option<Finding> {
-    let f = &scope.devices[device];
+fn slow(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<Finding> {
     let peak = scope.peaks.rate(direction)?;
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let mut moved = 0u64;
-    for (place, activity) in scope.operations(f) {
-        let What::Copy(copy) = activity.what else {
-            continue;
-        };
+    for &(place, span, copy) in scope.copies(f) {
         // Pageable copies have a rule of their own.
         let is_pageable = [copy.from, copy.to].contains(&MemoryKind::Pageable);
         if copy.direction == direction && copy.bytes >= thresholds::LARGE_BYTES && !is_pageable {
             moved += copy.bytes;
-            spans.push(activity.span);
+            spans.push(span);
             at.push(Occurrence::Row(place));
         }
     }

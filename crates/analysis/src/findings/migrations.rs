@@ -1,6 +1,7 @@
 //! Managed memory that the driver moves when it is touched.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::scope::longest_first;
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::{figures, tables};
 use activity::units::{bytes, count, duration};
 use activity::{Direction, Ns, Place as On, Span, What};
@@ -11,23 +12,20 @@ pub(super) fn is_migration(what: &What) -> bool {
         .is_some_and(|place| place.stream == On::NO_STREAM)
 }
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut at: Vec<(Ns, Occurrence)> = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let (mut moved, mut up, mut down) = (0u64, 0u64, 0u64);
-    for (place, activity) in scope.operations(f) {
-        if let What::Copy(copy) = activity.what
-            && is_migration(&activity.what)
-        {
+    for &(place, span, copy) in scope.copies(f) {
+        if copy.place.stream == On::NO_STREAM {
             moved += copy.bytes;
             match copy.direction {
                 Direction::H2D => up += 1,
                 Direction::D2H => down += 1,
                 _ => {}
             }
-            spans.push(activity.span);
-            at.push((activity.span.len(), Occurrence::Row(place)));
+            spans.push(span);
+            at.push((span.len(), Occurrence::Row(place)));
         }
     }
     let time = tables::union(spans);
@@ -35,8 +33,6 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;
     }
-    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
     Some(Finding {
         title: format!(
             "managed memory moved {} times to the GPU and {} times back: {} in {}",
@@ -47,6 +43,6 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         ),
         advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
             .to_owned(),
-        ..scope.found(f.span_ns, time, &at)
+        ..scope.found(f.span_ns, time, &longest_first(at))
     })
 }

@@ -47,11 +47,12 @@ use serde::Serialize;
 
 pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};
+pub use scope::Scope;
 use scope::{At, Occurrence, is_behind};
-pub use scope::{Planned, Scope};
 
+use super::figures::{self, DeviceFigures};
+use super::parallel;
 use super::whatif::WhatIf;
-use super::{figures, parallel};
 use activity::Ns;
 use activity::feed::Stop;
 use scenario::edit::EditSet;
@@ -169,38 +170,10 @@ pub struct Rule {
 /// Where a rule looks.
 #[derive(Clone, Copy, Debug)]
 enum Check {
-    /// At each device that has an operation, with its place in [`Scope::devices`].
-    Device(fn(&Scope, usize) -> Option<Finding>),
+    /// At each device that has an operation.
+    Device(fn(&Scope, &DeviceFigures) -> Option<Finding>),
     /// At the whole timeline.
     Timeline(fn(&Scope) -> Option<Finding>),
-}
-
-const fn on_devices(
-    name: &'static str,
-    check: fn(&Scope, usize) -> Option<Finding>,
-    (cures, cure): (&'static [&'static str], &'static str),
-) -> Rule {
-    let check = Check::Device(check);
-    Rule {
-        name,
-        check,
-        cures,
-        cure,
-    }
-}
-
-const fn once(
-    name: &'static str,
-    check: fn(&Scope) -> Option<Finding>,
-    (cures, cure): (&'static [&'static str], &'static str),
-) -> Rule {
-    let check = Check::Timeline(check);
-    Rule {
-        name,
-        check,
-        cures,
-        cure,
-    }
 }
 
 impl Rule {
@@ -209,11 +182,10 @@ impl Rule {
         let mut findings: Vec<Finding> = match self.check {
             Check::Device(check) => {
                 let records = scope.causes.graph().ops.len();
-                let devices: Vec<usize> = (0..scope.devices.len()).collect();
-                let of_each = parallel::map(records, &devices, |&i| {
-                    let mut finding = check(scope, i)?;
-                    if devices.len() > 1 {
-                        finding.places = vec![format!("GPU {}", scope.devices[i].device)];
+                let of_each = parallel::map(records, scope.devices, |f| {
+                    let mut finding = check(scope, f)?;
+                    if scope.devices.len() > 1 {
+                        finding.places = vec![format!("GPU {}", f.device)];
                     }
                     Some(finding)
                 });
@@ -234,116 +206,54 @@ impl Rule {
     }
 }
 
-const COLD_START: Rule = once("cold-start", cold_start::check, (&[], "warming up"));
+macro_rules! rules {
+    ($($name:literal $look:ident($check:path) [$($edit:literal)*] $cure:literal;)*) => {
+        /// All rules, in the order in which findings of equal weight are shown.
+        pub const RULES: &[Rule] = &[$(Rule {
+            name: $name,
+            check: Check::$look($check),
+            cures: &[$($edit),*],
+            cure: $cure,
+        },)*];
+    };
+}
 
-/// All rules, in the order in which findings of equal weight are shown.
-pub const RULES: &[Rule] = &[
-    on_devices("pageable-copy", pageable::check, (&["pin"], "pinning")),
-    on_devices(
-        "tiny-copies",
-        tiny_copies::check,
-        (&["merge-copies"], "batching small copies"),
-    ),
-    on_devices(
-        "synchronous-copy",
-        sync_copies::check,
-        (&["async", "async+own-stream"], "copying asynchronously"),
-    ),
-    on_devices(
-        "sync-in-loop",
-        sync_loop::check,
-        (&["no-sync"], "removing the syncs"),
-    ),
-    once(
-        "alloc-in-loop",
-        alloc_loop::check,
-        (&["reuse"], "reusing memory"),
-    ),
-    on_devices(
-        "launch-bound",
-        launch_bound::check,
-        (&["graph"], "using a CUDA graph"),
-    ),
+rules! {
+    "pageable-copy" Device(pageable::check) ["pin"] "pinning";
+    "tiny-copies" Device(tiny_copies::check) ["merge-copies"] "batching small copies";
+    "synchronous-copy" Device(sync_copies::check) ["async" "async+own-stream"] "copying asynchronously";
+    "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
+    "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
+    "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
     // A host that waits for every batch launches the next one too late, whatever its stream.
-    on_devices(
-        "no-overlap",
-        no_overlap::check,
-        (
-            &["own-stream", "no-sync", "no-sync+own-stream"],
-            "overlapping",
-        ),
-    ),
-    COLD_START,
-    on_devices(
-        "under-filled-gpu",
-        under_filled::check,
-        (&[], "launching larger grids"),
-    ),
-    on_devices("tail-wave", limits::tail, (&[], "filling the last wave")),
-    on_devices(
-        "latency-bound",
-        limits::latency,
-        (&[], "reaching its roofline limit"),
-    ),
-    on_devices("memory-chain", limits::chain, (&[], "fusing kernels")),
-    on_devices(
-        "low-bandwidth",
-        low_bandwidth::check,
-        (&[], "full link speed"),
-    ),
-    once("race", race::check, (&[], "")),
-    on_devices(
-        "host-bound",
-        host_bound::check,
-        (&[], "preparing work ahead"),
-    ),
-    on_devices(
-        "managed-reads",
-        host_bound::reads,
-        (&[], "prefetching results"),
-    ),
-    on_devices("copy-bound", copy_bound::check, (&[], "copying less")),
-    on_devices(
-        "exposed-communication",
-        exposed_collectives::check,
-        (&[], "overlapping communication"),
-    ),
-    on_devices(
-        "page-migration",
-        migrations::check,
-        (&[], "prefetching pages"),
-    ),
-    on_devices("same-direction-streams", one_engine::check, (&[], "")),
-    once(
-        "through-host",
-        through_host::check,
-        (&[], "copying directly between GPUs"),
-    ),
-    once("idle-gpu", idle_gpu::check, (&[], "using both GPUs")),
-    on_devices(
-        "unfused",
-        unfused::check,
-        (&["fuse:once"], "fusing kernels"),
-    ),
-    on_devices(
-        "below-roof",
-        below_roof::check,
-        (&[], "coalescing memory access"),
-    ),
-    on_devices(
-        "idle-tensor-cores",
-        limits::no_tensor,
-        (&[], "using tensor cores"),
-    ),
-    once("forgot-sync", unwaited::check, (&[], "")),
-    on_devices("no-free-core", no_core::waits, (&[], "freeing a CPU core")),
-    once("cpu-limit", no_core::limit, (&[], "adding CPU cores")),
-    on_devices("throttled", throttled::check, (&[], "")),
-    on_devices("shared-gpu", shared_gpu::check, (&[], "")),
-    once("graph-records", watched::nodes, (&[], "")),
-    once("launch-records", watched::launches, (&[], "")),
-    once("late-rank", late_rank::check, (&[], "")),
-];
+    "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
+    "cold-start" Timeline(cold_start::check) [] "warming up";
+    "under-filled-gpu" Device(under_filled::check) [] "launching larger grids";
+    "tail-wave" Device(limits::tail) [] "filling the last wave";
+    "latency-bound" Device(limits::latency) [] "reaching its roofline limit";
+    "memory-chain" Device(limits::chain) [] "fusing kernels";
+    "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
+    "race" Timeline(race::check) [] "";
+    "host-bound" Device(host_bound::check) [] "preparing work ahead";
+    "managed-reads" Device(host_bound::reads) [] "prefetching results";
+    "copy-bound" Device(copy_bound::check) [] "copying less";
+    "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
+    "page-migration" Device(migrations::check) [] "prefetching pages";
+    "same-direction-streams" Device(one_engine::check) [] "";
+    "through-host" Timeline(through_host::check) [] "copying directly between GPUs";
+    "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
+    "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";
+    "below-roof" Device(below_roof::check) [] "coalescing memory access";
+    "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
+    "forgot-sync" Timeline(unwaited::check) [] "";
+    "no-free-core" Device(no_core::waits) [] "freeing a CPU core";
+    "cpu-limit" Timeline(no_core::limit) [] "adding CPU cores";
+    "throttled" Device(throttled::check) [] "";
+    "shared-gpu" Device(shared_gpu::check) [] "";
+    "graph-records" Timeline(watched::nodes) [] "";
+    "launch-records" Timeline(watched::launches) [] "";
+    "late-rank" Timeline(late_rank::check) [] "";
+}
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
 /// makes the same stretch ready to be replayed, and is asked for where a finding has an edit. It is given up, between
@@ -368,7 +278,8 @@ pub fn weighed<'a>(
 
 /// What belongs to the start of a program, which its steps do not show: a cold start.
 pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
-    COLD_START.findings(scope)
+    let cold_start = RULES.iter().filter(|rule| rule.name == "cold-start");
+    cold_start.flat_map(|rule| rule.findings(scope)).collect()
 }
 
 /// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.

@@ -1,13 +1,12 @@
 //! The thread that launches is ready to run and does not: no core is free, or its container has used up its share.
 
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
 use crate::{figures, off_cpu};
 use activity::Ns;
 use activity::units::{duration, number, percent};
 
 /// Waits for a core while the GPU waited for the host.
-pub(super) fn waits(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if scope
         .trace
         .processes()

@@ -1,11 +1,13 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
+use super::scope::{Copied, longest_first};
 use super::{Finding, Occurrence, Scope, declared, thresholds};
 use crate::figures::{self, DeviceFigures};
 use crate::graph::EdgeKind;
 use crate::{edits, program, tables};
+use activity::text::listed;
 use activity::units::{duration, percent};
-use activity::{Direction, MemoryKind, Ns, Span, What};
+use activity::{Direction, MemoryKind, Ns, Span};
 use trace::{Engine, engine_of};
 
 /// How long the SMs and the two copy engines to and from the host worked.
@@ -69,8 +71,7 @@ impl Engines {
     }
 }
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Kernels alone have nothing to be beside.
     if f.h2d.count + f.d2h.count == 0 {
         return None;
@@ -87,7 +88,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         true => f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f)),
         // Of a scenario it is known which way is the way back.
         false => match scope.planned {
-            Some(planned) => declared::has_way_back(planned.variant),
+            Some(planned) => declared::has_way_back(planned),
             None => copies.iter().any(|&n| n < 2),
         },
     };
@@ -103,20 +104,15 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
         return None;
     }
-    let mut at: Vec<(Ns, Occurrence)> = scope
-        .operations(f)
-        .filter(|(_, a)| matches!(a.what, What::Copy(c) if matches!(c.direction, Direction::H2D | Direction::D2H)))
-        .map(|(place, a)| (a.span.len(), Occurrence::Row(place)))
-        .collect();
-    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
+    let mut at = Vec::new();
     let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
-    for (_, activity) in scope.operations(f) {
-        if let What::Copy(copy) = activity.what {
-            copied += activity.span.len();
-            if [copy.from, copy.to].contains(&MemoryKind::Pageable) {
-                pageable += activity.span.len();
-            }
+    for &(place, span, copy) in scope.copies(f) {
+        if matches!(copy.direction, Direction::H2D | Direction::D2H) {
+            at.push((span.len(), Occurrence::Row(place)));
+        }
+        copied += span.len();
+        if [copy.from, copy.to].contains(&MemoryKind::Pageable) {
+            pageable += span.len();
         }
     }
     let names = ["kernels", "H2D", "D2H"];
@@ -136,7 +132,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     Some(Finding {
         title: format!(
             "{} run one after another: {} of the possible overlap is used",
-            in_words(&parts),
+            listed(&parts),
             percent(engines.hidden()),
         ),
         advice: advice.to_owned(),
@@ -145,7 +141,11 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
             true => "pin".parse().ok(),
             false => None,
         },
-        ..scope.found(f.span_ns, f.recorded_ns() - engines.least(), &at)
+        ..scope.found(
+            f.span_ns,
+            f.recorded_ns() - engines.least(),
+            &longest_first(at),
+        )
     })
 }
 
@@ -170,24 +170,10 @@ pub(super) fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
 /// Whether most copies were held back by an event of another stream.
 fn waits_for_kernels(scope: &Scope, f: &DeviceFigures) -> bool {
     let graph = scope.causes.graph();
-    let (mut held, mut all) = (0, 0);
-    for ((lane, row), activity) in scope.operations(f) {
-        if !matches!(activity.what, What::Copy(_)) {
-            continue;
-        }
-        all += 1;
+    let is_held = |&&((lane, row), ..): &&Copied| {
         let edge = graph.op_at(lane, row).map(|op| graph.ops.edge[op as usize]);
-        held += usize::from(matches!(
-            edge,
-            Some(EdgeKind::Event | EdgeKind::EventLikely)
-        ));
-    }
-    held * 2 >= all && held > 0
-}
-
-fn in_words(parts: &[String]) -> String {
-    match parts {
-        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
-        all => all.join(""),
-    }
+        matches!(edge, Some(EdgeKind::Event | EdgeKind::EventLikely))
+    };
+    let held = scope.copies(f).iter().filter(is_held).count();
+    held * 2 >= scope.copies(f).len() && held > 0
 }

@@ -1,12 +1,11 @@
 //! Copies of one direction on several streams, which one engine takes one after the other.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::figures;
 use crate::graph::{EdgeKind, Engine, OpId};
 use activity::units::percent;
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Beside kernels several streams have another purpose.
     if figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE {
         return None;

@@ -2,23 +2,20 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::scope::longest_first;
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Cause, Culprit, Piece};
 use crate::graph::{CallId, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};
-use activity::{Direction, MemoryKind, Ns, What};
+use activity::{Direction, MemoryKind, Ns};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let figures = &scope.devices[device];
+pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let graph = scope.causes.graph();
     let mut calls: FxHashSet<CallId> = FxHashSet::default();
     let mut ops: FxHashSet<OpId> = FxHashSet::default();
     let mut at = Vec::new();
     let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
-    for (place, activity) in scope.operations(figures) {
-        let What::Copy(copy) = activity.what else {
-            continue;
-        };
+    for &(place, span, copy) in scope.copies(figures) {
         let is_pageable = match copy.direction {
             Direction::H2D => copy.from == MemoryKind::Pageable,
             Direction::D2H => copy.to == MemoryKind::Pageable,
@@ -27,7 +24,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
         if !is_pageable || copy.bytes < thresholds::PAGEABLE_MIN_BYTES {
             continue;
         }
-        let length = activity.span.len();
+        let length = span.len();
         moved += copy.bytes;
         time += length;
         let at_peak = scope
@@ -63,8 +60,7 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
-    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
+    let at = longest_first(at);
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(

@@ -7,7 +7,7 @@ use scenario::hazards;
 const BUDGET: u64 = 5_000_000;
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
-    let variant = scope.planned?.variant;
+    let variant = scope.planned?;
     let mut budget = BUDGET;
     let found = hazards::find(variant, &mut budget);
     let first = found.hazards.first()?;

@@ -1,5 +1,8 @@
 //! What rules look at, and how they put down what they find.
 
+use std::cmp::Reverse;
+use std::sync::{Arc, OnceLock};
+
 use rustc_hash::FxHashSet;
 
 use super::evidence::{EVIDENCE_MAX, Evidence};
@@ -9,7 +12,7 @@ use crate::figures::{self, DeviceFigures, Peaks};
 use crate::graph::CallId;
 use crate::ranks::JobAnalysis;
 use crate::watching::WatchingCost;
-use activity::{Activity, Ns, Span};
+use activity::{Activity, Copy, Ns, Span, What};
 use scenario::plan::VariantPlan;
 use trace::{LaneId, Trace};
 
@@ -28,18 +31,13 @@ pub struct Scope<'a> {
     /// Why nothing ran.
     pub causes: &'a Causes<'a>,
     /// What a scenario planned to run in `window`.
-    pub planned: Option<Planned<'a>>,
+    pub planned: Option<&'a VariantPlan>,
     /// The ranks of a job, where it is one that is looked at as a whole.
     pub ranks: Option<&'a JobAnalysis>,
     /// What recording may have cost, where that is to be told of what is looked at.
     pub watching: Option<&'a WatchingCost>,
-}
-
-/// A scenario's variant as it was planned.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned<'a> {
-    /// The plan.
-    pub variant: &'a VariantPlan,
+    /// The copies of each device, once a rule asked for them.
+    copies: Arc<[OnceLock<Vec<Copied>>]>,
 }
 
 /// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
@@ -68,12 +66,13 @@ impl<'a> Scope<'a> {
             planned: None,
             ranks: None,
             watching: None,
+            copies: none_yet(trace),
         }
     }
 
     /// The same, knowing what was planned.
     #[must_use]
-    pub fn with_plan(self, planned: Option<Planned<'a>>) -> Self {
+    pub fn with_plan(self, planned: Option<&'a VariantPlan>) -> Self {
         Scope { planned, ..self }
     }
 
@@ -120,6 +119,7 @@ impl<'a> Scope<'a> {
         Scope {
             window,
             devices,
+            copies: none_yet(self.trace),
             ..self.clone()
         }
     }
@@ -178,6 +178,15 @@ impl<'a> Scope<'a> {
             })
     }
 
+    /// The copies among them, which many rules ask for: they are few.
+    pub(super) fn copies(&self, device: &DeviceFigures) -> &[Copied] {
+        let copy = |(at, activity): (At, Activity)| match activity.what {
+            What::Copy(copy) => Some((at, activity.span, copy)),
+            _ => None,
+        };
+        self.copies[device.index].get_or_init(|| self.operations(device).filter_map(copy).collect())
+    }
+
     /// What a finding is made of; its rule puts its name and the cures to it.
     pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);
@@ -220,6 +229,19 @@ impl<'a> Scope<'a> {
 
 /// A row of a lane.
 pub(crate) type At = (LaneId, usize);
+
+/// A copy: where it stands, when it ran.
+pub(super) type Copied = (At, Span, Copy);
+
+fn none_yet(trace: &Trace) -> Arc<[OnceLock<Vec<Copied>>]> {
+    trace.devices().iter().map(|_| OnceLock::new()).collect()
+}
+
+/// Places by how long each took.
+pub(super) fn longest_first(mut at: Vec<(Ns, Occurrence)>) -> Vec<Occurrence> {
+    at.sort_by_key(|it| Reverse(it.0));
+    at.into_iter().map(|it| it.1).collect()
+}
 
 /// Where something was seen.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,13 @@
 //! Somebody else is on the GPU.
 
-use super::{Finding, Occurrence, Scope, Severity};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
 use crate::hardware::{self, OtherProcess};
 use activity::units::bytes;
 
 /// Processes that are named.
 const NAMED: usize = 3;
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let gpu = scope.trace.readings(f.index)?;
     let others = hardware::of_gpu(gpu, f.device, f.span).others;
     if others.is_empty() {

@@ -1,14 +1,13 @@
 //! Copies whose call waits for them, so that nothing else can be launched meanwhile.
 
 use super::no_overlap::{self, Engines};
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::graph::NONE;
 use crate::{figures, tables};
 use activity::units::duration;
-use activity::{Direction, Span, What};
+use activity::{Direction, Span};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.h2d.count + f.d2h.count < 2 {
         return None;
     }
@@ -16,16 +15,13 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     let mut spans: Vec<Span> = Vec::new();
     let mut waited: Vec<Span> = Vec::new();
     let graph = scope.causes.graph();
-    for (place, activity) in scope.operations(f) {
-        if let What::Copy(copy) = activity.what
-            && !copy.is_async
-            && matches!(copy.direction, Direction::H2D | Direction::D2H)
-        {
-            spans.push(activity.span);
+    for &(place, span, copy) in scope.copies(f) {
+        if !copy.is_async && matches!(copy.direction, Direction::H2D | Direction::D2H) {
+            spans.push(span);
             let op = graph.op_at(place.0, place.1);
             let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
             waited.push(match call {
-                NONE => activity.span,
+                NONE => span,
                 call => graph.calls.span(call),
             });
             at.push(Occurrence::Row(place));

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
 use crate::causes::Waits;
 use crate::graph::{CallId, NONE};
 use crate::lines::StackCounts;
@@ -12,8 +12,7 @@ use crate::{figures, tables};
 use activity::units::{duration, percent};
 use activity::{Direction, Ns, Span, What};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
     if f.idle_share() < thresholds::WORTH_SHARE {
         return None;

@@ -1,12 +1,11 @@
 //! The GPU's clocks are held down: by heat, by the power limit, by the board.
 
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
 use crate::hardware;
 use activity::units::percent;
 use activity::{Metric, SLOWED};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let gpu = scope.trace.readings(f.index)?;
     let figures = hardware::of_gpu(gpu, f.device, f.span);
     let share = figures.throttled_share?;

@@ -1,58 +1,37 @@
 //! Data on its way from one GPU to another through the host's memory.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::scope::Copied;
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::tables;
 use activity::units::{bytes, duration};
-use activity::{Direction, Ns, Span, What};
+use activity::{Direction, Ns};
 
-struct Copied {
-    device: usize,
-    span: Span,
-    bytes: u64,
-    at: super::At,
-}
-
-pub(super) fn check(scope: &Scope) -> Option<Finding> {
+pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     if scope.devices.len() < 2 {
         return None;
     }
-    let (mut down, mut up): (Vec<Copied>, Vec<Copied>) = (Vec::new(), Vec::new());
-    for f in scope.devices {
-        for (at, activity) in scope.operations(f) {
-            let What::Copy(copy) = activity.what else {
-                continue;
-            };
-            let list = match copy.direction {
-                Direction::D2H => &mut down,
-                Direction::H2D => &mut up,
-                _ => continue,
-            };
-            list.push(Copied {
-                device: f.index,
-                span: activity.span,
-                bytes: copy.bytes,
-                at,
-            });
-        }
-    }
-    down.sort_by_key(|c| c.span);
-    up.sort_by_key(|c| c.span);
+    let of_device = |f: &'a DeviceFigures| scope.copies(f).iter().map(|it| (f.index, it));
+    let in_order = |direction: Direction| {
+        let all = scope.devices.iter().flat_map(of_device);
+        let mut all: Vec<_> = all.filter(|it| it.1.2.direction == direction).collect();
+        all.sort_by_key(|it| it.1.1);
+        all
+    };
+    let (down, up) = (in_order(Direction::D2H), in_order(Direction::H2D));
     // Each copy up belongs to the last one down of the same size that had ended, once.
     let (mut at, mut spans, mut moved) = (Vec::new(), Vec::new(), 0u64);
     let mut from = 0;
-    for d in &down {
-        from += up[from..]
-            .iter()
-            .take_while(|u| u.span.start < d.span.end)
-            .count();
-        let Some(u) = up.get(from) else {
+    for (device, &(place, span, copy)) in down {
+        let is_before = |(_, it): &&(usize, &Copied)| it.1.start < span.end;
+        from += up[from..].iter().take_while(is_before).count();
+        let Some(&(other, &(up_place, _, back))) = up.get(from) else {
             break;
         };
-        if u.device != d.device && u.bytes == d.bytes && u.bytes > thresholds::TINY_BYTES {
+        if other != device && back.bytes == copy.bytes && back.bytes > thresholds::TINY_BYTES {
             from += 1;
-            moved += d.bytes;
-            spans.push(d.span);
-            at.extend([Occurrence::Row(d.at), Occurrence::Row(u.at)]);
+            moved += copy.bytes;
+            spans.push(span);
+            at.extend([Occurrence::Row(place), Occurrence::Row(up_place)]);
         }
     }
     let pairs = spans.len();

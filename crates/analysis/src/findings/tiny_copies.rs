@@ -1,31 +1,26 @@
 //! Many copies so small that their fixed cost is all they are.
 
-use super::{Finding, Occurrence, Scope, migrations, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::edits::AROUND_MAX;
 use crate::graph::{CallId, Calls, NONE};
 use activity::units::{bytes, duration};
-use activity::{Direction, Ns, What};
+use activity::{Direction, Ns, Place};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let figures = &scope.devices[device];
+pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut moved, mut saving) = (0u64, 0 as Ns);
     let (mut copying, mut calling) = (0 as Ns, 0 as Ns);
     // Copies follow each other on their stream: what lies between two tiny ones goes with them.
     let mut last: Option<(usize, usize, Ns, CallId)> = None;
-    for ((lane, row), activity) in scope.operations(figures) {
-        let What::Copy(copy) = activity.what else {
-            continue;
-        };
+    for &((lane, row), span, copy) in scope.copies(figures) {
         // What the driver moves by itself is another rule's.
-        let is_asked = !migrations::is_migration(&activity.what);
+        let is_asked = copy.place.stream != Place::NO_STREAM;
         let is_tiny = is_asked
             && matches!(copy.direction, Direction::H2D | Direction::D2H)
             && copy.bytes <= thresholds::TINY_BYTES;
         if !is_tiny {
             continue;
         }
-        let span = activity.span;
         let graph = scope.causes.graph();
         let op = graph.op_at(lane, row);
         let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);

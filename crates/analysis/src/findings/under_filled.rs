@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::scope::longest_first;
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::collectives::is_collective;
 use crate::figures;
 use crate::verdict::NAME_MAX;
@@ -10,8 +11,7 @@ use activity::text::cut_middle;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, What};
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
     if multiprocessors == 0 {
         return None;
@@ -57,12 +57,8 @@ pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
     if figures::share(saving, f.recorded_ns()) < thresholds::WORTH_SHARE {
         return None;
     }
-    at.sort_by_key(|&(length, _)| std::cmp::Reverse(length));
-    let at: Vec<Occurrence> = at.into_iter().map(|(_, place)| place).collect();
-    let most = kernels
-        .into_iter()
-        .max_by_key(|&(name, time)| (time, name))?
-        .0;
+    let at = longest_first(at);
+    let (_, most) = kernels.into_iter().map(|(name, time)| (time, name)).max()?;
     let size = |(&(name, blocks), &(sum, count)): (&(NameId, u64), &(Ns, Ns))| {
         (name == most).then(|| (blocks, sum / count))
     };

@@ -1,14 +1,13 @@
 //! Kernels one after the other over the same memory, each as fast as memory lets it be.
 
 use super::declared::{self, Ran};
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::figures;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use scenario::plan::Arg;
 
-pub(super) fn check(scope: &Scope, device: usize) -> Option<Finding> {
-    let f = &scope.devices[device];
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let rate = declared::memory_rate(scope, f)?;
     let ran = declared::kernels(scope, f);
     let (mut at, mut saving, mut all, mut moved) = (Vec::new(), 0 as Ns, 0 as Ns, 0u64);

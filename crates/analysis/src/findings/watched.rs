@@ -2,13 +2,9 @@
 
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::figures;
+use activity::Ns;
 use activity::units::{count, duration, percent};
 use trace::{LaneKind, SourceKind};
-
-fn everywhere(scope: &Scope) -> Vec<Occurrence> {
-    let all = scope.devices.iter();
-    all.map(|f| Occurrence::Gap(f.index, f.span)).collect()
-}
 
 /// Records of launches, which GPUs wait for.
 pub(super) fn launches(scope: &Scope) -> Option<Finding> {
@@ -17,53 +13,47 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let cost = scope.watching?;
-    let [least, most] = cost.waited_ns;
-    if figures::share(least, cost.span_ns) < thresholds::WATCHED_SHARE {
-        return None;
-    }
     let mut lanes = scope.trace.lanes().iter();
-    let has_waits = lanes.any(|lane| lane.key().kind == LaneKind::Sync);
+    let waits = match lanes.any(|lane| lane.key().kind == LaneKind::Sync) {
+        true => "Leave out --waits, which costs most here. ",
+        false => "",
+    };
     Some(Finding {
-        severity: Severity::Info,
-        title: format!(
-            "profiling overhead: recording {} launches costs about {} to {} ({} to {}; estimated from an H200)",
-            count(cost.launches),
-            duration(least),
-            duration(most),
-            percent(figures::share(least, cost.span_ns)),
-            percent(figures::share(most, cost.span_ns)),
-        ),
         advice: format!(
-            "{}Record only a part (cuptop trace --duration 10s, --range NAME, or R on the screen). Shares of causes still hold; without cuptop a step is shorter by that much.",
-            if has_waits {
-                "Leave out --waits, which costs most here. "
-            } else {
-                ""
-            }
+            "{waits}Record only a part (cuptop trace --duration 10s, --range NAME, or R on the screen). Shares of causes still hold; without cuptop a step is shorter by that much.",
         ),
-        ..scope.found(0, 0, &everywhere(scope))
+        ..found(scope, cost.launches, "launches", cost.waited_ns)?
     })
 }
 
 /// Records of graphs' nodes.
 pub(super) fn nodes(scope: &Scope) -> Option<Finding> {
     let cost = scope.watching?;
-    let [least, most] = cost.nodes_ns;
-    if figures::share(least, cost.span_ns) < thresholds::WATCHED_SHARE {
+    Some(Finding {
+        advice: "For times closer to an unprofiled run, make one record per graph launch: cuptop trace --graphs whole.".to_owned(),
+        ..found(scope, cost.graph_nodes, "nodes of CUDA graphs", cost.nodes_ns)?
+    })
+}
+
+fn found(scope: &Scope, records: u64, of: &str, [least, most]: [Ns; 2]) -> Option<Finding> {
+    let span = scope.watching?.span_ns;
+    let [low, high] = [least, most].map(|it| figures::share(it, span));
+    if low < thresholds::WATCHED_SHARE {
         return None;
     }
+    let all = scope.devices.iter();
+    let everywhere: Vec<_> = all.map(|f| Occurrence::Gap(f.index, f.span)).collect();
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "profiling overhead: recording {} nodes of CUDA graphs costs about {} to {} ({} to {}; estimated from an H200)",
-            count(cost.graph_nodes),
+            "profiling overhead: recording {} {of} costs about {} to {} ({} to {}; estimated from an H200)",
+            count(records),
             duration(least),
             duration(most),
-            percent(figures::share(least, cost.span_ns)),
-            percent(figures::share(most, cost.span_ns)),
+            percent(low),
+            percent(high),
         ),
-        advice: "For times closer to an unprofiled run, make one record per graph launch: cuptop trace --graphs whole.".to_owned(),
         // The program does not save it: it is cuptop's own.
-        ..scope.found(0, 0, &everywhere(scope))
+        ..scope.found(0, 0, &everywhere)
     })
 }

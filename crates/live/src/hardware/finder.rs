@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use cupti_sys::nvml::{Device, Nvml};
 
 use crate::python;
+use activity::text::listed;
 use activity::{GpuIdentity, Hardware, Uuid};
 
 /// Time between two searches, until one finds something and from then on: a program may come to use another GPU.
@@ -151,10 +152,9 @@ fn numbers(found: &[Known]) -> String {
         .iter()
         .map(|it| it.identity.index.to_string())
         .collect();
-    match numbers.split_last() {
-        Some((last, [])) => format!("GPU {last}"),
-        Some((last, rest)) => format!("GPU {} and {last}", rest.join(", ")),
-        None => "no GPU".to_owned(),
+    match numbers.is_empty() {
+        true => "no GPU".to_owned(),
+        false => format!("GPU {}", listed(&numbers)),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a timeline lacks while it is followed: ranks that fell silent or have not come.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::process::Process;
 use activity::feed::SourceStatus;
-use activity::text::plural;
+use activity::text::{self, plural};
 
 /// A collector speaks at least once a second, whatever its program does; what it wrote may take a while through a network.
 const SILENT: Duration = Duration::from_secs(5);
@@ -82,24 +82,16 @@ fn name(process: &Process) -> String {
 /// "rank 3", "rank 1 and rank 3", "rank 1, rank 3, rank 4, rank 5 and 12 more".
 fn listed(names: &[&str]) -> String {
     // A rank may have had several processes.
-    let mut once: BTreeMap<&str, usize> = BTreeMap::new();
-    for (at, name) in names.iter().enumerate() {
-        once.entry(name).or_insert(at);
-    }
-    let mut names: Vec<&str> = once.keys().copied().collect();
-    names.sort_by_key(|name| (name.len(), *name));
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] if names.len() <= NAMED => format!("{} and {last}", most.join(", ")),
-        many => {
-            let rest = many.len() - NAMED;
-            format!(
-                "{} and {}",
-                many[..NAMED].join(", "),
-                plural(rest as u64, "other")
-            )
-        }
+    let mut names = names.to_vec();
+    names.sort_unstable_by_key(|name| (name.len(), *name));
+    names.dedup();
+    match names.len().saturating_sub(NAMED) {
+        0 => text::listed(&names),
+        rest => format!(
+            "{} and {}",
+            names[..NAMED].join(", "),
+            plural(rest as u64, "other")
+        ),
     }
 }
 
