@@ -58,97 +58,6 @@ pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
     (rest[end] == b'"').then_some((phase, category))
 }
 
-/// `args` of the events that cuptop shows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Args<'a> {
-    pub(super) device: Option<i64>,
-    pub(super) context: Option<i64>,
-    pub(super) stream: Option<i64>,
-    pub(super) correlation: Option<i64>,
-    pub(super) bytes: Option<i64>,
-    pub(super) registers: Option<i64>,
-    pub(super) shared: Option<i64>,
-    pub(super) graph: Option<i64>,
-    pub(super) node: Option<i64>,
-    pub(super) from_device: Option<i64>,
-    pub(super) to_device: Option<i64>,
-    pub(super) event: Option<i64>,
-    pub(super) process: Option<i64>,
-    pub(super) code: Option<i64>,
-    pub(super) grid: [u32; 3],
-    pub(super) block: [u32; 3],
-    pub(super) elements_in: Option<i64>,
-    pub(super) elements_out: Option<i64>,
-    pub(super) group_size: Option<i64>,
-    pub(super) collective: Text<'a>,
-    pub(super) group_name: Text<'a>,
-    pub(super) group_ranks: Text<'a>,
-    pub(super) element: Text<'a>,
-    pub(super) sync_kind: Text<'a>,
-    pub(super) range_kind: Text<'a>,
-    pub(super) index: Option<i64>,
-    /// Of metadata events.
-    pub(super) name: Text<'a>,
-}
-
-impl<'a> Args<'a> {
-    /// Reads `args`; the result is empty when there are none.
-    pub(super) fn read<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
-        match event.args {
-            Some(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
-            None => Cow::Borrowed(&event.read),
-        }
-    }
-
-    /// The field for the number of a key; `None` for a key that has no number.
-    pub(super) fn number(&mut self, key: ArgsKey) -> Option<&mut Option<i64>> {
-        Some(match key {
-            ArgsKey::Device => &mut self.device,
-            ArgsKey::Context => &mut self.context,
-            ArgsKey::Stream => &mut self.stream,
-            ArgsKey::Correlation => &mut self.correlation,
-            ArgsKey::Bytes => &mut self.bytes,
-            ArgsKey::Registers => &mut self.registers,
-            ArgsKey::Shared => &mut self.shared,
-            ArgsKey::Graph => &mut self.graph,
-            ArgsKey::Node => &mut self.node,
-            ArgsKey::FromDevice => &mut self.from_device,
-            ArgsKey::ToDevice => &mut self.to_device,
-            ArgsKey::Event => &mut self.event,
-            ArgsKey::Process => &mut self.process,
-            ArgsKey::Code => &mut self.code,
-            ArgsKey::Index => &mut self.index,
-            ArgsKey::ElementsIn => &mut self.elements_in,
-            ArgsKey::ElementsOut => &mut self.elements_out,
-            ArgsKey::GroupSize => &mut self.group_size,
-            _ => return None,
-        })
-    }
-
-    /// The field for the three sizes of a key.
-    pub(super) fn triple(&mut self, key: ArgsKey) -> Option<&mut [u32; 3]> {
-        match key {
-            ArgsKey::Grid => Some(&mut self.grid),
-            ArgsKey::Block => Some(&mut self.block),
-            _ => None,
-        }
-    }
-
-    /// The field for the text of a key.
-    pub(super) fn text(&mut self, key: ArgsKey) -> Option<&mut Text<'a>> {
-        match key {
-            ArgsKey::Collective => Some(&mut self.collective),
-            ArgsKey::GroupName => Some(&mut self.group_name),
-            ArgsKey::GroupRanks => Some(&mut self.group_ranks),
-            ArgsKey::Element => Some(&mut self.element),
-            ArgsKey::SyncKind => Some(&mut self.sync_kind),
-            ArgsKey::RangeKind => Some(&mut self.range_kind),
-            ArgsKey::Name => Some(&mut self.name),
-            _ => None,
-        }
-    }
-}
-
 macro_rules! keys {
     ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,35 +100,76 @@ keys!(EventKey {
     Args = "args",
 });
 
-keys!(ArgsKey {
-    Device = "device",
-    Context = "context",
-    Stream = "stream",
-    Correlation = "correlation",
-    Bytes = "bytes",
-    Registers = "registers per thread",
-    Shared = "shared memory",
-    Graph = "graph id",
-    Node = "graph node id",
-    FromDevice = "fromDevice",
-    ToDevice = "toDevice",
-    Event = "wait_on_cuda_event_id" | "event_id",
-    Process = "cuptop process",
-    Code = "return value",
-    Grid = "grid",
-    Block = "block",
-    ElementsIn = "In msg nelems",
-    ElementsOut = "Out msg nelems",
-    GroupSize = "Group size",
-    Collective = "Collective name",
-    GroupName = "Process Group Name",
-    GroupRanks = "Process Group Ranks",
-    Element = "dtype",
-    SyncKind = "cuda_sync_kind",
-    RangeKind = "cuptop range",
-    Index = "index",
-    Name = "name",
-});
+/// Where the value of an argument belongs.
+pub(super) enum Place<'p, 'a> {
+    Number(&'p mut Option<i64>),
+    Sizes(&'p mut [u32; 3]),
+    Text(&'p mut Text<'a>),
+    /// It is of no use.
+    Nowhere,
+}
+
+macro_rules! arguments {
+    ($($field:ident: $type:ty = $kind:ident $key:ident $text:literal $(| $other:literal)*;)*) => {
+        keys!(ArgsKey { $($key = $text $(| $other)*,)* });
+
+        /// `args` of the events that cuptop shows.
+        #[derive(Clone, Debug, Default)]
+        pub(super) struct Args<'a> {
+            $(pub(super) $field: $type,)*
+        }
+
+        impl<'a> Args<'a> {
+            /// Where the value of a key belongs.
+            pub(super) fn place(&mut self, key: ArgsKey) -> Place<'_, 'a> {
+                match key {
+                    $(ArgsKey::$key => Place::$kind(&mut self.$field),)*
+                    ArgsKey::Other => Place::Nowhere,
+                }
+            }
+        }
+    };
+}
+
+arguments! {
+    device: Option<i64> = Number Device "device";
+    context: Option<i64> = Number Context "context";
+    stream: Option<i64> = Number Stream "stream";
+    correlation: Option<i64> = Number Correlation "correlation";
+    bytes: Option<i64> = Number Bytes "bytes";
+    registers: Option<i64> = Number Registers "registers per thread";
+    shared: Option<i64> = Number Shared "shared memory";
+    graph: Option<i64> = Number Graph "graph id";
+    node: Option<i64> = Number Node "graph node id";
+    from_device: Option<i64> = Number FromDevice "fromDevice";
+    to_device: Option<i64> = Number ToDevice "toDevice";
+    event: Option<i64> = Number Event "wait_on_cuda_event_id" | "event_id";
+    process: Option<i64> = Number Process "cuptop process";
+    code: Option<i64> = Number Code "return value";
+    grid: [u32; 3] = Sizes Grid "grid";
+    block: [u32; 3] = Sizes Block "block";
+    elements_in: Option<i64> = Number ElementsIn "In msg nelems";
+    elements_out: Option<i64> = Number ElementsOut "Out msg nelems";
+    group_size: Option<i64> = Number GroupSize "Group size";
+    collective: Text<'a> = Text Collective "Collective name";
+    group_name: Text<'a> = Text GroupName "Process Group Name";
+    group_ranks: Text<'a> = Text GroupRanks "Process Group Ranks";
+    element: Text<'a> = Text Element "dtype";
+    sync_kind: Text<'a> = Text SyncKind "cuda_sync_kind";
+    range_kind: Text<'a> = Text RangeKind "cuptop range";
+    index: Option<i64> = Number Index "index";
+    name: Text<'a> = Text Name "name";
+}
+
+impl<'a> Args<'a> {
+    /// Reads `args`; the result is empty when there are none.
+    pub(super) fn read<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
+        match event.args {
+            Some(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
+            None => Cow::Borrowed(&event.read),
+        }
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -267,16 +217,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
                 let mut args = Args::default();
                 while let Some(key) = map.next_key()? {
-                    if key == ArgsKey::Stream {
-                        args.stream = id(&map.next_value()?);
-                    } else if let Some(field) = args.number(key) {
-                        *field = number(&map.next_value()?);
-                    } else if let Some(triple) = args.triple(key) {
-                        *triple = sizes(&map.next_value()?);
-                    } else if let Some(field) = args.text(key) {
-                        *field = text(map.next_value()?);
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
+                    match args.place(key) {
+                        Place::Number(it) if key == ArgsKey::Stream => *it = id(&map.next_value()?),
+                        Place::Number(it) => *it = number(&map.next_value()?),
+                        Place::Sizes(it) => *it = sizes(&map.next_value()?),
+                        Place::Text(it) => *it = text(map.next_value()?),
+                        Place::Nowhere => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
                 Ok(args)

@@ -8,7 +8,7 @@ mod template;
 
 use std::ops::Range;
 
-use super::event::{Args, ArgsKey, Event, EventKey, Text};
+use super::event::{Args, ArgsKey, Event, EventKey, Place, Text};
 pub(super) use template::Templates;
 
 /// How deep unneeded values may nest here.
@@ -29,20 +29,11 @@ pub(super) fn flat(text: &[u8]) -> Option<usize> {
     (quotes == 0 && others == 0).then_some(length + 1)
 }
 
-/// What a value of an event is.
+/// What a value is: the event's own, or one of its arguments.
 #[derive(Clone, Copy, Debug)]
 enum ValueKind {
-    Phase,
-    Category,
-    Name,
-    Pid,
-    Tid,
-    Ts,
-    Dur,
-    /// One of the arguments.
+    Own(EventKey),
     Argument(ArgsKey),
-    /// A value without use.
-    Other,
 }
 
 /// A value that was read: where it stands, and what it is.
@@ -54,34 +45,27 @@ fn event<'a>(text: &'a [u8], into: &mut Event<'a>, mut mark: impl FnMut(Mark)) -
     let mut reader = Reader { text, at: 0 };
     let mut has_args = false;
     reader.object(|reader, key| {
-        let part = match EventKey::of(key) {
-            EventKey::Phase => ValueKind::Phase,
-            EventKey::Category => ValueKind::Category,
-            EventKey::Name => ValueKind::Name,
-            EventKey::Pid => ValueKind::Pid,
-            EventKey::Tid => ValueKind::Tid,
-            EventKey::Ts => ValueKind::Ts,
-            EventKey::Dur => ValueKind::Dur,
-            EventKey::Args if has_args || reader.peek()? != b'{' => return None,
-            EventKey::Args => {
-                has_args = true;
-                // Nobody needs those of an operator or a Python function.
-                if !matches!(
-                    into.category.0.as_ref(),
-                    "cpu_op" | "Operator" | "python_function"
-                ) {
-                    return reader.object(|reader, key| {
-                        let from = reader.at;
-                        let part = ValueKind::Argument(ArgsKey::of(key));
-                        reader.part(part, into)?;
-                        mark((from..reader.at, part));
-                        Some(())
-                    });
-                }
-                ValueKind::Other
+        let key = EventKey::of(key);
+        if key == EventKey::Args {
+            if has_args || reader.peek()? != b'{' {
+                return None;
             }
-            EventKey::Other => ValueKind::Other,
-        };
+            has_args = true;
+            // Nobody needs those of an operator or a Python function.
+            if !matches!(
+                into.category.0.as_ref(),
+                "cpu_op" | "Operator" | "python_function"
+            ) {
+                return reader.object(|reader, key| {
+                    let from = reader.at;
+                    let part = ValueKind::Argument(ArgsKey::of(key));
+                    reader.part(part, into)?;
+                    mark((from..reader.at, part));
+                    Some(())
+                });
+            }
+        }
+        let part = ValueKind::Own(key);
         let from = reader.at;
         reader.part(part, into)?;
         mark((from..reader.at, part));
@@ -260,37 +244,39 @@ impl<'a> Reader<'a> {
 
     /// Reads a value of an event.
     fn part(&mut self, part: ValueKind, into: &mut Event<'a>) -> Option<()> {
-        match part {
-            ValueKind::Phase => into.phase = self.words()?,
-            ValueKind::Category => into.category = self.words()?,
-            ValueKind::Name => into.name = self.words()?,
-            ValueKind::Pid => into.pid = Some(self.integer()?),
-            ValueKind::Tid => into.tid = Some(self.integer()?),
-            ValueKind::Ts => into.ts = Some(self.number()?),
-            ValueKind::Dur => into.dur = Some(self.number()?),
-            ValueKind::Argument(key) => self.argument(key, &mut into.read)?,
-            ValueKind::Other => self.skip(DEPTH_MAX)?,
+        use EventKey as Key;
+        let key = match part {
+            ValueKind::Own(key) => key,
+            ValueKind::Argument(key) => return self.argument(key, &mut into.read),
+        };
+        match key {
+            Key::Phase => into.phase = self.words()?,
+            Key::Category => into.category = self.words()?,
+            Key::Name => into.name = self.words()?,
+            Key::Pid => into.pid = Some(self.integer()?),
+            Key::Tid => into.tid = Some(self.integer()?),
+            Key::Ts => into.ts = Some(self.number()?),
+            Key::Dur => into.dur = Some(self.number()?),
+            Key::Args | Key::Other => self.skip(DEPTH_MAX)?,
         }
         Some(())
     }
 
     fn argument(&mut self, key: ArgsKey, args: &mut Args<'a>) -> Option<()> {
-        if let Some(number) = args.number(key) {
-            *number = Some(self.integer()?);
-        } else if let Some(triple) = args.triple(key) {
-            let mut at = 0;
-            self.list(|reader| {
-                *triple.get_mut(at)? = u32::try_from(reader.integer()?).ok()?;
-                at += 1;
-                Some(())
-            })?;
-            if at != triple.len() {
-                return None;
+        match args.place(key) {
+            Place::Number(it) => *it = Some(self.integer()?),
+            Place::Sizes(it) => {
+                let mut sizes = it.iter_mut();
+                self.list(|reader| {
+                    *sizes.next()? = u32::try_from(reader.integer()?).ok()?;
+                    Some(())
+                })?;
+                if sizes.next().is_some() {
+                    return None;
+                }
             }
-        } else if let Some(text) = args.text(key) {
-            *text = self.words()?;
-        } else {
-            self.skip(DEPTH_MAX)?;
+            Place::Text(it) => *it = self.words()?,
+            Place::Nowhere => self.skip(DEPTH_MAX)?,
         }
         Some(())
     }

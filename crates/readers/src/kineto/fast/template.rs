@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::{Mark, Reader, ValueKind};
-use crate::kineto::event::{Event, Text};
+use crate::kineto::event::{Event, EventKey, Text};
 
 /// Kinds of events that it keeps; a profiler has about a dozen.
 const KINDS_MAX: usize = 24;
@@ -73,7 +73,7 @@ impl Template {
         let mut from = 0;
         for (range, part) in marks {
             // These two are the same for all events of a kind, and tell kinds apart.
-            if !matches!(part, ValueKind::Phase | ValueKind::Category) {
+            if !matches!(part, ValueKind::Own(EventKey::Phase | EventKey::Category)) {
                 values.push((text[from..range.start].into(), part));
                 from = range.end;
             }
