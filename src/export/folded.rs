@@ -1,8 +1,8 @@
 //! Collapsed stacks, for flame graphs: `outermost;...;innermost weight`, one line a stack.
 //!
-//! Weighed by idle time, a line is what a thread that launches was seen doing while a GPU was idle. It stands under the
-//! GPU's name, with the microseconds that its samples stand for (an estimate). Weighed by samples, it is every sample
-//! of every thread, under process and thread.
+//! Weighed by idle time, a line is what a thread that launches was seen doing while a GPU was idle, in the stretch that a
+//! report's lines are of. It stands under the GPU's name, with the microseconds that its samples stand for (an estimate).
+//! Weighed by samples, it is every sample of every thread, under process and thread.
 //!
 //! Without samples, stacks come from the program's own profiler where that recorded every call of a Python function.
 //! They are right to the nanosecond: of idle time, and, weighed by time, of every thread. What is rounded off a line
@@ -40,14 +40,14 @@ pub(super) fn write(trace: &Trace, weight: Weight, out: &mut dyn Write) -> io::R
     match weight {
         Weight::Idle => {
             let facts = Facts::new(trace);
-            let calls = facts.calls();
+            let (calls, steps) = (facts.calls(), facts.steps());
             if !has_stacks(trace) {
-                for (device, stacks) in lines::idle_stacks(trace, calls) {
+                for (device, stacks) in lines::idle_stacks(trace, calls, steps) {
                     let of = format!("GPU {}", trace.devices()[device].info.id);
                     add(trace, &of, &stacks, &mut folded);
                 }
             }
-            for device in lines::stacks(trace, calls) {
+            for device in lines::stacks(trace, calls, steps) {
                 let of = format!("GPU {}", trace.devices()[device.device].info.id);
                 let all: u64 = device.stacks.values().sum();
                 let each = device.idle_ns as f64 / all.max(1) as f64 / 1000.0;

@@ -323,7 +323,7 @@ impl From<&Facts<'_>> for Report {
             }),
             ranks,
             job,
-            lines: analysis::lines::find(trace, facts.calls(), steps, None),
+            lines: analysis::lines::find(trace, facts.calls(), steps),
             workers: analysis::lines::workers(trace),
             sampling: lines::sampling(trace),
             health: HealthReport {

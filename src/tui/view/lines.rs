@@ -53,7 +53,7 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
         return LineAnswer::default();
     }
     LineAnswer {
-        devices: lines::find(trace, calls, facts.steps(), None),
+        devices: lines::find(trace, calls, facts.steps()),
         workers: lines::workers_in_words(&lines::workers(trace)),
     }
 }

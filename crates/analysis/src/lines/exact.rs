@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::functions::{Functions, LEVELS, NONE};
-use super::{Count, DeviceLines, Key, Line, launcher, step_at};
+use super::{Count, DeviceLines, Key, Line, launcher, step_at, stretches};
 use crate::CallIndex;
 use crate::steps::Steps;
 use activity::{NameId, Ns, RangeKind, Span};
@@ -26,7 +26,7 @@ pub(super) fn of_device(
     calls: &CallIndex,
     steps: &[Steps],
     device: usize,
-    window: Option<Span>,
+    stretch: Span,
 ) -> Option<DeviceLines> {
     let threads = functions(trace);
     if threads.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn of_device(
         trace,
         calls,
         device,
-        window,
+        stretch,
         &threads,
         |gap, process, functions| {
             processes.insert(process);
@@ -100,16 +100,12 @@ fn each_gap<'a>(
     trace: &Trace,
     calls: &CallIndex,
     device: usize,
-    window: Option<Span>,
+    stretch: Span,
     threads: &'a FxHashMap<(usize, u32), Functions>,
     mut tell: impl FnMut(Span, usize, &'a Functions),
 ) {
-    let usage = &trace.devices()[device].usage;
-    let Some(window) = window.or(usage.span()) else {
-        return;
-    };
     let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    for gap in usage.gaps_within(window) {
+    for gap in trace.devices()[device].usage.gaps_within(stretch) {
         if trace.is_unrecorded(device, gap) {
             continue;
         }
@@ -127,22 +123,31 @@ fn each_gap<'a>(
 /// Names of functions, outermost first, with the time in which the last of them was the innermost, in ns.
 pub type Stacks = BTreeMap<Vec<NameId>, Ns>;
 
-/// The stacks of recorded functions in which the launching threads were while each device was idle. Devices without are left out.
-pub fn idle_stacks(trace: &Trace, calls: &CallIndex) -> Vec<(usize, Stacks)> {
+/// The stacks of recorded functions in which the launching threads were while each device was idle, in the stretch of its
+/// lines. Devices without are left out.
+pub fn idle_stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<(usize, Stacks)> {
     let threads = functions(trace);
     if threads.is_empty() {
         return Vec::new();
     }
-    let of_device = |device: usize| {
+    let of_device = |(device, (stretch, _))| {
         let mut stacks = Stacks::new();
-        each_gap(trace, calls, device, None, &threads, |gap, _, functions| {
-            functions.within(gap, |span, row| {
-                *stacks.entry(functions.path(row)).or_default() += span.len();
-            });
-        });
+        each_gap(
+            trace,
+            calls,
+            device,
+            stretch,
+            &threads,
+            |gap, _, functions| {
+                functions.within(gap, |span, row| {
+                    *stacks.entry(functions.path(row)).or_default() += span.len();
+                });
+            },
+        );
         (device, stacks)
     };
-    let devices = (0..trace.devices().len()).map(of_device);
+    let stretches = stretches(trace, steps).into_iter().enumerate();
+    let devices = stretches.map(of_device);
     devices.filter(|it| !it.1.is_empty()).collect()
 }
 

@@ -13,7 +13,6 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::CallIndex;
@@ -184,32 +183,32 @@ struct Key {
     call: String,
 }
 
-/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded. With a
-/// window, only of what lies in it. Without one, of the steady steps where these speak for the program: the time before
-/// them is its start-up.
-pub fn find(
-    trace: &Trace,
-    calls: &CallIndex,
-    steps: &[Steps],
-    window: Option<Span>,
-) -> Vec<DeviceLines> {
+/// The stretch that each device's lines and stacks are of, and whether it is that of the steady steps. It is where these
+/// speak for the program: the time before them is its start-up.
+fn stretches(trace: &Trace, steps: &[Steps]) -> Vec<(Span, bool)> {
+    let steady = steps::by_device(trace, steps);
+    let devices = trace.devices().iter().enumerate();
+    let of_device = devices.map(|(index, device)| match steady.get(&index) {
+        Some(steps) => (steps.steady_span(), true),
+        None => (device.usage.span().unwrap_or_default(), false),
+    });
+    of_device.collect()
+}
+
+/// The lines of every device whose launching threads were sampled, or whose Python functions were recorded.
+pub fn find(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<DeviceLines> {
     let is_sampled = trace.processes().iter().any(|it| !it.sampled.is_empty());
-    let steady = match window {
-        Some(_) => FxHashMap::default(),
-        None => steps::by_device(trace, steps),
-    };
-    (0..trace.devices().len())
-        .filter_map(|device| {
-            let of_steps = steady.get(&device).map(|steps| steps.steady_span());
-            let window = window.or(of_steps);
+    let stretches = stretches(trace, steps).into_iter().enumerate();
+    stretches
+        .filter_map(|(device, (stretch, is_of_steps))| {
             let found = match is_sampled {
-                true => of_device(trace, calls, steps, device, window),
-                false => exact::of_device(trace, calls, steps, device, window),
+                true => of_device(trace, calls, steps, device, stretch),
+                false => exact::of_device(trace, calls, steps, device, stretch),
             };
             found.map(|found| DeviceLines {
                 device: trace.devices()[device].info.id,
                 index: device,
-                is_of_steps: of_steps.is_some(),
+                is_of_steps,
                 ..found
             })
         })
@@ -221,12 +220,12 @@ fn of_device(
     calls: &CallIndex,
     steps: &[Steps],
     device: usize,
-    window: Option<Span>,
+    stretch: Span,
 ) -> Option<DeviceLines> {
     let mut found = DeviceLines::default();
     let mut counts: BTreeMap<Key, Count> = BTreeMap::new();
     let mut processes = BTreeSet::new();
-    for it in sampled_gaps(trace, calls, device, window) {
+    for it in sampled_gaps(trace, calls, device, stretch) {
         let (process, looked, gap) = (it.process, it.looked, it.span);
         let thread = it.thread;
         let sampled = &trace.processes()[process].sampled;
@@ -286,12 +285,11 @@ fn sampled_gaps<'a>(
     trace: &'a Trace,
     calls: &'a CallIndex,
     device: usize,
-    window: Option<Span>,
+    stretch: Span,
 ) -> impl Iterator<Item = SampledGap> + 'a {
     let usage = &trace.devices()[device].usage;
-    let window = window.or(usage.span()).unwrap_or_default();
     let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    usage.gaps_within(window).filter_map(move |span| {
+    usage.gaps_within(stretch).filter_map(move |span| {
         if trace.is_unrecorded(device, span) {
             return None;
         }
@@ -318,15 +316,16 @@ pub struct DeviceStacks {
     pub stacks: BTreeMap<StackId, u64>,
 }
 
-/// The stacks that launching threads were seen in while each device was idle. Devices without such samples are left out.
-pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
-    let of_device = |device: usize| {
+/// The stacks that launching threads were seen in while each device was idle, in the stretch of its lines. Devices without
+/// such samples are left out.
+pub fn stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<DeviceStacks> {
+    let of_device = |(device, (stretch, _))| {
         let mut found = DeviceStacks {
             device,
             idle_ns: 0,
             stacks: BTreeMap::new(),
         };
-        for gap in sampled_gaps(trace, calls, device, None) {
+        for gap in sampled_gaps(trace, calls, device, stretch) {
             found.idle_ns += gap.looked;
             let sampled = &trace.processes()[gap.process].sampled;
             for sample in sampled.within(gap.thread, gap.span) {
@@ -335,7 +334,8 @@ pub fn stacks(trace: &Trace, calls: &CallIndex) -> Vec<DeviceStacks> {
         }
         found
     };
-    let devices = (0..trace.devices().len()).map(of_device);
+    let stretches = stretches(trace, steps).into_iter().enumerate();
+    let devices = stretches.map(of_device);
     devices.filter(|it| !it.stacks.is_empty()).collect()
 }
 

@@ -74,7 +74,7 @@ fn idle_goes_to_the_lines_that_were_seen_in_it() {
         (70, 2),
         (79, 2),
     ]));
-    let found = find(&trace, &CallIndex::new(&trace), &[], None);
+    let found = find(&trace, &CallIndex::new(&trace), &[]);
     let [device] = &found[..] else {
         panic!("{found:?}")
     };
@@ -108,7 +108,7 @@ fn without_samples_there_are_no_lines() {
     let mut scene = Scene::new();
     scene.kernel("k", 7, 0, 5);
     let trace = scene.trace();
-    assert!(find(&trace, &CallIndex::new(&trace), &[], None).is_empty());
+    assert!(find(&trace, &CallIndex::new(&trace), &[]).is_empty());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn recorded_functions_share_idle_time_exactly() {
         scene.range(RangeKind::Function, name, 0, start, end);
     }
     let trace = scene.trace();
-    let found = find(&trace, &CallIndex::new(&trace), &[], None);
+    let found = find(&trace, &CallIndex::new(&trace), &[]);
     let [device] = &found[..] else {
         panic!("{found:?}")
     };
@@ -289,12 +289,8 @@ fn what_a_program_did_before_its_steps_is_not_what_they_wait_for() {
     }
     let mut trace = scene.trace();
     trace.apply(samples(&looks));
-    let found = find(
-        &trace,
-        &CallIndex::new(&trace),
-        &steps::find(&trace, None),
-        None,
-    );
+    let (calls, steps) = (CallIndex::new(&trace), steps::find(&trace, None));
+    let found = find(&trace, &calls, &steps);
     let [found] = found.as_slice() else {
         panic!("{found:?}");
     };
@@ -304,7 +300,9 @@ fn what_a_program_did_before_its_steps_is_not_what_they_wait_for() {
         "{found:?}"
     );
     assert_eq!((found.samples, found.lines.len()), (19, 1), "{found:?}");
-    // Without steps it is of all.
-    let all = &find(&trace, &CallIndex::new(&trace), &[], None)[0];
+    // Without steps it is of all. Stacks are of the same stretch.
+    let all = &find(&trace, &calls, &[])[0];
     assert_eq!((all.is_of_steps, all.lines.len()), (false, 2));
+    let stacks = |steps: &[Steps]| stacks(&trace, &calls, steps)[0].idle_ns;
+    assert_eq!((stacks(&steps), stacks(&[])), (found.idle_ns, all.idle_ns));
 }

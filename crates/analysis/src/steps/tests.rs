@@ -259,6 +259,26 @@ fn without_a_period_there_are_no_steps() {
     assert_eq!(find(&Trace::default(), None), []);
 }
 
+/// One operation again and again is a part of a program. Two by turns are its loop.
+#[test]
+fn a_loop_over_one_operation_is_not_doubled() {
+    let made = |kinds: usize, count: usize| {
+        let mut program = Program::new();
+        (0..count).for_each(|i| program.op(["even", "odd"][i % kinds], 4, 25));
+        program.steps().expect("steps")
+    };
+    for count in [13, 30, 1_500] {
+        let steps = made(1, count);
+        assert_eq!(steps.from, Origin::Period { operations: 1 });
+        assert_eq!(steps.spans.len(), count);
+        assert!(!steps.are_telling(), "{steps:?}");
+    }
+    let steps = made(2, 1_500);
+    assert_eq!(steps.from, Origin::Period { operations: 2 });
+    assert_eq!(steps.steady, 0..749);
+    assert!(steps.are_telling());
+}
+
 /// The second process's operations come in batches of its own, between those of the first.
 #[test]
 fn each_process_has_its_own_steps() {
