@@ -239,7 +239,7 @@ impl Writer<'_> {
                         piece.span.start,
                         piece.span.end,
                         piece.cause.id(),
-                        causes.group(gap, piece.cause).label(),
+                        causes.group(gap, piece).label(),
                         culprit,
                         piece.certainty.label(),
                         next,

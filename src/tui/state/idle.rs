@@ -10,7 +10,7 @@ use super::{Camera, Run, Scope};
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::Facts;
-use analysis::causes::{Group, Shares, Waits};
+use analysis::causes::{Group, Shares};
 use trace::{Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
@@ -167,7 +167,6 @@ fn pieces(
     let causes = facts.causes();
     for (device, of) in trace.devices().iter().enumerate() {
         let usage = &of.usage;
-        let mut waits = Waits::default();
         for (gap, pieces) in causes.gaps_with_pieces(device, Some(around)) {
             if stop.is_stopped() {
                 return None;
@@ -175,14 +174,9 @@ fn pieces(
             // What began long before the stretch may have run all the while.
             let is_idle = usage.time(Measure::Busy, gap.span) == 0;
             for piece in pieces.iter().filter(|_| is_idle) {
-                let cut = waits.cut(&causes, gap, piece);
-                let middle = piece.span.end - cut.rest;
-                let (waited, rest) = (piece.span.start..middle, middle..piece.span.end);
-                for (part, group) in [(waited, Group::Sync), (rest, cut.group)] {
-                    let part = Span::new(part.start, part.end).intersect(stretch);
-                    if !part.is_empty() {
-                        each(device, part, group);
-                    }
+                let part = piece.span.intersect(stretch);
+                if !part.is_empty() {
+                    each(device, part, causes.group(gap, piece));
                 }
             }
         }

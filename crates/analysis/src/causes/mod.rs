@@ -29,7 +29,7 @@ mod words;
 
 pub use explain::{explain_device, explain_stream};
 pub use gaps::Pieces;
-pub use groups::{Cut, LAUNCH_GAP_MAX, Waits};
+pub use groups::LAUNCH_GAP_MAX;
 pub use idle_sums::IdleSums;
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
 pub use sum::{IdleCause, by_cause};

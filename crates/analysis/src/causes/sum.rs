@@ -95,8 +95,6 @@ struct Key {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     sums: FxHashMap<Key, (u64, Ns, StackCounts)>,
-    /// By wait, how much idle time it can still be the reason of.
-    left: FxHashMap<CallId, Ns>,
 }
 
 impl Sums {
@@ -114,23 +112,12 @@ impl Sums {
             cause: piece.cause,
             certainty: piece.certainty,
             culprit: causes.named(piece),
-            root: self
-                .root(causes, piece)
-                .and_then(|call| causes.call_name(call)),
+            root: piece.root.and_then(|call| causes.call_name(call)),
         };
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
         &mut sum.2
-    }
-
-    /// The wait that a piece is due to: without it the CPU would have been ahead by what it took, and no more.
-    fn root(&mut self, causes: &Causes<'_>, piece: &Piece) -> Option<CallId> {
-        let root = piece.root?;
-        let waited = || causes.graph.calls.span(root).len();
-        let left = self.left.entry(root).or_insert_with(waited);
-        *left -= piece.span.len();
-        (*left >= 0).then_some(root)
     }
 
     pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {

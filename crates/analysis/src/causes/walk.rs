@@ -18,7 +18,7 @@ enum At {
 /// A walk under way. Pieces are put down from the gap's end to its start.
 struct Walk<'w, 'a> {
     of: &'w Causes<'a>,
-    gap: Span,
+    gap: Gap,
     /// The call that launched what ends the gap, or [`NONE`].
     launch: CallId,
     /// What lies behind this moment has its cause.
@@ -34,7 +34,7 @@ impl Causes<'_> {
         let first = pieces.len();
         let mut walk = Walk {
             of: self,
-            gap: gap.span,
+            gap,
             launch: self.graph.ops.call[gap.next as usize],
             time: gap.span.end,
             pieces,
@@ -59,38 +59,29 @@ fn certain(is_fact: bool) -> Certainty {
 }
 
 impl Causes<'_> {
-    /// Whether a wait before a gap can be why nothing was queued ahead. The host lost the time that it
-    /// waited; where the device has idled longer than that since, the host would be late without it, too.
-    fn matters(&self, wait: CallId, gap: Gap) -> bool {
+    /// What of a gap is due to a wait: without it the host would be ahead by what it took, and no more. What the device
+    /// idled since, it has made up for.
+    fn due_to(&self, wait: CallId, gap: Gap) -> Ns {
         let (calls, ops) = (&self.graph.calls, &self.graph.ops);
-        let span = calls.span(wait);
-        let waited = calls.waited[wait as usize];
-        if span.end > gap.span.end || waited == NONE {
-            return false;
-        }
-        if span.end >= gap.span.start {
-            return true;
-        }
-        let LaneKind::Stream { device, .. } = self.trace.lanes()[ops.place(gap.next).0].key().kind
-        else {
-            return false;
+        let place = self.trace.lanes()[ops.place(gap.next).0].key().kind;
+        let LaneKind::Stream { device, .. } = place else {
+            return 0;
         };
-        let since = Span::new(ops.end[waited as usize].min(gap.span.start), gap.span.start);
-        let busy = self.trace.devices()[device]
-            .usage
-            .time(Measure::Busy, since);
-        since.len() - busy <= ops.end[waited as usize].min(span.end) - span.start
+        let end = ops.end[calls.waited[wait as usize] as usize];
+        let since = Span::new(end.min(gap.span.start), gap.span.start);
+        let usage = &self.trace.devices()[device].usage;
+        calls.span(wait).len() + usage.time(Measure::Busy, since) - since.len()
     }
 }
 
 impl Walk<'_, '_> {
     fn is_over(&self) -> bool {
-        self.time <= self.gap.start
+        self.time <= self.gap.span.start
     }
 
     /// The stretch from `from` to where the walk stands has this cause.
     fn put(&mut self, from: Ns, cause: Cause, culprit: Culprit, certainty: Certainty) {
-        let from = from.max(self.gap.start);
+        let from = from.max(self.gap.span.start);
         if from < self.time {
             self.pieces.push(Piece {
                 span: Span::new(from, self.time),
@@ -103,18 +94,40 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The walk came to a wait: it is why what follows was not launched before.
+    /// The walk came to a wait: it is why what follows was not launched before, as far as that is due to it.
     fn root(&mut self, call: CallId) {
-        for piece in &mut self.pieces[self.rooted..] {
-            // Nobody launches a page that moves by itself.
-            let is_asked = self.launch != NONE
-                && piece.cause != Cause::Unknown
-                && piece.culprit != Culprit::Call(call);
-            if is_asked {
-                piece.root = Some(call);
+        let rooted = std::mem::replace(&mut self.rooted, self.pieces.len());
+        // Nobody launches a page that moves by itself.
+        if self.launch == NONE {
+            return;
+        }
+        let mut left = self.of.due_to(call, self.gap);
+        for at in (rooted..self.pieces.len()).rev() {
+            let piece = &mut self.pieces[at];
+            let length = piece.span.len();
+            match piece.cause {
+                _ if piece.culprit == Culprit::Call(call) => left -= length,
+                // What an allocation or loading takes is to be saved, not the wait before it.
+                Cause::Unknown | Cause::Memory | Cause::Load => {}
+                _ if left <= 0 => return,
+                cause => {
+                    piece.root = Some(call);
+                    // Another wait takes its own time.
+                    left -= if cause.is_wait() { 0 } else { length };
+                    if left < 0 {
+                        let span = Span::new(piece.span.end + left, piece.span.end);
+                        let rest = Piece {
+                            span,
+                            root: None,
+                            ..*piece
+                        };
+                        piece.span.end = span.start;
+                        self.pieces.insert(at, rest);
+                        self.rooted += 1;
+                    }
+                }
             }
         }
-        self.rooted = self.pieces.len();
     }
 
     fn go(&mut self, next: OpId) {
@@ -132,24 +145,12 @@ impl Walk<'_, '_> {
                 },
             };
         }
-        self.put(
-            self.gap.start,
-            Cause::Unknown,
-            Culprit::Nobody,
-            Certainty::Unknown,
-        );
+        let start = self.gap.span.start;
+        self.put(start, Cause::Unknown, Culprit::Nobody, Certainty::Unknown);
         // Beyond the gap: a call leads back to a wait, an operation is where the walk ends.
         if let At::Call(call) = at {
             let root = graph.calls.root[call as usize];
-            if root != NONE
-                && self.of.matters(
-                    root,
-                    Gap {
-                        span: self.gap,
-                        next,
-                    },
-                )
-            {
+            if root != NONE && graph.calls.end[root as usize] <= self.gap.span.end {
                 self.root(root);
             }
         }
@@ -222,7 +223,7 @@ impl Walk<'_, '_> {
         if begun - bound <= limits.queued[usize::from(is_other)] {
             self.put(bound, cause, culprit, certainty);
         }
-        if self.time <= from.max(self.gap.start) {
+        if self.time <= from.max(self.gap.span.start) {
             return;
         }
         // It was launched when what it depended on had ended, or its call was still under way.
@@ -268,7 +269,7 @@ impl Walk<'_, '_> {
             _ => Certainty::Likely,
         };
         let from = match before {
-            NONE => self.gap.start,
+            NONE => self.gap.span.start,
             before => graph.calls.end[before as usize],
         };
         self.thinking(call, from, certainty);
@@ -285,7 +286,7 @@ impl Walk<'_, '_> {
     fn thinking(&mut self, call: CallId, from: Ns, certainty: Certainty) {
         let graph = self.of.graph;
         let i = call as usize;
-        let from = from.max(self.gap.start);
+        let from = from.max(self.gap.span.start);
         if from < self.time {
             let span = Span::new(from, self.time);
             for (part, row) in self.ranges(call, span) {

@@ -2,7 +2,7 @@
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use crate::findings::Evidence;
-use crate::graph::{CallId, NONE};
+use crate::graph::NONE;
 use crate::lines::StackCounts;
 use activity::units::{count, duration};
 use activity::{Ns, Span};
@@ -102,9 +102,7 @@ impl Causes<'_> {
             });
         }
         let mut sentence = parts.join("; ");
-        let is_long_enough =
-            |root: &CallId| self.graph.calls.span(*root).len() >= main.piece.span.len();
-        if let Some(root) = main.piece.root.filter(is_long_enough) {
+        if let Some(root) = main.piece.root {
             let name = self.name_of(Culprit::Call(root));
             sentence.push_str(&format!(
                 "; nothing was queued, because the CPU had waited in {name}"

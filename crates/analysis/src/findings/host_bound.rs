@@ -6,7 +6,7 @@ use super::migrations::is_migration;
 use super::scope::longest_first;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::causes::{Culprit, Group, Piece, Waits};
+use crate::causes::{Culprit, Group, Piece};
 use crate::figures;
 use crate::lines::StackCounts;
 use crate::verdict::of_host;
@@ -30,7 +30,6 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
     if f.idle_share() < thresholds::HOST_SHARE {
         return None;
     }
-    let mut waits = Waits::default();
     let mut at = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = StackCounts::default();
@@ -41,14 +40,11 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
         let is_asked = is_migration(&scope.trace.what(lane, row)) == reads;
         let mut sum: Ns = 0;
         for piece in &*pieces {
-            let cut = waits.cut(scope.causes, gap, piece);
-            let time = cut.rest;
-            if is_asked && cut.group == Group::Host && time > 0 && !is_first(piece) {
-                sum += time;
-                if 2 * time >= piece.span.len() {
-                    scope.causes.add_samples(gap.next, piece.span, &mut seen);
-                }
-                *by.entry(name_of(scope, piece)).or_default() += time;
+            let is_host = scope.causes.group(gap, piece) == Group::Host;
+            if is_asked && is_host && !is_first(piece) {
+                sum += piece.span.len();
+                scope.causes.add_samples(gap.next, piece.span, &mut seen);
+                *by.entry(name_of(scope, piece)).or_default() += piece.span.len();
             }
         }
         if sum > 0 {

@@ -5,7 +5,7 @@
 
 use super::scope::longest_first;
 use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces, Waits};
+use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces};
 use crate::figures;
 use activity::Ns;
 use activity::units::{duration, percent};
@@ -15,15 +15,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     // Where the host waited, the wait is to blame and not the launches after it.
-    let mut waits = Waits::default();
-    let mut launching = |(gap, pieces): (Gap, Pieces)| {
-        let mut sum: Ns = 0;
-        for piece in &*pieces {
-            let cut = waits.cut(scope.causes, gap, piece);
-            if cut.group == Group::Launch {
-                sum += cut.rest;
-            }
-        }
+    let launching = |(gap, pieces): (Gap, Pieces)| {
+        let of_launches = pieces.iter();
+        let of_launches = of_launches.filter(|it| scope.causes.group(gap, it) == Group::Launch);
+        let sum: Ns = of_launches.map(|piece| piece.span.len()).sum();
         (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0)
             .then_some((sum, Occurrence::Gap(f.index, gap.span)))
     };

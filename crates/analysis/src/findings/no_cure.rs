@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
-use crate::causes::{Group, Shares, Waits};
+use crate::causes::{Group, Shares};
 use crate::figures::{self, DeviceFigures};
 use activity::Span;
 use activity::units::{duration, percent};
@@ -47,15 +47,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if f.idle_share() < thresholds::NO_CURE_SHARE {
         return None;
     }
-    let (mut waits, mut sums) = (Waits::default(), Shares::default());
+    let mut sums = Shares::default();
     let mut at: Vec<(Shares, Span)> = Vec::new();
     for (gap, pieces) in scope.gaps(f) {
         let before = sums;
         for piece in &*pieces {
-            let cut = waits.cut(scope.causes, gap, piece);
-            let waited = cut.wait.map_or(0, |wait| wait.1);
-            sums[Group::Sync as usize] += waited;
-            sums[cut.group as usize] += cut.rest;
+            sums[scope.causes.group(gap, piece) as usize] += piece.span.len();
         }
         let mut here = sums;
         here.iter_mut()

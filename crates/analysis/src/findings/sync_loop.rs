@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 use super::no_overlap::Engines;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
-use crate::causes::Waits;
 use crate::graph::{CallId, NONE};
 use crate::lines::StackCounts;
 use crate::{figures, tables};
@@ -18,22 +17,19 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let calls = &scope.causes.graph().calls;
-    let mut waits = Waits::default();
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
     let mut spans: Vec<Span> = Vec::new();
     let (mut seen, mut has_needed) = (StackCounts::default(), false);
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
-            if let Some((wait, part)) = waits.cut(scope.causes, gap, piece).wait {
+            if let Some(wait) = scope.causes.wait_of(piece) {
                 if is_needed(scope, wait) {
                     has_needed = true;
                     continue;
                 }
-                *by_wait.entry(calls.with_copy(wait)).or_default() += part;
+                *by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
                 spans.push(calls.span(wait));
-                if 2 * part >= piece.span.len() {
-                    scope.causes.add_samples(gap.next, piece.span, &mut seen);
-                }
+                scope.causes.add_samples(gap.next, piece.span, &mut seen);
             }
         }
     }

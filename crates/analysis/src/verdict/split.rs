@@ -2,12 +2,12 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, Waits};
+use super::super::causes::{Cause, Causes, Culprit, Gap, Piece, Shares};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
-use super::super::graph::OpId;
+use super::super::graph::{CallId, OpId};
 use super::super::lines::StackCounts;
 use super::super::ranks::{JobAnalysis, Wait};
 use super::{Bound, STALL_SHARE, path};
@@ -102,11 +102,11 @@ impl Split {
         *split.at(Bound::Compute) -= split.collective;
         *split.at(Bound::Peer) += split.collective;
         split.kernels(trace, f, window, &in_collectives);
-        let mut waits = Waits::default();
+        let mut waits = FxHashSet::default();
         for (gap, pieces) in causes.gaps_until(f.index, window, f.span.end) {
             split.gap(trace, causes, &mut waits, (gap, &pieces));
         }
-        split.syncs = waits.count(&causes.graph().calls);
+        split.syncs = waits.len() as u64;
         let ops = causes.graph().ops.of_device(f.index);
         let graph = causes.graph();
         let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
@@ -287,26 +287,28 @@ impl Split {
         &mut self,
         trace: &Trace,
         causes: &Causes<'_>,
-        waits: &mut Waits,
+        waits: &mut FxHashSet<CallId>,
         (gap, pieces): (Gap, &[Piece]),
     ) {
         for piece in pieces {
-            let cut = waits.cut(causes, gap, piece);
-            self.groups[cut.group as usize] += cut.rest;
-            if let Some((wait, part)) = cut.wait {
-                self.groups[Group::Sync as usize] += part;
-                *self.at(Bound::Sync) += part;
-                if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
-                    *self.sync_by.entry(name).or_default() += part;
+            let length = piece.span.len();
+            self.groups[causes.group(gap, piece) as usize] += length;
+            let bound = match causes.wait_of(piece) {
+                Some(wait) => {
+                    *self.at(Bound::Sync) += length;
+                    waits.insert(causes.graph().calls.with_copy(wait));
+                    if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
+                        *self.sync_by.entry(name).or_default() += length;
+                    }
+                    Bound::Sync
                 }
-            }
-            let bound = causes.bound(gap, piece.cause);
-            if cut.rest > 0 {
-                self.piece(trace, causes, piece, (bound, cut.rest));
-            }
+                None => {
+                    let bound = causes.bound(gap, piece.cause);
+                    self.piece(trace, causes, piece, (bound, length));
+                    bound
+                }
+            };
             if piece.cause.is_of_host() {
-                let is_waited = 2 * cut.rest < piece.span.len();
-                let bound = if is_waited { Bound::Sync } else { bound };
                 let seen = self.seen.entry(bound).or_default();
                 causes.add_samples(gap.next, piece.span, seen);
             }

@@ -1,6 +1,6 @@
 use super::split::Split;
 use super::*;
-use crate::causes::{Group, Waits};
+use crate::causes::Group;
 use crate::graph::Graph;
 use crate::testing::Scene;
 use activity::{
@@ -94,12 +94,10 @@ fn communication_that_takes_more_than_launching_leaves_a_busy_gpu_busy() {
 
 /// Idle time by group, as a legend has it.
 fn by_group(causes: &Causes<'_>) -> [Ns; Group::ALL.len()] {
-    let (mut waits, mut sums) = (Waits::default(), [0; Group::ALL.len()]);
+    let mut sums = [0; Group::ALL.len()];
     for (gap, pieces) in causes.gaps_with_pieces(0, None) {
         for piece in &*pieces {
-            let cut = waits.cut(causes, gap, piece);
-            sums[Group::Sync as usize] += cut.wait.map_or(0, |wait| wait.1);
-            sums[cut.group as usize] += cut.rest;
+            sums[causes.group(gap, piece) as usize] += piece.span.len();
         }
     }
     sums

@@ -136,7 +136,7 @@ impl Walk<'_, '_> {
         from: Ns,
         what: Option<(Cause, Culprit, Certainty)>,
     ) {
-        let from = from.max(self.gap.start);
+        let from = from.max(self.gap.span.start);
         if from >= self.time {
             return;
         }
