@@ -72,11 +72,16 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             outliers += 1;
         }
     }
-    // A program that starts fills the cache of its allocator: it takes memory, and gives hardly any back.
+    // A program that starts fills the cache of its allocator: it takes memory, and gives hardly any back. Its steady steps do not.
     let is_free = |name: &NameId| scope.trace.names().full(*name).contains("Free");
     let freed = by_name.iter().filter(|it| is_free(it.0));
     let freed: usize = freed.map(|it| it.1.len()).sum();
-    let fills = 10 * freed < at.len() && !scope.causes.first_use().calls.is_empty();
+    let mut first = scope.causes.first_use().calls.iter();
+    let fills = 10 * freed < at.len()
+        && first.any(|(call, (lane, _))| {
+            let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
+            window.is_none_or(|it| call.end > it.start)
+        });
     let is_worth = figures::share(time - once, span.len()) >= thresholds::WORTH_SHARE;
     if rounds < thresholds::LOOP_MIN || !goes_on || fills || !is_worth {
         return None;

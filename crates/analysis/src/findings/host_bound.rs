@@ -33,11 +33,13 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
     let mut at = Vec::new();
     let mut by: FxHashMap<Option<NameId>, Ns> = FxHashMap::default();
     let mut seen = StackCounts::default();
+    let may_be_ahead = scope.may_be_ahead(f);
     // What only the first one of its name takes is a cold start.
     let is_first = |piece: &Piece| scope.causes.is_first(piece);
     for (gap, pieces) in scope.gaps(f) {
         let (lane, row) = scope.causes.graph().ops.place(gap.next);
-        let is_asked = is_migration(&scope.trace.what(lane, row)) == reads;
+        let is_asked =
+            may_be_ahead(gap.span.end) && is_migration(&scope.trace.what(lane, row)) == reads;
         let mut sum: Ns = 0;
         for piece in &*pieces {
             let is_host = scope.causes.group(gap, piece) == Group::Host;

@@ -138,12 +138,16 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Elementwise kernels of one size in a row, each at the speed of memory by its counters.
+/// Elementwise kernels in a row. With counters those of one size, each at the speed of memory.
 pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all = sampled(scope, f)?;
-    all.retain(|it| it.row.class == Class::Memory && full(scope, it).contains("elementwise"));
+    let is_sampled = configs::is_sampled(scope, f);
+    let mut all = configs::of_device(scope, f);
+    all.retain(|it| {
+        let may_be = it.row.class == Class::Memory || !is_sampled;
+        may_be && full(scope, it).contains("elementwise")
+    });
     let of_config = all.iter().flat_map(|it| {
-        let size = (it.shape.grid, it.shape.block);
+        let size = is_sampled.then_some((it.shape.grid, it.shape.block));
         it.at.iter().map(move |&(length, at)| (at, length, size))
     });
     let mut ran: Vec<_> = of_config.collect();
@@ -157,14 +161,20 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             at.extend(group.iter().map(|it| Occurrence::Row(it.0)));
         }
     }
-    if share(saved, f.recorded_ns()) < thresholds::LARGE_SHARE {
+    let is_many = at.len() as u64 >= thresholds::LOOP_MIN || is_sampled;
+    if !is_many || share(saved, f.recorded_ns()) < thresholds::LARGE_SHARE {
         return None;
     }
     Some(Finding {
         title: format!(
-            "{} elementwise kernels in a row are limited by memory: {}",
+            "{} elementwise kernels in a row {}: {} ({} of kernel time)",
             at.len(),
-            duration(time)
+            match is_sampled {
+                true => "are limited by memory",
+                false => "each read and write memory anew",
+            },
+            duration(time),
+            percent(share(time, f.compute_ns))
         ),
         advice: "Fuse those that read what the previous one wrote (torch.compile does so): memory is then read once.".to_owned(),
         ..scope.found(f.span_ns, saved, &at)

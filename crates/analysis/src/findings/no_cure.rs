@@ -70,6 +70,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     }
     at.retain(|it| it.0[group as usize] > 0);
     at.sort_by_key(|it| Reverse((it.0[group as usize], it.1)));
+    let may_be_ahead = scope.may_be_ahead(f);
+    let is_alone = group == Group::Host && !at.iter().any(|it| may_be_ahead(it.1.end));
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     Some(Finding {
         rule: "no-cure",
@@ -83,7 +85,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             duration(time),
             percent(figures::share(time, f.recorded_ns())),
         ),
-        advice: advice(group).to_owned(),
+        advice: match is_alone {
+            true => "No other GPU work could run meanwhile: only faster CPU code helps.",
+            false => advice(group),
+        }
+        .to_owned(),
         ..scope.found(f.span_ns, time, &at)
     })
 }

@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashSet;
 
 use super::evidence::{EVIDENCE_MAX, Evidence};
+use super::migrations::is_migration;
 use super::{Finding, Severity, thresholds};
 use crate::causes::{Causes, Culprit, Gap, Piece, Pieces};
 use crate::figures::{self, DeviceFigures, Peaks};
-use crate::graph::CallId;
+use crate::graph::{CallId, OpId};
 use crate::ranks::JobAnalysis;
 use crate::watching::WatchingCost;
 use activity::{Activity, Copy, Ns, Span, What};
@@ -150,6 +151,21 @@ impl<'a> Scope<'a> {
     pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
         self.causes
             .gaps_until(device.index, self.window_on(device.index), device.span.end)
+    }
+
+    /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its
+    /// last one. Before nothing can be prepared ahead, and behind nothing launched.
+    pub(super) fn may_be_ahead(&self, device: &DeviceFigures) -> impl Fn(Ns) -> bool {
+        let ops = &self.causes.graph().ops;
+        let is_asked = |op: &&OpId| {
+            let (lane, row) = ops.place(**op);
+            !is_migration(&self.trace.what(lane, row))
+        };
+        let all = ops.of_device(device.index);
+        let (first, last) = (all.iter().find(is_asked), all.iter().rfind(is_asked));
+        let start = |op: Option<&OpId>| op.map_or(Ns::MIN, |&op| ops.start[op as usize]);
+        let (first, last) = (start(first), start(last));
+        move |end| first < end && end <= last
     }
 
     /// The processes that have operations on a device.

@@ -86,6 +86,12 @@ fn a_cache_that_a_cold_program_fills_is_no_loop() {
     cured("alloc-in-loop", &mut scene(2_000_000, 1));
     sick("alloc-in-loop", &mut scene(2_000_000, 20));
     sick("alloc-in-loop", &mut scene(5_000, 1));
+    // What is behind its first launch is no start: its steps take memory again and again.
+    let steady = Span::new(2_200_000, 5_300_000);
+    let trace = scene(2_000_000, 1).trace();
+    let found = in_scope(&trace, Some(steady), PEAKS, all);
+    let found = found.iter().find(|it| it.rule == "alloc-in-loop");
+    assert!(found.is_some_and(|it| it.count >= 18), "{found:?}");
 }
 
 /// Operators of 1 ms with a launch and a wait in each. The host's own part of this one takes a second, and so many of them

@@ -95,7 +95,8 @@ fn a_host_at_other_work() {
     cured("host-bound", &mut scene(500_000));
 }
 
-/// After one kernel the CPU reads what it wrote, 4 ms between each two of ten pages: nothing could be prepared ahead.
+/// After one kernel the CPU reads what it wrote, 4 ms between each two of ten pages: nothing could be prepared ahead. What
+/// comes next could be launched first, where something does.
 #[test]
 fn a_cpu_that_reads_managed_results() {
     let mut scene = Scene::new();
@@ -115,13 +116,42 @@ fn a_cpu_that_reads_managed_results() {
         );
     }
     let batch = scene.take();
-    cured("host-bound", Scene::new().put(batch.clone()));
-    let found = sick("managed-reads", Scene::new().put(batch));
     // 2 us of the first gap are the sync's end.
-    assert_eq!(
-        (found.count, found.bound_ns),
-        (10, 3_998_000 + 9 * 4_000_000)
-    );
+    let idle = (10, 3_998_000 + 9 * 4_000_000);
+    for rule in ["host-bound", "managed-reads"] {
+        cured(rule, Scene::new().put(batch.clone()));
+    }
+    let found = sick("no-cure", Scene::new().put(batch.clone()));
+    assert_eq!((found.count, found.bound_ns), idle);
+    assert!(found.advice.contains("faster CPU code"), "{}", found.advice);
+    let mut scene = Scene::new();
+    scene.put(batch);
+    let at = 5_000_000 + 10 * 4_002_000;
+    scene
+        .call("cudaLaunchKernel", at, at + 3_000)
+        .kernel("k", 1, at + 4_000, at + 9_000);
+    cured("host-bound", Scene::new().put(scene.take()));
+}
+
+/// Pages go to the GPU, and 50 ms later the only kernel is launched: there is nothing to prepare it beside.
+#[test]
+fn what_precedes_all_work_cannot_be_prepared_ahead() {
+    let scene = |kernels: Ns| {
+        let mut scene = Scene::new();
+        let stream = activity::Place::NO_STREAM;
+        scene.copy(Direction::H2D, stream, 4096, 0, 2_000);
+        for at in (1..=kernels).map(|i| i * 50_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
+                "k",
+                1,
+                at + 4_000,
+                at + 1_000_000,
+            );
+        }
+        scene
+    };
+    cured("host-bound", &mut scene(1));
+    assert_eq!(sick("host-bound", &mut scene(3)).count, 2);
 }
 
 #[test]

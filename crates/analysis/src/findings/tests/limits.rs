@@ -145,3 +145,28 @@ fn elementwise_kernels_at_the_roof_of_memory_are_a_chain() {
     assert_eq!(of(name, [0.4, 0.0, 0.1], false), None);
     assert_eq!(of("layer_norm", [0.9, 0.0, 0.1], false), None);
 }
+
+/// So many rounds of three of 1, 2 and 1 ms in a row and a product: 2 of 5 ms of a round go. Nobody sampled.
+#[test]
+fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
+    let of = |name: &str, rounds| {
+        let mut busy = Busy::default();
+        for _ in 0..rounds {
+            for (blocks, tenths) in [(2_904, 10), (5_808, 20), (2_904, 10)] {
+                busy.kernel(name, blocks, tenths, None);
+            }
+            busy.kernel("gemm", 2_904, 10, None);
+        }
+        busy.found("memory-chain")
+    };
+    let it = of("unrolled_elementwise_kernel", 10).expect("found");
+    assert_eq!((it.bound_ns, it.count), (20_000_000, 30));
+    assert!(
+        it.title.ends_with("40.0 ms (80 % of kernel time)"),
+        "{}",
+        it.title
+    );
+    // A few are no model's.
+    assert_eq!(of("unrolled_elementwise_kernel", 2), None);
+    assert_eq!(of("layer_norm", 10), None);
+}
