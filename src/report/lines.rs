@@ -74,6 +74,8 @@ fn sampled(of: &DeviceLines, text: impl Fn() -> String) -> String {
 fn of_steps(of: &DeviceLines, line: &Line) -> String {
     match of.steps {
         0 => String::new(),
+        // Nobody counts them for a function below a line.
+        _ if line.line.is_none() => String::new(),
         all => format!("{} of {}", count(line.steps), count(all)),
     }
 }
@@ -88,6 +90,10 @@ pub(super) fn section(page: &mut Page, report: &Report) {
             continue;
         }
         page.rows(&columns(), device.lines.iter().map(|line| (device, line)));
+        for line in device.lines.iter().filter(|it| !it.below.is_empty()) {
+            page.painted(Tone::Dim, &format!("functions below {}", line.name()));
+            page.rows(&columns(), line.below.iter().map(|it| (device, it)));
+        }
     }
     if let Some(workers) = workers_in_words(&report.workers) {
         page.wrapped(&workers);

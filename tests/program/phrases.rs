@@ -45,7 +45,7 @@ const SAMPLES: &str = "GPU's time:all=30 ms|queued behind:name=gemm|only then:na
     pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|on itself:name=buffer flush|\
     launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|left none:name=cudaGraphLaunch|of the job:count=2|\
     verdict:of_it=53 % |apart=|calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
-    host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:most=1.06|\
+    host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:how=are limited by memory|limits:most=1.06|\
     no_core:number=4|shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|\
     unwaited:names=forward|`{of}`:of=streamed|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\
     report/whatif:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|edits:name=load_batch|edits/graph:many=|\

@@ -19,7 +19,7 @@ use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
 use analysis::Facts;
-use analysis::lines::{self, DeviceLines};
+use analysis::lines::{self, DeviceLines, Line};
 use trace::{LaneKind, Trace, describe};
 
 /// What was found.
@@ -30,12 +30,19 @@ struct LineAnswer {
     workers: Option<String>,
 }
 
+impl LineAnswer {
+    /// A line of a device, or a function below one.
+    fn line(&self, device: usize, at: usize) -> Option<&Line> {
+        self.devices.get(device)?.with_functions().nth(at)
+    }
+}
+
 /// A line of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Row {
     /// What the lines of a device rest on: index into what was found.
     Device(usize),
-    /// A line of a device.
+    /// See [`LineAnswer::line`].
     Line(usize, usize),
     Workers,
 }
@@ -98,7 +105,7 @@ impl View for LinesView {
         let found = self.question.last(&state.run).unwrap_or(&nothing);
         self.rows = rows(found, &mut list.filter);
         let told = found.devices.iter();
-        let told = told.flat_map(|it| it.lines.iter().map(move |line| (it, line)));
+        let told = told.flat_map(|it| it.with_functions().map(move |line| (it, line)));
         let mut columns = columns();
         Column::fit(&mut columns, &told.collect::<Vec<_>>());
         let layout = Layout::new(columns, area.width);
@@ -108,9 +115,8 @@ impl View for LinesView {
         };
         let rows = &self.rows;
         list.fill(area, rows.len(), |i| match rows[i] {
-            Row::Line(device, line) => {
+            Row::Line(device, at) if let Some(line) = found.line(device, at) => {
                 let device = &found.devices[device];
-                let line = &device.lines[line];
                 let mut cells = layout.cells(&(device, line), |_| None);
                 cells[0] = Cell::left(
                     fitted(&line.name(), layout.room()),
@@ -144,11 +150,10 @@ impl View for LinesView {
             },
             Row::Workers => return None,
         };
-        let device = found.devices.get(device)?;
         Some(Request::Place(Place {
-            row: Some(RowKind::Gpu(device.index)),
+            row: Some(RowKind::Gpu(found.devices.get(device)?.index)),
             record: None,
-            span: device.lines.get(line)?.longest,
+            span: found.line(device, line)?.longest,
         }))
     }
 }
@@ -157,7 +162,7 @@ fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut shown, mut all) = (0, 0);
     for (at, device) in found.devices.iter().enumerate() {
-        let lines = device.lines.iter().enumerate();
+        let lines = device.with_functions().enumerate();
         let kept = lines.filter(|(_, line)| {
             filter.lets(
                 [Some(&line.name()), line.file.as_ref()]
@@ -167,7 +172,7 @@ fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<Row> {
         });
         let kept: Vec<Row> = kept.map(|(line, _)| Row::Line(at, line)).collect();
         shown += kept.len();
-        all += device.lines.len();
+        all += device.with_functions().count();
         if !(kept.is_empty() && filter.is_on()) {
             rows.push(Row::Device(at));
             rows.extend(kept);
@@ -203,7 +208,9 @@ fn in_full(trace: &Trace, found: &LineAnswer, row: Row) -> String {
         Row::Workers => found.workers.clone().unwrap_or_default(),
         Row::Line(at, line) => {
             let device = &found.devices[at];
-            let line = &device.lines[line];
+            let Some(line) = found.line(at, line) else {
+                return String::new();
+            };
             let file = printable(line.file.as_deref().unwrap_or_default());
             let samples = match device.is_exact {
                 true => String::new(),
@@ -215,7 +222,7 @@ fn in_full(trace: &Trace, found: &LineAnswer, row: Row) -> String {
             };
             format!(
                 "{}; {file}; {samples}its longest gap lasts {} (enter shows it)",
-                line.name(),
+                line.name().trim_start(),
                 duration(line.longest.len())
             )
         }

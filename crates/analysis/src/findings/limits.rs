@@ -165,14 +165,14 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !is_many || share(saved, f.recorded_ns()) < thresholds::LARGE_SHARE {
         return None;
     }
+    let how = match is_sampled {
+        true => "are limited by memory",
+        false => "each read and write memory anew",
+    };
     Some(Finding {
         title: format!(
-            "{} elementwise kernels in a row {}: {} ({} of kernel time)",
+            "{} elementwise kernels in a row {how}: {} ({} of kernel time)",
             at.len(),
-            match is_sampled {
-                true => "are limited by memory",
-                false => "each read and write memory anew",
-            },
             duration(time),
             percent(share(time, f.compute_ns))
         ),

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::causes::{Group, Shares};
 use crate::figures::{self, DeviceFigures};
-use activity::Span;
 use activity::units::{duration, percent};
+use activity::Span;
 
 /// The rules that tell of a group's idle time.
 fn rules(group: Group) -> &'static [&'static str] {
@@ -63,7 +63,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     // The device's own pauses are no matter of the program, nor is what the profiler takes.
     (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
     let (group, time) = *Group::most(sums, 0).first()?;
-    let is_told = found.iter().any(|it| rules(group).contains(&it.rule));
+    // A cold start that lies before the work tells of nothing in it.
+    let tells = |it: &Finding| it.inside_ns.is_none_or(|inside| 2 * inside >= time);
+    let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
+    let is_told = told.any(tells);
     let is_long = figures::share(time, f.recorded_ns()) >= thresholds::NO_CURE_SHARE;
     if is_told || !is_long || time < thresholds::WORTH_NS {
         return None;

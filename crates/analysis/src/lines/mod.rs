@@ -10,6 +10,7 @@ mod functions;
 mod seen;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +52,9 @@ pub struct Line {
     /// The longest gap in which it was seen.
     #[serde(skip)]
     pub longest: Span,
+    /// Where it has much of the samples: those of the functions below what it called, each before those that it called.
+    #[serde(skip)]
+    pub below: Vec<Line>,
 }
 
 impl Line {
@@ -73,6 +77,7 @@ impl Line {
             idle_ns,
             steps: count.steps.len() as u64,
             longest: count.longest,
+            below: Vec::new(),
         }
     }
 
@@ -119,6 +124,12 @@ pub struct DeviceLines {
 }
 
 impl DeviceLines {
+    /// The lines, each with the tree of functions below it.
+    pub fn with_functions(&self) -> impl Iterator<Item = &Line> {
+        let lines = self.lines.iter();
+        lines.flat_map(|line| std::iter::once(line).chain(&line.below))
+    }
+
     /// What the lines rest on.
     pub fn basis(&self) -> String {
         let within = format!(
@@ -236,6 +247,7 @@ fn of_device(
             seen += 1;
             let count = counts.entry(Key::of(trace, sample.stack)).or_default();
             count.samples += 1;
+            *count.stacks.entry(sample.stack).or_default() += 1;
             count.steps.extend(step_at(steps, process, sample.time));
             if gap.len() > count.longest.len() {
                 count.longest = gap;
@@ -263,7 +275,9 @@ fn of_device(
             let share = count.samples as f64 / all as f64;
             let (low, high) = wilson(count.samples, all);
             let time = (share * idle as f64).round() as Ns;
-            Line::new(key, [share, low, high], time, &count)
+            let below = tree::below(trace, (&key, &count), (all, idle));
+            let line = Line::new(key, [share, low, high], time, &count);
+            Line { below, ..line }
         })
         .collect();
     found
@@ -367,6 +381,7 @@ fn launcher(
 #[derive(Debug, Default)]
 struct Count {
     samples: u64,
+    stacks: BTreeMap<StackId, u64>,
     /// Where functions were recorded, in place of samples.
     time: Ns,
     steps: BTreeSet<(usize, usize)>,

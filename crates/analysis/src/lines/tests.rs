@@ -224,6 +224,79 @@ fn a_line_is_told_by_all_that_it_calls() {
     assert_eq!((told.samples, told.of), (4, 7));
 }
 
+/// `m.generate()` of train.py:5 hands on to `sample`, which spends six of nine samples in `forward` and two in `sort`.
+#[test]
+fn a_line_with_most_of_the_samples_is_opened() {
+    let frames = [
+        "main", "generate", "inner", "sample", "forward", "linear", "act", "sort",
+    ];
+    let define = |(id, function): (u32, &&str)| SampleDef::Frame {
+        id,
+        frame: Frame {
+            file: if id == 1 {
+                "/w/train.py"
+            } else {
+                "/w/site-packages/torch/a.py"
+            }
+            .to_owned(),
+            function: (*function).to_owned(),
+            line: 5,
+        },
+    };
+    let mut defs: Vec<SampleDef> = (1..).zip(&frames).map(define).collect();
+    // Each is called by the one before it, but `act` as `linear` is, and `sort` as `forward` is.
+    for (id, caller) in [
+        (1, 0),
+        (2, 1),
+        (3, 2),
+        (4, 3),
+        (5, 4),
+        (6, 5),
+        (7, 5),
+        (8, 4),
+    ] {
+        defs.push(SampleDef::Stack {
+            id,
+            caller,
+            frame: id,
+        });
+    }
+    let looks = [6, 6, 6, 7, 7, 5, 8, 8, 4];
+    let look = |(at, stack)| StackSample {
+        time: at * MS,
+        changed: vec![SampledThread {
+            thread: 0,
+            stack,
+            is_running: true,
+        }],
+    };
+    let mut scene = Scene::new();
+    scene.kernel("k", 7, 0, MS).kernel("k", 7, 20 * MS, 21 * MS);
+    let mut trace = scene.trace();
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 0,
+            defs,
+            looks: (2..).zip(looks).map(look).collect(),
+            sampling: Sampling::default(),
+        }),
+        ..Batch::default()
+    });
+    let found = find(&trace, &CallIndex::new(&trace), &[]);
+    let told = found[0].with_functions().map(|it| (it.name(), it.samples));
+    let expected = [
+        ("train.py:5 main > torch/a.py generate", 9),
+        // `inner` hands all on.
+        ("  torch/a.py sample", 9),
+        ("    torch/a.py forward", 6),
+        ("      torch/a.py linear", 3),
+        ("      torch/a.py act", 2),
+        ("    torch/a.py sort", 2),
+    ];
+    let expected = expected.map(|(name, samples)| (name.to_owned(), samples));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
 /// A worker is looked at outside the ranges of `--range` too; what the GPU did there nobody knows.
 #[test]
 fn workers_are_told_of_by_idle_time_that_was_recorded() {

@@ -1,0 +1,96 @@
+//! The functions below a line, as a tree by samples.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::{Count, Key, Line, wilson};
+use activity::{Frame, Ns};
+use trace::Trace;
+use trace::samples::short_file;
+
+/// A line is opened from this part of all samples on, and a function in it is told from [`PART`] on.
+const OPENED: f64 = 0.5;
+const PART: f64 = 0.05;
+/// What hands this part of its samples on to one other function is left out.
+const HANDED_ON: f64 = 0.95;
+/// No more are told of one line.
+const MOST: usize = 20;
+
+/// Frames outermost last, and how many samples have them.
+type Path<'f> = (&'f [&'f Frame], u64);
+
+/// A function of the tree: how deep in it, and its samples.
+struct Node<'f> {
+    depth: usize,
+    frame: &'f Frame,
+    samples: u64,
+}
+
+/// The functions below what a line calls, where it has much of all samples and of the idle time.
+pub(super) fn below(trace: &Trace, of: (&Key, &Count), (all, idle): (u64, Ns)) -> Vec<Line> {
+    let (key, count) = of;
+    if (count.samples as f64) < OPENED * all as f64 {
+        return Vec::new();
+    }
+    let stacks: Vec<(Vec<&Frame>, u64)> = count
+        .stacks
+        .iter()
+        .map(|(&stack, &samples)| (trace.stacks().frames(stack).collect(), samples))
+        .collect();
+    let is_own = |it: &&Frame| it.file == key.file && it.line == key.line;
+    let paths = stacks.iter().filter_map(|(frames, samples)| {
+        // The line tells what it calls.
+        let at = frames.iter().position(is_own)?;
+        Some((&frames[..at.saturating_sub(1)], *samples))
+    });
+    let mut nodes = Vec::new();
+    add(&paths.collect::<Vec<_>>(), 1, PART * all as f64, &mut nodes);
+    let line = |it: Node<'_>| {
+        let share = it.samples as f64 / all as f64;
+        let (low, high) = wilson(it.samples, all);
+        let of = Count {
+            samples: it.samples,
+            longest: count.longest,
+            ..Count::default()
+        };
+        let key = Key {
+            file: it.frame.file.clone(),
+            function: it.frame.function.clone(),
+            ..Key::default()
+        };
+        let time = (share * idle as f64).round() as Ns;
+        let place = format!("{}{}", "  ".repeat(it.depth), short_file(&it.frame.file));
+        let line = Line::new(key, [share, low, high], time, &of);
+        Line { place, ..line }
+    };
+    nodes.into_iter().take(MOST).map(line).collect()
+}
+
+/// Adds the outermost functions of the paths, each with its own behind it.
+fn add<'f>(paths: &[Path<'f>], depth: usize, least: f64, into: &mut Vec<Node<'f>>) {
+    let mut by: BTreeMap<(&str, &str), (&Frame, u64, Vec<Path<'f>>)> = BTreeMap::new();
+    for (frames, samples) in paths {
+        if let [inner @ .., frame] = frames {
+            let key = (frame.file.as_str(), frame.function.as_str());
+            let of = by.entry(key).or_insert((frame, 0, Vec::new()));
+            of.1 += samples;
+            of.2.push((inner, *samples));
+        }
+    }
+    let mut by: Vec<_> = by.into_values().filter(|it| it.1 as f64 >= least).collect();
+    by.sort_by_key(|it| Reverse(it.1));
+    for (frame, samples, inner) in by {
+        let at = into.len();
+        into.push(Node {
+            depth,
+            frame,
+            samples,
+        });
+        add(&inner, depth + 1, least, into);
+        let only = into.get(at + 1).map_or(0, |it| it.samples);
+        if only as f64 >= HANDED_ON * samples as f64 {
+            into.remove(at);
+            into[at..].iter_mut().for_each(|it| it.depth -= 1);
+        }
+    }
+}
