@@ -1,7 +1,7 @@
 //! Collapsed stacks, for flame graphs: `outermost;...;innermost weight`, one line a stack.
 //!
-//! Weighed by idle time, a line is what a thread that launches was seen doing while a GPU was idle, in the stretch that a
-//! report's lines are of. It stands under the GPU's name, with the microseconds that its samples stand for (an estimate).
+//! Weighed by idle time, a line is what a thread that launches was seen doing while a GPU was idle. The stretch is that
+//! of a report's lines. It stands under the GPU's name, with the microseconds that its samples stand for (an estimate).
 //! Weighed by samples, it is every sample of every thread, under process and thread.
 //!
 //! Without samples, stacks come from the program's own profiler where that recorded every call of a Python function.
