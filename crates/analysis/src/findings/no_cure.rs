@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::causes::{Group, Shares};
 use crate::figures::{self, DeviceFigures};
-use activity::units::{duration, percent};
 use activity::Span;
+use activity::units::{duration, percent};
 
 /// The rules that tell of a group's idle time.
 fn rules(group: Group) -> &'static [&'static str] {
