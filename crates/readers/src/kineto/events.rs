@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::convert::Converter;
 use super::event::{self, Event};
-use super::fast::{self, Templates};
+use super::fast;
 use super::repair::repair;
 use super::scan::{ScanError, Scanner};
 
@@ -35,7 +35,6 @@ pub(super) struct Events {
     pub(super) converter: Converter,
     /// Offset of the first event that could not be read, and why.
     pub(super) damaged: Option<(u64, String)>,
-    templates: Templates,
     /// What comes at `at`.
     pub(super) next: Next,
     /// Offset in the text of the first unread byte.
@@ -98,7 +97,8 @@ impl Events {
             scanner.advance(length);
             return Ok(());
         }
-        if let Some((event, length)) = self.templates.event(text) {
+        let mut event = Event::default();
+        if let Some(length) = fast::event(text, &mut event) {
             self.converter.take(&event);
             scanner.advance(length);
             return Ok(());

@@ -4,12 +4,7 @@
 //! any other event: one with an escape in a string, a number in quotes, or a value of an unexpected type. It also gets
 //! what is no JSON. So serde decides what an event is and what is in it. Where this code reads a text, both read the same.
 
-mod template;
-
-use std::ops::Range;
-
-use super::event::{Args, ArgsKey, Event, EventKey, Place, Text};
-pub(super) use template::Templates;
+use super::event::{ArgsKey, Event, EventKey, Place, Text};
 
 /// How deep unneeded values may nest here.
 const DEPTH_MAX: u32 = 16;
@@ -29,46 +24,32 @@ pub(super) fn flat(text: &[u8]) -> Option<usize> {
     (quotes == 0 && others == 0).then_some(length + 1)
 }
 
-/// What a value is: the event's own, or one of its arguments.
-#[derive(Clone, Copy, Debug)]
-enum ValueKind {
-    Own(EventKey),
-    Argument(ArgsKey),
-}
-
-/// A value that was read: where it stands, and what it is.
-type Mark = (Range<usize>, ValueKind);
-
-/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape. It
-/// reports its values to `mark`.
-fn event<'a>(text: &'a [u8], into: &mut Event<'a>, mut mark: impl FnMut(Mark)) -> Option<usize> {
+/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape.
+pub(super) fn event<'a>(text: &'a [u8], into: &mut Event<'a>) -> Option<usize> {
     let mut reader = Reader { text, at: 0 };
     let mut has_args = false;
     reader.object(|reader, key| {
-        let key = EventKey::of(key);
-        if key == EventKey::Args {
-            if has_args || reader.peek()? != b'{' {
-                return None;
+        use EventKey as Key;
+        match EventKey::of(key) {
+            Key::Phase => into.phase = reader.words()?,
+            Key::Category => into.category = reader.words()?,
+            Key::Name => into.name = reader.words()?,
+            Key::Pid => into.pid = Some(reader.integer()?),
+            Key::Tid => into.tid = Some(reader.integer()?),
+            Key::Ts => into.ts = Some(reader.number()?),
+            Key::Dur => into.dur = Some(reader.number()?),
+            Key::Args if has_args || reader.peek()? != b'{' => return None,
+            Key::Args => {
+                has_args = true;
+                // Nobody needs those of an operator or a Python function.
+                match into.category.0.as_ref() {
+                    "cpu_op" | "Operator" | "python_function" => reader.skip(DEPTH_MAX)?,
+                    _ => reader
+                        .object(|reader, key| reader.argument(into.read.place(ArgsKey::of(key))))?,
+                }
             }
-            has_args = true;
-            // Nobody needs those of an operator or a Python function.
-            if !matches!(
-                into.category.0.as_ref(),
-                "cpu_op" | "Operator" | "python_function"
-            ) {
-                return reader.object(|reader, key| {
-                    let from = reader.at;
-                    let part = ValueKind::Argument(ArgsKey::of(key));
-                    reader.part(part, into)?;
-                    mark((from..reader.at, part));
-                    Some(())
-                });
-            }
+            Key::Other => reader.skip(DEPTH_MAX)?,
         }
-        let part = ValueKind::Own(key);
-        let from = reader.at;
-        reader.part(part, into)?;
-        mark((from..reader.at, part));
         Some(())
     })?;
     Some(reader.at)
@@ -242,28 +223,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a value of an event.
-    fn part(&mut self, part: ValueKind, into: &mut Event<'a>) -> Option<()> {
-        use EventKey as Key;
-        let key = match part {
-            ValueKind::Own(key) => key,
-            ValueKind::Argument(key) => return self.argument(key, &mut into.read),
-        };
-        match key {
-            Key::Phase => into.phase = self.words()?,
-            Key::Category => into.category = self.words()?,
-            Key::Name => into.name = self.words()?,
-            Key::Pid => into.pid = Some(self.integer()?),
-            Key::Tid => into.tid = Some(self.integer()?),
-            Key::Ts => into.ts = Some(self.number()?),
-            Key::Dur => into.dur = Some(self.number()?),
-            Key::Args | Key::Other => self.skip(DEPTH_MAX)?,
-        }
-        Some(())
-    }
-
-    fn argument(&mut self, key: ArgsKey, args: &mut Args<'a>) -> Option<()> {
-        match args.place(key) {
+    fn argument(&mut self, place: Place<'_, 'a>) -> Option<()> {
+        match place {
             Place::Number(it) => *it = Some(self.integer()?),
             Place::Sizes(it) => {
                 let mut sizes = it.iter_mut();
