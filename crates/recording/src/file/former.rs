@@ -1,16 +1,16 @@
 //! What lay beside recordings before it was of their format: files `PID-START.KIND` of cuptop 0.1.0 up to build 5ec0108. One is
-//! converted as a whole when it is opened. What cannot be read of it is told by notices.
+//! converted as a whole when it is opened, up to where it is damaged.
 //!
 //! All numbers are little-endian. A header of 64 bytes: `b"cuptop+\n"`, u32 version 1, u32 64, u32 process, u32 flags, i64 START, 16 bytes
 //! KIND, and at 60 u32 CRC-32 of what is before it. Then blocks at multiples of 16: `b"+blk"`, u32 length, u32 CRC-32 of the payload, u32
 //! CRC-32 of the 12 bytes before it, payload.
 //!
 //! Payloads of `hardware` and `host` are entries: u8 tag, u16 length, fields (a text is u8 length and UTF-8). Those of
-//! `stacks` are LEB128 numbers and texts behind them. Before the block: texts, frames, stacks and looks. Then looks a
+//! `stacks` are LEB128 numbers and texts behind them: texts, frames, stacks and looks before the block. Then looks a
 //! second, torn, lost, ns that looking took. Then entries of a tag each.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::FileExt;
 
 use super::{Clocks, StackLog, Writer};
@@ -24,10 +24,11 @@ const MAGIC: [u8; 8] = *b"cuptop+\n";
 const HEADER: usize = 64;
 /// Blocks begin at multiples of this, and this long is what stands before a payload.
 const HEAD: usize = 16;
-const LONGEST: usize = 1 << 20;
+/// What is read of a file: no run of that time left as much.
+const MOST: u64 = 1 << 30;
 
 /// The same in the format of today, in a file that nobody else sees. Any other file comes back as it is.
-pub(super) fn converted(file: File) -> io::Result<File> {
+pub(super) fn converted(mut file: File) -> io::Result<File> {
     let mut head = [0; HEADER];
     let is_former = file.read_exact_at(&mut head, 0).is_ok()
         && head[..8] == MAGIC
@@ -48,9 +49,35 @@ pub(super) fn converted(file: File) -> io::Result<File> {
         stacks: Stacks::default(),
     };
     let path = conversion.writer.path().to_path_buf();
-    conversion.file(io::BufReader::new(file), &head[32..48])?;
+    let mut bytes = Vec::new();
+    file.seek(io::SeekFrom::Start(HEADER as u64))?;
+    file.take(MOST).read_to_end(&mut bytes)?;
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let at = HEADER + bytes.len() - rest.len();
+        let payload = block(&mut rest);
+        if payload.is_none_or(|it| conversion.payload(&head[32..48], it).is_none()) {
+            let damage = format!("it is damaged at byte {at}: nothing is read from there on");
+            conversion.writer.notice(true, &damage);
+            break;
+        }
+    }
+    conversion.writer.flush()?;
     conversion.writer.finish();
     File::open(path)
+}
+
+/// The payload of the next block; `None` where none stands whole.
+fn block<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let head = rest.split_off(..HEAD)?;
+    let length = u32::get(head, 4)? as usize;
+    let payload = rest
+        .split_off(..length.next_multiple_of(HEAD))?
+        .get(..length)?;
+    let is_sound = head[..4] == *b"+blk"
+        && u32::get(head, 12)? == crc32fast::hash(&head[..12])
+        && u32::get(head, 8)? == crc32fast::hash(payload);
+    is_sound.then_some(payload)
 }
 
 struct Conversion {
@@ -67,55 +94,9 @@ struct Stacks {
     frames: Vec<Frame>,
     /// In the new file.
     ids: Vec<StackId>,
-    looks: u64,
-    lost: u64,
 }
 
 impl Conversion {
-    fn file(&mut self, mut from: impl Read + io::Seek, kind: &[u8]) -> io::Result<()> {
-        let (mut bytes, mut at) = (Vec::new(), HEADER as u64);
-        let (mut skipped, mut first, mut senseless) = (0, 0, 0_u64);
-        loop {
-            from.seek(io::SeekFrom::Start(at))?;
-            bytes.clear();
-            from.by_ref().take(HEAD as u64).read_to_end(&mut bytes)?;
-            if bytes.len() < HEAD {
-                break;
-            }
-            let mut step = HEAD;
-            let mut payload = None;
-            if let Some((length, sum)) = payload_of(&bytes) {
-                bytes.clear();
-                let padded = length.next_multiple_of(HEAD);
-                from.by_ref().take(padded as u64).read_to_end(&mut bytes)?;
-                if bytes.len() < padded {
-                    break;
-                }
-                step += padded;
-                payload = Some(&bytes[..length]).filter(|it| crc32fast::hash(it) == sum);
-            }
-            match payload {
-                Some(payload) => senseless += u64::from(self.payload(kind, payload).is_none()),
-                None if skipped == 0 => (first, skipped) = (at, step),
-                None => skipped += step,
-            }
-            at += step as u64;
-        }
-        let rest = from.seek(io::SeekFrom::End(0))?.saturating_sub(at);
-        let mut warn = |is_so, text: String| {
-            if is_so {
-                self.writer.notice(true, &text);
-            }
-        };
-        let damage = format!("it is damaged at byte {first}: {skipped} bytes were skipped");
-        warn(skipped > 0, damage);
-        let damage = format!("{senseless} blocks of it make no sense");
-        warn(senseless > 0, damage);
-        let damage = format!("its last block is not whole ({rest} bytes)");
-        warn(rest > 0, damage);
-        self.writer.flush()
-    }
-
     /// `None` when not all of it makes sense.
     fn payload(&mut self, kind: &[u8], payload: &[u8]) -> Option<()> {
         let mut rest = payload;
@@ -126,54 +107,32 @@ impl Conversion {
             true => hardware,
             false => off_cpu,
         };
-        let mut is_sound = true;
         while !rest.is_empty() {
             let (tag, length) = (take(&mut rest)?, take::<u16>(&mut rest)?);
-            match decode(tag, rest.split_off(..usize::from(length))?) {
-                Some(entry) => self.writer.add(&entry),
-                None => is_sound = false,
-            }
+            let entry = decode(tag, rest.split_off(..usize::from(length))?)?;
+            self.writer.add(&entry);
         }
-        is_sound.then_some(())
+        Some(())
     }
 
     fn samples(&mut self, rest: &mut &[u8]) -> Option<()> {
-        let mut before = [0; 4];
-        for count in &mut before {
-            *count = number(rest)?;
+        // What came before the block is known from there.
+        for _ in 0..4 {
+            number(rest)?;
         }
-        let [texts, frames, stacks, looks] = before;
-        let totals = Sampling {
+        let sampling = Sampling {
             hz: small(rest)?,
             torn: number(rest)?,
             lost: number(rest)?,
+            cost_ns: number(rest)?,
             ..Sampling::default()
         };
-        let cost_ns = number(rest)?;
-        let it = &mut self.stacks;
-        let had = [it.texts.len(), it.frames.len(), it.ids.len()];
-        // More definitions than any program has are a damaged count.
-        let is_sound = |(count, had): (&u64, &usize)| (*had as u64..1 << 21).contains(count);
-        if !before.iter().zip(&had).all(is_sound) || looks < it.looks {
-            return None;
+        let mut last = 0;
+        while !rest.is_empty() {
+            self.sample(rest, &mut last)?;
         }
-        let unknown = || "?".to_owned();
-        it.texts.resize_with(usize::try_from(texts).ok()?, unknown);
-        it.frames
-            .resize(usize::try_from(frames).ok()?, Frame::default());
-        it.ids.resize(usize::try_from(stacks).ok()?, 0);
-        it.lost += looks - it.looks;
-        it.looks = looks;
-        let (mut last, mut result) = (0, Some(()));
-        while !rest.is_empty() && result.is_some() {
-            result = self.sample(rest, &mut last);
-        }
-        self.writer.add(&Entry::Sampling(Sampling {
-            lost: totals.lost.saturating_add(self.stacks.lost),
-            cost_ns,
-            ..totals
-        }));
-        result
+        self.writer.add(&Entry::Sampling(sampling));
+        Some(())
     }
 
     fn sample(&mut self, rest: &mut &[u8], last: &mut Ns) -> Option<()> {
@@ -218,7 +177,6 @@ impl Conversion {
                         is_running: value & 1 == 1,
                     });
                 }
-                stacks.looks += 1;
                 stacks.log.change(writer, *last, changed);
             }
             _ => return None,
@@ -239,15 +197,6 @@ impl Stacks {
 /// What has this id, which counts from 1.
 fn by_id<T>(all: &[T], id: u64) -> Option<&T> {
     all.get(usize::try_from(id.checked_sub(1)?).ok()?)
-}
-
-/// The length and the checksum of the payload of a block that begins so; `None` when none does.
-fn payload_of(head: &[u8]) -> Option<(usize, u32)> {
-    let length = u32::get(head, 4)? as usize;
-    let is_sound = head[..4] == *b"+blk"
-        && u32::get(head, 12)? == crc32fast::hash(&head[..12])
-        && (1..=LONGEST).contains(&length);
-    is_sound.then_some((length, u32::get(head, 8)?))
 }
 
 fn hardware(tag: u8, mut rest: &[u8]) -> Option<Entry<'static>> {
