@@ -21,7 +21,7 @@ use crate::ranges::{RangeWatch, Ranges};
 use crate::setup::{StartError, enable, release, subscribe};
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
-use recording::file::{Clocks, Identity, State, Writer};
+use recording::file::{Clocks, Entry, Identity, State, Writer};
 
 /// Commands that may wait for the decode thread. A program sends a few for each pass of a scenario.
 const COMMANDS: usize = 1024;
@@ -77,7 +77,7 @@ impl Collector {
             writer.keep_last(age);
         }
         let process = ThisProcess::read();
-        writer.process(&process.describe(""));
+        writer.add(&Entry::Process(process.describe("")));
         writer.publish(&Health::default());
         fork::watch(writer.descriptor());
 
@@ -112,10 +112,10 @@ impl Collector {
                 return Err(error);
             }
         };
-        writer.process(&process.describe(&cupti.describe()));
+        writer.add(&Entry::Process(process.describe(&cupti.describe())));
         let (commands, received) = bounded(COMMANDS);
         let (mode, more) = switch.begin(&cupti, commands.clone());
-        writer.mode(mode);
+        writer.add(&Entry::Mode(mode));
         lacks.extend(more);
         lacks.extend(cupti.fault().map(str::to_owned));
         for lack in lacks.iter().chain(decoder.surprises()) {

@@ -16,7 +16,7 @@ use cupti_sys::{Cupti, RecordSizes, kinds};
 use crate::host::Host;
 use crate::marks::Marks;
 use crate::ranges::RangeWatch;
-use recording::file::{Clocks, Writer};
+use recording::file::{Clocks, Entry, Writer};
 
 /// A time this long before the start of the session, or this long after now, is a broken clock.
 const BEFORE: i64 = 600_000_000_000;
@@ -184,20 +184,20 @@ impl Decoder {
             kinds::CONTEXT => {
                 let it = records::Context::read(bytes)?;
                 self.contexts.insert(it.id, it.device);
-                writer.stream(&StreamInfo {
+                writer.add(&Entry::Stream(StreamInfo {
                     is_default: true,
                     ..stream(place(it.device, it.id, u32::from(it.null_stream)))
-                });
+                }));
             }
             kinds::STREAM => {
                 let it = records::Stream::read(bytes)?;
                 // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
                 const NULL_STREAM: u32 = 3;
-                writer.stream(&StreamInfo {
+                writer.add(&Entry::Stream(StreamInfo {
                     priority: it.priority,
                     is_default: it.flag == NULL_STREAM,
                     ..stream(self.place_of(it.context, it.id))
-                });
+                }));
             }
             _ => return Some(Decoded::Unknown),
         }
@@ -295,11 +295,11 @@ impl Decoder {
         // SAFETY: the record came from this process's library just now.
         let text = unsafe { records::text(it.name) };
         match it.object_kind {
-            kinds::object::THREAD => writer.thread(it.object[1], text),
-            kinds::object::STREAM => writer.stream(&StreamInfo {
+            kinds::object::THREAD => writer.add(&Entry::Thread(it.object[1], text)),
+            kinds::object::STREAM => writer.add(&Entry::Stream(StreamInfo {
                 name: lossy(text),
                 ..stream(place(it.object[0], it.object[1], it.object[2]))
-            }),
+            })),
             _ => {}
         }
     }
@@ -370,7 +370,7 @@ fn device(it: &records::Device, writer: &mut Writer) {
         return;
     }
     let link = crate::link::describe(&it.uuid);
-    writer.device(&DeviceInfo {
+    writer.add(&Entry::Device(DeviceInfo {
         id: it.id,
         // SAFETY: the record came from this process's library just now.
         name: lossy(unsafe { records::text(it.name) }),
@@ -387,7 +387,7 @@ fn device(it: &records::Device, writer: &mut Writer) {
         registers_per_sm: it.registers,
         warp_size: it.warp,
         uuid: Some(it.uuid),
-    });
+    }));
 }
 
 fn stream(place: Place) -> StreamInfo {

@@ -7,7 +7,7 @@ use cupti_sys::kinds::{self, domain};
 use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Api, records};
 
-use recording::file::Writer;
+use recording::file::{Entry, Writer};
 
 /// Events or calls that may wait for each other. CUPTI delivers both within a flush or two.
 const MOST_WAITING: usize = 1 << 16;
@@ -150,6 +150,6 @@ fn write_event(correlation: u32, place: Place, event: u32, time: i64, writer: &m
 
 fn name_thread(thread: u32, writer: &mut Writer) {
     if let Ok(name) = std::fs::read(format!("/proc/self/task/{thread}/comm")) {
-        writer.thread(thread, name.trim_ascii_end());
+        writer.add(&Entry::Thread(thread, name.trim_ascii_end()));
     }
 }

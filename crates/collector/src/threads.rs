@@ -18,7 +18,7 @@ use crate::decode::Decoder;
 use crate::options::Ending;
 use crate::setup::{Subscription, release};
 use crate::switch::Switch;
-use recording::file::{Clocks, State, Writer};
+use recording::file::{Clocks, Entry, State, Writer};
 
 /// Starts a named thread in which all signals are blocked. The program's handlers must not run on it. A
 /// file size limit must be an error of the write instead of a signal that ends the program.
@@ -352,14 +352,14 @@ impl DecodeThread {
                     }),
                 });
             }
-            Command::Stream { place, name } => self.writer.stream(&StreamInfo {
+            Command::Stream { place, name } => self.writer.add(&Entry::Stream(StreamInfo {
                 device: place.device,
                 context: place.context,
                 stream: place.stream,
                 name,
                 ..StreamInfo::default()
-            }),
-            Command::Mode(mode) => self.writer.mode(mode),
+            })),
+            Command::Mode(mode) => self.writer.add(&Entry::Mode(mode)),
             Command::Notice { is_warning, text } => self.writer.notice(is_warning, &text),
             Command::Flush(done) => return Some(done),
         }

@@ -194,11 +194,11 @@ fn what_is_written_is_read_in_order_and_only_once() {
         versions: "CUPTI 130001".to_owned(),
         ended_well: None,
     };
-    writer.device(&device);
-    writer.stream(&stream);
-    writer.thread(5, b"main");
-    writer.process(&process);
-    writer.collective(1, &collective);
+    writer.add(&Entry::Device(device.clone()));
+    writer.add(&Entry::Stream(stream.clone()));
+    writer.add(&Entry::Thread(5, b"main"));
+    writer.add(&Entry::Process(process.clone()));
+    writer.add(&Entry::Collective(1, collective.clone()));
     writer.notice(true, "beware");
     let health = Health {
         received: 9,

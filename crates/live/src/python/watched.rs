@@ -197,11 +197,11 @@ fn is_forbidden(error: &anyhow::Error) -> bool {
 impl Attached {
     fn begin(spy: PythonSpy, pid: u32, directory: &Path) -> io::Result<Attached> {
         let mut writer = Writer::outside(directory, pid, Clocks::now())?;
-        writer.process(&ProcessInfo {
+        writer.add(&Entry::Process(ProcessInfo {
             pid,
             command: command(pid).unwrap_or_default(),
             ..ProcessInfo::default()
-        });
+        }));
         Ok(Attached {
             spy,
             log: StackLog::default(),
@@ -286,7 +286,7 @@ impl Attached {
         // The main thread is called so anyway.
         if is_new && !is_main {
             self.named.insert(thread, name.to_owned());
-            self.writer.thread(thread, name.as_bytes());
+            self.writer.add(&Entry::Thread(thread, name.as_bytes()));
         }
         thread
     }

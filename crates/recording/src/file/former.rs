@@ -142,11 +142,11 @@ impl Conversion {
             stacks,
         } = self;
         match take::<u8>(rest)? {
-            1 => writer.process(&ProcessInfo {
+            1 => writer.add(&Entry::Process(ProcessInfo {
                 pid: *pid,
                 command: long_text(rest)?,
                 ..ProcessInfo::default()
-            }),
+            })),
             2 => stacks.texts.push(long_text(rest)?),
             3 => {
                 let (file, function) = (number(rest)?, number(rest)?);
@@ -163,7 +163,7 @@ impl Conversion {
                 let frame = by_id(&stacks.frames, number(rest)?)?;
                 stacks.ids.push(stacks.log.deeper(writer, caller, frame));
             }
-            5 => writer.thread(small(rest)?, long_text(rest)?.as_bytes()),
+            5 => writer.add(&Entry::Thread(small(rest)?, long_text(rest)?.as_bytes())),
             6 => {
                 let signed = number(rest)?;
                 let since = (signed >> 1).cast_signed() ^ -(signed & 1).cast_signed();

@@ -211,7 +211,7 @@ fn a_part_that_says_it_goes_on_has_a_next_one_that_can_be_read_whole() {
         write(directory.path(), |writer| {
             // Every publication begins another part, which repeats what was said for all.
             writer.keep_last(Duration::ZERO);
-            writer.thread(7, b"worker");
+            writer.add(&Entry::Thread(7, b"worker"));
         });
     });
     let mut files: Vec<(u64, Vec<u8>)> = Vec::new();

@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use activity::entry::{Entry, UNIT, encode_record, shortened};
-use activity::{
-    Activity, Collective, DeviceInfo, Health, LaunchShape, Mode, ProcessInfo, SampleDef, StreamInfo,
-};
+use activity::{Activity, Health, LaunchShape, SampleDef};
 
 use super::block::{self, Counts};
 use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
@@ -167,49 +165,21 @@ impl Writer {
         id
     }
 
-    /// Says what the kernels of a shape do together with those of other processes.
-    pub fn collective(&mut self, shape: u32, collective: &Collective) {
-        self.add(&Entry::Collective(shape, collective.clone()));
-    }
-
-    /// Defines a device.
-    pub fn device(&mut self, device: &DeviceInfo) {
-        self.define_for_all(&Entry::Device(device.clone()));
-    }
-
-    /// Defines a stream.
-    pub fn stream(&mut self, stream: &StreamInfo) {
-        self.define_for_all(&Entry::Stream(stream.clone()));
-    }
-
-    /// Names a thread.
-    pub fn thread(&mut self, thread: u32, name: &[u8]) {
-        self.define_for_all(&Entry::Thread(thread, name));
-    }
-
-    /// Says who the process is.
-    pub fn process(&mut self, process: &ProcessInfo) {
-        self.define_for_all(&Entry::Process(process.clone()));
-    }
-
-    /// Says what is recorded from a moment on. Without it, all is.
-    pub fn mode(&mut self, mode: Mode) {
-        self.defined.set_mode(mode);
-        self.add(&Entry::Mode(mode));
-    }
-
     /// Leaves a word for the user.
     pub fn notice(&mut self, is_warning: bool, text: &str) {
         self.add(&Entry::Notice(is_warning, text.as_bytes()));
     }
 
-    fn define_for_all(&mut self, entry: &Entry<'_>) {
-        self.defined.add(entry);
-        self.add(entry);
-    }
-
-    /// Appends an entry whose ids, if it has any, come from [`StackLog`](super::StackLog).
+    /// Appends an entry. Ids of names and shapes come from [`Writer::name`] and [`Writer::shape`], those of stacks from
+    /// [`StackLog`](super::StackLog).
     pub fn add(&mut self, entry: &Entry<'_>) {
+        match entry {
+            Entry::Device(_) | Entry::Stream(_) | Entry::Thread(..) | Entry::Process(_) => {
+                self.defined.add(entry);
+            }
+            Entry::Mode(mode) => self.defined.set_mode(*mode),
+            _ => {}
+        }
         let is_record = u64::from(entry.span().is_some());
         if self.status.error != WriteError::None {
             self.lost += is_record;

@@ -223,16 +223,18 @@ impl Saved {
             }
             Def::Collective { shape, collective } => {
                 if let Some(&own) = self.shapes.get(shape) {
-                    self.writer.collective(own, collective);
+                    self.writer.add(&Entry::Collective(own, collective.clone()));
                 }
             }
-            Def::Device(info) => self.writer.device(info),
-            Def::Stream(info) => self.writer.stream(info),
-            Def::Thread { thread, name } => self.writer.thread(*thread, name.as_bytes()),
-            Def::Mode(mode) => self.writer.mode(*mode),
+            Def::Device(info) => self.writer.add(&Entry::Device(info.clone())),
+            Def::Stream(info) => self.writer.add(&Entry::Stream(info.clone())),
+            Def::Thread { thread, name } => {
+                self.writer.add(&Entry::Thread(*thread, name.as_bytes()));
+            }
+            Def::Mode(mode) => self.writer.add(&Entry::Mode(*mode)),
             Def::Process(info) => {
                 self.ended_well = info.ended_well;
-                self.writer.process(info);
+                self.writer.add(&Entry::Process(info.clone()));
             }
         }
     }
