@@ -3,9 +3,7 @@
 //! Only what the collector calls. Functions that not every supported release exports are `Option`s:
 //! a missing one is a `None` to be handled, not a crash at the first call.
 
-use std::ffi::{CStr, c_char, c_void};
-
-use crate::library::Library;
+use std::ffi::{c_char, c_void};
 
 /// What a call returned.
 pub type Code = u32;
@@ -94,41 +92,11 @@ pub struct SubscriberParams {
     pub old_subscriber_size: usize,
 }
 
-macro_rules! table {
-    (
-        required { $($(#[$rdoc:meta])* $rname:ident = $rsym:literal ($($rarg:ty),*);)* }
-        optional { $($(#[$odoc:meta])* $oname:ident = $osym:literal ($($oarg:ty),*);)* }
-    ) => {
-        /// The functions of one loaded libcupti.
-        #[derive(Clone, Copy, Debug)]
-        pub struct Api {
-            $($(#[$rdoc])* pub $rname: unsafe extern "C" fn($($rarg),*) -> Code,)*
-            $($(#[$odoc])* pub $oname: Option<unsafe extern "C" fn($($oarg),*) -> Code>,)*
-        }
-
-        impl Api {
-            /// Looks the functions up.
-            ///
-            /// # Errors
-            /// The name of a required function that the library does not export.
-            ///
-            /// # Safety
-            /// `library` must be a libcupti, or answer like one.
-            pub unsafe fn resolve(library: Library) -> Result<Api, &'static CStr> {
-                // SAFETY: the types are those of the headers; they have not changed from 11.8 to 13.5. A `Library` is
-                // never closed, so the functions stay.
-                unsafe {
-                    Ok(Api {
-                        $($rname: library.function($rsym).ok_or($rsym)?,)*
-                        $($oname: library.function($osym),)*
-                    })
-                }
-            }
-        }
-    };
-}
-
-table! {
+// The types are those of the headers; they have not changed from 11.8 to 13.5.
+crate::functions! {
+    /// The functions of one loaded libcupti.
+    #[derive(Debug)]
+    pub struct Api
     required {
         /// `cuptiGetVersion(version)`
         get_version = c"cuptiGetVersion" (*mut u32);

@@ -82,6 +82,61 @@ impl Library {
     }
 }
 
+/// Makes a table of a library's functions: each with its name here, its symbol and the types of its arguments. It
+/// returns a code (u32) where no other type is named. Of an optional function's symbols the first that is there counts.
+#[macro_export]
+macro_rules! functions {
+    (
+        $(#[$meta:meta])* $vis:vis struct $table:ident
+        required { $($(#[$doc:meta])* $name:ident = $symbol:literal ($($arg:ty),*) $(-> $result:ty)?;)* }
+        optional { $($(#[$odoc:meta])* $oname:ident = $($osymbol:literal)|+ ($($oarg:ty),*);)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy)]
+        $vis struct $table {
+            $($(#[$doc])* $vis $name: unsafe extern "C" fn($($arg),*) -> $crate::result!($($result)?),)*
+            $($(#[$odoc])* $vis $oname: Option<unsafe extern "C" fn($($oarg),*) -> u32>,)*
+        }
+
+        impl $table {
+            /// Looks the functions up.
+            ///
+            /// # Errors
+            /// The name of a required function that the library does not export.
+            ///
+            /// # Safety
+            /// `library` must be the one that gives these symbols these types, or answer like it.
+            $vis unsafe fn resolve(
+                library: $crate::library::Library,
+            ) -> Result<$table, &'static ::std::ffi::CStr> {
+                Ok($table {
+                    $($name: {
+                        let symbol = $symbol;
+                        // SAFETY: the caller's promise. A `Library` is never closed, so the functions stay.
+                        unsafe { library.function(symbol) }.ok_or(symbol)?
+                    },)*
+                    $($oname: [$($osymbol),+].into_iter().find_map(|symbol| {
+                        // SAFETY: as above.
+                        unsafe { library.function(symbol) }
+                    }),)*
+                })
+            }
+        }
+    };
+}
+
+/// What a function of a table returns.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! result {
+    () => {
+        u32
+    };
+    ($type:ty) => {
+        $type
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

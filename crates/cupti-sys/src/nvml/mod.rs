@@ -111,7 +111,8 @@ impl Nvml {
     pub fn open(path: &Path) -> Result<Nvml, NvmlError> {
         let library = Library::open(path, Visibility::Local).map_err(NvmlError::Missing)?;
         // SAFETY: what is found under NVML's name is taken for it.
-        let api = unsafe { Api::resolve(library) }.map_err(NvmlError::Incomplete)?;
+        let api = unsafe { Api::resolve(library) }
+            .map_err(|symbol| NvmlError::Incomplete(symbol.to_str().unwrap_or_default()))?;
         // SAFETY: takes nothing, and may be called any number of times from any thread; each is matched by a shutdown.
         match unsafe { (api.init)() } {
             code::SUCCESS => Ok(Nvml(Rc::new(Session(api)))),

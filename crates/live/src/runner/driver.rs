@@ -51,33 +51,10 @@ const ASYNCHRONOUS: [Code; 9] = [
     CUresult::CUDA_ERROR_LAUNCH_FAILED as Code,
 ];
 
-macro_rules! driver_table {
-    (
-        required { $($name:ident = $symbol:literal ($($arg:ty),*);)* }
-        optional { $($oname:ident = $osymbol:literal ($($oarg:ty),*);)* }
-    ) => {
-        /// The functions of libcuda that cuptop calls.
-        #[derive(Clone, Copy)]
-        pub(crate) struct Driver {
-            $(pub(crate) $name: unsafe extern "C" fn($($arg),*) -> Code,)*
-            $(pub(crate) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Code>,)*
-        }
-
-        impl Driver {
-            fn resolve(library: Library) -> Result<Driver, &'static CStr> {
-                // SAFETY: the types are those of cuda.h for these symbols, with CUresult as u32.
-                unsafe {
-                    Ok(Driver {
-                        $($name: library.function($symbol).ok_or($symbol)?,)*
-                        $($oname: library.function($osymbol),)*
-                    })
-                }
-            }
-        }
-    };
-}
-
-driver_table! {
+// The types are those of cuda.h for these symbols, with CUresult as u32.
+cupti_sys::functions! {
+    /// The functions of libcuda that cuptop calls.
+    pub(crate) struct Driver
     required {
         init = c"cuInit" (c_uint);
         driver_get_version = c"cuDriverGetVersion" (*mut c_int);
@@ -224,7 +201,8 @@ impl Driver {
         let path = library.unwrap_or(Path::new(DRIVER));
         // Global, as a program that links libcuda has it: libcupti looks its symbols up.
         let library = Library::open(path, Visibility::Global).map_err(LoadError::Missing)?;
-        let driver = Driver::resolve(library)
+        // SAFETY: what is found under libcuda's name is taken for it.
+        let driver = unsafe { Driver::resolve(library) }
             .map_err(|symbol| LoadError::TooOld(symbol.to_string_lossy().into_owned()))?;
         // SAFETY: cuInit takes flags, which must be 0.
         match unsafe { (driver.init)(0) } {

@@ -17,33 +17,30 @@ use cupti_sys::library::{Library, Visibility};
 use cupti_sys::search::{NVRTC, Surroundings};
 
 /// What a function of NVRTC returned; 0 is success.
-type Code = c_int;
+type Code = u32;
 type GetSize = unsafe extern "C" fn(Program, *mut usize) -> Code;
 type GetBytes = unsafe extern "C" fn(Program, *mut c_char) -> Code;
 
-/// A loaded NVRTC.
-#[derive(Clone, Copy)]
-struct Table {
-    version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> Code,
-    error_string: unsafe extern "C" fn(Code) -> *const c_char,
-    create: unsafe extern "C" fn(
-        *mut Program,
-        *const c_char,
-        *const c_char,
-        c_int,
-        *const *const c_char,
-        *const *const c_char,
-    ) -> Code,
-    destroy: unsafe extern "C" fn(*mut Program) -> Code,
-    compile: unsafe extern "C" fn(Program, c_int, *const *const c_char) -> Code,
-    log_size: GetSize,
-    log: GetBytes,
-    cubin_size: GetSize,
-    cubin: GetBytes,
-    ptx_size: GetSize,
-    ptx: GetBytes,
-    architectures_count: unsafe extern "C" fn(*mut c_int) -> Code,
-    architectures: unsafe extern "C" fn(*mut c_int) -> Code,
+// The types are those of nvrtc.h for these symbols, with nvrtcResult as u32.
+cupti_sys::functions! {
+    /// A loaded NVRTC.
+    pub(crate) struct Table
+    required {
+        version = c"nvrtcVersion" (*mut c_int, *mut c_int);
+        error_string = c"nvrtcGetErrorString" (Code) -> *const c_char;
+        create = c"nvrtcCreateProgram" (*mut Program, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char);
+        destroy = c"nvrtcDestroyProgram" (*mut Program);
+        compile = c"nvrtcCompileProgram" (Program, c_int, *const *const c_char);
+        log_size = c"nvrtcGetProgramLogSize" (Program, *mut usize);
+        log = c"nvrtcGetProgramLog" (Program, *mut c_char);
+        cubin_size = c"nvrtcGetCUBINSize" (Program, *mut usize);
+        cubin = c"nvrtcGetCUBIN" (Program, *mut c_char);
+        ptx_size = c"nvrtcGetPTXSize" (Program, *mut usize);
+        ptx = c"nvrtcGetPTX" (Program, *mut c_char);
+        architectures_count = c"nvrtcGetNumSupportedArchs" (*mut c_int);
+        architectures = c"nvrtcGetSupportedArchs" (*mut c_int);
+    }
+    optional {}
 }
 
 /// NVRTC, ready to compile.
@@ -81,31 +78,9 @@ impl Nvrtc {
     /// # Errors
     /// When it lacks a function or does not answer.
     pub(crate) fn load(library: Library, given: &Path) -> Result<Nvrtc, String> {
-        // SAFETY: the types are those of nvrtc.h for these symbols, with nvrtcResult as int.
-        let table = unsafe {
-            macro_rules! function {
-                ($name:literal) => {
-                    library
-                        .function($name)
-                        .ok_or_else(|| format!("it has no function {:?}", $name))?
-                };
-            }
-            Table {
-                version: function!(c"nvrtcVersion"),
-                error_string: function!(c"nvrtcGetErrorString"),
-                create: function!(c"nvrtcCreateProgram"),
-                destroy: function!(c"nvrtcDestroyProgram"),
-                compile: function!(c"nvrtcCompileProgram"),
-                log_size: function!(c"nvrtcGetProgramLogSize"),
-                log: function!(c"nvrtcGetProgramLog"),
-                cubin_size: function!(c"nvrtcGetCUBINSize"),
-                cubin: function!(c"nvrtcGetCUBIN"),
-                ptx_size: function!(c"nvrtcGetPTXSize"),
-                ptx: function!(c"nvrtcGetPTX"),
-                architectures_count: function!(c"nvrtcGetNumSupportedArchs"),
-                architectures: function!(c"nvrtcGetSupportedArchs"),
-            }
-        };
+        // SAFETY: what is found under NVRTC's name is taken for it.
+        let table = unsafe { Table::resolve(library) }
+            .map_err(|symbol| format!("it has no function {symbol:?}"))?;
         let (mut major, mut minor, mut count) = (0, 0, 0);
         // SAFETY: each call writes ints to the places it is given.
         let codes = unsafe {
