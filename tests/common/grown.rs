@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use activity::feed::{Feed, Message, Outcome};
 use activity::{Activity, Batch, Health, HostCall, ProcessInfo, Span, What};
-use recording::file::{Clocks, Identity, State, Writer};
+use recording::file::{Clocks, Entry, Identity, State, Writer};
 
 /// When a test gives up on something that is to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,13 +29,13 @@ impl Rank {
             ..Identity::default()
         };
         let mut writer = Writer::create(directory, identity, 0).expect("a recording");
-        writer.process(&ProcessInfo {
+        writer.add(&Entry::Process(ProcessInfo {
             pid: identity.pid,
             rank: Some(rank),
             world: Some(world),
             host: "gpu01".to_owned(),
             ..ProcessInfo::default()
-        });
+        }));
         let name = writer.name(b"cudaLaunchKernel");
         let mut rank = Rank {
             writer,

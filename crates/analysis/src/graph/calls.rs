@@ -104,6 +104,32 @@ pub(super) struct Awaited {
     pub event: Option<u32>,
 }
 
+/// Cuts off columns.
+macro_rules! truncate {
+    ($of:expr, $keep:expr, $($column:ident),*) => {
+        $($of.$column.truncate($keep);)*
+    };
+}
+pub(super) use truncate;
+
+/// Forgets what has a number from `cut` on, which began no earlier than `time`, in lists by end.
+pub(super) fn forget(lists: &mut [Vec<u32>], ends: &[Ns], cut: u32, time: Ns) {
+    for list in lists {
+        let ended = list.partition_point(|&it| ends[it as usize] < time);
+        let mut late = list.split_off(ended);
+        late.retain(|&it| it < cut);
+        list.append(&mut late);
+    }
+}
+
+/// Puts what was added to lists by end where it belongs; nothing that ended before `time` was.
+pub(super) fn sort_by_end(lists: &mut [Vec<u32>], ends: &[Ns], time: Ns) {
+    for list in lists {
+        let ended = list.partition_point(|&it| ends[it as usize] < time);
+        list[ended..].sort_by_key(|&it| (ends[it as usize], it));
+    }
+}
+
 /// Host calls by start; calls inside another call of their thread belong to it and are not here.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
@@ -212,22 +238,10 @@ impl Calls {
     /// Forgets the calls from `keep` on, which began no earlier than `time`.
     pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
         let cut = keep as CallId;
-        for list in &mut self.by_end {
-            let ended = list.partition_point(|&c| self.end[c as usize] < time);
-            let mut late = list.split_off(ended);
-            late.retain(|&c| c < cut);
-            list.append(&mut late);
-        }
-        self.lane.truncate(keep);
-        self.row.truncate(keep);
-        self.start.truncate(keep);
-        self.end.truncate(keep);
-        self.kind.truncate(keep);
-        self.previous.truncate(keep);
-        self.handed.truncate(keep);
-        self.waited.truncate(keep);
-        self.root.truncate(keep);
-        self.first_op.truncate(keep);
+        forget(&mut self.by_end, &self.end, cut, time);
+        truncate!(
+            self, keep, lane, row, start, end, kind, previous, handed, waited, root, first_op
+        );
         for list in &mut self.by_lane {
             list.truncate(list.partition_point(|&c| c < cut));
         }

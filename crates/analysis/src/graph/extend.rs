@@ -1,6 +1,6 @@
 //! Taking in what a timeline has got: the columns from the first changed moment on are made anew.
 
-use super::calls::Awaited;
+use super::calls::{Awaited, sort_by_end};
 use super::kind::EdgeKind;
 use super::ops::{Engine, GRAPH, STAGED};
 use super::waits::HANDOVER_MIN;
@@ -14,12 +14,6 @@ pub(super) struct Progress {
     /// By lane: after each extension, the last start and how many rows there were up to it.
     lanes: Vec<Vec<(Ns, usize)>>,
 }
-
-/// Everything, in half-open terms: no activity starts in the last nanosecond of time.
-const ALWAYS: Span = Span {
-    start: Ns::MIN,
-    end: Ns::MAX,
-};
 
 fn is_wanted(key: LaneKey) -> bool {
     matches!(
@@ -93,26 +87,15 @@ impl Graph {
         }
         // Whether a thread handed over is told from what it did shortly after.
         let from = from?.saturating_sub(HANDOVER_MIN);
-        self.take(
-            trace,
-            Span {
-                start: from,
-                ..ALWAYS
-            },
-        );
+        // No activity starts in the last nanosecond of time.
+        self.take(trace, Span::new(from, Ns::MAX));
         Some(from)
     }
 
     /// The graph of what starts at a moment or later, to be extended.
     pub fn beginning(trace: &Trace, from: Ns) -> Graph {
         let mut graph = Graph::default();
-        graph.take(
-            trace,
-            Span {
-                start: from,
-                ..ALWAYS
-            },
-        );
+        graph.take(trace, Span::new(from, Ns::MAX));
         graph.taken.lanes.resize(trace.lanes().len(), Vec::new());
         for (id, lane) in trace.lanes().iter().enumerate() {
             if is_wanted(lane.key()) {
@@ -208,11 +191,7 @@ impl Graph {
         }
         let calls = &mut self.calls;
         if from < calls.start.len() as CallId {
-            for list in &mut calls.by_end {
-                let ends = &calls.end;
-                let ended = list.partition_point(|&c| ends[c as usize] < window.start);
-                list[ended..].sort_by_key(|&c| (ends[c as usize], c));
-            }
+            sort_by_end(&mut calls.by_end, &calls.end, window.start);
         }
         for (list, late) in calls.by_correlation.iter_mut().zip(late) {
             if late {
@@ -321,11 +300,7 @@ impl Graph {
             }
         }
         if !is_empty {
-            let ends = &self.ops.end;
-            for list in &mut self.ops.by_end {
-                let ended = list.partition_point(|&op| ends[op as usize] < window.start);
-                list[ended..].sort_by_key(|&op| (ends[op as usize], op));
-            }
+            sort_by_end(&mut self.ops.by_end, &self.ops.end, window.start);
         }
     }
 }

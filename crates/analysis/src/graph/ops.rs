@@ -1,5 +1,6 @@
 //! The GPU's side: operations with the edge that bound each.
 
+use super::calls::{forget, truncate};
 use super::kind::EdgeKind;
 use super::{CallId, OpId};
 use activity::{Direction, Ns, Span, What};
@@ -171,21 +172,10 @@ impl Ops {
     /// Forgets the operations from `keep` on, which began no earlier than `time`.
     pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
         let cut = keep as OpId;
-        for list in &mut self.by_end {
-            let ended = list.partition_point(|&op| self.end[op as usize] < time);
-            let mut late = list.split_off(ended);
-            late.retain(|&op| op < cut);
-            list.append(&mut late);
-        }
-        self.lane.truncate(keep);
-        self.row.truncate(keep);
-        self.start.truncate(keep);
-        self.end.truncate(keep);
-        self.engine.truncate(keep);
-        self.flags.truncate(keep);
-        self.call.truncate(keep);
-        self.edge.truncate(keep);
-        self.bind.truncate(keep);
+        forget(&mut self.by_end, &self.end, cut, time);
+        truncate!(
+            self, keep, lane, row, start, end, engine, flags, call, edge, bind
+        );
         let sorted = |list: &mut Vec<OpId>| list.truncate(list.partition_point(|&op| op < cut));
         self.by_lane.iter_mut().for_each(|(_, list)| sorted(list));
         self.by_engine.iter_mut().flatten().for_each(sorted);

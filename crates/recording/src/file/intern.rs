@@ -1,48 +1,14 @@
 //! Names and launch shapes, each written once and referred to by a number.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::Hash;
 
-/// A word at a time, like rustc's hasher. The keys come from the traced program itself, and a kernel name of several
-/// hundred bytes is hashed for each launch.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WordHasher(u64);
-
-impl WordHasher {
-    fn add(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-}
-
-impl Hasher for WordHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.add(u64::from_le_bytes(*word));
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.add(u64::from_le_bytes(last) ^ (rest.len() as u64) << 56);
-    }
-    fn write_u32(&mut self, value: u32) {
-        self.add(u64::from(value));
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.add(value);
-    }
-    fn write_usize(&mut self, value: usize) {
-        self.add(value as u64);
-    }
-    fn finish(&self) -> u64 {
-        // The high bits are the mixed ones; the table looks at both ends.
-        self.0.rotate_left(26)
-    }
-}
+use rustc_hash::FxHashMap;
 
 /// Numbers for keys, counted up from 1 in the order in which they first came.
 #[derive(Debug)]
 pub(super) struct Interner<K> {
-    known: HashMap<K, u32, BuildHasherDefault<WordHasher>>,
+    /// By a fast hash: a kernel's name of several hundred bytes is looked up for each launch.
+    known: FxHashMap<K, u32>,
     next: u32,
     most: usize,
 }
@@ -52,7 +18,7 @@ impl<K: Eq + Hash> Interner<K> {
     /// its own memory grow. What comes again is then defined again, under a new number.
     pub(super) fn new(most: usize) -> Self {
         Interner {
-            known: HashMap::default(),
+            known: FxHashMap::default(),
             next: 1,
             most,
         }
