@@ -108,7 +108,8 @@ impl RunningProgram<'_> {
             true => Ending::machine(it.message).help(it.help),
             false => Ending::input(it.message).help(it.help),
         };
-        match attach::check(args.pid, args.python.looks(), args.hardware == Switch::On) {
+        let looks = Some(args.python).filter(|hz| *hz > 0);
+        match attach::check(args.pid, looks, args.hardware == Switch::On) {
             Ok(sight) => self.sight = sight,
             // What there is to see from outside is not all.
             Err(_) if is_collected && args.pid != std::process::id() => {}

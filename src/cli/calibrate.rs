@@ -5,7 +5,7 @@ use std::path::Path;
 use super::args::Calibrate;
 use super::collect::ProgressLine;
 use super::exit::{self, Ending};
-use super::{eprint, print, profile};
+use super::{print, profile, say};
 use live::runner;
 
 /// Measures GPU 0 and writes its profile.
@@ -17,10 +17,7 @@ pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
     let text = calibration.to_toml().map_err(Ending::input)?;
     let gpu = &calibration.profile.device.name;
     let path = match &args.output {
-        Some(path) if path.as_os_str() == "-" => {
-            print(&text)?;
-            return Ok(exit::FINE);
-        }
+        Some(path) if path.as_os_str() == "-" => return print(&text),
         Some(path) => path.clone(),
         None => profile::place(gpu).ok_or_else(|| {
             Ending::input("neither XDG_DATA_HOME nor HOME names a folder")
@@ -39,7 +36,7 @@ pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
             gpu.as_str()
         ),
     };
-    eprint(&format!("cuptop: wrote {}; {simulator}\n", path.display()));
+    say(&format!("wrote {}; {simulator}", path.display()));
     Ok(exit::FINE)
 }
 

@@ -59,8 +59,7 @@ pub(super) fn list() -> Result<u8, Ending> {
         let about = first_sentence(source);
         text.push_str(&format!("  {name:18}  {about}\n"));
     }
-    print(&text)?;
-    Ok(exit::FINE)
+    print(&text)
 }
 
 /// The first sentence of a kernel file's comment: it tells what the kernel shows.
@@ -79,6 +78,5 @@ fn first_sentence(source: &str) -> String {
 
 /// Prints the JSON schema of scenario files.
 pub(super) fn schema() -> Result<u8, Ending> {
-    print(&scenario::schema())?;
-    Ok(exit::FINE)
+    print(&scenario::schema())
 }

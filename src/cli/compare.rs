@@ -13,17 +13,14 @@ use super::report::load_redacted;
 use super::screen::{self, Shot};
 use crate::report::compare::{Answer, Run};
 use crate::tui::{self, OtherRun, StillTimeline};
-use activity::text::printable;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
 pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if args.screen || shot.is_some() {
         let redaction = Redaction::new(args.anonymous);
-        let [a, b] = &args.sides[..] else {
-            return Err(Ending::input("two timelines are compared"));
-        };
-        return above_each_other([a, b], &redaction, &args.picture, &args.first, screen_args);
+        let (picture, first) = (&args.picture, &args.first);
+        return above_each_other(&args.sides, &redaction, picture, first, screen_args);
     }
     if let Some(option) = args.first.given() {
         return Err(Ending::input(format!(
@@ -69,16 +66,13 @@ pub(super) fn is_meant(args: &Open) -> bool {
 
 /// `open` for two timelines to compare.
 pub(super) fn opened(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
-    let [a, b] = &args.traces[..] else {
-        return Err(Ending::input("two timelines are compared"));
-    };
-    let redaction = Redaction::default();
-    above_each_other([a, b], &redaction, &args.picture, &args.first, screen_args)
+    let (redaction, picture) = (Redaction::default(), &args.picture);
+    above_each_other(&args.traces, &redaction, picture, &args.first, screen_args)
 }
 
 /// Shows two timelines above each other, on the screen or as a picture.
 fn above_each_other(
-    [a, b]: [&Path; 2],
+    sides: &[PathBuf],
     redaction: &Redaction,
     picture: &Picture,
     first: &First,
@@ -87,6 +81,9 @@ fn above_each_other(
     if screen::shot(picture, ReplayOptions::default())? == Some(Shot::Cast) {
         return Err(Ending::input("a .cast is of one timeline"));
     }
+    let [a, b] = sides else {
+        return Err(Ending::input("two timelines are compared"));
+    };
     let ([a], [b]) = (&paths(a)[..], &paths(b)[..]) else {
         let message = "one run a side can be shown above each other";
         return Err(Ending::input(message).help("without --screen several are compared, as text"));
@@ -104,7 +101,7 @@ fn above_each_other(
         pairs: answer.rows,
     });
     for warning in &answer.warnings {
-        super::eprint(&format!("cuptop: {}\n", printable(warning)));
+        super::say(warning);
     }
     let mut first = first.clone();
     // The view that compares them.
@@ -176,8 +173,7 @@ fn side(
             loaded => loaded?,
         };
         if is_baseline && (damaged != exit::FINE || trace.operations_extent().is_none()) {
-            let path = printable(&path.display().to_string());
-            super::eprint(&format!("cuptop: {path} is left out of the baseline\n"));
+            super::say(&format!("{} is left out of the baseline", path.display()));
             continue;
         }
         runs.push(Run::of(&trace));

@@ -36,8 +36,7 @@ pub(super) fn help(args: &Help) -> Result<u8, Ending> {
         return print_styled(&help);
     };
     if let Some((_, page)) = TOPICS.iter().find(|(name, _)| name == topic) {
-        print(page)?;
-        return Ok(exit::FINE);
+        return print(page);
     }
     // As `--help` lays it out.
     let asked = ["cuptop", topic.as_str(), "--help"];
@@ -61,10 +60,9 @@ pub(super) fn help(args: &Help) -> Result<u8, Ending> {
 
 fn print_styled(text: &clap::builder::StyledStr) -> Result<u8, Ending> {
     match super::stdout_has_color() {
-        true => print(&format!("{}", text.ansi()))?,
-        false => print(&format!("{text}"))?,
+        true => print(&format!("{}", text.ansi())),
+        false => print(&format!("{text}")),
     }
-    Ok(exit::FINE)
 }
 
 /// Prints a manual page, or writes those of all commands into a folder.
@@ -98,8 +96,7 @@ pub(super) fn man(args: &Man) -> Result<u8, Ending> {
     clap_mangen::Man::new(page_of)
         .render(&mut page)
         .map_err(|error| Ending::machine(format!("the manual page: {error}")))?;
-    print(&String::from_utf8_lossy(&page))?;
-    Ok(exit::FINE)
+    print(&String::from_utf8_lossy(&page))
 }
 
 /// Prints the script by which a shell completes cuptop's command lines.
@@ -111,8 +108,7 @@ pub(super) fn completions(args: &Completions) -> Result<u8, Ending> {
         None => Err(io::ErrorKind::Unsupported.into()),
     };
     written.map_err(|error| Ending::machine(format!("completions: {error}")))?;
-    print(&String::from_utf8_lossy(&script))?;
-    Ok(exit::FINE)
+    print(&String::from_utf8_lossy(&script))
 }
 
 /// Answers a shell that asks for completions, and then ends the process. Without its variable it does nothing.

@@ -43,23 +43,20 @@ use activity::text::printable_lines;
 pub fn main() -> ExitCode {
     help::answer_a_shell();
     exit::survive_file_size_limits();
-    match parse(std::env::args_os().collect()) {
-        Ok(cli) if matches!(cli.command, Some(Command::RunPlan)) => {
-            // The runner process has exit codes of its own.
-            live::runner::process_main(crate::bundled::LIBRARY)
-        }
-        Ok(cli) if matches!(cli.command, Some(Command::SampleCounters)) => {
-            live::counters::process_main()
-        }
-        Ok(cli) if matches!(cli.command, Some(Command::TryInjection)) => {
-            live::attach::trial::process_main()
-        }
-        Ok(cli) if matches!(cli.command, Some(Command::ServeRecordings)) => hosts::process_main(),
-        Ok(cli) => match dispatch(cli) {
+    let cli = match parse(std::env::args_os().collect()) {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    match cli.command {
+        // The processes that are started have exit codes of their own.
+        Some(Command::RunPlan) => live::runner::process_main(crate::bundled::LIBRARY),
+        Some(Command::SampleCounters) => live::counters::process_main(),
+        Some(Command::TryInjection) => live::attach::trial::process_main(),
+        Some(Command::ServeRecordings) => hosts::process_main(),
+        _ => match dispatch(cli) {
             Ok(code) => ExitCode::from(code),
             Err(ending) => ending.report(),
         },
-        Err(code) => code,
     }
 }
 
@@ -145,18 +142,23 @@ fn attach_to(pid: u32, screen: &ScreenArgs) -> Result<u8, Ending> {
     }
 }
 
-/// Writes to standard output. A reader that went away is no error: it has seen what it wanted.
-fn print(text: &str) -> Result<(), Ending> {
+/// Writes to standard output, which is all that many commands do: the exit code is that of those.
+fn print(text: &str) -> Result<u8, Ending> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What came of writing to standard output. A reader that went away is no error: it has seen what it wanted.
+fn written(result: std::io::Result<()>) -> Result<u8, Ending> {
+    match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Ending::input(
             format!("cannot write to standard output: {error}"),
         )),
-        _ => Ok(()),
+        _ => Ok(exit::FINE),
     }
 }
 
-/// Prints a message while traces are opened. The message may be from another machine, and is made safe to show.
+/// Prints a message beside the output. It may be from another machine or hold a path, and is made safe to show.
 fn say(text: &str) {
     eprint(&format!("cuptop: {}\n", activity::text::printable(text)));
 }
@@ -201,10 +203,10 @@ fn text_options() -> Options {
 /// The same where standard output is the program's: what is for people goes beside it.
 fn print_beside(report: &Report, how: &Printed) -> Result<(), Ending> {
     let text = printed(report, how)?;
-    if how.json.is_some() || how.markdown {
-        return print(&text);
+    match how.json.is_some() || how.markdown {
+        true => drop(print(&text)?),
+        false => eprint(&text),
     }
-    eprint(&text);
     Ok(())
 }
 

@@ -32,8 +32,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 pub(super) struct Playback {
     buffer: Arc<ReplayBuffer>,
     source: SourceInfo,
-    plan: Option<Arc<Plan>>,
-    peaks: Peaks,
+    pub(super) plan: Option<Arc<Plan>>,
+    pub(super) peaks: Peaks,
     pub(super) outcome: Outcome,
 }
 
@@ -66,14 +66,6 @@ impl Playback {
             peaks,
             outcome,
         })
-    }
-
-    pub(super) fn plan(&self) -> Option<&Arc<Plan>> {
-        self.plan.as_ref()
-    }
-
-    pub(super) fn peaks(&self) -> Peaks {
-        self.peaks
     }
 
     /// Writes a picture or a cast of its screens to the file that the user named.

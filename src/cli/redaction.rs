@@ -14,7 +14,7 @@ impl Redaction {
         if !is_anonymous {
             return Redaction(None);
         }
-        super::eprint(&format!("cuptop: {LEFT_OUT}\n"));
+        super::say(LEFT_OUT);
         Redaction(Some(Anonymous::default()))
     }
 

@@ -15,7 +15,7 @@ use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
 use crate::tui::{OtherRun, Peaks, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
-use activity::text::{counted, printable};
+use activity::text::counted;
 use activity::{Batch, Span, units};
 use analysis::ranks;
 use hosts::Place;
@@ -42,7 +42,7 @@ pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> 
         (Some(Shot::Picture(_)), _) | (None, None) => {}
     }
     if args.picture.screenshot.is_some() {
-        let (trace, code) = load(&args.traces, args.clock)?;
+        let (trace, code) = load_redacted(&args.traces, Redaction::default(), args.clock)?;
         screen::take_picture(
             StillTimeline::of(trace),
             &args.picture,
@@ -212,22 +212,13 @@ fn cut_out(args: &Export, part: Part, whole: &Trace) -> Result<(Trace, u8), Endi
         (batch.hardware, batch.off_cpu) = (Vec::new(), Vec::new());
         batch
     };
-    let read = load_with(
-        &args.traces,
-        Redaction::new(args.anonymous),
-        args.clock,
-        cut,
-    )?;
-    let less = if is_less {
-        "; samples and counters are left out"
-    } else {
-        ""
-    };
-    super::eprint(&format!(
-        "cuptop: {} of it; {} at its edges{less}\n",
-        units::duration(window.len()),
-        counted(crossing, "record is cut off", "records are cut off"),
-    ));
+    let redaction = Redaction::new(args.anonymous);
+    let read = load_with(&args.traces, redaction, args.clock, cut)?;
+    let less = is_less.then_some("; samples and counters are left out");
+    let less = less.unwrap_or_default();
+    let length = units::duration(window.len());
+    let crossing = counted(crossing, "record is cut off", "records are cut off");
+    super::say(&format!("{length} of it; {crossing} at its edges{less}"));
     Ok(read)
 }
 
@@ -239,13 +230,7 @@ fn write(
 ) -> Result<(), Ending> {
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(io::stdout().lock());
-        return match write(&mut out).and_then(|()| out.flush()) {
-            // A reader that went away has seen what it wanted.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Ending::input(format!(
-                "cannot write to standard output: {error}"
-            ))),
-            _ => Ok(()),
-        };
+        return super::written(write(&mut out).and_then(|()| out.flush())).map(drop);
     };
     let is_there = path.is_file();
     match export::is_compressed(path) {
@@ -254,10 +239,8 @@ fn write(
     }
     .map_err(Ending::input)?;
     if is_there {
-        super::eprint(&format!(
-            "cuptop: wrote {} over the file that was there\n",
-            printable(&path.display().to_string())
-        ));
+        let path = path.display();
+        super::say(&format!("wrote {path} over the file that was there"));
     }
     Ok(())
 }
@@ -314,12 +297,7 @@ fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
     Ok(format)
 }
 
-/// Reads traces to their end. A damaged file is kept up to its damage, with a message, and exits 2.
-pub(super) fn load(paths: &[PathBuf], clock: OnClock) -> Result<(Trace, u8), Ending> {
-    load_redacted(paths, Redaction::default(), clock)
-}
-
-/// Reads traces to their end, redacted as wanted. It puts a job's ranks on one clock unless the user refuses that.
+/// Reads traces to their end, redacted as wanted. A damaged file is kept up to its damage, with a message, and exits 2. It puts a job's ranks on one clock unless the user refuses that.
 pub(super) fn load_redacted(
     paths: &[PathBuf],
     redaction: Redaction,

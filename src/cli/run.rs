@@ -60,7 +60,7 @@ pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
 }
 
 fn on_screen(
-    runner: Runner,
+    runner: Runner<'_>,
     first: Option<NextRun>,
     machine: Option<Watch>,
     show: &First,
@@ -85,8 +85,8 @@ fn start(args: &Run) -> Result<(StartedRun, tui::Peaks), Ending> {
     let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
     if is_instead {
         let device = runner.device();
-        super::eprint(&format!(
-            "cuptop: no usable GPU: simulating {device} (cuptop doctor says why)\n"
+        super::say(&format!(
+            "no usable GPU: simulating {device} (cuptop doctor says why)"
         ));
     }
     let started = runner.start(&args.scenario, super::stderr_has_color())?;
@@ -107,9 +107,8 @@ fn play(args: &Run) -> Result<Playback, Ending> {
 fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let played = play(args)?;
     let mut code = exit::FINE;
-    if let (true, Some(plan)) = (args.headless, played.plan()) {
-        let peaks = played.peaks();
-        code = report(args, &played.trace(), plan, peaks, &played.outcome)?;
+    if let (true, Some(plan)) = (args.headless, &played.plan) {
+        code = report(args, &played.trace(), plan, played.peaks, &played.outcome)?;
     }
     played.write(&args.picture, args.replayed, &args.first, screen_args)?;
     ended(played.outcome, code)

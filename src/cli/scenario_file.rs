@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::args::New;
-use super::exit::{self, Ending};
+use super::exit::Ending;
 use super::print;
 use crate::bundled::LIBRARY;
 use activity::door;
@@ -37,8 +37,7 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
     }
     print(&format!(
         "next: cuptop run {shown}    (edit the file while it runs)\n"
-    ))?;
-    Ok(exit::FINE)
+    ))
 }
 
 /// The file of a scenario, for an editor. A bundled one is copied into the working directory, under a free name or the

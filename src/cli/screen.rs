@@ -97,7 +97,7 @@ pub(super) fn stay(
         theme: theme(args),
         opening: show.opening(),
     })
-    .map_err(|error| Ending::machine(format!("the screen failed: {error}")))
+    .map_err(|error| Ending::machine(format!("the screen failed: the terminal: {error}")))
 }
 
 /// Gives a timeline the title that the user chose.

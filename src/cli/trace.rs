@@ -15,7 +15,6 @@ use activity::feed::{Feed, Outcome};
 use analysis::{figures, ranks};
 use live::attach::{self, AttachRequest, Collect, Output, Recorder, When};
 use recording::{folder_in, scratch};
-use scenario::value;
 use trace::{SourceInfo, SourceKind, Trace};
 
 /// Traces a program.
@@ -29,7 +28,6 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
     }
     let mut program = TracedProgram {
         args,
-        max_bytes: max_bytes(args)?,
         scratch: None,
         runs: 0,
         dir: PathBuf::new(),
@@ -84,7 +82,6 @@ pub(super) const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
 /// The program, and how to start it again and again.
 struct TracedProgram<'a> {
     args: &'a TraceArgs,
-    max_bytes: u64,
     /// The folder of a recording that the user did not ask for. The run before has ended when it is replaced.
     scratch: Option<scratch::Scratch>,
     runs: usize,
@@ -106,7 +103,7 @@ impl TracedProgram<'_> {
             false if !is_limited => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
             _ => {
                 let keep = self.args.keep.map(|it| Duration::from_secs(60 * it));
-                (keep, self.max_bytes)
+                (keep, self.args.max_size.unwrap_or(0))
             }
         };
         let at = dir.clone();
@@ -128,7 +125,7 @@ impl TracedProgram<'_> {
             },
             hardware: self.args.hardware == Switch::On,
             counters: self.args.counters.counters,
-            python: self.args.python.looks(),
+            python: Some(self.args.python).filter(|hz| *hz > 0),
             output,
         })
         .map_err(|error| match error.kind() {
@@ -251,17 +248,6 @@ fn stamp(seconds: u64) -> String {
     let year = year + era * 400 + u64::from(month <= 2);
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}{month:02}{date:02}-{hour:02}{minute:02}{second:02}")
-}
-
-fn max_bytes(args: &TraceArgs) -> Result<u64, Ending> {
-    match &args.max_size {
-        None => Ok(0),
-        Some(text) => value::parse_bytes(text).ok_or_else(|| {
-            Ending::input(format!(
-                "--max-size {text}: expected a size such as \"500 MiB\""
-            ))
-        }),
-    }
 }
 
 #[cfg(test)]

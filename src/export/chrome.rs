@@ -319,8 +319,7 @@ fn kernel_args(args: &mut Args, shape: &LaunchShape) {
     args.raw("grid", &list(shape.grid));
     args.raw("block", &list(shape.block));
     args.int("registers per thread", u64::from(shape.registers));
-    let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
-    args.int("shared memory", shared);
+    args.int("shared memory", rows::shared(shape));
 }
 
 fn collective_args(args: &mut Args, it: &Collective) {

@@ -65,14 +65,13 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             }
             What::Kernel(k) => {
                 let s = trace.shape(k.shape);
-                let size = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
-                let shared = u64::from(s.static_shared) + u64::from(s.dynamic_shared);
                 write!(
                     out,
-                    ",,,,{},{},{},{shared}",
-                    size(s.grid),
-                    size(s.block),
-                    s.registers
+                    ",,,,{},{},{},{}",
+                    rows::size(s.grid),
+                    rows::size(s.block),
+                    s.registers,
+                    rows::shared(&s)
                 )?;
             }
             _ => write!(out, ",,,,,,,")?,

@@ -1,7 +1,9 @@
 //! What the exports of timelines have in common: marks, Kineto's names, and the order of operations.
 
-use activity::{Activity, Copy, Direction, MemoryKind, Ns, SyncKind, What};
-use trace::{LaneId, Trace, describe};
+use activity::{
+    Activity, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Metric, Ns, SyncKind, What,
+};
+use trace::{GpuWindow, LaneId, Trace, describe};
 
 /// Marks that every export of a timeline carries.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +124,31 @@ pub(super) fn bytes(what: &What) -> Option<u64> {
         What::Memset(m) => Some(m.bytes),
         _ => None,
     }
+}
+
+/// The dimensions of a grid or a block.
+pub(super) fn size([x, y, z]: [u32; 3]) -> String {
+    format!("{x}x{y}x{z}")
+}
+
+/// Bytes of shared memory that a block of a kernel takes.
+pub(super) fn shared(shape: &LaunchShape) -> u64 {
+    u64::from(shape.static_shared) + u64::from(shape.dynamic_shared)
+}
+
+/// What GPUs' counters and sensors said: each value with its device and its window.
+pub(super) fn readings(
+    trace: &Trace,
+) -> impl Iterator<Item = (&DeviceInfo, &GpuWindow, Metric, f64)> {
+    let devices = trace.devices().iter().enumerate();
+    let read = devices.filter_map(|(index, it)| Some((&it.info, trace.readings(index)?)));
+    read.flat_map(|(device, gpu)| {
+        let windows = gpu.windows().chain(gpu.samples());
+        windows.flat_map(move |window| {
+            let value = move |metric| Some((device, window, metric, window.value(metric)?));
+            Metric::ALL.into_iter().filter_map(value)
+        })
+    })
 }
 
 /// A system's id for each process, made up where it is not known or stands for two of them.

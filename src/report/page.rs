@@ -120,6 +120,11 @@ impl Page {
         }
     }
 
+    /// So many where the report has one screen, else all.
+    pub(super) fn most(&self, brief: usize) -> usize {
+        if self.is_brief { brief } else { usize::MAX }
+    }
+
     /// A text in as many lines as it takes, set in.
     pub(super) fn wrapped(&mut self, text: &str) {
         self.painted(Tone::Plain, text);

@@ -46,9 +46,6 @@ pub struct StepsReport {
     pub idle: Vec<IdleCause>,
     /// The slowest steps and what they have more of, slowest first.
     pub slowest: Vec<SlowStep>,
-    /// The process by its index in the timeline.
-    #[serde(skip)]
-    pub index: usize,
 }
 
 /// A step that took longer than the others.
@@ -89,7 +86,6 @@ impl StepsReport {
             slow: steps.slow_count,
             idle: causes.idle_of_process(steps.process, &spans),
             slowest: slowest.collect(),
-            index: steps.process,
         }
     }
 }

@@ -201,12 +201,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         page.width,
     ));
     let bound = report.verdicts.first().map(|it| it.bound_by);
-    let lines = if page.is_brief {
-        BRIEF_LINES
-    } else {
-        usize::MAX
-    };
-    for line in device_lines(report, f).iter().take(lines) {
+    for line in device_lines(report, f).iter().take(page.most(BRIEF_LINES)) {
         page.wrapped(line);
     }
     let (of_kernels, of_copies) = (
@@ -349,11 +344,7 @@ fn findings(page: &mut Page, report: &Report) {
         lists.push((title.to_owned(), report.findings.clone()));
         lists.push(("Start-up".to_owned(), start_up.unwrap_or_default()));
     }
-    let mut left = if page.is_brief {
-        BRIEF_FINDINGS
-    } else {
-        usize::MAX
-    };
+    let mut left = page.most(BRIEF_FINDINGS);
     let all: usize = lists.iter().map(|(_, findings)| findings.len()).sum();
     for (title, findings) in lists {
         let some = &findings[..findings.len().min(left)];

@@ -152,7 +152,7 @@ pub struct StartError {
 }
 
 /// How the session ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Exit {
     /// How the last run that started ended, when it did before the user left.
     pub outcome: Option<Outcome>,
@@ -162,14 +162,6 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// The process that is to be attached to now.
     pub attach: Option<u32>,
-}
-
-/// What went wrong with the terminal itself.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It cannot be read from, written to, or set up.
-    #[error("the terminal: {0}")]
-    Terminal(#[from] std::io::Error),
 }
 
 /// A complete timeline, to be drawn.

@@ -231,7 +231,7 @@ fn no_view_is_empty_or_runs_out_of_the_screen_at_any_size() {
         for size in SIZES {
             let screen = lines(&mut app, size);
             let shown = screen.join("\n");
-            assert_eq!(app.views.current(), view);
+            assert_eq!(app.views.current, view);
             // Header, verdict and tabs, then the view: not a blank area with a word in it.
             let (first, last) = (3, screen.len() - 6);
             let told = screen[first..last]
@@ -478,5 +478,5 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
         .chars()
         .count() as u16;
     app.act(Action::Click { x, y: y as u16 });
-    assert_eq!(app.views.current(), 1);
+    assert_eq!(app.views.current, 1);
 }

@@ -331,12 +331,10 @@ impl Place {
 
 impl Direction {
     /// The directions that have a figure of their own in reports.
-    pub const NAMED: [Direction; 4] = [
-        Direction::H2D,
-        Direction::D2H,
-        Direction::D2D,
-        Direction::P2P,
-    ];
+    pub const NAMED: [Self; 4] = [Self::H2D, Self::D2H, Self::D2D, Self::P2P];
+
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 5] = [Self::H2D, Self::D2H, Self::D2D, Self::P2P, Self::Other];
 
     /// CUDA's own short name.
     pub fn label(self) -> &'static str {

@@ -1,9 +1,7 @@
 //! Commands that watch programs: `cuptop trace` and `attach`.
 
 use std::ffi::OsString;
-use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -58,8 +56,8 @@ pub struct Trace {
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
     /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
     /// goes on with them.
-    #[arg(long, value_name = "HZ|off", default_value_t)]
-    pub python: PythonLooks,
+    #[arg(long, value_name = "HZ|off", default_value_t = python::HZ, value_parser = looks)]
+    pub python: u32,
     /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
     /// times a second; takes at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
@@ -68,8 +66,8 @@ pub struct Trace {
     pub counters: Sampled,
     /// Stop recording a process after this much ("500 MiB"), or with --keep let go of its oldest part; the program
     /// goes on, what is lost is counted.
-    #[arg(long, value_name = "SIZE")]
-    pub max_size: Option<String>,
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
     /// How much memory this program may take; beyond, single records of the oldest stretch are let go, and their
     /// sums stay.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
@@ -97,8 +95,8 @@ pub struct Attach {
     #[arg(value_name = "PID")]
     pub pid: u32,
     /// How many times a second Python stacks are looked at from outside, 1 to 1000, or off.
-    #[arg(long, value_name = "HZ|off", default_value_t)]
-    pub python: PythonLooks,
+    #[arg(long, value_name = "HZ|off", default_value_t = python::HZ, value_parser = looks)]
+    pub python: u32,
     /// Read counters, clocks and power of the GPUs that the process and those it started use (NVML), about ten times a second; takes
     /// at most 2 % of one core.
     #[arg(long, value_enum, default_value_t)]
@@ -174,44 +172,20 @@ impl From<GraphRecords> for Graphs {
     }
 }
 
-/// How often Python stacks are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PythonLooks(Option<u32>);
-
-impl Default for PythonLooks {
-    fn default() -> Self {
-        PythonLooks(Some(python::HZ))
+/// How many times a second Python stacks are looked at; 0 for "off".
+fn looks(text: &str) -> Result<u32, String> {
+    let most = python::MOST_HZ;
+    match text.parse() {
+        _ if text == "off" => Ok(0),
+        Ok(hz) if (1..=most).contains(&hz) => Ok(hz),
+        _ => Err(format!("expected 1 to {most} looks a second, or off")),
     }
 }
 
-impl PythonLooks {
-    /// Looks a second; `None` for none.
-    pub fn looks(self) -> Option<u32> {
-        self.0
-    }
-}
-
-impl FromStr for PythonLooks {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "off" {
-            return Ok(PythonLooks(None));
-        }
-        let hz = text.parse().ok();
-        hz.filter(|hz| (1..=python::MOST_HZ).contains(hz))
-            .map(|hz| PythonLooks(Some(hz)))
-            .ok_or_else(|| format!("expected 1 to {} looks a second, or off", python::MOST_HZ))
-    }
-}
-
-impl Display for PythonLooks {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(hz) => hz.fmt(f),
-            None => f.write_str("off"),
-        }
-    }
+/// "500 MiB" in bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = scenario::value::parse_bytes(text);
+    bytes.ok_or_else(|| "expected a size such as \"500 MiB\"".to_owned())
 }
 
 /// "2 GiB" in bytes; at least 64 MiB, in which some seconds of any program fit.

@@ -9,8 +9,6 @@ use crate::cli::exit::Ending;
 use crate::cli::profile;
 use crate::tui::{NextRun, Peaks, Running, StartError, StartNotice, StartNoticeKind};
 use activity::feed::Feed;
-use live::attach::Graphs;
-use live::counters::Counters;
 use live::runner::{self, RunRequest};
 use recording;
 use scenario::plan::Plan;
@@ -85,49 +83,35 @@ pub(super) struct StartedRun {
 }
 
 /// Starts scenarios, again and again.
-pub(super) struct Runner {
+pub(super) struct Runner<'a> {
+    args: &'a Run,
     current: String,
-    overrides: Overrides,
     place: RunTarget,
     pace: Pace,
     profile: Profile,
-    flush: Duration,
-    graphs: Graphs,
-    /// Whether it reads the GPU's counters.
-    hardware: bool,
-    counters: Counters,
-    save: Option<PathBuf>,
-    /// Where each run gets a folder of its own.
-    baseline: Option<PathBuf>,
-    watch: bool,
     runs: usize,
 }
 
-impl Runner {
-    pub(super) fn new(args: &Run, place: RunTarget, pace: Pace) -> Result<Runner, Ending> {
+impl<'a> Runner<'a> {
+    pub(super) fn new(args: &'a Run, place: RunTarget, pace: Pace) -> Result<Self, Ending> {
         let gpu = match &place {
             RunTarget::Gpu(name) => name.as_deref(),
             RunTarget::Simulator(_) => None,
         };
         let profile = profile::choose(args.profile.as_deref(), gpu)?;
         Ok(Runner {
+            args,
             current: args.scenario.clone(),
-            overrides: Overrides {
-                set: args.set.clone(),
-                variant: args.variant.clone(),
-            },
             place,
             pace,
             profile,
-            flush: Duration::from_millis(args.flush),
-            graphs: args.graphs.into(),
-            hardware: args.hardware == Switch::On,
-            counters: args.counters.counters,
-            save: args.save.clone(),
-            baseline: args.save_baseline.clone(),
-            watch: !args.no_watch,
             runs: 0,
         })
+    }
+
+    fn overrides(&self) -> Overrides {
+        let (set, variant) = (self.args.set.clone(), self.args.variant.clone());
+        Overrides { set, variant }
     }
 
     /// Finds a scenario by path or name.
@@ -153,7 +137,7 @@ impl Runner {
     /// Compiles a scenario as it is now and starts it. Its diagnostics have colours if `color` is set.
     pub(super) fn start(&mut self, name: &str, color: bool) -> Result<StartedRun, Ending> {
         let source = Runner::find(name)?;
-        let compiled = compile(&source, &self.overrides)
+        let compiled = compile(&source, &self.overrides())
             .map_err(|diagnostics| Ending::diagnostics(diagnostics.render(color)))?;
         let plan = Arc::new(compiled.plan);
         let feed = self
@@ -201,13 +185,14 @@ impl Runner {
             plan: Some(started.plan),
             peaks: self.peaks(),
             warnings,
-            file: started.path.filter(|_| self.watch),
+            file: started.path.filter(|_| !self.args.no_watch),
             ..Running::new(started.feed, started.info)
         })
     }
 
     fn feed(&self, source: &Source, plan: &Arc<Plan>) -> std::io::Result<Feed> {
-        let save = match (&self.baseline, &self.save) {
+        let (args, is_read) = (self.args, self.args.hardware == Switch::On);
+        let save = match (&args.save_baseline, &args.save) {
             (Some(dir), _) => Some(recording::folder_in(dir)?),
             (None, save) => save
                 .as_deref()
@@ -216,15 +201,15 @@ impl Runner {
         match self.place {
             RunTarget::Gpu(_) => runner::run(RunRequest {
                 source: source.clone(),
-                overrides: self.overrides.clone(),
+                overrides: self.overrides(),
                 save,
-                flush: self.flush,
-                graphs: self.graphs,
-                hardware: self.hardware,
-                counters: self.counters,
+                flush: Duration::from_millis(args.flush),
+                graphs: args.graphs.into(),
+                hardware: is_read,
+                counters: args.counters.counters,
             }),
             RunTarget::Simulator(_) => {
-                let hz = self.counters.simulated_hz().filter(|_| self.hardware);
+                let hz = args.counters.counters.simulated_hz().filter(|_| is_read);
                 let feed = sim::run_sampled(plan.clone(), &self.profile, self.pace, hz)?;
                 match save {
                     Some(directory) => recording::tee(feed, &directory, true),

@@ -418,13 +418,12 @@ fn arguments(trace: &Trace, process: usize, activity: &Activity, fits: bool, eve
         What::Kernel(kernel) => {
             let shape = trace.shape(kernel.shape);
             let size = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");
-            let shared = u64::from(shape.static_shared) + u64::from(shape.dynamic_shared);
             add("grid", &|m| m.text(6, &size(shape.grid)));
             add("block", &|m| m.text(6, &size(shape.block)));
             add("registers per thread", &|m| {
                 m.uint(3, u64::from(shape.registers));
             });
-            add("shared memory", &|m| m.uint(3, shared));
+            add("shared memory", &|m| m.uint(3, rows::shared(&shape)));
             if kernel.graph != 0 {
                 add("graph", &|m| m.uint(3, u64::from(kernel.graph)));
             }

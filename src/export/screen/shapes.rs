@@ -141,18 +141,11 @@ fn lines(c: char) -> Option<Vec<Rect>> {
         _ => return Some(list),
     };
     let is_upright = up > 0;
-    let whole = list
-        .iter()
-        .copied()
-        .fold(None, |hull: Option<Rect>, r| match hull {
-            None => Some(r),
-            Some(h) => Some(rect(
-                h.left.min(r.left),
-                h.top.min(r.top),
-                h.right.max(r.right),
-                h.bottom.max(r.bottom),
-            )),
-        })?;
+    let hull = |a: Rect, b: Rect| {
+        let (left, top) = (a.left.min(b.left), a.top.min(b.top));
+        rect(left, top, a.right.max(b.right), a.bottom.max(b.bottom))
+    };
+    let whole = list.into_iter().reduce(hull)?;
     let dash = |i: f32| {
         let (from, to) = ((i + 0.2) / dashes, (i + 0.8) / dashes);
         if is_upright {
@@ -165,26 +158,21 @@ fn lines(c: char) -> Option<Vec<Rect>> {
 }
 
 fn braille(c: char) -> Vec<Rect> {
-    // Bits 0 to 2 are the left column's upper dots, 3 to 5 the right one's, 6 and 7 the lowest row.
-    const PLACES: [(f32, f32); 8] = [
-        (0.0, 0.0),
-        (0.0, 1.0),
-        (0.0, 2.0),
-        (1.0, 0.0),
-        (1.0, 1.0),
-        (1.0, 2.0),
-        (0.0, 3.0),
-        (1.0, 3.0),
-    ];
     let bits = c as u32 - 0x2800;
-    let dot = |(x, y): (f32, f32)| {
-        let (x, y) = (0.25 + 0.5 * x, 0.125 + 0.25 * y);
+    // Bits 0 to 2 are the left column's upper dots, 3 to 5 the right one's, 6 and 7 the lowest row.
+    let dot = |bit: u8| {
+        let (column, line) = if bit < 6 {
+            (bit / 3, bit % 3)
+        } else {
+            (bit - 6, 3)
+        };
+        let (x, y) = (
+            0.25 + 0.5 * f32::from(column),
+            0.125 + 0.25 * f32::from(line),
+        );
         rect(x - 0.14, y - 0.14 / ASPECT, x + 0.14, y + 0.14 / ASPECT)
     };
-    (0..8)
-        .filter(|i| bits >> i & 1 == 1)
-        .map(|i| dot(PLACES[i]))
-        .collect()
+    (0..8).filter(|i| bits >> i & 1 == 1).map(dot).collect()
 }
 
 #[cfg(test)]

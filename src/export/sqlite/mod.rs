@@ -10,7 +10,7 @@ use rusqlite::{CachedStatement, Connection, params};
 use rustc_hash::FxHashMap;
 
 use super::rows::{self, Marks};
-use activity::{Metric, RangeKind, Span, What};
+use activity::{RangeKind, Span, What};
 use analysis::{Facts, hardware};
 use trace::{LaneId, LaneKind, Trace, describe};
 
@@ -189,8 +189,6 @@ impl Writer<'_> {
                 What::Kernel(kernel) => Some(trace.shape(kernel.shape)),
                 _ => None,
             };
-            let size = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
-            let shared = shape.map(|s| u64::from(s.static_shared) + u64::from(s.dynamic_shared));
             let call = facts.calls().find(key.process, activity.correlation);
             let call = call.and_then(|at| self.calls.get(&at).copied());
             self.insert("operation", 20)?.execute(params![
@@ -207,10 +205,10 @@ impl Writer<'_> {
                 rows::bytes(&activity.what).map(whole),
                 from,
                 to,
-                shape.map(|s| size(s.grid)),
-                shape.map(|s| size(s.block)),
+                shape.map(|s| rows::size(s.grid)),
+                shape.map(|s| rows::size(s.block)),
                 shape.map(|s| s.registers),
-                shared.map(whole),
+                shape.map(|s| whole(rows::shared(&s))),
                 activity.what.graph(),
                 activity.correlation,
                 call,
@@ -308,26 +306,16 @@ impl Writer<'_> {
 
     fn hardware(&self) -> rusqlite::Result<()> {
         let mut insert = self.insert("hardware", 7)?;
-        for (index, device) in self.trace.devices().iter().enumerate() {
-            let Some(gpu) = self.trace.readings(index) else {
-                continue;
-            };
-            for window in gpu.windows().chain(gpu.samples()) {
-                for metric in Metric::ALL {
-                    let Some(value) = window.value(metric) else {
-                        continue;
-                    };
-                    insert.execute(params![
-                        device.info.id,
-                        window.span.start,
-                        window.span.end,
-                        metric.key(),
-                        metric.unit().label(),
-                        value,
-                        hardware::reason(window.reasons),
-                    ])?;
-                }
-            }
+        for (device, window, metric, value) in rows::readings(self.trace) {
+            insert.execute(params![
+                device.id,
+                window.span.start,
+                window.span.end,
+                metric.key(),
+                metric.unit().label(),
+                value,
+                hardware::reason(window.reasons),
+            ])?;
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ impl App {
 
     /// Does what a line of the help is about, where that is done.
     fn run_line(&mut self, at: usize) -> Option<Effect> {
-        let chosen = self.frame.help().chosen(at);
+        let chosen = self.frame.help.chosen(at);
         (self.overlay, self.state.prompt) = (Overlay::None, None);
         self.act(chosen?)
     }
@@ -153,7 +153,7 @@ impl App {
             _ => return false,
         };
         self.overlay = Overlay::Help {
-            at: self.frame.help().step(at, by),
+            at: self.frame.help.step(at, by),
         };
         true
     }

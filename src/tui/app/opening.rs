@@ -44,7 +44,7 @@ impl App {
         self.state.is_bare = opening.is_bare;
         self.prepare();
         let mut said = Ok(());
-        let before = self.views.current();
+        let before = self.views.current;
         if opening.select.is_some() || opening.zoom.is_some() {
             self.views.show_home(&self.state);
         }
@@ -67,7 +67,7 @@ impl App {
             }
         }
         let view = opening.view.unwrap_or(before);
-        if view != self.views.current() {
+        if view != self.views.current {
             self.views.show(view, &self.state);
         }
         self.prepare();
@@ -199,13 +199,13 @@ mod tests {
             view: Some(SWEEP),
             ..Opening::default()
         });
-        assert_eq!(app.views.current(), SWEEP);
+        assert_eq!(app.views.current, SWEEP);
         assert!(said.is_err_and(|text| text.contains("sweep")));
         let (app, said) = opened(Opening {
             view: Some(3),
             select: Some(Select::Named("H2D".to_owned())),
             ..Opening::default()
         });
-        assert_eq!((app.views.current(), said), (3, Ok(())));
+        assert_eq!((app.views.current, said), (3, Ok(())));
     }
 }

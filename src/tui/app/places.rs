@@ -32,10 +32,10 @@ impl App {
         // Actions see what the next frame would show.
         self.prepare();
         let action = self.frame.clicked(action).unwrap_or(action);
-        let before = self.state.spot(self.views.current());
+        let before = self.state.spot(self.views.current);
         let was_picking = self.is_picking();
         let effect = self.perform(action);
-        let after = self.state.spot(self.views.current());
+        let after = self.state.spot(self.views.current);
         if is_jump(action) && before != after && !was_picking {
             self.state.trail.leave(before);
         }
@@ -44,7 +44,7 @@ impl App {
 
     /// Goes back to where the last jump came from, or forward again.
     pub(super) fn step_back(&mut self, is_back: bool) {
-        let here = self.state.spot(self.views.current());
+        let here = self.state.spot(self.views.current);
         let Some(spot) = self.state.trail.step(here, is_back) else {
             let text = if is_back {
                 "no jump to go back from"

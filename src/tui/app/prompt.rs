@@ -82,9 +82,9 @@ impl App {
         let is_known = search.found(&self.state.run).is_some();
         if search.wants_first && (is_known || !search.is_on()) {
             self.state.search.wants_first = false;
-            let before = self.state.spot(self.views.current());
+            let before = self.state.spot(self.views.current);
             self.state.step_hit(true);
-            if self.state.spot(self.views.current()) != before {
+            if self.state.spot(self.views.current) != before {
                 self.state.trail.leave(before);
             }
         }

@@ -7,43 +7,25 @@ use super::pen;
 use crate::tui::state::troubles::{Trouble, Weight};
 use crate::tui::theme::{Role, Theme};
 
-/// The worst of what is wrong, ready to be drawn.
-#[derive(Clone, Debug, Default)]
-pub struct Alert {
-    text: String,
-    /// What else is wrong.
-    more: usize,
-}
-
-impl Alert {
-    /// Prepares it.
-    pub fn new(troubles: &[Trouble]) -> Self {
-        let alarming = troubles.iter().filter(|t| t.weight < Weight::Note);
-        let mut alarming = alarming.map(|t| t.text.clone());
-        Alert {
-            text: alarming.next().unwrap_or_default(),
-            more: alarming.count(),
-        }
-    }
-
-    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
-        let more = match self.more {
-            0 => " ! whole".to_owned(),
-            n => format!(" +{n} more: !"),
-        };
-        let width = usize::from(area.width);
-        let x = pen::text(buf, area, 1, "✗", theme.bold(Role::Bad));
-        let room = width.saturating_sub(usize::from(x) + 2);
-        // The key is only needed for what is not here.
-        let is_cut = pen::width(&self.text) > room || self.more > 0;
-        let for_more = if is_cut { pen::width(&more) } else { 0 };
-        let text = pen::cut(&self.text, room.saturating_sub(for_more));
-        let x = pen::text(buf, area, x + 1, &text, theme.bold(Role::Bad));
-        if is_cut {
-            pen::text(buf, area, x, &more, theme.bold(Role::Accent));
-        }
+/// Draws the worst of what is wrong, and how much else is.
+pub fn draw(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffer) {
+    let mut alarming = troubles.iter().filter(|t| t.weight < Weight::Note);
+    let Some(worst) = alarming.next().filter(|_| !area.is_empty()) else {
+        return;
+    };
+    let others = alarming.count();
+    let more = match others {
+        0 => " ! whole".to_owned(),
+        n => format!(" +{n} more: !"),
+    };
+    let x = pen::text(buf, area, 1, "✗", theme.bold(Role::Bad));
+    let room = usize::from(area.width.saturating_sub(x + 2));
+    // The key is only needed for what is not here.
+    let is_cut = pen::width(&worst.text) > room || others > 0;
+    let for_more = if is_cut { pen::width(&more) } else { 0 };
+    let text = pen::cut(&worst.text, room.saturating_sub(for_more));
+    let x = pen::text(buf, area, x + 1, &text, theme.bold(Role::Bad));
+    if is_cut {
+        pen::text(buf, area, x, &more, theme.bold(Role::Accent));
     }
 }

@@ -6,66 +6,104 @@ use ratatui::style::{Modifier, Style};
 
 use super::pen;
 use crate::tui::state::{Replay, Scope, State, Status};
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::{ColorLevel, Role, Theme};
 use activity::feed::Outcome;
 use activity::text::printable;
 use activity::units;
 use trace::SourceKind;
 
-/// The header, ready to be drawn. What matters most keeps its place when the line is short. Losses come first, then
-/// SIMULATED, the state, how ranks' clocks are aligned, the title, the device, and the count of records.
-#[derive(Clone, Debug, Default)]
-pub struct Header {
-    title: String,
-    detail: String,
-    device: String,
-    /// How well the clocks of a job's ranks are aligned, in a few words and in fewer.
-    clocks: Option<[String; 2]>,
-    is_simulated: bool,
-    /// A process did not end well: what it did last may be missing.
-    is_incomplete: bool,
-    status: (String, Role),
-    records: String,
-    losses: String,
-    /// What recording may cost the program.
-    watching: String,
+/// Draws it. What matters most keeps its place when the line is short. Losses come first, then SIMULATED, the state, how
+/// ranks' clocks are aligned, the title, the device, and the count of records.
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let width = usize::from(area.width);
+    let (title, detail) = (printable(&state.run.trace.source.title), detail(state));
+    let is_simulated = state.run.trace.source.simulated;
+    let needed = pen::width(&title) + pen::width(&detail) + 13;
+    let total = |parts: &[(String, Style, bool)]| -> usize {
+        parts.iter().map(|p| pen::width(&p.0) + 2).sum()
+    };
+    let mut right = right(state, theme);
+    if let Some([words, short]) = state.job.clocks(&state.run)
+        && total(&right) + needed > width
+        && let Some(part) = right.iter_mut().find(|part| part.0 == words)
+    {
+        part.0 = short;
+    }
+    while total(&right) + needed > width
+        && let Some(i) = right.iter().rposition(|p| p.2)
+    {
+        right.remove(i);
+    }
+    while total(&right) > width.saturating_sub(8) && right.len() > 1 {
+        right.remove(usize::from(is_simulated));
+    }
+    let start = width.saturating_sub(total(&right)) as u16;
+    let left = Rect::new(area.x, area.y, start, 1);
+    let mut x = pen::text(buf, left, 1, "cuptop", theme.bold(Role::Accent));
+    let room = usize::from(start).saturating_sub(usize::from(x) + 2);
+    let room_for_title = room.saturating_sub((pen::width(&detail) + 3).min(room / 2));
+    let title = pen::cut(&title, room_for_title);
+    x = pen::text(buf, left, x + 2, &title, theme.bold(Role::Text));
+    if !detail.is_empty() {
+        x = pen::text(buf, left, x, " › ", theme.fg(Role::Dim));
+        let detail = pen::cut(&detail, usize::from(start.saturating_sub(x)));
+        x = pen::text(buf, left, x, &detail, theme.fg(Role::Text));
+    }
+    let device = device(state);
+    if usize::from(x) + 3 + pen::width(&device) < usize::from(start) {
+        pen::text(buf, left, x + 3, &device, theme.fg(Role::Dim));
+    }
+    let mut x = start;
+    for (text, style, _) in &right {
+        x = pen::text(buf, area, x, text, *style) + 2;
+    }
 }
 
-impl Header {
-    /// Prepares it.
-    pub fn new(state: &State) -> Self {
-        let trace = &state.run.trace;
-        let health = trace.health();
-        let losses = match health.losses() {
-            0 => String::new(),
-            n => format!("{} lost", units::count(n)),
-        };
-        Header {
-            title: printable(&trace.source.title),
-            detail: detail(state),
-            device: device(state),
-            clocks: state.job.clocks(&state.run),
-            is_simulated: trace.source.simulated,
-            is_incomplete: trace
-                .processes()
-                .iter()
-                .any(|p| p.info.ended_well == Some(false)),
-            status: status(state),
-            records: match health.received {
-                0 => String::new(),
-                n => match trace.evicted() {
-                    Some(it) => format!(
-                        "{} records, {} let go",
-                        units::count(n),
-                        units::count(it.rows)
-                    ),
-                    None => format!("{} records", units::count(n)),
-                },
-            },
-            losses,
-            watching: watching(state),
+/// The right side, from the left; each part with whether it can be spared, what is to go first last.
+fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
+    let trace = &state.run.trace;
+    let health = trace.health();
+    let (dim, bad) = (theme.fg(Role::Dim), theme.bold(Role::Bad));
+    let badge = match theme.level {
+        ColorLevel::None => Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        _ => {
+            let badge = theme.on(Role::Warning).add_modifier(Modifier::BOLD);
+            badge.remove_modifier(Modifier::REVERSED)
         }
+    };
+    let mut right = Vec::new();
+    let mut add = |text: &str, style, is_spare| {
+        if !text.is_empty() {
+            right.push((text.to_owned(), style, is_spare));
+        }
+    };
+    if trace.source.simulated {
+        add(" SIMULATED ", badge, false);
     }
+    if (trace.processes().iter()).any(|p| p.info.ended_well == Some(false)) {
+        // What it did last may be missing.
+        add("INCOMPLETE", bad, false);
+    }
+    let (status, role) = status(state);
+    add(&status, theme.bold(role), false);
+    if let Some([words, _]) = &state.job.clocks(&state.run) {
+        add(words, dim, false);
+    }
+    if health.received > 0 {
+        let records = units::count(health.received);
+        let let_go = trace.evicted().map(|it| units::count(it.rows));
+        let let_go = let_go.map_or_else(String::new, |n| format!(", {n} let go"));
+        add(&format!("{records} records{let_go}"), dim, true);
+    }
+    if health.losses() > 0 {
+        let losses = format!("{} lost", units::count(health.losses()));
+        add(&losses, bad, false);
+    }
+    add(&watching(state), dim, true);
+    right
 }
 
 /// By how much recording may have made longer what is on screen; nothing of what cuptop did not record.
@@ -89,24 +127,15 @@ fn watching_words(share: [f64; 2]) -> String {
 
 fn detail(state: &State) -> String {
     let passes = &state.run.passes;
-    match state.camera.scope {
-        Scope::Whole if passes.list.is_empty() => String::new(),
-        Scope::Whole => "whole run".to_owned(),
-        Scope::Pass(i) => passes.list.get(i).map_or_else(String::new, |pass| {
-            let variant = passes
-                .variants
-                .get(pass.variant)
-                .map_or_else(String::new, |v| printable(&v.label()));
-            let count = passes
-                .of_variant(pass.variant)
-                .filter(|&p| passes.list[p].is_measured)
-                .count();
-            if pass.is_measured && count <= 1 {
-                variant
-            } else {
-                format!("{variant} · {}", pass.label())
-            }
-        }),
+    let Some(pass) = state.run.pass(state.camera.scope) else {
+        let is_whole = state.camera.scope == Scope::Whole && !passes.list.is_empty();
+        return if is_whole { "whole run" } else { "" }.to_owned();
+    };
+    let variant = passes.variants.get(pass.variant);
+    let variant = variant.map_or_else(String::new, |v| printable(&v.label()));
+    match passes.measured(pass.variant).count() {
+        0 | 1 if pass.is_measured => variant,
+        _ => format!("{variant} · {}", pass.label()),
     }
 }
 
@@ -192,81 +221,6 @@ fn status(state: &State) -> (String, Role) {
         Status::Ended(Outcome::Complete) => ("■ DONE".to_owned(), Role::Text),
         Status::Ended(Outcome::Stopped) => ("■ STOPPED".to_owned(), Role::Warning),
         Status::Ended(Outcome::Failed(_)) => ("✗ FAILED".to_owned(), Role::Bad),
-    }
-}
-
-impl Header {
-    pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
-        let badge = theme
-            .on(Role::Warning)
-            .add_modifier(Modifier::BOLD | Modifier::REVERSED);
-        let badge = if theme.level == crate::tui::theme::ColorLevel::None {
-            Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED)
-        } else {
-            badge.remove_modifier(Modifier::REVERSED)
-        };
-        let width = usize::from(area.width);
-        // The right side, from the right; each part with whether it can be spared.
-        let mut right: Vec<(String, Style, bool)> = Vec::new();
-        if self.is_simulated {
-            right.push((" SIMULATED ".to_owned(), badge, false));
-        }
-        if self.is_incomplete {
-            let text = "INCOMPLETE".to_owned();
-            right.push((text, theme.bold(Role::Bad), false));
-        }
-        right.push((self.status.0.clone(), theme.bold(self.status.1), false));
-        let clocks = right.len();
-        if let Some([words, _]) = &self.clocks {
-            right.push((words.clone(), theme.fg(Role::Dim), false));
-        }
-        right.push((self.records.clone(), theme.fg(Role::Dim), true));
-        right.push((self.losses.clone(), theme.bold(Role::Bad), false));
-        // The first to be left out.
-        right.push((self.watching.clone(), theme.fg(Role::Dim), true));
-        right.retain(|(text, _, _)| !text.is_empty());
-        let total = |parts: &[(String, Style, bool)]| -> usize {
-            parts.iter().map(|p| pen::width(&p.0) + 2).sum()
-        };
-        let title = pen::width(&self.title) + pen::width(&self.detail) + 13;
-        if let Some([words, short]) = &self.clocks
-            && total(&right) + title > width
-            && let Some(part) = right.get_mut(clocks)
-            && part.0 == *words
-        {
-            part.0.clone_from(short);
-        }
-        while total(&right) + title > width
-            && let Some(i) = right.iter().rposition(|p| p.2)
-        {
-            right.remove(i);
-        }
-        while total(&right) > width.saturating_sub(8) && right.len() > 1 {
-            right.remove(usize::from(self.is_simulated));
-        }
-        let start = width.saturating_sub(total(&right)) as u16;
-        let left = Rect::new(area.x, area.y, start, 1);
-        let mut x = pen::text(buf, left, 1, "cuptop", theme.bold(Role::Accent));
-        let room = usize::from(start).saturating_sub(usize::from(x) + 2);
-        let room_for_title = room.saturating_sub((pen::width(&self.detail) + 3).min(room / 2));
-        let title = pen::cut(&self.title, room_for_title);
-        x = pen::text(buf, left, x + 2, &title, theme.bold(Role::Text));
-        if !self.detail.is_empty() {
-            x = pen::text(buf, left, x, " › ", theme.fg(Role::Dim));
-            let room = usize::from(start.saturating_sub(x));
-            let detail = pen::cut(&self.detail, room);
-            x = pen::text(buf, left, x, &detail, theme.fg(Role::Text));
-        }
-        if usize::from(x) + 3 + pen::width(&self.device) < usize::from(start) {
-            pen::text(buf, left, x + 3, &self.device, theme.fg(Role::Dim));
-        }
-        let mut x = start;
-        for (text, style, _) in &right {
-            x = pen::text(buf, area, x, text, *style) + 2;
-        }
     }
 }
 

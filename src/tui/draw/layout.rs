@@ -61,65 +61,21 @@ pub struct Layout {
     pub side: u16,
 }
 
-/// What a layout depends on beside the size.
-struct Contents {
-    has_alert: bool,
-    /// Lines that the verdict would take.
-    verdict: u16,
-    /// Columns that the names of rows would take.
-    names: u16,
-    is_zoomed: bool,
-    has_findings: bool,
-    /// Whether a program or a scenario runs.
-    is_live: bool,
-    /// Whether a picture is made without hints, and without details where nothing is selected.
-    is_bare: bool,
-    has_details: bool,
-}
-
 impl Layout {
     /// The layout of the screen as it is.
     pub fn of(state: &State) -> Self {
-        let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
-        let answer = state.answers.get(&state.run, state.camera.scope);
-        let room = usize::from(state.size.width.saturating_sub(2));
-        let lines = VerdictLine::lines(state, room);
-        let widths = state.rows.iter().map(|row| match row.kind {
-            RowKind::Title | RowKind::Folded(_) => 0,
-            RowKind::Bandwidth(..) | RowKind::Counter(..) => FIGURE,
-            _ => pen::width(&row.label) as u16 + 2,
-        });
-        let names = widths.max().unwrap_or(0);
-        let viewport = &state.camera.viewport;
-        let contents = Contents {
-            has_alert,
-            verdict: lines as u16,
-            names,
-            is_zoomed: viewport.window != viewport.bounds,
-            is_live: state.run.is_running() && !state.run.is_being_read(),
-            is_bare: state.is_bare,
-            has_details: !state.is_bare || state.selection.row.is_some(),
-            has_findings: answer.is_some_and(|answer| !answer.findings.is_empty()),
-        };
-        Layout::new(state.size, contents)
-    }
-
-    fn new(Size { width, height }: Size, contents: Contents) -> Self {
-        let Contents {
-            has_alert,
-            verdict,
-            names,
-            ..
-        } = contents;
+        let Size { width, height } = state.size;
         let gutter = match width {
             0..40 => 6,
             40..100 => 11,
-            _ => names.clamp(11, width / 6),
+            _ => names(state).clamp(11, width / 6),
         };
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
+        // A picture has no hints, and no details where nothing is selected.
+        let has_details = !state.is_bare || state.selection.row.is_some();
         let details = match height {
-            _ if !contents.has_details => 0,
+            _ if !has_details => 0,
             0..9 => 0,
             9..20 => 1,
             20..24 => 2,
@@ -127,8 +83,10 @@ impl Layout {
             _ => 4,
         };
         let rule = u16::from(height >= 12);
-        let answer = verdict.min(most_of_verdict(height));
-        let alert = u16::from(has_alert && height >= 8);
+        let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
+        let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
+        let viewport = &state.camera.viewport;
+        let is_live = state.run.is_running() && !state.run.is_being_read();
         let mut y = 0;
         let mut take = |lines: u16| {
             let lines = lines.min(height.saturating_sub(y));
@@ -137,38 +95,40 @@ impl Layout {
             rect
         };
         let header = take(1);
-        let alert_line = take(alert);
-        let verdict = take(answer);
-        let pulse = take(u16::from(contents.is_live && height >= 20));
+        let alert = take(u16::from(has_alert && height >= 8));
+        let verdict = take((lines as u16).min(most_of_verdict(height)));
+        let pulse = take(u16::from(is_live && height >= 20));
         let top_rule = take(rule);
-        let map = take(u16::from(contents.is_zoomed && height >= 20));
-        let axis_line = take(1);
-        let bottom = if contents.has_details { rule } else { 0 };
-        let foot = u16::from(!contents.is_bare);
-        let below = bottom + details + foot;
-        let middle =
-            height.saturating_sub(2 + alert + answer + pulse.height + rule + map.height + below);
-        let rows = take(middle);
+        let map = take(u16::from(
+            viewport.window != viewport.bounds && height >= 20,
+        ));
+        let axis = take(1);
+        let bottom = if has_details { rule } else { 0 };
+        let foot = u16::from(!state.is_bare);
+        let rows = take(height.saturating_sub(axis.bottom() + bottom + details + foot));
         let details_rule = take(bottom);
         let details = take(details);
         let footer = take(foot);
-        let has_panel = contents.has_findings && width >= 160;
+        let answer = state.answers.get(&state.run, state.camera.scope);
+        let has_findings = answer.is_some_and(|answer| !answer.findings.is_empty());
+        let has_panel = has_findings && width >= 160;
         let panel = if has_panel { width / 4 } else { 0 };
         let plot = width.saturating_sub(gutter + side + panel);
         let left = width - panel;
+        let beside = |rect: Rect| Rect {
+            width: left,
+            ..rect
+        };
         Layout {
             header,
-            alert: alert_line,
+            alert,
             verdict,
             pulse,
             rule: top_rule,
-            map: Rect { width: left, ..map },
-            axis: Rect::new(gutter.min(width), axis_line.y, plot, axis_line.height),
-            rows: Rect {
-                width: left,
-                ..rows
-            },
-            panel: Rect::new(left, axis_line.y, panel, rows.height + 1),
+            map: beside(map),
+            axis: Rect::new(gutter.min(width), axis.y, plot, axis.height),
+            rows: beside(rows),
+            panel: Rect::new(left, axis.y, panel, rows.height + 1),
             details_rule,
             details,
             footer,
@@ -196,4 +156,14 @@ impl Layout {
             cell.start + cell.len() / 2
         })
     }
+}
+
+/// Columns that the names of rows would take.
+fn names(state: &State) -> u16 {
+    let widths = state.rows.iter().map(|row| match row.kind {
+        RowKind::Title | RowKind::Folded(_) => 0,
+        RowKind::Bandwidth(..) | RowKind::Counter(..) => FIGURE,
+        _ => pen::width(&row.label) as u16 + 2,
+    });
+    widths.max().unwrap_or(0)
 }

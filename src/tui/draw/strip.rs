@@ -64,7 +64,7 @@ pub struct Name {
 }
 
 /// What is needed besides the lane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct StripInput<'a> {
     /// Columns and window.
     pub scale: TimeScale,

@@ -117,15 +117,15 @@ fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize,
 fn typed(state: &State, views: &Views) -> Option<Total> {
     if let Some(prompt) = state.prompt.as_ref().filter(|it| it.asks == Asks::Lanes) {
         let all = state.lanes.all();
-        let seen = all - state.lanes.hidden();
+        let seen = all - state.lanes.left_out;
         let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
         return Some(Total::new(text, Role::Accent));
     }
     let filter = views.list(state).map(|list| &list.filter);
     let (kept, count) = match filter {
-        Some(filter) => (filter.text(), filter.is_on().then(|| filter.words())),
+        Some(filter) => (&filter.text, filter.is_on().then(|| filter.words())),
         None if views.is_home() && !state.run.is_none() => (
-            state.search.text(),
+            &state.search.text,
             state.search.is_on().then(|| search_words(state)),
         ),
         None => return None,
@@ -144,12 +144,11 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
 
 /// "3 of 154", "154 and 2 lanes", or why there is none.
 fn search_words(state: &State) -> String {
-    let (search, run) = (&state.search, &state.run);
+    let search = &state.search;
     if let Some(why) = search.needle().and_then(Needle::error) {
         return why.to_owned();
     }
-    let tally = search.tally(run, &state.camera, &state.rows, &state.selection);
-    let Some(tally) = tally else {
+    let Some(tally) = search.tally(state) else {
         return "searching …".to_owned();
     };
     let count = |n: usize| units::count(n as u64);

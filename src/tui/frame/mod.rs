@@ -11,13 +11,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
 use super::action::{Action, Context};
-use super::draw::alert::Alert;
 use super::draw::details::Details;
-use super::draw::header::Header;
 use super::draw::layout::{Layout, SMALLEST};
-use super::draw::pen;
-use super::draw::pulse::PulseLine;
 use super::draw::verdict::VerdictLine;
+use super::draw::{alert, header, pen, pulse};
 use super::state::State;
 use super::theme::{Role, Theme};
 use super::view::{List, Views};
@@ -31,12 +28,9 @@ use variants::VariantStrip;
 #[derive(Debug, Default)]
 pub struct Frame {
     layout: Layout,
-    header: Header,
-    alert: Alert,
     /// The help, while it is open.
-    help: HelpText,
+    pub help: HelpText,
     verdict: VerdictLine,
-    pulse: PulseLine,
     tabs: Tabs,
     variants: VariantStrip,
     /// What lies above the view.
@@ -48,13 +42,10 @@ pub struct Frame {
 impl Frame {
     pub fn prepare(&mut self, state: &State, views: &Views, here: Context, overlay: Overlay) {
         self.layout = Layout::of(state);
-        self.header = Header::new(state);
         self.verdict = VerdictLine::new(state);
-        self.pulse = PulseLine::new(state);
         self.tabs = Tabs::new(state, views);
         self.variants = VariantStrip::new(state);
         self.overlay = overlay;
-        self.alert = Alert::new(&state.troubles);
         let hints = (overlay == Overlay::None).then_some(here);
         self.footer = Footer::new(state, views, hints);
         if let Overlay::Help { .. } = overlay {
@@ -82,10 +73,10 @@ impl Frame {
             return;
         }
         let layout = &self.layout;
-        self.header.draw(theme, layout.header, buf);
-        self.alert.draw(theme, layout.alert, buf);
+        header::draw(state, theme, layout.header, buf);
+        alert::draw(&state.troubles, theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
-        self.pulse.draw(theme, layout.pulse, buf);
+        pulse::draw(state, theme, layout.pulse, buf);
         if state.is_bare {
             rule(theme, layout.rule, buf);
         } else {
@@ -158,11 +149,6 @@ impl Frame {
             Some(text) => Some(text.to_owned()).filter(|text| !text.is_empty()),
             None => self.details.copied(),
         }
-    }
-
-    /// The help that is open.
-    pub fn help(&self) -> &HelpText {
-        &self.help
     }
 }
 

@@ -20,7 +20,7 @@ use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, NextRun, Status};
-use crate::tui::{ColorLevel, Controls, Exit, Session, StartError, keys, render};
+use crate::tui::{ColorLevel, Controls, Exit, Session, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use live::machine::Machine;
 
@@ -65,9 +65,8 @@ pub struct Loop<'a> {
     controls: Option<Box<dyn Controls>>,
     watch: Option<Watch>,
     began: Instant,
-    error: Option<StartError>,
-    signal: Option<i32>,
-    attach: Option<u32>,
+    /// How it ends.
+    exit: Exit,
     pace: Pace,
     is_over: bool,
     mouse: Mouse,
@@ -105,9 +104,7 @@ impl<'a> Loop<'a> {
             controls: None,
             watch: None,
             began: Instant::now(),
-            error: None,
-            signal: None,
-            attach: None,
+            exit: Exit::default(),
             pace: Pace::new(Instant::now()),
             is_over: false,
             mouse: Mouse::default(),
@@ -137,7 +134,7 @@ impl<'a> Loop<'a> {
             let wake = [
                 self.pace.wake(),
                 self.app.state.run.is_running().then(|| now + TICK),
-                self.watch.as_ref().and_then(Watch::due),
+                self.watch.as_ref().and_then(|it| it.due),
             ];
             let wake = wake.into_iter().flatten().min();
             let seen = self.machines();
@@ -176,9 +173,7 @@ impl<'a> Loop<'a> {
         };
         Ok(Exit {
             outcome,
-            error: self.error,
-            signal: self.signal,
-            attach: self.attach,
+            ..self.exit
         })
     }
 
@@ -285,7 +280,7 @@ impl<'a> Loop<'a> {
                 None
             }
             Input::Signal(signal) => {
-                self.signal = Some(signal);
+                self.exit.signal = Some(signal);
                 self.is_over = true;
                 None
             }
@@ -299,11 +294,6 @@ impl<'a> Loop<'a> {
                 let at = self.app.state.run.elapsed;
                 self.app.state.messages.log.push(at, LineKind::Error, &text);
                 self.pace.changed();
-                None
-            }
-            Input::Lost => {
-                self.signal = Some(signal_hook::consts::SIGHUP);
-                self.is_over = true;
                 None
             }
         };
@@ -328,7 +318,7 @@ impl<'a> Loop<'a> {
             None => {}
             Some(Effect::Quit) => self.is_over = true,
             Some(Effect::Attach(pid)) => {
-                self.attach = Some(pid);
+                self.exit.attach = Some(pid);
                 self.is_over = true;
             }
             Some(Effect::Start(wanted)) => self.start(wanted),
@@ -399,7 +389,7 @@ impl<'a> Loop<'a> {
         terminal: &mut Terminal<impl Screen>,
         host: &mut dyn Host,
     ) -> io::Result<()> {
-        let watched = self.watch.as_ref().map(|w| w.path().to_owned());
+        let watched = self.watch.as_ref().map(|w| w.path.to_owned());
         let is_watched = watched.is_some();
         let file = match watched.map_or_else(|| (self.session.file)(), Ok) {
             Ok(file) => file,
@@ -459,7 +449,7 @@ impl<'a> Loop<'a> {
                 self.controls = running.controls;
                 self.app.state.run.trace.set_limit(running.memory);
                 self.began = Instant::now();
-                self.error = None;
+                self.exit.error = None;
                 self.watch_file(running.file.as_deref());
             }
             Err(error) => {
@@ -467,7 +457,7 @@ impl<'a> Loop<'a> {
                 self.watch_file(error.file.as_deref());
                 // Beside a run that did start, on which the screen still stands, this is a passing word.
                 if self.app.is_picking() {
-                    self.error = Some(error);
+                    self.exit.error = Some(error);
                 }
             }
         }
@@ -476,7 +466,7 @@ impl<'a> Loop<'a> {
     fn watch_file(&mut self, file: Option<&Path>) {
         match (file, &self.watch) {
             (None, _) => self.watch = None,
-            (Some(file), Some(watch)) if watch.path() == file => {}
+            (Some(file), Some(watch)) if watch.path == file => {}
             (Some(file), _) => match Watch::new(file, self.sender.clone()) {
                 Ok(watch) => self.watch = Some(watch),
                 Err(error) => {

@@ -12,7 +12,7 @@ use crossbeam_channel::Sender;
 use crossterm::event::{self, Event, KeyEvent, MouseEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGTSTP, SIGUSR2, SIGWINCH};
+use signal_hook::consts::{SIGHUP, SIGTSTP, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
 use activity::feed::{ENDING, Joined};
@@ -24,17 +24,17 @@ pub enum Input {
     Mouse(MouseEvent),
     /// The terminal has another size.
     Resize,
-    /// A signal that asks to end.
+    /// A signal that asks to end. That the terminal is gone is one, too.
     Signal(i32),
     /// Ctrl-Z from elsewhere.
     Suspend,
     /// The watched file was touched.
     Touched,
     ThreadFailed(String),
-    /// The terminal is gone.
-    Lost,
 }
 
+/// What is sent when the terminal is gone.
+const LOST: Input = Input::Signal(SIGHUP);
 /// How long the thread may take to see that it should end.
 const PATIENCE: Duration = Duration::from_millis(40);
 
@@ -91,7 +91,7 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
                 }
             }
             WaitResult::HangUp => {
-                let _ = inputs.send(Input::Lost);
+                let _ = inputs.send(LOST);
                 return;
             }
         }
@@ -139,9 +139,9 @@ fn pass_on(inputs: &Sender<Input>) -> bool {
             Ok(Event::Mouse(mouse)) => Input::Mouse(mouse),
             Ok(Event::Resize(..)) => Input::Resize,
             Ok(_) => continue,
-            Err(_) => Input::Lost,
+            Err(_) => LOST,
         };
-        let is_lost = matches!(input, Input::Lost);
+        let is_lost = matches!(input, Input::Signal(_));
         if inputs.send(input).is_err() || is_lost {
             return false;
         }

@@ -26,7 +26,7 @@ pub use input::Input;
 use input::{InputThread, SignalThread};
 use output::Frames;
 
-use super::{Error, Exit, Session};
+use super::{Exit, Session};
 
 /// Inputs that may wait; a hand on the keyboard never gets there.
 const INPUTS: usize = 1024;
@@ -41,7 +41,7 @@ pub fn has_keyboard() -> bool {
 ///
 /// # Errors
 /// When the terminal cannot be set up, read or written.
-pub fn run(session: Session<'_>) -> Result<Exit, Error> {
+pub fn run(session: Session<'_>) -> io::Result<Exit> {
     let (sender, inputs) = bounded(INPUTS);
     let guard = Guard::enter(sender.clone())?;
     let signals = SignalThread::start(sender.clone())?;
@@ -62,12 +62,10 @@ pub fn run(session: Session<'_>) -> Result<Exit, Error> {
     match result {
         // The write noticed before the thread that waits for it.
         Err(_) if input::is_gone() => Ok(Exit {
-            outcome: None,
-            error: None,
             signal: Some(SIGHUP),
-            attach: None,
+            ..Exit::default()
         }),
-        result => result.map_err(Error::Terminal),
+        result => result,
     }
 }
 

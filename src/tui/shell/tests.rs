@@ -176,7 +176,11 @@ fn a_signal_ends_it() {
 
 #[test]
 fn the_end_of_the_terminal_ends_it() {
-    let out = run(Some(NextRun::Same), None, vec![Input::Lost]);
+    let out = run(
+        Some(NextRun::Same),
+        None,
+        vec![Input::Signal(signal_hook::consts::SIGHUP)],
+    );
     assert_eq!(out.exit.signal, Some(1), "SIGHUP");
 }
 

@@ -21,9 +21,10 @@ const SETTLE: Duration = Duration::from_millis(60);
 /// A watched file.
 #[derive(Debug)]
 pub struct Watch {
-    path: PathBuf,
+    pub path: PathBuf,
     content: Option<Vec<u8>>,
-    due: Option<Instant>,
+    /// When to ask [`Watch::has_changed`] next.
+    pub due: Option<Instant>,
     /// Kept for its drop, which ends the watch.
     _watcher: RecommendedWatcher,
 }
@@ -59,19 +60,9 @@ impl Watch {
         })
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Something happened to the file.
     pub fn touch(&mut self, now: Instant) {
         self.due = Some(now + SETTLE);
-    }
-
-    /// When to ask [`Watch::has_changed`] next.
-    pub fn due(&self) -> Option<Instant> {
-        self.due
     }
 
     /// Whether the file has settled with another content than before; `None` when nothing has settled.

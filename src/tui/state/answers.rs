@@ -66,17 +66,9 @@ struct About {
     is_live: bool,
 }
 
-/// The variant that is on screen, when one pass is.
-fn variant(run: &Run, scope: Scope) -> Option<usize> {
-    match scope {
-        Scope::Whole => None,
-        Scope::Pass(i) => run.passes.list.get(i).map(|p| p.variant),
-    }
-}
-
 /// Of another variant before the second is over.
 fn pace(run: &Run, last: About, now: About) -> Duration {
-    match variant(run, last.scope) == variant(run, now.scope) {
+    match run.pass(last.scope).map(|it| it.variant) == run.pass(now.scope).map(|it| it.variant) {
         true => PACE,
         false => PACE / 10,
     }
@@ -117,7 +109,7 @@ impl Answers {
             return;
         }
         let scope = camera.scope;
-        let variant = variant(run, scope);
+        let variant = run.pass(scope).map(|it| it.variant);
         let about = About { scope, is_live };
         let looked = Subject {
             passes: run.passes.clone(),
@@ -152,7 +144,8 @@ impl Answers {
         let about = |is_live| About { scope, is_live };
         let of_variant = || {
             let last = self.question.last(run).filter(|_| run.is_running())?;
-            (last.variant.is_some() && last.variant == variant(run, scope)).then_some(last)
+            (last.variant.is_some() && last.variant == run.pass(scope).map(|it| it.variant))
+                .then_some(last)
         };
         let now = self.question.about(run, about(run.is_running()));
         now.or_else(|| self.question.about(run, about(true)))

@@ -112,10 +112,7 @@ impl Camera {
 
     /// The variant on screen, when one pass is.
     pub fn variant(&self, run: &Run) -> Option<usize> {
-        match self.scope {
-            Scope::Whole => None,
-            Scope::Pass(i) => run.passes.list.get(i).map(|p| p.variant),
-        }
+        run.pass(self.scope).map(|pass| pass.variant)
     }
 
     /// The window cannot leave the scope.

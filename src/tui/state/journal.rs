@@ -33,8 +33,10 @@ pub struct Line {
 /// The latest lines.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    lines: VecDeque<Line>,
-    dropped: u64,
+    /// Those that are kept, oldest first.
+    pub lines: VecDeque<Line>,
+    /// Older ones that were let go.
+    pub dropped: u64,
 }
 
 impl Journal {
@@ -68,16 +70,6 @@ impl Journal {
         self.lines.iter().rev().filter(|line| line.is_printed)
     }
 
-    /// The lines that are kept, oldest first.
-    pub fn lines(&self) -> &VecDeque<Line> {
-        &self.lines
-    }
-
-    /// Older lines that were let go.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     /// Lines of this kind among those kept.
     pub fn count(&self, kind: LineKind) -> usize {
         self.lines.iter().filter(|l| l.kind == kind).count()
@@ -95,9 +87,9 @@ mod tests {
         for i in 0..KEPT + 2 {
             journal.print(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"));
         }
-        assert_eq!((journal.lines().len(), journal.dropped()), (KEPT, 3));
-        assert!(journal.lines()[0].text.starts_with("a notice"));
-        assert!(journal.lines()[1].text.starts_with('3'));
-        assert!(!journal.lines()[0].text.contains('\u{1b}'));
+        assert_eq!((journal.lines.len(), journal.dropped), (KEPT, 3));
+        assert!(journal.lines[0].text.starts_with("a notice"));
+        assert!(journal.lines[1].text.starts_with('3'));
+        assert!(!journal.lines[0].text.contains('\u{1b}'));
     }
 }

@@ -31,7 +31,8 @@ pub struct Lanes {
     shows_minor: bool,
     /// The rows that hardly matter.
     minor: FxHashSet<RowKind>,
-    text: String,
+    /// What names must have.
+    pub text: String,
     needle: Option<Needle>,
     /// What is chosen of rows as they appear.
     wishes: Wishes,
@@ -39,12 +40,12 @@ pub struct Lanes {
     known: FxHashSet<Key>,
     /// The unit of each row, also of those that are not seen.
     units: FxHashMap<RowKind, Key>,
-    /// Units that are left out.
-    count: usize,
+    /// Units that are hidden or left out.
+    pub left_out: usize,
     /// Rows at the top that do not scroll.
-    fixed: usize,
+    pub fixed: usize,
     /// Goes up with every choice.
-    version: u64,
+    pub version: u64,
 }
 
 /// A title with the units under it.
@@ -60,7 +61,7 @@ impl Lanes {
     pub fn choose(&mut self, rows: Vec<Row>, minor: FxHashSet<RowKind>) -> Vec<Row> {
         self.minor = minor;
         self.units.clear();
-        (self.count, self.fixed) = (0, 0);
+        (self.left_out, self.fixed) = (0, 0);
         let groups = groups(rows);
         self.wish(&groups);
         for (key, rows) in groups.iter().flat_map(|group| &group.units) {
@@ -85,7 +86,7 @@ impl Lanes {
                     || self.is_too_minor(rows[0].kind)
                     || !(is_gpu || self.lets(&key))
                 {
-                    self.count += 1;
+                    self.left_out += 1;
                 } else if is_gpu && title.is_empty() {
                     top.append(&mut rows);
                 } else if is_gpu {
@@ -240,39 +241,19 @@ impl Lanes {
         self.needle = Needle::new(text);
     }
 
-    /// What names must have.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Whether there is something to show, or to put away again.
     pub fn is_any(&self) -> bool {
         self.is_any_left_out() || !self.minor.is_empty()
     }
 
     fn is_any_left_out(&self) -> bool {
-        self.count > 0 || !self.folded.is_empty() || !self.flat.is_empty()
-    }
-
-    /// Units that are hidden or left out.
-    pub fn hidden(&self) -> usize {
-        self.count
+        self.left_out > 0 || !self.folded.is_empty() || !self.flat.is_empty()
     }
 
     /// Units there are.
     pub fn all(&self) -> usize {
         let keys: FxHashSet<&Key> = self.units.values().collect();
         keys.len()
-    }
-
-    /// Rows at the top that do not scroll.
-    pub fn fixed(&self) -> usize {
-        self.fixed
-    }
-
-    /// Changes with every choice.
-    pub fn version(&self) -> u64 {
-        self.version
     }
 }
 
@@ -327,7 +308,7 @@ mod tests {
         let minor: FxHashSet<RowKind> = [RowKind::Overlap(0)].into_iter().collect();
         let mut lanes = Lanes::default();
         assert_eq!(lanes.choose(all(), minor.clone()).len(), 1);
-        assert_eq!((lanes.hidden(), lanes.is_any()), (1, true));
+        assert_eq!((lanes.left_out, lanes.is_any()), (1, true));
         lanes.show_all();
         assert_eq!(lanes.choose(all(), minor.clone()).len(), 2);
         assert!(lanes.is_any(), "it can be put away again");

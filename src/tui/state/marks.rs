@@ -18,7 +18,7 @@ pub struct Marks {
     beside: Selection,
     question: Question<Span, Measured>,
     /// Goes up with every change of what is drawn.
-    version: u64,
+    pub version: u64,
 }
 
 impl Default for Marks {
@@ -69,11 +69,6 @@ impl Marks {
     /// The mark that waits for its second.
     pub fn single(&self) -> Option<Span> {
         self.first.filter(|_| self.second.is_none())
-    }
-
-    /// Changes with everything that is drawn of them.
-    pub fn version(&self) -> u64 {
-        self.version
     }
 
     /// Whether the details are about what was measured.

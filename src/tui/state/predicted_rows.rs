@@ -118,10 +118,7 @@ impl PredictedRows {
             return;
         }
         let (edit, number) = (wanted.edit.clone(), run.number);
-        let pass = match camera.scope {
-            Scope::Whole => None,
-            Scope::Pass(pass) => run.passes.list.get(pass).copied(),
-        };
+        let pass = run.pass(camera.scope).copied();
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
         self.question
             .ask(analyst, run, wanted.about, move |trace, _| {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::other_run::OtherRun;
-use super::{Peaks, Status};
+use super::{Peaks, Scope, Status};
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Span};
-use analysis::passes::Passes;
+use analysis::passes::{Pass, Passes};
 use analysis::variants::{RunFigures, VariantFigures};
 use scenario::plan::Plan;
 use trace::{Clock, SourceInfo, SourceKind, Trace};
@@ -152,6 +152,14 @@ impl Run {
         let now = self.trace.extent()?.end;
         let mut stretches = replay.stretches.iter();
         stretches.find(|stretch| stretch.end > now).copied()
+    }
+
+    /// The pass that a scope is, if it is one.
+    pub fn pass(&self, scope: Scope) -> Option<&Pass> {
+        match scope {
+            Scope::Whole => None,
+            Scope::Pass(i) => self.passes.list.get(i),
+        }
     }
 
     /// Whether a source is at work.

@@ -30,8 +30,8 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    fn new(weight: Weight, text: String) -> Self {
-        let lines = Vec::new();
+    fn new(weight: Weight, text: impl Into<String>) -> Self {
+        let (text, lines) = (text.into(), Vec::new());
         Trouble {
             weight,
             text,
@@ -60,11 +60,11 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
     let has_ended_badly = |p: &trace::Process| p.info.ended_well == Some(false);
     if run.trace.processes().iter().any(has_ended_badly) {
         let text = "INCOMPLETE: a process did not end well, what it did last may be missing";
-        troubles.push(Trouble::new(Weight::Note, text.to_owned()));
+        troubles.push(Trouble::new(Weight::Note, text));
     }
     if run.trace.source.simulated {
         let text = "SIMULATED: no GPU was involved, all times are those of a model";
-        troubles.push(Trouble::new(Weight::Note, text.to_owned()));
+        troubles.push(Trouble::new(Weight::Note, text));
     }
     troubles.sort_by_key(|t| t.weight);
     troubles

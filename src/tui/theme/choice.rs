@@ -37,15 +37,9 @@ impl Choice {
 
     /// The next choice.
     pub fn next(self) -> Choice {
-        let (is_light, is_color_blind) = match (self.is_light, self.is_color_blind) {
-            (false, false) => (false, true),
-            (false, true) => (true, false),
-            (true, false) => (true, true),
-            (true, true) => (false, false),
-        };
         Choice {
-            is_light,
-            is_color_blind,
+            is_light: self.is_light != self.is_color_blind,
+            is_color_blind: !self.is_color_blind,
         }
     }
 

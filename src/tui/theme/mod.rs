@@ -33,18 +33,11 @@ impl ColorLevel {
             return ColorLevel::None;
         }
         let truecolor = variable("COLORTERM").is_some_and(|v| v == "truecolor" || v == "24bit");
-        let known = [
-            "kitty",
-            "ghostty",
-            "wezterm",
-            "foot",
-            "alacritty",
-            "-direct",
-        ];
+        let known = "kitty ghostty wezterm foot alacritty -direct";
         if is_set("TMUX") || term.starts_with("screen") || term.starts_with("tmux") {
             return ColorLevel::Indexed;
         }
-        if truecolor || known.iter().any(|name| term.contains(name)) {
+        if truecolor || known.split(' ').any(|name| term.contains(name)) {
             ColorLevel::True
         } else if term.contains("256color") {
             ColorLevel::Indexed

@@ -78,11 +78,11 @@ impl View for Findings {
                 *finding.evidence.first()?
             }
         };
-        Some(Request::Place(Place {
-            row: row_of(&state.run.trace, &evidence),
-            record: record(&state.run.trace, &evidence),
-            span: evidence.span,
-        }))
+        Some(Request::Place(Place::new(
+            row_of(&state.run.trace, &evidence),
+            record(&state.run.trace, &evidence),
+            evidence.span,
+        )))
     }
 
     /// Opens the prediction of the finding under the cursor.

@@ -23,13 +23,13 @@ impl View for JournalView {
     }
 
     fn open(&mut self, list: &mut List, state: &State) {
-        self.count = state.messages.log.lines().len();
+        self.count = state.messages.log.lines.len();
         list.cursor = self.count.saturating_sub(1);
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         let journal = &state.messages.log;
-        let all = journal.lines();
+        let all = &journal.lines;
         let found: Option<Vec<usize>> = list.filter.is_on().then(|| {
             let is_shown = |i: &usize| list.filter.lets([&all[*i].text]);
             (0..all.len()).filter(is_shown).collect()
@@ -48,7 +48,7 @@ impl View for JournalView {
             list.cursor = count.saturating_sub(1);
         }
         self.count = count;
-        list.heading = match journal.dropped() {
+        list.heading = match journal.dropped {
             0 => Vec::new(),
             n => {
                 let text = format!("{} older lines are not kept", units::count(n));

@@ -150,11 +150,9 @@ impl View for LinesView {
             },
             Row::Workers => return None,
         };
-        Some(Request::Place(Place {
-            row: Some(RowKind::Gpu(found.devices.get(device)?.index)),
-            record: None,
-            span: found.line(device, line)?.longest,
-        }))
+        let row = RowKind::Gpu(found.devices.get(device)?.index);
+        let span = found.line(device, line)?.longest;
+        Some(Request::Place(Place::new(Some(row), None, span)))
     }
 }
 

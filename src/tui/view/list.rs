@@ -234,7 +234,8 @@ impl List {
 /// What lines must have to be shown, and how many do.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    text: String,
+    /// What was typed.
+    pub text: String,
     needle: Option<Needle>,
     shown: usize,
     all: usize,
@@ -250,11 +251,6 @@ impl Filter {
     /// Whether lines may be left out.
     pub fn is_on(&self) -> bool {
         self.needle.is_some()
-    }
-
-    /// What was typed.
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// Whether any of the texts of a line has it.

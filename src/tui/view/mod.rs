@@ -142,6 +142,10 @@ pub struct Place {
 }
 
 impl Place {
+    pub fn new(row: Option<RowKind>, record: Option<usize>, span: Span) -> Place {
+        Place { row, record, span }
+    }
+
     /// It as what is selected.
     pub fn item(&self) -> Item {
         match self.record {
@@ -208,8 +212,8 @@ pub fn view_named(text: &str) -> Result<usize, String> {
 pub struct Views {
     /// One for each of [`VIEWS`], and the picker, each with its list.
     all: Vec<(Box<dyn View>, List)>,
-    /// Index into [`VIEWS`].
-    current: usize,
+    /// Which of [`VIEWS`] is on screen once there is a run.
+    pub current: usize,
 }
 
 impl Views {
@@ -252,11 +256,6 @@ impl Views {
     pub fn draw(&self, state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let (view, list) = &self.all[self.at(state)];
         view.draw(list, theme, area, buf);
-    }
-
-    /// Which of [`VIEWS`] is on screen once there is a run.
-    pub fn current(&self) -> usize {
-        self.current
     }
 
     /// Whether the view to come back to is on screen.

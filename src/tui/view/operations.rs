@@ -157,7 +157,7 @@ impl View for Operations {
             .ask(&state.analyst, run, about, move |trace, stop| {
                 groups(trace, scope, stop)
             });
-        let filter = list.filter.text().to_owned();
+        let filter = list.filter.text.to_owned();
         let of = Some((run.number, about, list.order, filter));
         if is_new || self.of != of {
             self.of = of;
@@ -193,11 +193,11 @@ impl View for Operations {
     /// The longest operation of the line.
     fn choose(&mut self, at: usize, _state: &State) -> Option<Request> {
         let (lane, row, span) = self.groups.get(at)?.longest;
-        Some(Request::Place(Place {
-            row: Some(RowKind::Stream(lane)),
-            record: Some(row),
+        Some(Request::Place(Place::new(
+            Some(RowKind::Stream(lane)),
+            Some(row),
             span,
-        }))
+        )))
     }
 }
 

@@ -23,16 +23,11 @@ pub(super) fn headline(rows: &[Row]) -> String {
         [] => "nothing to compare".to_owned(),
         [row] if row.wholes.is_some() => of_steps(row),
         [row] => {
-            let text = match verdict(row) {
-                Some(faster) => format!("B is {faster}"),
-                None => "no difference shown".to_owned(),
-            };
-            let clues = if verdict(row).is_some() {
-                clues(row)
-            } else {
-                String::new()
-            };
-            format!("{text}{}{clues}", evidence(row))
+            let evidence = evidence(row);
+            match verdict(row) {
+                Some(faster) => format!("B is {faster}{evidence}{}", clues(row)),
+                None => "no difference shown".to_owned() + &evidence,
+            }
         }
         rows => {
             let differing = rows.iter().filter_map(|r| Some((r, verdict(r)?)));
@@ -283,12 +278,7 @@ impl Answer {
         }
         if let Some(mean) = self.geometric_mean {
             let change = format!("{:+.2} %", (mean - 1.0) * 100.0);
-            table.row([
-                "geometric mean".to_owned(),
-                String::new(),
-                String::new(),
-                change,
-            ]);
+            table.row(["geometric mean", "", "", &change].map(str::to_owned));
         }
         page.table(&table);
         for row in &self.rows {
@@ -330,12 +320,7 @@ fn why_table(row: &Row) -> Table {
             signed(part.change_ns),
         ]);
     }
-    table.row([
-        "together".to_owned(),
-        String::new(),
-        String::new(),
-        signed(sum(row)),
-    ]);
+    table.row(["together", "", "", &signed(sum(row))].map(str::to_owned));
     table
 }
 

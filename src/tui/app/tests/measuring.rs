@@ -121,7 +121,7 @@ fn the_way_back_leads_through_the_places_jumped_from() {
         Some("no jump to go back from")
     );
     press(&mut app, "2jj");
-    let operations = app.views.current();
+    let operations = app.views.current;
     press(&mut app, "^");
     let (window, at) = (app.state.camera.viewport.window, selected(&app));
     assert!(at.is_some() && app.views.is_home());
@@ -134,7 +134,7 @@ fn the_way_back_leads_through_the_places_jumped_from() {
     );
     // The list as it was left: its cursor leads to the same operation again.
     press(&mut app, "u");
-    assert_eq!(app.views.current(), operations);
+    assert_eq!(app.views.current, operations);
     press(&mut app, "^");
     assert_eq!(selected(&app), at);
     press(&mut app, "uU");

@@ -137,7 +137,7 @@ fn every_key_answers_while_analysis_and_loading_run() {
         }
         // What keys lead to is there, though nothing was answered.
         press(&mut app, "~~1");
-        assert_eq!(app.views.current(), 0);
+        assert_eq!(app.views.current, 0);
         press(&mut app, "?");
         assert!(matches!(app.overlay, Overlay::Help { .. }));
         press(&mut app, "?/x");

@@ -128,11 +128,7 @@ fn a_race_stands_in_the_header_and_is_one_warning() {
     let log = &app.state.messages.log;
     assert_eq!(log.count(LineKind::Warning), 1);
     // What is calm is in the log and nowhere else.
-    assert!(
-        log.lines()
-            .iter()
-            .any(|line| line.text.contains("no driver"))
-    );
+    assert!(log.lines.iter().any(|line| line.text.contains("no driver")));
     assert_eq!(app.state.messages.flash, None);
 }
 
@@ -163,7 +159,7 @@ fn keys_that_would_do_nothing_are_not_offered() {
     assert!(foot.contains(keys), "{foot}");
     let x = foot.find("tab view").expect("a hint") as u16;
     app.act(Action::Click { x, y: 23 });
-    assert_eq!(app.views.current(), 1);
+    assert_eq!(app.views.current, 1);
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl State {
 
     /// That rows are kept away, and which key shows them.
     pub fn hidden_words(&self) -> Option<String> {
-        match (self.lanes.hidden(), self.lanes.text()) {
+        match (self.lanes.left_out, self.lanes.text.as_str()) {
             (0, _) => None,
             _ if self.is_bare => None,
             (count, "") => {

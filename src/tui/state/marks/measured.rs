@@ -102,20 +102,13 @@ fn of_device(trace: &Trace, device: usize, span: Span, causes: Option<Shares>) -
         .iter()
         .map(|part| part.len() - part.intersect(used).len())
         .sum();
-    let directions = [
-        Direction::H2D,
-        Direction::D2H,
-        Direction::D2D,
-        Direction::P2P,
-        Direction::Other,
-    ];
     let moved = |direction| (direction, trace.bytes_moved(device, direction, span));
     Some(OfDevice {
         device,
         parts,
         outside: span.len() - inside - off_outside,
         causes,
-        bytes: directions
+        bytes: Direction::ALL
             .into_iter()
             .map(moved)
             .filter(|(_, bytes)| *bytes >= 0.5)

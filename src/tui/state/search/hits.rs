@@ -8,21 +8,12 @@ use trace::{LaneId, LaneKind, Trace};
 /// Rows between two looks at whether to go on.
 const STRIDE: usize = 65_536;
 
-/// The directions of copies, by their number.
-const DIRECTIONS: [Direction; 5] = [
-    Direction::H2D,
-    Direction::D2H,
-    Direction::D2D,
-    Direction::P2P,
-    Direction::Other,
-];
-
 /// Which records have a name that is looked for.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
     /// By name: whether it is one.
     names: Vec<bool>,
-    directions: [bool; DIRECTIONS.len()],
+    directions: [bool; Direction::ALL.len()],
     memset: bool,
     graphs: bool,
     /// Its records by lane, in their order.
@@ -40,7 +31,7 @@ impl Hits {
         let is_kind = |what: Direction| needle.is_in(what.label());
         let mut found = Hits {
             names: (0..names.len() as u32).map(is_name).collect(),
-            directions: DIRECTIONS.map(is_kind),
+            directions: Direction::ALL.map(is_kind),
             memset: needle.is_in("memset"),
             graphs: needle.is_in("graph"),
             lanes: Vec::with_capacity(trace.lanes().len()),

@@ -15,10 +15,8 @@ impl State {
         if let Some(why) = needle.error() {
             return self.say(why.to_owned());
         }
-        let (rows, selection) = (&self.rows, &self.selection);
-        let found = self
-            .search
-            .step(&self.run, &self.camera, rows, selection, is_forwards);
+        let rows = &self.rows;
+        let found = self.search.step(self, is_forwards);
         self.camera.is_following = false;
         if let Some((hit, went_round)) = found {
             if went_round {
@@ -48,11 +46,8 @@ impl State {
 
     /// Why there is nothing to go to.
     fn nothing_found(&self) -> String {
-        let text = self.search.text();
-        let tally = self
-            .search
-            .tally(&self.run, &self.camera, &self.rows, &self.selection);
-        match tally {
+        let text = &self.search.text;
+        match self.search.tally(self) {
             None => "still searching …".to_owned(),
             Some(tally) if tally.whole > 0 => {
                 let whole = tally.whole;

@@ -15,8 +15,8 @@ pub use needle::Needle;
 use self::hits::Position;
 use super::analyst::{Analyst, Question, Weight};
 use super::rows::{Row, RowKind};
-use super::selection::{Item, Selection};
-use super::{Camera, Run, Scope};
+use super::selection::Item;
+use super::{Run, Scope, State};
 use activity::Span;
 use trace::LaneId;
 
@@ -34,7 +34,8 @@ fn pace(_: &Run, last: u32, now: u32) -> Duration {
 /// What is looked for, and the last answer.
 #[derive(Debug)]
 pub struct Search {
-    text: String,
+    /// What is looked for, as it was typed.
+    pub text: String,
     needle: Option<Needle>,
     /// Goes up with every change of what is looked for.
     asked: u32,
@@ -91,11 +92,6 @@ impl Search {
         self.needle.as_ref()
     }
 
-    /// The same as it was typed.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Changes with everything that it shows.
     pub fn version(&self) -> (u32, u64) {
         (self.asked, self.question.version)
@@ -126,20 +122,14 @@ impl Search {
     }
 
     /// How many there are; `None` until it is known.
-    pub fn tally(
-        &self,
-        run: &Run,
-        camera: &Camera,
-        rows: &[Row],
-        selection: &Selection,
-    ) -> Option<Tally> {
+    pub fn tally(&self, state: &State) -> Option<Tally> {
+        let (run, rows) = (&state.run, &state.rows);
         let (found, needle) = (self.found(run)?, self.needle.as_ref()?);
-        let scope = scope(run, camera);
-        let lanes = lanes(rows);
+        let (scope, lanes) = (scope(state), lanes(rows));
         let all = 0..run.trace.lanes().len();
         let count = |lane: LaneId| found.count(&run.trace, lane, scope);
         let records = lanes.iter().map(|&lane| count(lane)).sum();
-        let at = selected(run, &lanes, selection).and_then(|(hit, position)| {
+        let at = selected(state, &lanes).and_then(|(hit, position)| {
             let is_one = found.of_lane(hit.0).binary_search(&(hit.1 as u32)).is_ok();
             is_one.then(|| found.before(&run.trace, &lanes, scope, position) + 1)
         });
@@ -154,22 +144,16 @@ impl Search {
 
     /// The hit after (or before) what is selected, or the cursor; behind the last one comes the first. The second
     /// value says that it went round.
-    pub fn step(
-        &self,
-        run: &Run,
-        camera: &Camera,
-        rows: &[Row],
-        selection: &Selection,
-        is_forwards: bool,
-    ) -> Option<(Hit, bool)> {
+    pub fn step(&self, state: &State, is_forwards: bool) -> Option<(Hit, bool)> {
+        let (run, selection) = (&state.run, &state.selection);
         let found = self.found(run)?;
-        let (scope, lanes) = (scope(run, camera), lanes(rows));
-        let from = match selected(run, &lanes, selection) {
+        let (scope, lanes) = (scope(state), lanes(&state.rows));
+        let from = match selected(state, &lanes) {
             Some((_, position)) => position,
             None => Position::before(match selection.item {
                 Item::Gap(gap) => gap.start,
                 _ if selection.row.is_some() => selection.cursor,
-                _ => camera.viewport.window.start,
+                _ => state.camera.viewport.window.start,
             }),
         };
         let step = |from| found.step(&run.trace, &lanes, scope, from, is_forwards);
@@ -182,9 +166,9 @@ impl Search {
 }
 
 /// The stretch that hits are counted in.
-fn scope(run: &Run, camera: &Camera) -> Span {
-    let scope = camera.scope_span(run).unwrap_or_default();
-    match camera.scope {
+fn scope(state: &State) -> Span {
+    let scope = state.camera.scope_span(&state.run).unwrap_or_default();
+    match state.camera.scope {
         // What takes no time and stands at the very end belongs to it.
         Scope::Whole => Span::new(scope.start, scope.end.saturating_add(1)),
         Scope::Pass(_) => scope,
@@ -203,13 +187,14 @@ fn lanes(rows: &[Row]) -> Vec<LaneId> {
 }
 
 /// The selected record, and where it stands.
-fn selected(run: &Run, lanes: &[LaneId], selection: &Selection) -> Option<(Hit, Position)> {
+fn selected(state: &State, lanes: &[LaneId]) -> Option<(Hit, Position)> {
+    let (trace, selection) = (&state.run.trace, state.selection);
     let lane = selection.row.and_then(RowKind::lane)?;
     let order = lanes.iter().position(|known| *known == lane)?;
     match selection.item {
-        Item::Record { row, .. } if run.trace.lanes()[lane].holds(row) => {
+        Item::Record { row, .. } if trace.lanes()[lane].holds(row) => {
             let hit = (lane, row);
-            Some((hit, Position::of(&run.trace, hit, order)))
+            Some((hit, Position::of(trace, hit, order)))
         }
         _ => None,
     }

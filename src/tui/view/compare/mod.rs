@@ -91,11 +91,7 @@ impl View for Compare {
         let line = *self.shown.get(at)?;
         if let Some(beside) = &state.run.beside {
             let span = beside.pairs.get(line)?.spans[1];
-            return Some(Request::Place(Place {
-                row: None,
-                record: None,
-                span,
-            }));
+            return Some(Request::Place(Place::new(None, None, span)));
         }
         let variant = state.run.measured.variants.get(line)?.position;
         let pass = state.run.passes.representative(variant)?;

@@ -104,8 +104,8 @@ impl View for Timeline {
             counters: state.counters,
             ghost: state.ghost.version(),
             search: state.search.version(),
-            marks: state.marks.version(),
-            lanes: state.lanes.version(),
+            marks: state.marks.version,
+            lanes: state.lanes.version,
             stood: state.run.stood,
         };
         if self.of != Some(of) {
@@ -223,7 +223,7 @@ impl Timeline {
     /// Rows at the top that do not scroll: at most half of what there is room for.
     fn fixed(&self, state: &State) -> usize {
         let most = usize::from(self.layout.rows.height) / 2;
-        state.lanes.fixed().min(most)
+        state.lanes.fixed.min(most)
     }
 
     /// Lines that say what the colours of GPUs mean: one or none.

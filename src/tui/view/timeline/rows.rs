@@ -324,11 +324,7 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
     let input = StripInput {
         scale,
         scope: state.camera.scope_span(&state.run).unwrap_or_default(),
-        record: None,
-        gap: None,
-        has_gaps: false,
-        found: None,
-        waits: None,
+        ..StripInput::default()
     };
     let trace = state.ghost.trace(&state.run, state.camera.scope);
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));

@@ -28,17 +28,20 @@ const FIGURES: u16 = 26;
 #[derive(Clone, Debug, PartialEq)]
 enum SummaryLine {
     Title(String),
-    /// A variant, and its time as a share of the longest.
-    Variant {
-        name: String,
-        share: f64,
-        figures: String,
-        is_on_screen: bool,
-    },
+    Variant(Bar),
     /// A line of a finding, and whether it is its first one.
     Finding(String, bool),
     /// How many more there are, and the key of the view that has them.
     More(usize, char),
+}
+
+/// A variant, and its time as a share of the longest.
+#[derive(Clone, Debug, PartialEq)]
+struct Bar {
+    name: String,
+    share: f64,
+    figures: String,
+    is_on_screen: bool,
 }
 
 /// The lines, ready to be drawn.
@@ -112,14 +115,14 @@ impl SummaryPanel {
 
     pub(super) fn draw(&self, theme: &Theme, layout: &Layout, area: Rect, buf: &mut Buffer) {
         let names = self.lines.iter().filter_map(|line| match line {
-            SummaryLine::Variant { name, .. } => Some(pen::width(name) as u16 + 2),
+            SummaryLine::Variant(bar) => Some(pen::width(&bar.name) as u16 + 2),
             _ => None,
         });
         let gutter = layout.gutter.max(names.max().unwrap_or(0).min(NAME));
         for (line, at) in self.lines.iter().zip(pen::lines(area)) {
             match line {
                 SummaryLine::Title(title) => titles::title(theme, title, at, buf),
-                SummaryLine::Variant { .. } => draw_variant(theme, line, gutter, at, buf),
+                SummaryLine::Variant(bar) => draw_variant(theme, bar, gutter, at, buf),
                 SummaryLine::Finding(text, is_first) => {
                     let mark = if *is_first { "⚠" } else { " " };
                     let x = pen::text(buf, at, 1, mark, theme.bold(Role::Warning)) + 1;
@@ -159,12 +162,12 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
         if let Some(faster) = faster {
             figures = format!("{figures}  {}", units::factor(faster.factor));
         }
-        lines.push(SummaryLine::Variant {
+        lines.push(SummaryLine::Variant(Bar {
             name: printable(&v.label()),
             share: time(v) as f64 / longest as f64,
             figures,
             is_on_screen: is_on_screen(v),
-        });
+        }));
     }
     if left_out > 0 {
         lines.push(SummaryLine::More(left_out, '4'));
@@ -183,27 +186,18 @@ fn shown(all: usize, here: Option<usize>, lines: usize) -> Vec<usize> {
     shown
 }
 
-fn draw_variant(theme: &Theme, line: &SummaryLine, gutter: u16, at: Rect, buf: &mut Buffer) {
-    let SummaryLine::Variant {
-        name,
-        share,
-        figures,
-        is_on_screen,
-    } = line
-    else {
-        return;
-    };
+fn draw_variant(theme: &Theme, bar: &Bar, gutter: u16, at: Rect, buf: &mut Buffer) {
     let gutter = gutter.min(at.width);
-    let (role, style) = if *is_on_screen {
+    let (role, style) = if bar.is_on_screen {
         pen::cell(buf, at, 0, '▸', theme.bold(Role::Accent));
         (Role::Accent, theme.bold(Role::Text))
     } else {
         (Role::Range, theme.fg(Role::Text))
     };
-    let name = pen::cut(name, usize::from(gutter.saturating_sub(2)));
+    let name = pen::cut(&bar.name, usize::from(gutter.saturating_sub(2)));
     pen::text(buf, at, 1, &name, style);
     let columns = at.width.saturating_sub(gutter + FIGURES);
-    let eighths = (share * f64::from(columns) * 8.0).round() as u16;
+    let eighths = (bar.share * f64::from(columns) * 8.0).round() as u16;
     let (full, rest) = (eighths / 8, (eighths % 8) as u8);
     for x in 0..full {
         pen::cell(buf, at, gutter + x, theme.block(8), theme.fg(role));
@@ -212,7 +206,7 @@ fn draw_variant(theme: &Theme, line: &SummaryLine, gutter: u16, at: Rect, buf: &
         let block = theme.left_block(rest);
         pen::cell(buf, at, gutter + full, block, theme.fg(role));
     }
-    pen::text(buf, at, gutter + full + 2, figures, style);
+    pen::text(buf, at, gutter + full + 2, &bar.figures, style);
 }
 
 #[cfg(test)]
