@@ -9,6 +9,8 @@
 //! timeline every source uses the same clock (for CUPTI that is `CLOCK_REALTIME`), so activities
 //! of several processes can stand on one axis.
 
+#![warn(missing_docs)]
+
 #[cfg(feature = "feed")]
 pub mod anonymous;
 #[cfg(feature = "feed")]

@@ -11,15 +11,6 @@
 //! a [`program`], and [`advice`] puts these together; [`facts`] makes each of them once; [`ranks`] who waits for whom
 //! in a job. Nothing here draws.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 pub mod advice;
 pub mod breakdown;
 pub mod busy;

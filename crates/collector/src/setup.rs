@@ -277,83 +277,35 @@ fn set_each(cupti: &Cupti, domain: u32, on: u8, which: fn(&str) -> bool) {
 
 /// Functions that ask and do not act. They are called between any two launches, and cost a record each.
 fn is_noise(name: &str) -> bool {
-    const RUNTIME: &[&str] = &[
-        "cudaGetDevice",
-        "cudaSetDevice",
-        "cudaGetLastError",
-        "cudaPeekAtLastError",
-        "cudaGetErrorString",
-        "cudaGetErrorName",
-        "cudaEventQuery",
-        "cudaEventCreate",
-        "cudaEventDestroy",
-        "cudaStreamQuery",
-        "cudaStreamIsCapturing",
-        "cudaStreamGetCaptureInfo",
-        "cudaThreadExchangeStreamCaptureMode",
-        "cudaStreamGetPriority",
-        "cudaStreamGetFlags",
-        "cudaDeviceGet",
-        "cudaFuncGetAttributes",
-        "cudaFuncSetAttribute",
-        "cudaPointerGetAttributes",
-        "cudaOccupancy",
-        "cudaDriverGetVersion",
-        "cudaRuntimeGetVersion",
-        "cudaGetDriverEntryPoint",
-        "cudaGetFuncBySymbol",
-        "__cuda",
-    ];
-    const DRIVER: &[&str] = &[
-        "cuCtxGet",
-        "cuCtxSetCurrent",
-        "cuCtxPush",
-        "cuCtxPop",
-        "cuDeviceGet",
-        "cuDevicePrimaryCtxGetState",
-        "cuDriverGetVersion",
-        "cuEventQuery",
-        "cuEventCreate",
-        "cuEventDestroy",
-        "cuFuncGet",
-        "cuFuncSet",
-        "cuGetError",
-        "cuGetExportTable",
-        "cuGetProcAddress",
-        "cuInit",
-        "cuKernelGet",
-        "cuKernelSet",
-        "cuLibraryGet",
-        "cuModuleGet",
-        "cuOccupancy",
-        "cuPointerGet",
-        "cuStreamGet",
-        "cuStreamIsCapturing",
-        "cuStreamQuery",
-        "cuThreadExchangeStreamCaptureMode",
-    ];
+    const RUNTIME: &str = "cudaGetDevice cudaSetDevice cudaGetLastError cudaPeekAtLastError cudaGetErrorString \
+        cudaGetErrorName cudaEventQuery cudaEventCreate cudaEventDestroy cudaStreamQuery \
+        cudaStreamIsCapturing cudaStreamGetCaptureInfo cudaThreadExchangeStreamCaptureMode \
+        cudaStreamGetPriority cudaStreamGetFlags cudaDeviceGet cudaFuncGetAttributes \
+        cudaFuncSetAttribute cudaPointerGetAttributes cudaOccupancy cudaDriverGetVersion \
+        cudaRuntimeGetVersion cudaGetDriverEntryPoint cudaGetFuncBySymbol __cuda";
+    const DRIVER: &str = "cuCtxGet cuCtxSetCurrent cuCtxPush cuCtxPop cuDeviceGet cuDevicePrimaryCtxGetState \
+        cuDriverGetVersion cuEventQuery cuEventCreate cuEventDestroy cuFuncGet cuFuncSet \
+        cuGetError cuGetExportTable cuGetProcAddress cuInit cuKernelGet cuKernelSet cuLibraryGet \
+        cuModuleGet cuOccupancy cuPointerGet cuStreamGet cuStreamIsCapturing cuStreamQuery \
+        cuThreadExchangeStreamCaptureMode";
     let prefixes = if name.starts_with("cuda") || name.starts_with("__") {
         RUNTIME
     } else {
         DRIVER
     };
-    prefixes.iter().any(|prefix| name.starts_with(prefix))
+    begins_with_one(name, prefixes)
 }
 
 /// Functions of the driver API that programs of the runtime API call directly to do GPU work.
 fn starts_or_awaits_work(name: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "cuLaunch",
-        "cuGraphLaunch",
-        "cuMemcpy",
-        "cuMemset",
-        "cuEventRecord",
-        "cuEventSynchronize",
-        "cuStreamSynchronize",
-        "cuStreamWaitEvent",
-        "cuCtxSynchronize",
-    ];
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    const PREFIXES: &str = "cuLaunch cuGraphLaunch cuMemcpy cuMemset cuEventRecord cuEventSynchronize \
+        cuStreamSynchronize cuStreamWaitEvent cuCtxSynchronize";
+    begins_with_one(name, PREFIXES)
+}
+
+fn begins_with_one(name: &str, prefixes: &str) -> bool {
+    let mut prefixes = prefixes.split(' ');
+    prefixes.any(|prefix| name.starts_with(prefix))
 }
 
 fn set_u8(cupti: &Cupti, attribute: u32, mut value: u8) {

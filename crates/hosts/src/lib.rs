@@ -10,15 +10,6 @@
 //! temporary folder), which a follower reads like all others. Once read, it is freed. After a broken link, a new one
 //! goes on behind what has arrived. `frame` defines the protocol; `docs/SECURITY.md` tells what is trusted.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 mod frame;
 mod link;
 mod mirror;

@@ -7,15 +7,6 @@
 //! Units: `*_ns` are nanoseconds, `*_gbps` are 10^9 bytes per second, and `*_tflops` are 10^12 floating point
 //! operations per second. Sizes are bytes, shares lie in 0..=1.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 mod check;
 
 pub use check::each_figure;

@@ -8,15 +8,6 @@
 //!
 //! [`file::open`] is the one way in.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 pub mod file;
 mod gather;
 mod kineto;

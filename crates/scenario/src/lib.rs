@@ -11,15 +11,6 @@
 //! Whatever is wrong becomes a [`Diagnostic`](diagnostics::Diagnostic) with its place; nothing stops at the first.
 //! `docs/SCENARIOS.md` describes the language.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 pub mod bundled;
 mod code;
 mod comparisons;

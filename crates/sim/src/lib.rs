@@ -11,15 +11,6 @@
 //! assumes that what fits is there. It ignores clock and power limits, other processes on the GPU, and a kernel's tail, in
 //! which the next kernel could already start. `docs/SIMULATOR.md` tells how well it agrees with an H200.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 mod cost;
 mod device;
 mod lower;

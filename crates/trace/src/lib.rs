@@ -12,15 +12,6 @@
 //! operations touch or overlap. A copy costs 26 more in the table of bytes moved. What rows have in common (kernel,
 //! configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the documentation is for those who work on the program"
-)]
-#![allow(
-    missing_docs,
-    reason = "a name that says it all needs no sentence that says it again"
-)]
-
 mod clock;
 mod copied_bytes;
 pub mod describe;
