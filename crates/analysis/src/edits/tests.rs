@@ -54,6 +54,24 @@ fn what_is_dropped_takes_no_time() {
     assert_eq!(makespan(&mut made, "drop:b"), Ok(20_000 + 20_000));
 }
 
+/// The only wait of a program lasts 50 ms, as long as its kernel: what is left of it without that is the 5 us behind.
+#[test]
+fn the_only_wait_of_a_program_is_no_work_of_the_cpu() {
+    let edited = |edit: &str| {
+        let mut made = Made::new();
+        made.call("cudaLaunchKernel", 0, 3_000);
+        made.kernel("long", 7, 5_000, 50_005_000);
+        made.call("cudaDeviceSynchronize", 4_000, 50_010_000);
+        made.call("cudaLaunchKernel", 50_020_000, 50_023_000);
+        made.kernel("short", 7, 50_025_000, 50_035_000);
+        makespan(&mut made, edit).expect("an answer")
+    };
+    // 4 us, 5 of the sync, 10 of the CPU, 5 to the start of the kernel and its own 10.
+    let without = edited("drop:long");
+    assert!(without <= 34_000, "{without}");
+    assert_eq!(edited("scale:long=0.5"), 50_030_000 - 25_000_000);
+}
+
 fn pageable_copy(name: &str) -> Made {
     let mut made = Made::new();
     made.call(name, 0, 130_000);

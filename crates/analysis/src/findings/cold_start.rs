@@ -1,7 +1,7 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
 use super::scope::longest_first;
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::causes::is_loading;
 use crate::figures::DeviceFigures;
 use crate::first_use::{self, First};
@@ -83,7 +83,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             piece.cause.is_of_host() && scope.causes.is_first(piece)
         })
     };
+    let inside = scope.devices.iter().map(inside).max();
+    // What lies before the GPU's work costs none of its time.
+    let is_much = figures::share(inside.unwrap_or(0), whole.len()) >= thresholds::WARNING_SHARE;
     Some(Finding {
+        severity: match is_much {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
         title: format!(
             "cold start: {} spent on {}; the GPU's work spans {}",
             duration(time),
@@ -96,7 +103,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
         .to_owned(),
         bound_ns: time,
-        inside_ns: scope.devices.iter().map(inside).max(),
+        inside_ns: inside,
         ..scope.found(whole.len(), time, &longest_first(at))
     })
 }

@@ -92,8 +92,10 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
     rest.sort_by_key(Finding::order);
     findings.append(&mut rest);
     // Of equal severity those that are stacked come first, in their order.
-    // Of a job the late rank does: it is the headline.
-    findings.sort_by_key(|f| Reverse((f.severity, f.gain.is_some())));
+    // Of a job the late rank does: it is the headline. So does a cold start that takes more than any of them saves.
+    let most = findings.iter().filter_map(|f| f.saving_ns).max();
+    let is_first = |f: &Finding| f.gain.is_some() || most.is_some() && f.inside_ns > most;
+    findings.sort_by_key(|f| Reverse((f.severity, is_first(f))));
 }
 
 /// What is lost in what the replay cannot explain, and in what two runs differ by.

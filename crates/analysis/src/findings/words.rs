@@ -29,10 +29,7 @@ impl Finding {
                 format!("; {} ({sure})", predicted.saves(saving))
             }
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
-            _ if self
-                .inside_ns
-                .is_some_and(|inside| 0 < inside && inside < self.bound_ns) =>
-            {
+            _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
                 format!("; could save at most {inside} of the GPU's time, {all} in all")
             }

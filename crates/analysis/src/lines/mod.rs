@@ -14,6 +14,7 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::CallIndex;
@@ -381,7 +382,7 @@ fn launcher(
 #[derive(Debug, Default)]
 struct Count {
     samples: u64,
-    stacks: BTreeMap<StackId, u64>,
+    stacks: FxHashMap<StackId, u64>,
     /// Where functions were recorded, in place of samples.
     time: Ns,
     steps: BTreeSet<(usize, usize)>,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Key, wilson};
+use super::{Key, tree, wilson};
 use activity::text::printable;
 use activity::units::count;
-use activity::{Frame, Span, StackId};
+use activity::{Span, StackId};
 use trace::Trace;
 use trace::samples::short_file;
 
@@ -88,42 +88,13 @@ impl StackCounts {
         let call = calls.into_iter().max_by_key(|it| it.1);
         let call = call.filter(|it| !it.0.is_empty() && 2 * it.1 > samples);
         (!file.is_empty()).then(|| LineShare {
-            deepest: self.deepest(trace, (&file, line)),
+            deepest: tree::deepest(trace, &self.stacks, (&file, line)),
             place: printable(&format!("{}:{line}", short_file(&file))),
             function: printable(&function),
             call: call.map(|it| printable(&it.0)),
             samples,
             of: self.all,
         })
-    }
-
-    /// See [`LineShare::deepest`].
-    fn deepest(&self, trace: &Trace, own: (&str, u32)) -> Option<String> {
-        let mut below: Vec<(Vec<&Frame>, u64)> = Vec::new();
-        for (&stack, &samples) in &self.stacks {
-            let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
-            let is_own = |it: &&Frame| (it.file.as_str(), it.line) == own;
-            if let Some(at) = frames.iter().position(is_own) {
-                below.push((frames[..at].to_vec(), samples));
-            }
-        }
-        let mut deepest = None;
-        loop {
-            let mut by: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-            for (frames, samples) in &below {
-                if let Some(it) = frames.last() {
-                    *by.entry((&it.file, &it.function)).or_default() += samples;
-                }
-            }
-            let Some((of, _)) = by.into_iter().find(|it| 2 * it.1 >= self.all) else {
-                return deepest;
-            };
-            deepest = Some(printable(&format!("{} {}", short_file(of.0), of.1)));
-            below.retain_mut(|(frames, _)| {
-                let last = frames.pop();
-                last.is_some_and(|it| (it.file.as_str(), it.function.as_str()) == of)
-            });
-        }
     }
 
     /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.

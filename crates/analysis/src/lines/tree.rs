@@ -3,8 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::{Count, Key, Line, wilson};
-use activity::{Frame, Ns};
+use activity::text::printable;
+use activity::{Frame, Ns, StackId};
 use trace::Trace;
 use trace::samples::short_file;
 
@@ -32,16 +35,11 @@ pub(super) fn below(trace: &Trace, of: (&Key, &Count), (all, idle): (u64, Ns)) -
     if (count.samples as f64) < OPENED * all as f64 {
         return Vec::new();
     }
-    let stacks: Vec<(Vec<&Frame>, u64)> = count
-        .stacks
-        .iter()
-        .map(|(&stack, &samples)| (trace.stacks().frames(stack).collect(), samples))
-        .collect();
-    let is_own = |it: &&Frame| it.file == key.file && it.line == key.line;
+    let stacks = below_line(trace, &count.stacks, (&key.file, key.line));
+    // The line tells what it calls.
     let paths = stacks.iter().filter_map(|(frames, samples)| {
-        // The line tells what it calls.
-        let at = frames.iter().position(is_own)?;
-        Some((&frames[..at.saturating_sub(1)], *samples))
+        let (_, below) = frames.split_last()?;
+        Some((below, *samples))
     });
     let mut nodes = Vec::new();
     add(&paths.collect::<Vec<_>>(), 1, PART * all as f64, &mut nodes);
@@ -64,6 +62,40 @@ pub(super) fn below(trace: &Trace, of: (&Key, &Count), (all, idle): (u64, Ns)) -
         Line { place, ..line }
     };
     nodes.into_iter().take(MOST).map(line).collect()
+}
+
+/// The deepest function below a line that still holds half of all samples, whatever they are of.
+pub(super) fn deepest(
+    trace: &Trace,
+    all: &FxHashMap<StackId, u64>,
+    own: (&str, u32),
+) -> Option<String> {
+    let stacks = below_line(trace, all, own);
+    let paths: Vec<Path<'_>> = stacks.iter().map(|it| (&it.0[..], it.1)).collect();
+    let mut nodes = Vec::new();
+    let half = all.values().sum::<u64>() as f64 / 2.0;
+    add(&paths, 0, half, &mut nodes);
+    let frame = nodes.last()?.frame;
+    Some(printable(&format!(
+        "{} {}",
+        short_file(&frame.file),
+        frame.function
+    )))
+}
+
+/// The frames of each stack below a line, with its samples.
+fn below_line<'t>(
+    trace: &'t Trace,
+    stacks: &FxHashMap<StackId, u64>,
+    own: (&str, u32),
+) -> Vec<(Vec<&'t Frame>, u64)> {
+    let below = stacks.iter().filter_map(|(&stack, &samples)| {
+        let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
+        let is_own = |it: &&Frame| (it.file.as_str(), it.line) == own;
+        let at = frames.iter().position(is_own)?;
+        Some((frames[..at].to_vec(), samples))
+    });
+    below.collect()
 }
 
 /// Adds the outermost functions of the paths, each with its own behind it.

@@ -71,6 +71,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         // A library's own ranges (PyTorch's `aten::add`) are no steps of the program.
         g.spans.len() >= STEPS_MIN
             && (g.is_counted || !g.name.contains("::"))
+            && !is_layer(&g.name)
             && are_apart(&g.spans)
     });
     // Counted ones first; of those the ones that hold the others.
@@ -181,6 +182,11 @@ fn without_numbers(name: &str) -> (String, Vec<u64>) {
     }
     out.push_str(rest);
     (out, numbers)
+}
+
+/// Whether such names are those of a model's modules, one after the other: "nn.Module: Block_#", "pre_forward (blocks.#.mlp)".
+fn is_layer(name: &str) -> bool {
+    name.starts_with("nn.Module:") || name.contains(".#.")
 }
 
 /// Whether no two share time.

@@ -279,6 +279,20 @@ fn a_loop_over_one_operation_is_not_doubled() {
     assert!(steps.are_telling());
 }
 
+/// Blocks of a model have numbers that count up, as steps have: those are no steps.
+#[test]
+fn numbered_modules_of_a_model_mark_no_steps() {
+    for (name, is_step) in [
+        ("step", true),
+        ("nn.Module: Block_", false),
+        ("FSDP::pre_forward (blocks.", false),
+    ] {
+        let end = if name.contains('(') { ".mlp)" } else { "" };
+        let steps = find(&marked(|i| format!("{name}{i}{end}"), 12), None);
+        assert_eq!(!steps.is_empty(), is_step, "{name}");
+    }
+}
+
 /// The second process's operations come in batches of its own, between those of the first.
 #[test]
 fn each_process_has_its_own_steps() {

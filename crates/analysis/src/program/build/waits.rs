@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{BACK, Build, INLINE};
-use crate::graph::{CallKind, OpId};
-use crate::program::{Class, Dep, NONE};
+use crate::graph::{CallKind, EdgeKind, OpId};
+use crate::program::{Call, Class, Dep, NONE};
 use activity::stats::lower_median;
 use activity::{Ns, What};
 use trace::LaneId;
@@ -147,13 +147,30 @@ impl Build<'_> {
         }
     }
 
-    /// What calls of a kind take that wait for nothing: the median, else what is known, else the least.
+    /// How long a call waited for the GPU: until the operation that let it return could begin, and while that ran.
+    fn waiting(&self, call: &Call) -> Ns {
+        let ops = &self.graph.ops;
+        let waited = self.graph.calls.waited[call.id as usize] as usize;
+        let Some(&end) = ops.end.get(waited) else {
+            return 0;
+        };
+        if call.kind != CallKind::Copy {
+            return end.min(call.span.end) - call.span.start;
+        }
+        let held = match ops.edge[waited] {
+            EdgeKind::None | EdgeKind::Launch => 0,
+            _ => ops.end[ops.bind[waited] as usize] - call.span.start,
+        };
+        ops.span(waited as OpId).len() + held.max(0)
+    }
+
+    /// What calls of a kind take that wait for nothing: the median, else what is known, else the least without waiting.
     fn bases(&self) -> FxHashMap<CallKind, Ns> {
         let mut lists: FxHashMap<CallKind, Vec<Ns>> = FxHashMap::default();
         let mut least: FxHashMap<CallKind, Ns> = FxHashMap::default();
         for call in &self.program.calls {
             let entry = least.entry(call.kind).or_insert(Ns::MAX);
-            *entry = (*entry).min(call.span.len());
+            *entry = (*entry).min((call.span.len() - self.waiting(call)).max(0));
             let first = self.graph.calls.first_op[call.id as usize];
             let is_staged = first != NONE && self.graph.ops.is_staged(first);
             if self.graph.calls.waited[call.id as usize] == NONE && !is_staged {
