@@ -52,8 +52,10 @@ fn all(facts: &Facts<'_>, whatif: &WhatIf<'_>, variant: Option<&str>) -> Vec<Pre
         of_findings.push(joined.clone());
         together = Some(joined);
     }
-    let words = FORMS.iter().map(|(word, _)| *word).chain(["fuse:once"]);
-    let others = words.filter_map(|word| word.parse::<EditSet>().ok());
+    // `fuse:once` is not among them: that kernels share their data is for a finding to know.
+    let others = FORMS
+        .iter()
+        .filter_map(|(word, _)| word.parse::<EditSet>().ok());
     let mut told: Vec<String> = Vec::new();
     let mut predict = |sets: Vec<EditSet>| -> Vec<Prediction> {
         let mut predictions = Vec::new();

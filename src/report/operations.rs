@@ -21,18 +21,18 @@ impl Operations {
     pub fn columns() -> Vec<Column<Self>> {
         let column = Column::<Self>::new;
         vec![
-            Column::rest("operation", 13, |it: &Self| it.times.name.clone()),
+            Column::rest("operation", 24, |it: &Self| it.times.name.clone()),
             column("count", 9, |it| count(it.times.count)).sorted(|it| it.times.count as Ns),
             column("total", 9, |it| duration(it.times.total_ns)).sorted(|it| it.times.total_ns),
             column("mean", 9, |it| duration(it.times.mean_ns)).sorted(|it| it.times.mean_ns),
-            column("min", 9, |it| duration(it.times.min_ns)).dim().spare(1),
+            column("min", 9, |it| duration(it.times.min_ns)).dim().spare(3),
             column("max", 9, |it| duration(it.times.max_ns)).sorted(|it| it.times.max_ns),
             column("share", 6, |it| percent(it.times.share)).dim(),
             column("class", 8, |it| used(it, |it| Some(it.class.label().to_owned()))).spare(1),
             column("DRAM", 6, |it| used(it, |it| it.dram.map(percent))).spare(1),
             column("tensor", 6, |it| used(it, |it| it.tensor.map(percent))).spare(1),
-            column("moved", 10, |it| moved(it, |moved| Some(bytes(moved)))).dim().spare(1),
-            column("GB/s", 7, |it| moved(it, |moved| gb_per_s(moved, it.times.total_ns).map(rate))).spare(1),
+            column("moved", 10, |it| moved(it, |moved| Some(bytes(moved)))).dim().spare(2),
+            column("GB/s", 7, |it| moved(it, |moved| gb_per_s(moved, it.times.total_ns).map(rate))).spare(2),
         ]
     }
 }

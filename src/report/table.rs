@@ -7,10 +7,14 @@ use unicode_width::UnicodeWidthStr;
 use activity::Ns;
 use activity::text::{cut_middle, printable};
 
+/// Columns of the screen that a name may have at the cost of figures.
+const NAME: u16 = 40;
+
 /// Spaces before the first column and between columns.
 const INDENT: usize = 2;
 
 /// What a table tells of each row: its name or a figure.
+#[derive(Clone, Debug)]
 pub struct Column<R> {
     /// What stands above it. That of the first is for the screen: a text has a title that says what its names are.
     pub heading: &'static str,
@@ -73,12 +77,19 @@ impl<R> Column<R> {
     }
 
     /// Makes columns as wide as these rows ask for, and drops those that are empty in all of them.
-    pub fn fit(columns: &mut Vec<Self>, rows: &[R]) {
+    pub fn fit<'a>(columns: &mut Vec<Self>, rows: impl Iterator<Item = &'a R> + Clone)
+    where
+        R: 'a,
+    {
         columns.retain_mut(|it| {
-            let widths = rows.iter().map(|row| (it.text)(row).width() as u16);
+            let widths = rows.clone().map(|row| (it.text)(row).width() as u16);
             let widest = widths.max().unwrap_or(0);
-            if !it.is_rest {
-                it.width = it.width.max(widest);
+            if it.is_rest {
+                // Names go before figures that can be spared.
+                it.width = it.width.max(widest.min(NAME));
+            } else {
+                let heading = format!("{} {}", it.heading, it.unit);
+                it.width = widest.max(heading.trim_end().width() as u16);
             }
             widest > 0
         });

@@ -8,8 +8,7 @@ use trace::{Measure, Trace};
 /// What a stretch of time went to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// What the times are parts of: the stretch without what was not recorded, times the devices in use where they are
-    /// counted each by itself.
+    /// What the times are parts of: the stretch without what was not recorded.
     pub whole: Ns,
     /// Anything ran.
     pub busy: Ns,
@@ -21,8 +20,6 @@ pub struct Breakdown {
     pub overlap: Ns,
     /// Nothing was seen to run, and recording was off: it may have run.
     pub not_recorded: Ns,
-    /// Devices in use that were counted each by itself; 1 when they were taken together.
-    pub devices: usize,
 }
 
 impl Breakdown {
@@ -37,7 +34,6 @@ impl Breakdown {
             copy: usage.time(Measure::Copy, span),
             overlap: usage.time(Measure::Overlap, span),
             not_recorded,
-            devices: 1,
         }
     }
 
@@ -70,23 +66,7 @@ impl Breakdown {
             copy,
             overlap: compute + copy - either,
             not_recorded: seen - busy,
-            devices: 1,
         }
-    }
-
-    /// Each device by itself, their times summed; devices that do nothing in the stretch do not count.
-    pub fn each(trace: &Trace, span: Span) -> Self {
-        let devices = (0..trace.devices().len()).map(|it| Self::of_device(trace, it, span));
-        let used = devices.filter(|it| it.busy > 0);
-        used.fold(Breakdown::default(), |sum, it| Breakdown {
-            whole: sum.whole + it.whole,
-            busy: sum.busy + it.busy,
-            compute: sum.compute + it.compute,
-            copy: sum.copy + it.copy,
-            overlap: sum.overlap + it.overlap,
-            not_recorded: sum.not_recorded + it.not_recorded,
-            devices: sum.devices + 1,
-        })
     }
 
     /// Nothing ran.

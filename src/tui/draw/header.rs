@@ -49,7 +49,13 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     x = pen::text(buf, left, x + 2, &title, theme.bold(Role::Text));
     if !detail.is_empty() {
         x = pen::text(buf, left, x, " › ", theme.fg(Role::Dim));
-        let detail = pen::cut(&detail, usize::from(start.saturating_sub(x)));
+        let room = usize::from(start.saturating_sub(x));
+        // Which repeat it is goes before the name is cut.
+        let detail = match detail.rsplit_once(" · ") {
+            Some((name, _)) if pen::width(&detail) > room => name,
+            _ => &detail,
+        };
+        let detail = pen::cut(detail, room);
         x = pen::text(buf, left, x, &detail, theme.fg(Role::Text));
     }
     let device = device(state);

@@ -67,8 +67,8 @@ impl Layout {
         let Size { width, height } = state.size;
         let gutter = match width {
             0..40 => 6,
-            40..100 => 11,
-            _ => names(state).clamp(11, width / 6),
+            40..80 => 11,
+            _ => names(state).clamp(11, (width / 6).max(16)),
         };
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
@@ -162,6 +162,8 @@ impl Layout {
 fn names(state: &State) -> u16 {
     let widths = state.rows.iter().map(|row| match row.kind {
         RowKind::Title | RowKind::Folded(_) => 0,
+        // Where there is little room, figures stand at the end.
+        RowKind::Bandwidth(..) | RowKind::Counter(..) if state.size.width < 100 => 0,
         RowKind::Bandwidth(..) | RowKind::Counter(..) => FIGURE,
         _ => pen::width(&row.label) as u16 + 2,
     });

@@ -8,13 +8,12 @@ use crate::tui::action::{Action, Context};
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::keys::{self, Binding};
+use crate::tui::state::State;
 use crate::tui::state::prompt::Asks;
 use crate::tui::state::search::Needle;
-use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
 use activity::units;
-use analysis::breakdown::Breakdown;
 use analysis::causes::Bound;
 use analysis::variants::measure::speedup;
 
@@ -182,28 +181,12 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     if window.is_empty() || state.run.is_none() {
         return totals;
     }
-    let stretch = match state.camera.scope {
-        Scope::Pass(_) => Breakdown::together(&state.run.trace, window),
-        Scope::Whole => Breakdown::each(&state.run.trace, window),
-    };
-    let is_zoomed = state.camera.is_zoomed(&state.run);
-    let prefix = if is_zoomed { "in view " } else { "" };
-    let length = units::duration(window.len());
-    let (of, of_short) = match stretch.devices {
-        0 | 1 => (String::new(), String::new()),
-        // A list's own keys have that room.
-        n if !views.is_home() => (format!(" of {n} GPUs' time"), String::new()),
-        n => (format!(" of {n} GPUs' time"), format!(" of {n} GPUs")),
-    };
-    let shares = format!(
-        "idle {} · compute {} · copy {}",
-        units::percent(stretch.share(stretch.idle())),
-        units::percent(stretch.share(stretch.compute)),
-        units::percent(stretch.share(stretch.copy)),
-    );
-    let long = format!("{prefix}{length} · {shares}{of}");
-    totals.push(Total::new(long, Role::Text).short(format!("{shares}{of_short}")));
     totals.extend(faster(state));
+    // What it went to stands below the first GPU.
+    if views.is_home() {
+        let length = units::duration(window.len());
+        totals.push(Total::new(format!("{length} in view"), Role::Text));
+    }
     totals.extend(
         views
             .notes(state)

@@ -97,12 +97,6 @@ impl Camera {
             .intersect(self.viewport.window)
     }
 
-    /// Whether only a part of the operations in scope is on screen.
-    pub fn is_zoomed(&self, run: &Run) -> bool {
-        self.operations(run)
-            .is_some_and(|span| self.viewport.window.intersect(span) != span)
-    }
-
     /// What the time axis counts from: the first operation in scope.
     pub fn zero(&self, run: &Run) -> Ns {
         self.operations(run)

@@ -301,8 +301,8 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
     format!("{what} {}", short_thread(&name))
 }
 
-/// A thread's name for the gutter. Of "thread 4711 (pt_autograd_0)" it is what stands in brackets, unless the interpreter
-/// gave it. Of a long number it is that alone, which differs from others in its last digits.
+/// A thread's name for the gutter. Of "thread 4711 (pt_autograd_0)" it is "autograd_0", unless the interpreter gave the name.
+/// Of a long number it is that alone, which differs from others in its last digits.
 fn short_thread(name: &str) -> &str {
     /// Ids that are longer have no room behind "thread".
     const ROOM: usize = 4;
@@ -312,7 +312,7 @@ fn short_thread(name: &str) -> &str {
         return name;
     }
     match own.starts_with("python") {
-        false => own.trim_end_matches(')'),
+        false => own.trim_end_matches(')').trim_start_matches("pt_"),
         true if number.len() > ROOM => number,
         true => &name[.."thread ".len() + number.len()],
     }
@@ -409,7 +409,7 @@ mod tests {
             ("thread 2919752", "2919752"),
             ("thread 10", "thread 10"),
             ("thread 629 (python3)", "thread 629"),
-            ("thread 1916 (pt_autograd_0)", "pt_autograd_0"),
+            ("thread 1916 (pt_autograd_0)", "autograd_0"),
             ("main", "main"),
             ("thread pool", "thread pool"),
         ] {

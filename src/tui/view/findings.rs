@@ -111,8 +111,10 @@ impl Findings {
         if !list.filter.is_on() {
             let has_line = Layout::of(state).verdict.height > 0;
             for verdict in &answer.verdicts[listed(answer, has_line)] {
-                cells.push(vec![Cell::rest(verdict.line(), Role::Text).bold()]);
-                self.lines.push(Row::Said(verdict.line()));
+                for part in pen::wrap(&verdict.line(), usize::from(area.width).saturating_sub(3)) {
+                    cells.push(vec![Cell::rest(part, Role::Text).bold()]);
+                    self.lines.push(Row::Said(verdict.line()));
+                }
             }
             for line in state.answers.so_far(&state.run) {
                 cells.push(vec![Cell::rest(line, Role::Text)]);
@@ -139,7 +141,7 @@ impl Findings {
                 let length = units::duration(evidence.span.len());
                 cells.push(vec![
                     Cell::left("", 3, Role::Dim),
-                    Cell::left(format!("at {start} for {length}"), 32, Role::Dim),
+                    Cell::left(format!("at {start} for {length}"), 22, Role::Dim),
                     Cell::rest(place, Role::Dim),
                 ]);
                 self.lines.push(Row::Place(i, *evidence));

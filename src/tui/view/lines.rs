@@ -107,7 +107,7 @@ impl View for LinesView {
         let told = found.devices.iter();
         let told = told.flat_map(|it| it.with_functions().map(move |line| (it, line)));
         let mut columns = columns();
-        Column::fit(&mut columns, &told.collect::<Vec<_>>());
+        Column::fit(&mut columns, told.collect::<Vec<_>>().iter());
         let layout = Layout::new(columns, area.width);
         list.heading = match self.rows.is_empty() {
             true => Vec::new(),

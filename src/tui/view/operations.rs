@@ -9,6 +9,7 @@ use super::list::List;
 use super::table::Layout;
 use super::{Place, Request, View};
 use crate::report::operations as report;
+use crate::report::table::Column;
 use crate::tui::draw::label;
 use crate::tui::state::analyst::Question;
 use crate::tui::state::rows::RowKind;
@@ -140,6 +141,8 @@ pub(super) struct Operations {
     question: Question<Scope, Vec<Group>>,
     /// The answer in order, without what the filter leaves out.
     groups: Vec<Group>,
+    /// As wide as those ask for.
+    columns: Vec<Column<report::Operations>>,
     /// The run, the scope and the order that the groups are of.
     of: Option<(u64, Scope, usize, String)>,
 }
@@ -167,6 +170,8 @@ impl View for Operations {
             self.groups = all.iter().filter(is_shown).cloned().collect();
             list.filter.count(self.groups.len(), all.len());
             sort(&mut self.groups, ORDERS[list.order]);
+            self.columns = report::Operations::columns();
+            Column::fit(&mut self.columns, self.groups.iter().map(|it| &it.all));
         }
         let is_open = self.question.is_open();
         list.say(
@@ -174,13 +179,7 @@ impl View for Operations {
             "no operation has this name",
             "no operation in scope",
         );
-        let mut columns = report::Operations::columns();
-        let has = |text: fn(&report::Operations) -> String| {
-            self.groups.iter().any(|it| !text(&it.all).is_empty())
-        };
-        // Where nobody sampled counters, theirs would take room for nothing.
-        columns.retain(|it| !["class", "DRAM", "tensor"].contains(&it.heading) || has(it.text));
-        let layout = Layout::new(columns, area.width);
+        let layout = Layout::new(self.columns.clone(), area.width);
         list.heading = layout.heading(ORDERS[list.order]);
         list.fill(area, self.groups.len(), |i| {
             let it = &self.groups[i];

@@ -17,9 +17,9 @@ impl<R> Layout<R> {
         {
             columns.retain(|it| it.spare < spare);
         }
-        let left = width.saturating_sub(used(&columns));
+        let used = used(&columns);
         if let Some(rest) = columns.iter_mut().find(|it| it.is_rest) {
-            rest.width += left;
+            rest.width = (width + rest.width).saturating_sub(used).max(10);
         }
         Layout(columns)
     }

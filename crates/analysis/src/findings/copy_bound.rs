@@ -1,21 +1,22 @@
-//! The GPU copies most of the time, and hardly computes at all.
+//! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
 use super::scope::{Copied, longest_first};
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, no_overlap, thresholds};
 use crate::{figures, tables};
 use activity::units::{duration, percent};
 use activity::{Direction, MemoryKind};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
-    // Without kernels copying is the work. Where kernels take their part, what is missing is overlap.
+    // Without kernels copying is the work. With kernels and several batches what is missing is overlap.
     let is_bound = figures::share(alone, f.recorded_ns()) >= thresholds::COPY_SHARE;
-    let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    let overlaps = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE
+        && !no_overlap::has_one_batch(scope, f);
     // Copies of pageable memory have a cure of their own.
     let of_pageable = |it: &&Copied| [it.2.from, it.2.to].contains(&MemoryKind::Pageable);
     let pageable = scope.copies(f).iter().filter(of_pageable).map(|it| it.1);
     let is_pageable = tables::union(pageable.collect()) * 2 >= alone;
-    if f.kernels == 0 || computes || !is_bound || is_pageable {
+    if f.kernels == 0 || overlaps || !is_bound || is_pageable {
         return None;
     }
     let busiest = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);

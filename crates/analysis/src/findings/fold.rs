@@ -1,5 +1,7 @@
 //! The same finding of several devices, variants and points of a sweep in one line.
 
+use std::cmp::Reverse;
+
 use super::{EVIDENCE_MAX, Finding};
 
 /// Findings of one rule become one: the words of the one with the greatest bound, the places of all.
@@ -41,6 +43,12 @@ pub fn variants<'f>(
                 Some(before) => into(before, finding),
                 None => all[at].1.push(finding),
             }
+        }
+    }
+    // Of a sweep each stands where the figures of its worst point put it.
+    for (_, findings) in &mut all {
+        if findings.iter().any(|f| f.places.len() > 1) {
+            findings.sort_by_key(|f| Reverse((f.severity, f.saving_ns.unwrap_or(f.bound_ns))));
         }
     }
     all

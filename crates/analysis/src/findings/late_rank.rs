@@ -38,7 +38,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     };
     let advice = match &first.reason {
         Reason::Idle(_) | Reason::IdleForMany => {
-            "Fix the CPU work on that rank (on the screen: view 8, enter)."
+            "Fix the CPU work on that rank (on the screen: enter in the view of ranks)."
         }
         Reason::SlowKernels(_) => {
             "Compare its clocks, power and temperature with another rank's; check who else uses that GPU."

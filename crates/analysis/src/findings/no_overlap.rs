@@ -82,15 +82,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let computes = takes_part(&engines.busy[0]);
-    // One batch has nothing beside it, and its way back nothing to be beside.
-    let copies = [f.h2d.count, f.d2h.count];
-    let is_one_batch = match computes {
-        true => f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f)),
-        // Of a scenario it is known which way is the way back.
-        false => match scope.planned {
-            Some(planned) => declared::has_way_back(planned),
-            None => copies.iter().any(|&n| n < 2),
-        },
+    // Of a scenario it is known which way is the way back.
+    let is_one_batch = match (computes, scope.planned) {
+        (true, _) => has_one_batch(scope, f),
+        (false, Some(planned)) => declared::has_way_back(planned),
+        (false, None) => [f.h2d.count, f.d2h.count].iter().any(|&n| n < 2),
     };
     let graph = scope.causes.graph();
     let ops = scope
@@ -147,6 +143,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             &longest_first(at),
         )
     })
+}
+
+/// Whether there is one batch: it has nothing beside it, and its way back nothing to be beside.
+pub(super) fn has_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
+    f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f))
 }
 
 /// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last.

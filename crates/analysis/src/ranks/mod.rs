@@ -219,13 +219,6 @@ impl MatchedCollectives {
     }
 }
 
-impl JobAnalysis {
-    /// What its collectives alone tell.
-    pub fn by_collectives(&self) -> &Arc<Alignment> {
-        &self.aligned
-    }
-}
-
 impl Deref for JobAnalysis {
     type Target = Alignment;
 

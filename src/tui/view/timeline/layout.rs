@@ -88,7 +88,7 @@ pub(super) fn lines(
     let first_gpu = shown.iter().find(|(_, row)| turn(row.kind) == Some(0));
     let first_gpu = first_gpu.map(|(i, _)| *i);
     let legend = if first_gpu.is_some() && is_at_top && area.height >= LEAST {
-        rows::legend(state)
+        rows::legend(state, usize::from(area.width.saturating_sub(layout.gutter)))
     } else {
         Vec::new()
     };

@@ -5,6 +5,7 @@ use super::counters;
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot, cells};
 use crate::tui::draw::layout::{FIGURE, Layout};
+use crate::tui::draw::pen;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
 use crate::tui::state::nest::{self, Level};
@@ -146,7 +147,7 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
 
 /// What the colours of the rows of GPUs mean: kernels, what ran without one, and each cause of idle time, the greatest
 /// first. Shares are of the time on screen.
-pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
+pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let run = &state.run;
     let window = state.camera.figures_span(run);
     let devices = state.rows.iter().filter_map(|row| match row.kind {
@@ -154,11 +155,12 @@ pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
         _ => None,
     });
     let (mut sum, mut count) = (Shares::default(), 0);
-    let (mut kernels, mut busy) = (0, 0);
+    let (mut kernels, mut copies, mut busy) = (0, 0, 0);
     for device in devices {
         count += 1;
         let usage = &run.trace.devices()[device].usage;
         kernels += usage.time(Measure::Compute, window);
+        copies += usage.time(Measure::Copy, window) - usage.time(Measure::Overlap, window);
         busy += usage.time(Measure::Busy, window);
         let used = window.intersect(state.camera.used(run, device));
         for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, used)) {
@@ -168,18 +170,34 @@ pub(super) fn legend(state: &State) -> Vec<(Role, String)> {
     // What is less than a thousandth of the time is not shown.
     let whole = (window.len() * count).max(1);
     let least = (whole - 1) / 1_000;
+    let alone = match busy - kernels - copies > whole / 200 {
+        true => "copies and memsets alone",
+        false => "copies alone",
+    };
     let ran = [
         (Role::Good, "kernels", kernels),
-        (Role::H2D, "copies alone", busy - kernels),
+        (Role::H2D, alone, busy - kernels),
     ];
     let groups = Group::most(sum, least).into_iter();
-    ran.into_iter()
-        .filter(|(.., ns)| *ns > least)
-        .chain(groups.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns)))
-        .map(|(role, words, ns)| {
-            let share = units::percent(ns as f64 / whole as f64);
-            (role, format!("{words} {share}"))
-        })
+    let shares = ran.into_iter().filter(|(.., ns)| *ns > least);
+    let groups = groups.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns));
+    let shares = shares.chain(groups).map(|(role, words, ns)| {
+        let share = units::percent(ns as f64 / whole as f64);
+        (ns, role, format!("{words} {share}"))
+    });
+    let mut shares: Vec<_> = shares.collect();
+    // Those that take least go where not all have room.
+    let width = |all: &[(Ns, Role, String)]| {
+        "idle: ".len() + all.iter().map(|it| pen::width(&it.2) + 4).sum::<usize>()
+    };
+    while width(&shares) > room + 2 {
+        let least = (0..shares.len()).min_by_key(|&i| shares[i].0);
+        let Some(least) = least else { break };
+        shares.remove(least);
+    }
+    shares
+        .into_iter()
+        .map(|(_, role, words)| (role, words))
         .collect()
 }
 
@@ -250,6 +268,9 @@ fn bandwidth(
     let figure = rate_with_unit(average);
     let side = match known {
         // Without room for a figure with its unit beside the name it stands here.
+        _ if !has_figure && average < 1.0 => {
+            fit(room, [figure.clone(), format!("{:.0} MB/s", average * 1e3)])
+        }
         _ if !has_figure => fit(room, [figure.clone(), format!("{average:.0} GB/s")]),
         Some(peak) if average >= 0.01 * peak => {
             let share = units::percent(average / peak);

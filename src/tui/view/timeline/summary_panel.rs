@@ -96,7 +96,7 @@ impl SummaryPanel {
                     break;
                 }
                 // Of the first there is as much as fits.
-                let pieces = pieces.iter().take(left.saturating_sub(others).max(1));
+                let pieces = pieces.iter().take(left.max(1));
                 let before = lines.len();
                 lines.extend(
                     pieces

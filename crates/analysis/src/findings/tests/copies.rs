@@ -239,6 +239,11 @@ fn copying_all_the_while() {
     let mut more = scene(50_000);
     assert_eq!(sick("no-overlap", &mut more).rule, "no-overlap");
     cured("copy-bound", &mut scene(50_000));
+    // One batch has nothing to be beside: 100 us of 150 are its copy.
+    let mut one = Scene::new();
+    one.copy(Direction::H2D, 1, 4 << 20, 0, 100_000);
+    one.kernel("k", 1, 100_000, 150_000);
+    assert_eq!(sick("copy-bound", &mut one).bound_ns, 100_000);
 }
 
 #[test]
