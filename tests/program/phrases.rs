@@ -47,7 +47,7 @@ const SAMPLES: &str = "GPU's time:all=30 ms|queued behind:name=gemm|only then:na
     verdict:of_it=53 % |apart=|calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
     host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:how=are limited by memory|limits:most=1.06|\
     no_core:number=4|shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|\
-    unwaited:names=forward|`{of}`:of=streamed|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\
+    unwaited:names=forward|`{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\
     report/whatif:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|edits:name=load_batch|edits/graph:many=|\
     report/compare:name=streamed|report/compare:told=26 % faster in streamed|ranks:other=rank 3|ranks:line=train.py:12|\
     report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|of_host=DataLoader|outliers=, 90 ms of it in 1 outlier|\
