@@ -57,6 +57,9 @@ const NO_ROW: u32 = u32::MAX;
 /// A range that covers three quarters of a stretch names it.
 const MOST: (Ns, Ns) = (3, 4);
 
+/// This part of a call is nearly all of it.
+const NEARLY_ALL: f64 = 0.95;
+
 /// A range that lasts so many times as long as a stretch says little of it.
 const LONG: Ns = 8;
 
@@ -68,6 +71,8 @@ const LEVELS: usize = 1024;
 pub(super) struct Host {
     ranges: FxHashMap<(usize, u32), Vec<Ranges>>,
     taken: FxHashMap<(usize, u32), Vec<OverheadSpan>>,
+    /// By process: what the profiler took of all of its threads.
+    profiler: FxHashMap<usize, Vec<OverheadSpan>>,
 }
 
 impl Host {
@@ -100,14 +105,16 @@ impl Host {
                         let Some(taker) = taker else {
                             continue;
                         };
-                        overheads
-                            .entry((process, what.thread))
-                            .or_default()
-                            .push(OverheadSpan {
-                                span: activity.span,
-                                taker,
-                                at: (id, row),
-                            });
+                        let taken = OverheadSpan {
+                            span: activity.span,
+                            taker,
+                            at: (id, row),
+                        };
+                        let of = overheads.entry((process, what.thread)).or_default();
+                        of.push(taken);
+                        if taker == Taker::Profiler {
+                            host.profiler.entry(process).or_default().push(taken);
+                        }
                     }
                 }
                 _ => {}
@@ -115,6 +122,9 @@ impl Host {
         }
         for (thread, list) in overheads {
             host.taken.insert(thread, apart(list));
+        }
+        for list in host.profiler.values_mut() {
+            *list = apart(std::mem::take(list));
         }
         for lists in host.ranges.values_mut() {
             lists.sort_by_key(|r| trace.lanes()[r.lane].key());
@@ -140,6 +150,15 @@ impl Host {
         };
         let own = (thread != 0).then(|| of(thread)).into_iter().flatten();
         own.chain(of(0))
+    }
+
+    /// The profiler's work, on whatever thread, that nearly all of a call lies in: it held the call up.
+    pub(super) fn held_by_profiler(&self, process: usize, call: Span) -> Option<(LaneId, usize)> {
+        let list = self.profiler.get(&process)?;
+        let from = list.partition_point(|t| t.span.end <= call.start);
+        let near = list[from..].iter().take_while(|t| t.span.start < call.end);
+        let taken: Ns = near.map(|t| t.span.intersect(call).len()).sum();
+        (taken as f64 >= NEARLY_ALL * call.len() as f64).then(|| list[from].at)
     }
 
     /// A stretch of a thread cut where outermost ranges begin and end, last part first. Each part has the innermost

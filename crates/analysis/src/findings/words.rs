@@ -31,7 +31,12 @@ impl Finding {
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
             _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
-                format!("; could save at most {inside} of the GPU's time, {all} in all")
+                match self.inside_ns {
+                    Some(0) => {
+                        format!("; could save at most {all} of the program, none of the GPU's time")
+                    }
+                    _ => format!("; could save at most {inside} of the GPU's time, {all} in all"),
+                }
             }
             _ if self.step.is_some() => {
                 format!("; could save at most {} a step", duration(self.most()))

@@ -31,7 +31,7 @@ use super::parallel;
 use activity::stats;
 pub use slow::Slow;
 
-/// Fewest steps that are steps: with two the second could be the end of the first.
+/// Fewest steps that are steps: with two the second could be the end of the first, but where a profiler marks both.
 pub const STEPS_MIN: usize = 3;
 
 /// Fewer whole steps than these have no later half to speak of …

@@ -60,31 +60,47 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
     }
     let mut groups = groups(trace, process, window, RangeKind::Nvtx);
     // A profiler that marks its steps has said how many there are: fewer are not made up for by what
-    // repeats within one of them.
+    // repeats within one of them, but for ranges that hold nearly all of it.
     let marked = groups.iter().position(Group::is_profiler_step);
+    let mut least = COVERED_MIN;
+    let mut otherwise = Answer::Unmarked;
     if let Some(marked) = marked {
         let group = groups.swap_remove(marked);
         let calls = ByCall::new(trace, process, window);
-        return of_group(trace, process, window, &calls, group).map_or(Answer::None, Answer::Steps);
+        if let Some(found) = of_group(trace, process, window, &calls, (group, least)) {
+            return Answer::Steps(found);
+        }
+        (least, otherwise) = (WHOLE, Answer::None);
     }
-    groups.retain(|g| {
-        // A library's own ranges (PyTorch's `aten::add`) are no steps of the program.
-        g.spans.len() >= STEPS_MIN
-            && (g.is_counted || !g.name.contains("::"))
-            && !is_layer(&g.name)
-            && are_apart(&g.spans)
-    });
+    groups.retain(|g| g.spans.len() >= STEPS_MIN);
+    // Each part of a network once.
+    let (layers, mut groups): (Vec<Group>, Vec<Group>) = groups
+        .into_iter()
+        .partition(|g| g.is_counted && counts_layers(&g.name));
+    // A library's own ranges (PyTorch's `aten::add`) are no steps of the program.
+    let is_own = |g: &Group| g.is_counted || !g.name.contains("::") && !counts_layers(&g.name);
+    groups.retain(|g| is_own(g) && are_apart(&g.spans));
+    if layers.is_empty() && groups.is_empty() {
+        return otherwise;
+    }
+    let calls = ByCall::new(trace, process, window);
+    let of_all = COVERED_MIN * count_all(trace, process, window) as f64;
+    // What repeats in one pass over them is no step either.
+    let is_the_work = |g: &Group| {
+        let hull = g.spans.iter().copied().reduce(Span::hull);
+        let caused = hull.map(|hull| Caused::by(trace, process, &calls, hull).count);
+        caused.is_some_and(|count| count as f64 >= of_all)
+    };
+    if layers.iter().any(is_the_work) {
+        otherwise = Answer::None;
+    }
     // Counted ones first; of those the ones that hold the others.
     groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
     groups.truncate(TRIED_MAX);
-    if groups.is_empty() {
-        return Answer::Unmarked;
-    }
-    let calls = ByCall::new(trace, process, window);
     groups
         .into_iter()
-        .find_map(|group| of_group(trace, process, window, &calls, group))
-        .map_or(Answer::Unmarked, Answer::Steps)
+        .find_map(|group| of_group(trace, process, window, &calls, (group, least)))
+        .map_or(otherwise, Answer::Steps)
 }
 
 /// Whether the calls within a single range caused all operations that start in a stretch.
@@ -184,9 +200,21 @@ fn without_numbers(name: &str) -> (String, Vec<u64>) {
     (out, numbers)
 }
 
-/// Whether such names are those of a model's modules, one after the other: "nn.Module: Block_#", "pre_forward (blocks.#.mlp)".
-fn is_layer(name: &str) -> bool {
-    name.starts_with("nn.Module:") || name.contains(".#.")
+/// The operations of a process.
+fn count_all(trace: &Trace, process: usize, window: Option<Span>) -> usize {
+    let lanes = super::operations::streams(trace, process);
+    lanes
+        .map(|(_, lane)| super::operations::rows(lane, window).len())
+        .sum()
+}
+
+/// Whether what a name counts are the parts of a network: PyTorch's modules ("nn.Module: Block_3"), a path to one
+/// ("blocks.9.norm"), or layers by that word.
+fn counts_layers(name: &str) -> bool {
+    let is_path = |(at, _): (usize, &str)| name[..at].ends_with(|c: char| c.is_alphabetic());
+    name.starts_with("nn.Module")
+        || name.match_indices(".#").any(is_path)
+        || name.to_lowercase().contains("layer")
 }
 
 /// Whether no two share time.
@@ -217,7 +245,7 @@ fn of_group(
     process: usize,
     window: Option<Span>,
     calls: &ByCall,
-    group: Group,
+    (group, least): (Group, f64),
 ) -> Option<Found> {
     let has_calls = calls.len() > 0
         && trace.lanes().iter().any(|lane| {
@@ -237,10 +265,7 @@ fn of_group(
         })
         .collect();
     let covered: usize = caused.iter().map(|(_, c)| c.count).sum();
-    let all: usize = super::operations::streams(trace, process)
-        .map(|(_, lane)| super::operations::rows(lane, window).len())
-        .sum();
-    if (covered as f64) < COVERED_MIN * all as f64 {
+    if (covered as f64) < least * count_all(trace, process, window) as f64 {
         return None;
     }
     // What a range of the host caused on the GPU; a range that caused nothing is no step there.
@@ -255,12 +280,16 @@ fn of_group(
         })
         .collect();
     let starts: Vec<Ns> = steps.iter().map(|step| step.caused.start).collect();
-    if steps.len() < STEPS_MIN || !is_ascending(&starts) {
+    let fewest = match group.is_profiler_step() {
+        true => 2,
+        false => STEPS_MIN,
+    };
+    if steps.len() < fewest || !is_ascending(&starts) {
         return None;
     }
     let (spans, is_part) = from_start_to_start(trace, process, &steps);
     // A range that all steps lose their end by marks no steps.
-    if spans.len() < STEPS_MIN {
+    if spans.len() < fewest {
         return None;
     }
     let from = if group.is_profiler_step() {

@@ -279,20 +279,6 @@ fn a_loop_over_one_operation_is_not_doubled() {
     assert!(steps.are_telling());
 }
 
-/// Blocks of a model have numbers that count up, as steps have: those are no steps.
-#[test]
-fn numbered_modules_of_a_model_mark_no_steps() {
-    for (name, is_step) in [
-        ("step", true),
-        ("nn.Module: Block_", false),
-        ("FSDP::pre_forward (blocks.", false),
-    ] {
-        let end = if name.contains('(') { ".mlp)" } else { "" };
-        let steps = find(&marked(|i| format!("{name}{i}{end}"), 12), None);
-        assert_eq!(!steps.is_empty(), is_step, "{name}");
-    }
-}
-
 /// The second process's operations come in batches of its own, between those of the first.
 #[test]
 fn each_process_has_its_own_steps() {
@@ -387,7 +373,70 @@ fn ranges_mark_steps() {
     }
     // A library's own functions, and too few: no steps.
     assert_eq!(find(&marked(|_| "aten::linear".to_owned(), 10), None), []);
-    assert_eq!(find(&marked(|i| format!("ProfilerStep#{i}"), 2), None), []);
+    assert_eq!(find(&marked(|i| format!("ProfilerStep#{i}"), 1), None), []);
+    // Of two that a profiler marks the first is whole.
+    let two = find(&marked(|i| format!("ProfilerStep#{i}"), 2), None);
+    assert_eq!(two[0].steady(), [Span::new(10_000, 10_700)]);
+}
+
+#[test]
+fn the_parts_of_a_network_are_no_steps_whatever_counts_them() {
+    type Name = fn(i64) -> String;
+    let layers: [Name; 4] = [
+        |i| format!("nn.Module: SwitchTransformerBlock_{i}"),
+        |i| format!("FSDP::pre_forward (blocks.{i}._checkpoint_wrapped_module)"),
+        |i| format!("model.layers.{i}"),
+        |i| format!("decoder layer {i}"),
+    ];
+    for layer in layers {
+        assert_eq!(find(&marked(layer, 10), None), []);
+    }
+    let steps = find(&marked(|i| format!("lr=0.{i} step"), 10), None);
+    assert_eq!(steps[0].spans.len(), 10);
+    // Their operations repeat, too, in one pass over all.
+    let repeated = |name: fn(i64) -> String| {
+        let mut program = Program::new();
+        for i in 0..10 {
+            let from = program.now - 10;
+            (0..13).for_each(|op| program.op(&format!("k{op}"), 8, 100));
+            let end = program.now;
+            program.scene.range(RangeKind::Nvtx, &name(i), 0, from, end);
+        }
+        program.steps().map(|steps| steps.spans.len())
+    };
+    assert_eq!(repeated(|_| "aten::linear".to_owned()), Some(10));
+    assert_eq!(repeated(layers[0]), None);
+}
+
+#[test]
+fn ranges_that_hold_all_of_the_one_step_that_a_profiler_marks_are_steps() {
+    // Of ten calls of one graph, so many are marked.
+    let steps = |from: i64| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::Nvtx, "ProfilerStep#3", 3, 0, 5_000);
+        for i in 0..10 {
+            let (host, gpu) = (1_000 + i * 100, 10_000 + i * 700);
+            if i >= from {
+                scene.range(
+                    RangeKind::Nvtx,
+                    "## Call CompiledFxGraph ##",
+                    0,
+                    host,
+                    host + 90,
+                );
+            }
+            for op in 0..4 {
+                scene.call("cudaLaunchKernel", host + 10 * op, host + 10 * op + 5);
+                let start = gpu + op * 150;
+                scene.kernel(&format!("k{op}"), 7, start, start + 140);
+            }
+        }
+        find(&scene.trace(), None)
+    };
+    assert_eq!(steps(0)[0].spans.len(), 10);
+    assert_eq!(steps(2)[0].spans.len(), 8);
+    // Half of them are a part of the step.
+    assert_eq!(steps(5), []);
 }
 
 /// Iterations of 1,000 ns: ten kernels, of which the calls of the range `optimizer` cause the last six. Before iteration 4

@@ -129,7 +129,10 @@ pub fn find(
             judge(trace, None, &sum, step, several.len())
         }
     };
-    let whole = match ranks.and_then(words::straggler) {
+    let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
+    // What keeps all of them idle for longer is told, and not who is late.
+    let late = ranks.and_then(words::straggler);
+    let whole = match late.filter(|of| !is_stalled || of.0 >= whole.share) {
         Some((share, text)) => Verdict {
             bound_by: Bound::Peer,
             share,

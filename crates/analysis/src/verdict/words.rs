@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
 use crate::busy;
+use crate::causes::Cause;
 use crate::collectives::is_collective;
 use crate::figures::share;
 use crate::findings::thresholds;
 use crate::lines::LineShare;
-use crate::ranks::JobAnalysis;
+use crate::ranks::{JobAnalysis, Reason};
 use activity::text::{counted, cut_middle, printable};
 use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns};
@@ -313,9 +314,13 @@ fn cut_to(name: &str, before: &str) -> String {
     cut_middle(name, room.clamp(NAME_MIN, NAME_MAX))
 }
 
-/// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long.
+/// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long, or
+/// the profiler does.
 pub(super) fn straggler(ranks: &JobAnalysis) -> Option<(f64, String)> {
     let late = ranks.late.first()?;
+    if matches!(&late.reason, Reason::Idle(cause) if cause.cause == Cause::Profiler) {
+        return None;
+    }
     let saving = late.saving?;
     let cost = share(saving.now_ns - saving.without_ns, saving.now_ns);
     if cost < thresholds::WARNING_SHARE {

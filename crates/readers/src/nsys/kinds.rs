@@ -8,14 +8,13 @@ use rustc_hash::FxHashMap;
 
 use super::tables::Tables;
 use crate::gather;
-use activity::{Direction, MemoryAction, MemoryKind, SyncKind};
+use activity::{Direction, MemoryAction, MemoryKind};
 
 /// The enumerations of one export.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     memory: FxHashMap<i64, String>,
     copy: FxHashMap<i64, String>,
-    sync: FxHashMap<i64, String>,
     action: FxHashMap<i64, String>,
     overhead: FxHashMap<i64, String>,
 }
@@ -42,11 +41,6 @@ impl Kinds {
                 "ENUM_CUDA_MEMCPY_OPER",
                 "KIND_UNKNOWN KIND_HTOD KIND_DTOH KIND_HTOA KIND_ATOH KIND_ATOA KIND_ATOD KIND_DTOA \
                  KIND_DTOD KIND_HTOH KIND_PTOP KIND_UVM_HTOD KIND_UVM_DTOH KIND_UVM_DTOD",
-            )?,
-            sync: or(
-                "ENUM_CUPTI_SYNC_TYPE",
-                "TYPE_UNKNOWN TYPE_EVENT_SYNCHRONIZE TYPE_STREAM_WAIT_EVENT \
-                 TYPE_STREAM_SYNCHRONIZE TYPE_CONTEXT_SYNCHRONIZE",
             )?,
             action: or(
                 "ENUM_CUDA_DEV_MEM_EVENT_OPER",
@@ -75,17 +69,6 @@ impl Kinds {
         let migrated = name.strip_prefix("UVM_");
         let direction = gather::direction(migrated.unwrap_or(name));
         (direction.unwrap_or(Direction::Other), migrated.is_some())
-    }
-
-    /// What a synchronization waited for.
-    pub(super) fn sync(&self, id: Option<i64>) -> SyncKind {
-        let name = id.and_then(|id| self.sync.get(&id));
-        match after(name, "TYPE_") {
-            "EVENT_SYNCHRONIZE" => SyncKind::Event,
-            "STREAM_WAIT_EVENT" => SyncKind::StreamWaitEvent,
-            "STREAM_SYNCHRONIZE" => SyncKind::Stream,
-            _ => SyncKind::Context,
-        }
     }
 
     /// Whether memory was allocated or freed; `None` for anything else.

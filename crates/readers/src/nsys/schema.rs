@@ -40,7 +40,7 @@ tables! {
     CUPTI_ACTIVITY_KIND_GRAPH_TRACE operation graph:
         start end globalPid correlationId deviceId contextId streamId graphId;
     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION operation sync:
-        start end globalPid correlationId contextId streamId eventId syncType;
+        start end globalPid correlationId contextId streamId eventId;
     CUPTI_ACTIVITY_KIND_OVERHEAD overhead:
         start end globalTid nameId overheadType;
     PROFILER_OVERHEAD overhead:
@@ -50,6 +50,8 @@ tables! {
     CUDA_GPU_MEMORY_USAGE_EVENTS operation memory:
         start start globalPid correlationId deviceId contextId streamId bytes memKind memoryOperationType address
         localMemoryPoolAddress;
+    OSRT_API os_call:
+        start end globalTid nameId;
     NVTX_EVENTS nvtx:
         start end globalTid eventType text textId;
 }

@@ -379,6 +379,24 @@ fn what_nothing_shows_is_unknown() {
 }
 
 #[test]
+fn a_launch_that_lies_in_the_profilers_work_on_another_thread_is_held_up_by_it() {
+    // The call lasts 100 us, the flush all of it or the first half.
+    let scene = |until: i64| {
+        let mut scene = begun();
+        let name = scene.name("CUPTI Buffer flush");
+        let flush = What::Overhead(Overhead { name, thread: 9 });
+        scene.push(15_000, until, 0, flush);
+        scene
+            .call("cudaLaunchKernel", 20_000, 120_000)
+            .kernel("first", 1, 119_000, 130_000);
+        pieces(&mut scene, 1, 15_000).0
+    };
+    let before = (Cause::Host, 10_000, Fact);
+    assert_eq!(scene(119_000), [before, (Cause::Profiler, 99_000, Likely)]);
+    assert_eq!(scene(70_000), [before, (Cause::SlowLaunch, 99_000, Fact)]);
+}
+
+#[test]
 fn a_launch_that_is_slow_and_more_that_nothing_explains_are_two_pieces() {
     // The call lasts 100 us, and the kernel begins 180 us after it: longer than the call, which says so much less of it.
     let mut scene = begun();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Scene, gaps_of_stream, place};
-use activity::{Activity, Batch, Direction, HostCall, Kernel, Place, SyncKind, What};
+use activity::{Activity, Batch, Direction, HostCall, Kernel, Overhead, Place, SyncKind, What};
 use trace::LaneKind;
 use trace::Measure;
 

@@ -147,6 +147,15 @@ impl Walk<'_, '_> {
         let (cause, culprit, certainty) =
             what.unwrap_or((Cause::Unknown, Culprit::Call(call), Certainty::Unknown));
         let (process, thread) = self.thread(call);
+        let host = &self.of.ready.host;
+        let own = self.of.graph.calls.span(call);
+        if cause == Cause::SlowLaunch
+            && own.len() > LATENCY_MAX
+            && let Some((lane, row)) = host.held_by_profiler(process, own)
+        {
+            let culprit = Culprit::Row(lane, row);
+            return self.put(from, Cause::Profiler, culprit, Certainty::Likely);
+        }
         let span = Span::new(from, self.time);
         let mut taken: Vec<_> = self.of.ready.host.taken(process, thread, span).collect();
         taken.sort_by_key(|t| std::cmp::Reverse(t.span.end));

@@ -226,3 +226,12 @@ fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
     // 2 us between calls beside it, and 3 us of other work before the slow launch.
     assert_eq!(sick("host-bound", &mut scene(9)).bound_ns, 700_005_000);
 }
+
+#[test]
+fn what_is_paid_before_the_first_operation_costs_the_gpu_nothing() {
+    let mut scene = launches(0);
+    let found = sick("cold-start", &mut scene);
+    assert_eq!(found.inside_ns, Some(0));
+    let said = "; could save at most 2.00 ms of the program, none of the GPU's time";
+    assert_eq!((found.worth().as_str(), found.gain()), (said, None));
+}

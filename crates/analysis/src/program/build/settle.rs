@@ -1,7 +1,7 @@
 //! Which delay each dependency has: that which was seen where it bound, else what is typical.
 
 use super::Build;
-use crate::graph::LATENCY_MAX;
+use crate::graph::{Engine, LATENCY_MAX};
 use crate::program::{Call, Class, NONE, Op};
 use activity::Ns;
 
@@ -82,12 +82,7 @@ fn unexplained(op: &Op, calls: &[Call]) -> Ns {
     (op.span.start - since - LATENCY_MAX).max(0)
 }
 
+/// Whether the CPU stages what it copies before the copy begins. On the way back it does so behind it.
 fn is_staged(op: &Op) -> bool {
-    matches!(
-        op.launch.1,
-        Class::Launch {
-            is_staged: true,
-            ..
-        }
-    )
+    matches!(op.launch.1, Class::Launch { to, is_staged: true } if to != Engine::D2H)
 }

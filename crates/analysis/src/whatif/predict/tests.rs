@@ -4,8 +4,8 @@ use super::super::WhatIf;
 use super::of_median;
 use crate::Facts;
 use crate::program::GpuRates;
-use crate::testing::{Scene as Made, known};
-use activity::{Direction, Ns, RangeKind};
+use crate::testing::{Scene as Made, known, pinned};
+use activity::{Copy, Direction, MemoryKind, Ns, RangeKind};
 
 /// Predicts a graph of three kernels of 1 us that are launched so far apart, on a GPU with round numbers.
 fn graph(apart: Ns) -> Result<[Ns; 3], String> {
@@ -77,4 +77,38 @@ fn a_median_of_few_is_uncertain() {
     // The median distance is a tenth: 1.2533 * 1.4826 * 0.1 / sqrt(3).
     assert!((of_median(&[90, 100, 110]) - 0.107_28).abs() < 1e-5);
     assert_eq!((of_median(&[100]), of_median(&[])), (0.0, 0.0));
+}
+
+#[test]
+fn what_a_lone_sync_waited_for_is_no_time_of_the_cpu() {
+    // A kernel of a millisecond, the only sync for it, and a blocking copy that waits for another.
+    let mut made = Made::new();
+    made.call("cudaLaunchKernel", 0, 4_000);
+    made.kernel("first", 7, 6_000, 1_006_000);
+    made.call("cudaDeviceSynchronize", 10_000, 1_010_000);
+    made.call("cudaLaunchKernel", 1_012_000, 1_016_000);
+    made.kernel("second", 7, 1_018_000, 3_018_000);
+    made.call("cudaMemcpy", 1_017_000, 3_024_000);
+    let back = Copy {
+        to: MemoryKind::Pageable,
+        is_async: false,
+        ..pinned(Direction::D2H, 7, 8)
+    };
+    made.copy_of(back, 3_019_000, 3_020_000);
+    made.call("cudaLaunchKernel", 3_030_000, 3_034_000);
+    made.kernel("last", 7, 3_036_000, 3_040_000);
+    let trace = made.trace();
+    let facts = Facts::new(&trace);
+    let whatif = WhatIf::new(&facts, None).expect("operations");
+    let run = whatif.measured();
+    assert_eq!(run, 3_034_000);
+    let saves = |edit: &str| {
+        let edit = edit.parse().expect("an edit");
+        run - whatif.predict(&edit).outcome.expect("predicted").predicted
+    };
+    // Without the first the run begins with the second, at 1,018 us. Without the second the copy's call comes 3 us after
+    // the sync, at 1,013, and the copy another 3 after that.
+    let saved = ["drop:first", "drop:second"].map(saves);
+    assert_eq!(saved, [1_012_000, 3_019_000 - 1_016_000]);
+    assert!(whatif.ideal().host < 60_000);
 }
