@@ -19,14 +19,7 @@ fn folder() -> Option<PathBuf> {
 
 /// The file of a GPU's profile, "NVIDIA H200" as `NVIDIA_H200.toml`; `None` without a home.
 pub(super) fn place(gpu: &str) -> Option<PathBuf> {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' {
-            c
-        } else {
-            '_'
-        }
-    };
-    let name: String = gpu.chars().map(plain).collect();
+    let name = gpu.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
     Some(folder()?.join(format!("{name}.toml")))
 }
 

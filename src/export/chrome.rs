@@ -16,8 +16,9 @@ use trace::{LaneKind, Trace, describe};
 
 /// Writes a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
-    let writer = Writer {
+    let mut writer = Writer {
         trace,
+        out,
         marks: Marks::of(trace),
         pids: rows::pids(trace),
         // Viewers keep microseconds as doubles: small numbers keep their nanoseconds.
@@ -25,23 +26,24 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             extent.start.div_euclid(1_000_000_000) * 1_000_000_000
         }),
     };
-    writer.head(out)?;
+    writer.head()?;
     for (id, lane) in trace.lanes().iter().enumerate() {
         for row in lane.kept() {
-            writer.event(lane.key().process, &trace.activity(id, row), out)?;
+            writer.event(lane.key().process, &trace.activity(id, row))?;
         }
     }
-    writer.memory(out)?;
-    writer.hardware(out)?;
+    writer.memory()?;
+    writer.hardware()?;
     // A last event without a comma before the end.
     writeln!(
-        out,
+        writer.out,
         "{{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":-1,\"tid\":0,\"args\":{{\"labels\":\"profiler\"}}}}\n]}}"
     )
 }
 
 struct Writer<'a> {
     trace: &'a Trace,
+    out: &'a mut dyn Write,
     marks: Marks,
     pids: Vec<u32>,
     base: Ns,
@@ -60,7 +62,8 @@ fn us(ns: Ns) -> String {
 }
 
 impl Writer<'_> {
-    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn head(&mut self) -> io::Result<()> {
+        let (trace, out) = (self.trace, &mut *self.out);
         writeln!(
             out,
             "{{\n\"simulated\": {},\n\"lost records\": {},\n\"cuptop\": {},\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ns\",\n\
@@ -70,57 +73,45 @@ impl Writer<'_> {
             json(env!("CARGO_PKG_VERSION")),
             self.base
         )?;
-        if let [process] = self.trace.processes()
+        if let [process] = trace.processes()
             && let Some(rank) = process.info.rank
         {
             let world = process.info.world;
             let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
-        if let Some(clocks) = clocks::find(self.trace) {
+        if let Some(clocks) = clocks::find(trace) {
             writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
         }
-        let devices: Vec<String> = self
-            .trace
-            .devices()
-            .iter()
-            .map(|d| device(&d.info))
-            .collect();
+        let devices: Vec<_> = trace.devices().iter().map(|d| device(&d.info)).collect();
         writeln!(out, "\"deviceProperties\": [{}],", devices.join(", "))?;
         writeln!(out, "\"traceEvents\": [")?;
-        for (process, pid) in self.trace.processes().iter().zip(&self.pids) {
+        for (index, process) in trace.processes().iter().enumerate() {
+            let pid = i64::from(self.pids[index]);
             let name = self.marks.on(&process.info.command);
-            self.named("process_name", i64::from(*pid), 0, &name, out)?;
+            self.named("process_name", pid, 0, &name)?;
             for (thread, name) in &process.threads {
-                self.named("thread_name", i64::from(*pid), *thread, name, out)?;
+                self.named("thread_name", pid, *thread, name)?;
             }
         }
-        for index in 0..self.trace.devices().len() {
-            let name = self.marks.on(&describe::device(self.trace, index));
-            let id = self.trace.devices()[index].info.id;
-            self.named("process_name", i64::from(id), 0, &name, out)?;
+        for (index, device) in trace.devices().iter().enumerate() {
+            let name = self.marks.on(&describe::device(trace, index));
+            self.named("process_name", i64::from(device.info.id), 0, &name)?;
         }
-        for lane in self.trace.lanes() {
+        for lane in trace.lanes() {
             let key = lane.key();
             if let LaneKind::Stream { device, stream, .. } = key.kind {
-                let name = describe::stream(self.trace, key);
-                let id = self.trace.devices()[device].info.id;
-                self.named("thread_name", i64::from(id), stream, &name, out)?;
+                let name = describe::stream(trace, key);
+                let id = trace.devices()[device].info.id;
+                self.named("thread_name", i64::from(id), stream, &name)?;
             }
         }
         Ok(())
     }
 
-    fn named(
-        &self,
-        what: &str,
-        pid: i64,
-        tid: u32,
-        name: &str,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn named(&mut self, what: &str, pid: i64, tid: u32, name: &str) -> io::Result<()> {
         writeln!(
-            out,
+            self.out,
             "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}}},",
             json(name)
         )
@@ -130,14 +121,14 @@ impl Writer<'_> {
         self.trace.devices()[index as usize].info.id
     }
 
-    fn event(&self, process: usize, activity: &Activity, out: &mut dyn Write) -> io::Result<()> {
+    fn event(&mut self, process: usize, activity: &Activity) -> io::Result<()> {
         // Drawn as a counter: see [`Writer::memory`].
         if matches!(activity.what, What::Memory(_)) {
             return Ok(());
         }
         let (pid, tid) = self.row(process, &activity.what);
         writeln!(
-            out,
+            self.out,
             "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{{}}}}},",
             self.category(process, &activity.what),
             json(&rows::kineto_name(self.trace, activity)),
@@ -245,26 +236,24 @@ impl Writer<'_> {
     }
 
     fn device_of_context(&self, process: usize, context: u32) -> u32 {
-        self.trace
-            .lanes()
-            .iter()
-            .find_map(|lane| match lane.key().kind {
-                LaneKind::Stream {
-                    device, context: c, ..
-                } if lane.key().process == process && c == context => {
-                    Some(self.trace.devices()[device].info.id)
-                }
-                _ => None,
-            })
-            .unwrap_or(0)
+        let mut keys = self.trace.lanes().iter().map(trace::Lane::key);
+        let id = keys.find_map(|key| match key.kind {
+            LaneKind::Stream {
+                device, context: c, ..
+            } if (key.process, c) == (process, context) => {
+                Some(self.trace.devices()[device].info.id)
+            }
+            _ => None,
+        });
+        id.unwrap_or(0)
     }
 
     /// Device memory in use, as a counter on each device.
-    fn memory(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn memory(&mut self) -> io::Result<()> {
         for index in 0..self.trace.devices().len() {
             for (time, bytes) in MemoryUse::of(self.trace, Some(index)).steps {
                 writeln!(
-                    out,
+                    self.out,
                     "{{\"ph\":\"C\",\"name\":\"device memory\",\"pid\":{},\"ts\":{},\"args\":{{\"bytes\":{bytes}}}}},",
                     self.device_id(index as u32),
                     us(time - self.base)
@@ -275,7 +264,7 @@ impl Writer<'_> {
     }
 
     /// What GPUs' counters and sensors said: a value at each window's start.
-    fn hardware(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn hardware(&mut self) -> io::Result<()> {
         for index in 0..self.trace.devices().len() {
             let Some(gpu) = self.trace.readings(index) else {
                 continue;
@@ -287,7 +276,7 @@ impl Writer<'_> {
                         continue;
                     };
                     writeln!(
-                        out,
+                        self.out,
                         "{{\"ph\":\"C\",\"name\":{},\"pid\":{},\"ts\":{},\"args\":{{\"{unit}\":{value}}}}},",
                         json(&format!("{} (hardware)", metric.words())),
                         self.device_id(index as u32),

@@ -123,21 +123,18 @@ impl Writer<'_> {
     fn packet(&mut self, mut packet: Message) -> io::Result<()> {
         packet.uint(10, SEQUENCE);
         let mut whole = Message::default();
-        whole.message(PACKET, &packet);
+        whole.bytes(PACKET, &packet.0);
         self.out.write_all(&whole.0)
     }
 
     /// Starts the sequence: nothing is interned before, the names of arguments from here on.
     fn first(&mut self) -> io::Result<()> {
-        let mut interned = Message::default();
-        for (iid, name) in (1..).zip(ARGUMENTS) {
-            let mut entry = Message::default();
-            entry.uint(1, iid);
-            entry.text(2, name);
-            interned.message(3, &entry);
-        }
         let mut packet = Message::default();
-        packet.message(12, &interned);
+        packet.message(12, |interned| {
+            for (iid, name) in (1..).zip(ARGUMENTS) {
+                interned.message(3, |entry| entry.named(iid, name));
+            }
+        });
         // SEQ_INCREMENTAL_STATE_CLEARED
         packet.uint(13, 1);
         self.packet(packet)?;
@@ -159,15 +156,14 @@ impl Writer<'_> {
     ) -> io::Result<u64> {
         let uuid = self.next_track;
         self.next_track += 1;
-        let mut track = Message::default();
-        track.uint(1, uuid);
-        track.text(2, name);
-        if let Some(parent) = parent {
-            track.uint(5, parent);
-        }
-        more(&mut track);
         let mut packet = Message::default();
-        packet.message(60, &track);
+        packet.message(60, |track| {
+            track.named(uuid, name);
+            if let Some(parent) = parent {
+                track.uint(5, parent);
+            }
+            more(track);
+        });
         self.packet(packet)?;
         Ok(uuid)
     }
@@ -197,10 +193,10 @@ impl Writer<'_> {
                 };
                 let name = self.marks.on(if name.is_empty() { "host" } else { &name });
                 self.track(None, &name, |track| {
-                    let mut info = Message::default();
-                    info.uint(1, u64::from(pid));
-                    info.text(6, &name);
-                    track.message(3, &info);
+                    track.message(3, |info| {
+                        info.uint(1, u64::from(pid));
+                        info.text(6, &name);
+                    });
                 })
             })
             .collect()
@@ -221,10 +217,10 @@ impl Writer<'_> {
         let at = self.trace.extent().map_or(0, |extent| extent.start);
         self.event(at, INSTANT, track, Some(&words), |event| {
             let mut add = |name: &str, write: &dyn Fn(&mut Message)| {
-                let mut annotation = Message::default();
-                annotation.text(10, name);
-                write(&mut annotation);
-                event.message(4, &annotation);
+                event.message(4, |annotation| {
+                    annotation.text(10, name);
+                    write(annotation);
+                });
             };
             add("offset_ns", &|m| m.uint(4, rank.offset_ns.cast_unsigned()));
             add("at_ns", &|m| m.uint(4, rank.at_ns.cast_unsigned()));
@@ -243,28 +239,24 @@ impl Writer<'_> {
     ) -> io::Result<()> {
         let mut packet = Message::default();
         packet.uint(8, (time + self.shift).cast_unsigned());
-        let mut event = Message::default();
-        event.uint(9, kind);
-        event.uint(11, track);
-        if let Some(name) = name {
-            let next = self.names.len() as u64 + 1;
-            let iid = match self.names.get(name) {
-                Some(&iid) => iid,
-                None => {
-                    self.names.insert(name.to_owned(), next);
-                    let mut entry = Message::default();
-                    entry.uint(1, next);
-                    entry.text(2, name);
-                    let mut interned = Message::default();
-                    interned.message(2, &entry);
-                    packet.message(12, &interned);
-                    next
-                }
-            };
-            event.uint(10, iid);
-        }
-        more(&mut event);
-        packet.message(11, &event);
+        let iid = name.map(|name| {
+            self.names.get(name).copied().unwrap_or_else(|| {
+                let next = self.names.len() as u64 + 1;
+                self.names.insert(name.to_owned(), next);
+                packet.message(12, |interned| {
+                    interned.message(2, |entry| entry.named(next, name));
+                });
+                next
+            })
+        });
+        packet.message(11, |event| {
+            event.uint(9, kind);
+            event.uint(11, track);
+            if let Some(iid) = iid {
+                event.uint(10, iid);
+            }
+            more(event);
+        });
         // SEQ_NEEDS_INCREMENTAL_STATE
         packet.uint(13, 2);
         self.packet(packet)
@@ -306,9 +298,7 @@ impl Writer<'_> {
 
     fn counter(&mut self, parent: u64, name: &str, unit: &str) -> io::Result<u64> {
         self.track(Some(parent), name, |track| {
-            let mut counter = Message::default();
-            counter.text(6, unit);
-            track.message(8, &counter);
+            track.message(8, |counter| counter.text(6, unit));
         })
     }
 
@@ -393,15 +383,11 @@ impl Writer<'_> {
 /// Adds what is known of an activity to its slice.
 fn arguments(trace: &Trace, process: usize, activity: &Activity, fits: bool, event: &mut Message) {
     let mut add = |name: &str, write: &dyn Fn(&mut Message)| {
-        if let Some(iid) = (1..)
-            .zip(ARGUMENTS)
-            .find(|(_, n)| *n == name)
-            .map(|(i, _)| i)
-        {
-            let mut annotation = Message::default();
-            annotation.uint(1, iid);
-            write(&mut annotation);
-            event.message(4, &annotation);
+        if let Some((iid, _)) = (1..).zip(ARGUMENTS).find(|(_, n)| *n == name) {
+            event.message(4, |annotation| {
+                annotation.uint(1, iid);
+                write(annotation);
+            });
         }
     };
     if let Some(bytes) = rows::bytes(&activity.what) {

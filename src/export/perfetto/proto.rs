@@ -39,11 +39,20 @@ impl Message {
         self.bytes(field, value.as_bytes());
     }
 
-    pub(super) fn message(&mut self, field: u32, value: &Message) {
-        self.bytes(field, &value.0);
+    /// A number by which others name it, and its words: how tracks and interned names begin.
+    pub(super) fn named(&mut self, id: u64, name: &str) {
+        self.uint(1, id);
+        self.text(2, name);
     }
 
-    fn bytes(&mut self, field: u32, value: &[u8]) {
+    /// A message within this one.
+    pub(super) fn message(&mut self, field: u32, write: impl FnOnce(&mut Message)) {
+        let mut inner = Message::default();
+        write(&mut inner);
+        self.bytes(field, &inner.0);
+    }
+
+    pub(super) fn bytes(&mut self, field: u32, value: &[u8]) {
         self.tag(field, 2);
         self.varint(value.len() as u64);
         self.0.extend_from_slice(value);
@@ -66,9 +75,7 @@ mod tests {
             [0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]
         );
         let mut outer = Message::default();
-        let mut inner = Message::default();
-        inner.uint(1, 150);
-        outer.message(3, &inner);
+        outer.message(3, |inner| inner.uint(1, 150));
         assert_eq!(outer.0, [0x1a, 0x03, 0x08, 0x96, 0x01]);
         let mut message = Message::default();
         message.double(1, 1.0);

@@ -55,53 +55,47 @@ pub(super) fn write(
 }
 
 fn backgrounds(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
-    let mut bars = Bars::default();
+    let mut bars = Bars::new(row, out);
     for piece in cells::row(buffer, row, ground) {
         if piece.look.background != ground.background {
             let left = f32::from(piece.column);
             let right = left + f32::from(piece.columns);
-            bars.add(
-                [left, 0.0, right, 1.0],
-                piece.look.background,
-                1.0,
-                row,
-                out,
-            )?;
+            bars.add([left, 0.0, right, 1.0], piece.look.background, 1.0)?;
         }
     }
-    bars.flush(row, out)
+    bars.flush()
 }
 
 fn drawn(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
-    let mut bars = Bars::default();
+    let mut bars = Bars::new(row, out);
     for piece in cells::row(buffer, row, ground) {
         let rects = shapes::find(piece.symbol).unwrap_or_default();
         for r in &rects {
             let left = f32::from(piece.column) + r.left;
             let right = f32::from(piece.column) + r.right;
             let sides = [left, r.top, right, r.bottom];
-            bars.add(sides, piece.look.foreground, r.opacity, row, out)?;
+            bars.add(sides, piece.look.foreground, r.opacity)?;
         }
     }
-    bars.flush(row, out)
+    bars.flush()
 }
 
 /// A rectangle that grows as long as the next one continues it.
-#[derive(Default)]
-struct Bars {
+struct Bars<'a> {
+    row: f32,
+    out: &'a mut dyn Write,
     /// Left, top, right, bottom in cells; colour; opacity.
     open: Option<([f32; 4], Rgb, f32)>,
 }
 
-impl Bars {
-    fn add(
-        &mut self,
-        sides: [f32; 4],
-        fill: Rgb,
-        opacity: f32,
-        row: u16,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+impl Bars<'_> {
+    fn new(row: u16, out: &mut dyn Write) -> Bars<'_> {
+        let row = f32::from(row);
+        let open = None;
+        Bars { row, out, open }
+    }
+
+    fn add(&mut self, sides: [f32; 4], fill: Rgb, opacity: f32) -> io::Result<()> {
         let [left, top, right, bottom] = sides;
         if let Some((open, color, shade)) = &mut self.open
             && (*color, *shade) == (fill, opacity)
@@ -111,28 +105,28 @@ impl Bars {
             open[2] = right;
             return Ok(());
         }
-        self.flush(row, out)?;
+        self.flush()?;
         self.open = Some((sides, fill, opacity));
         Ok(())
     }
 
-    fn flush(&mut self, row: u16, out: &mut dyn Write) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         let Some(([left, top, right, bottom], fill, opacity)) = self.open.take() else {
             return Ok(());
         };
         write!(
-            out,
+            self.out,
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" shape-rendering=\"crispEdges\"",
             number(left * WIDTH),
-            number((f32::from(row) + top) * HEIGHT),
+            number((self.row + top) * HEIGHT),
             number((right - left) * WIDTH),
             number((bottom - top) * HEIGHT),
             color(fill)
         )?;
         if opacity < 1.0 {
-            write!(out, " fill-opacity=\"{opacity}\"")?;
+            write!(self.out, " fill-opacity=\"{opacity}\"")?;
         }
-        writeln!(out, "/>")
+        writeln!(self.out, "/>")
     }
 }
 

@@ -23,13 +23,8 @@ const RIDDLE: usize = 5;
 pub enum Plot {
     /// Operations.
     Strip(Strip),
-    /// A height for each column, over as many lines as the row has.
-    Meter {
-        /// The heights, from 0 to 1.
-        shares: Vec<f64>,
-        /// Their colour.
-        role: Role,
-    },
+    /// A height for each column, from 0 to 1, over as many lines as the row has, in the row's colour.
+    Meter(Vec<f64>),
     /// How busy a device is, and behind it why it is idle.
     Gpu {
         /// The busy shares.
@@ -108,7 +103,7 @@ pub struct LaneRow {
     pub figure: String,
     /// What stands in the side column.
     pub side: String,
-    /// The colour of label and figure.
+    /// The colour of label, figure and meter.
     pub role: Role,
     pub plot: Plot,
     /// Whether the row is selected.
@@ -134,8 +129,8 @@ impl LaneRow {
         };
         match &self.plot {
             Plot::Strip(strip) => draw_strip(theme, strip, plot, buf),
-            Plot::Meter { shares, role } => {
-                let cells = shares.iter().map(|share| Some((*share, *role)));
+            Plot::Meter(shares) => {
+                let cells = shares.iter().map(|share| Some((*share, self.role)));
                 draw_meter(theme, cells, plot, buf);
             }
             Plot::Levels(cells) => {

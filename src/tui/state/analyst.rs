@@ -55,6 +55,7 @@ struct Job {
 /// Who answers questions.
 #[derive(Debug, Default)]
 pub struct Analyst {
+    /// One for each [`Weight`].
     threads: Option<[AnalysisThread; 2]>,
 }
 
@@ -81,11 +82,8 @@ impl Analyst {
     fn give(&self, weight: Weight, job: Job) -> Result<(), Job> {
         match &self.threads {
             None => Err(job),
-            Some([light, heavy]) => {
-                let thread = match weight {
-                    Weight::Light => light,
-                    Weight::Heavy => heavy,
-                };
+            Some(threads) => {
+                let thread = &threads[weight as usize];
                 // A full channel drops the request: it is made again before the next frame.
                 let _ = thread.jobs.try_send(job);
                 Ok(())
@@ -214,11 +212,9 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     /// The same, asked about a run that goes on no sooner than `pace` after the last time, and [`REST`] times what the
     /// last answer took. Where it is zero, at once.
     #[must_use]
-    pub fn paced(self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> Self {
-        Question {
-            pace: Some(pace),
-            ..self
-        }
+    pub fn paced(mut self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> Self {
+        self.pace = Some(pace);
+        self
     }
 
     /// Whether it is time to ask.
@@ -241,20 +237,16 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
 
     /// The same, answered at once for timelines of no more records than these.
     #[must_use]
-    pub fn at_once(self, records: usize) -> Self {
-        Question {
-            at_once: records,
-            ..self
-        }
+    pub fn at_once(mut self, records: usize) -> Self {
+        self.at_once = records;
+        self
     }
 
     /// The same, asked of a job whose clocks are not yet set: by what tells them.
     #[must_use]
-    pub fn first(self) -> Self {
-        Question {
-            is_first: true,
-            ..self
-        }
+    pub fn first(mut self) -> Self {
+        self.is_first = true;
+        self
     }
 
     /// The answer so far goes for the run with another number: the same, at other times.

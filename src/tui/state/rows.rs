@@ -61,14 +61,7 @@ impl RowKind {
             | RowKind::Thread(id)
             | RowKind::Range(id, _)
             | RowKind::Overhead(id) => Some(id),
-            RowKind::Title
-            | RowKind::Folded(_)
-            | RowKind::Gpu(_)
-            | RowKind::Bandwidth(..)
-            | RowKind::Overlap(_)
-            | RowKind::Memory(_)
-            | RowKind::Counter(..)
-            | RowKind::Predicted(_) => None,
+            _ => None,
         }
     }
 

@@ -65,11 +65,9 @@ impl Cell {
 
     /// The same, bold.
     #[must_use]
-    pub fn bold(self) -> Self {
-        Cell {
-            is_bold: true,
-            ..self
-        }
+    pub fn bold(mut self) -> Self {
+        self.is_bold = true;
+        self
     }
 }
 

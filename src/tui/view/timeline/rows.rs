@@ -261,7 +261,7 @@ fn bandwidth(
     let Some(average) = average else {
         return Content {
             role,
-            plot: Plot::Meter { shares, role },
+            plot: Plot::Meter(shares),
             ..Content::default()
         };
     };
@@ -287,7 +287,7 @@ fn bandwidth(
         role,
         figure,
         side,
-        plot: Plot::Meter { shares, role },
+        plot: Plot::Meter(shares),
     }
 }
 
@@ -308,18 +308,16 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> Conte
         let share = units::percent(both as f64 / window.len() as f64);
         fit(room, [format!("2+ engines at once {share}"), share])
     };
-    let role = Role::Overlap;
     Content {
-        role,
+        role: Role::Overlap,
         side,
-        plot: Plot::Meter { shares, role },
+        plot: Plot::Meter(shares),
         ..Content::default()
     }
 }
 
 /// The most memory in use within each column, against the most within the scope.
 fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
-    let role = Role::Memset;
     let scope = state.camera.scope_span(&state.run).unwrap_or_default();
     let memory = state.memory.get(device);
     let in_use = |window: Span| memory.and_then(|m| m.peak(window)).unwrap_or(0);
@@ -333,9 +331,9 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> Conten
     let most = units::bytes(most);
     let side = fit(room, [format!("at most {most}"), most]);
     Content {
-        role,
+        role: Role::Memset,
         side,
-        plot: Plot::Meter { shares, role },
+        plot: Plot::Meter(shares),
         ..Content::default()
     }
 }

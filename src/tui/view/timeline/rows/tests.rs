@@ -168,7 +168,7 @@ proptest! {
                 RowKind::Overlap(_) => Box::new(|t| at_work(t) >= 2),
                 RowKind::Bandwidth(_, direction) => {
                     let engine = if direction == Direction::H2D { Engine::Up } else { Engine::Down };
-                    let Plot::Meter { shares, .. } = &lane.plot else {
+                    let Plot::Meter(shares) = &lane.plot else {
                         return Err(TestCaseError::fail("no row of heights"));
                     };
                     let copies = all.iter().filter(|op| op.engine == engine);
