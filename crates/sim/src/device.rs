@@ -55,7 +55,7 @@ struct CopyEngine {
 }
 
 /// One device.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Device {
     running: Vec<Active>,
     /// H2D, D2H, D2D, Peer.
@@ -83,18 +83,12 @@ impl Device {
     pub(super) fn new(profile: &Profile) -> Device {
         let c = &profile.copy;
         Device {
-            running: Vec::new(),
-            engines: Default::default(),
-            kernels: BTreeMap::new(),
-            age: 0,
-            updated: 0,
             copy_gap: profile.latency.copy_to_copy_ns,
             h2d_shared: (c.h2d_shared_gbps / c.h2d_gbps).min(1.0),
             d2h_shared: (c.d2h_shared_gbps / c.d2h_gbps).min(1.0),
             concurrent: profile.kernel.concurrent as usize,
             memory_gbps: profile.device.memory_gbps,
-            meter: None,
-            generation: 0,
+            ..Device::default()
         }
     }
 

@@ -9,7 +9,7 @@ use trace::{LaneId, LaneKind, Trace};
 pub const EVIDENCE_MAX: usize = 20;
 
 /// A record that shows something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// The lane; `None` for a stretch of a device as a whole.
     pub lane: Option<LaneId>,
@@ -38,11 +38,8 @@ impl Evidence {
     pub fn stretch(trace: &Trace, lane: LaneId, span: Span) -> Self {
         let mut evidence = Evidence {
             lane: Some(lane),
-            row: None,
-            device: None,
-            stream: None,
-            thread: None,
             span,
+            ..Evidence::default()
         };
         match trace.lanes()[lane].key().kind {
             LaneKind::Stream { device, stream, .. } => {
@@ -63,12 +60,9 @@ impl Evidence {
     /// A stretch of a device (index into [`Trace::devices`]).
     pub fn device(trace: &Trace, device: usize, span: Span) -> Self {
         Evidence {
-            lane: None,
-            row: None,
             device: trace.devices().get(device).map(|d| d.info.id),
-            stream: None,
-            thread: None,
             span,
+            ..Evidence::default()
         }
     }
 }

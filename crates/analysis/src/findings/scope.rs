@@ -207,38 +207,20 @@ impl<'a> Scope<'a> {
     pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);
         let share = figures::share(bound_ns, whole);
+        let shown = at.iter().take(EVIDENCE_MAX).map(|place| match *place {
+            Occurrence::Row((lane, row)) => Evidence::row(self.trace, lane, row),
+            Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
+        });
         Finding {
-            rule: "",
             severity: if share >= thresholds::WARNING_SHARE {
                 Severity::Warning
             } else {
                 Severity::Info
             },
-            title: String::new(),
-            evidence: at
-                .iter()
-                .take(EVIDENCE_MAX)
-                .map(|place| match *place {
-                    Occurrence::Row((lane, row)) => Evidence::row(self.trace, lane, row),
-                    Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
-                })
-                .collect(),
+            evidence: shown.collect(),
             count: at.len() as u64,
-            edit: None,
-            cures: Vec::new(),
-            saving_ns: None,
-            alone_ns: None,
-            predicted: None,
-            refused: None,
-            step: None,
-            inside_ns: None,
-            gain: None,
-            cure: "",
-            premise: None,
-            with: Vec::new(),
             bound_ns,
-            advice: String::new(),
-            places: Vec::new(),
+            ..Finding::default()
         }
     }
 }

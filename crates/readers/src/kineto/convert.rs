@@ -150,7 +150,7 @@ impl Converter {
             return self.gather.timeless(process);
         };
         let what = what(self, process, event, &args);
-        let correlation = id(args.correlation);
+        let correlation = number(args.correlation);
         if let What::Call(call) = what {
             self.gather
                 .call_named(process, correlation, call.name, &event.name.0);
@@ -175,16 +175,16 @@ impl Converter {
             collective: collective.map_or(0, |it| self.gather.collective(process, it)),
             grid: args.grid,
             block: args.block,
-            registers: id(args.registers),
+            registers: number(args.registers),
             // Kineto writes the sum of static and dynamic.
-            static_shared: id(args.shared),
+            static_shared: number(args.shared),
             ..LaunchShape::default()
         };
         What::Kernel(Kernel {
             place: place(event, args),
             shape: self.gather.shape(process, shape),
-            graph: id(args.graph),
-            node: args.node.and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+            graph: number(args.graph),
+            node: number(args.node),
         })
     }
 
@@ -203,24 +203,24 @@ impl Converter {
             to,
             // Corrected when all calls are known.
             is_async: true,
-            bytes: bytes(args),
+            bytes: number(args.bytes),
             peer: peer.unwrap_or(place.device),
-            graph: id(args.graph),
+            graph: number(args.graph),
         })
     }
 
     fn memset(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
         What::Memset(Memset {
             place: place(event, args),
-            bytes: bytes(args),
-            graph: id(args.graph),
+            bytes: number(args.bytes),
+            graph: number(args.graph),
         })
     }
 
     fn graph(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
         What::Graph(Graph {
             place: place(event, args),
-            graph: id(args.graph),
+            graph: number(args.graph),
         })
     }
 
@@ -228,7 +228,7 @@ impl Converter {
         What::Call(HostCall {
             thread: self.thread(process, event),
             name: self.gather.name(process, &event.name.0),
-            code: args.code.and_then(|c| i32::try_from(c).ok()).unwrap_or(0),
+            code: number(args.code),
         })
     }
 
@@ -248,7 +248,7 @@ impl Converter {
                 "Stream Sync" => SyncKind::Stream,
                 _ => SyncKind::Context,
             },
-            context: id(args.context),
+            context: number(args.context),
             stream: known(args.stream),
             event: known(args.event),
         })
@@ -257,7 +257,7 @@ impl Converter {
     fn event(&mut self, _: u32, event: &Event<'_>, args: &Args<'_>) -> What {
         What::Event(EventRecord {
             place: place(event, args),
-            event: id(args.event),
+            event: number(args.event),
         })
     }
 
@@ -298,7 +298,7 @@ impl Converter {
                 _ => self.gather.name(process, &event.name.0),
             },
             thread: self.thread(process, event),
-            index: id(args.index),
+            index: number(args.index),
         });
         self.push(process, start, end, 0, what);
     }
@@ -324,7 +324,7 @@ impl Converter {
             self.gather.define(
                 process,
                 Def::Process(ProcessInfo {
-                    pid: u32::try_from(pid).unwrap_or(0),
+                    pid: number(Some(pid)),
                     command: self.process_names.get(&pid).cloned().unwrap_or_default(),
                     rank: header.rank,
                     world: header.world,
@@ -386,23 +386,22 @@ fn collective(args: &Args<'_>) -> Option<Collective> {
         return None;
     }
     let (name, ranks) = (args.group_name.0.trim(), args.group_ranks.0.trim());
-    let count = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     Some(Collective {
         operation: operation.to_owned(),
         group: [name, ranks].join(" ").trim().to_owned(),
-        size: id(args.group_size),
-        elements: [count(args.elements_in), count(args.elements_out)],
+        size: number(args.group_size),
+        elements: [number(args.elements_in), number(args.elements_out)],
         element: args.element.0.trim().to_owned(),
     })
 }
 
 fn process_of(args: &Args<'_>) -> u32 {
-    id(args.process.filter(|&p| p < PROCESSES_MAX))
+    number(args.process.filter(|&p| p < PROCESSES_MAX))
 }
 
-/// An id; 0 for none, and for anything that is no id.
-fn id(value: Option<i64>) -> u32 {
-    value.and_then(|v| u32::try_from(v).ok()).unwrap_or(0)
+/// A number, such as an id; 0 for none, and for anything that does not fit.
+fn number<T: TryFrom<i64> + Default>(value: Option<i64>) -> T {
+    value.and_then(|v| T::try_from(v).ok()).unwrap_or_default()
 }
 
 /// Thread ids of old traces are pthread handles: 64 bits, folded here.
@@ -411,10 +410,6 @@ fn thread_id(tid: Option<i64>) -> u32 {
         None | Some(-1) => 0,
         Some(tid) => u32::try_from(tid).unwrap_or((tid ^ (tid >> 32)) as u32),
     }
-}
-
-fn bytes(args: &Args<'_>) -> u64 {
-    args.bytes.and_then(|b| u64::try_from(b).ok()).unwrap_or(0)
 }
 
 fn times(event: &Event<'_>) -> Option<(Ns, Ns)> {
@@ -429,7 +424,7 @@ fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
     let stream = args.stream.or(event.tid).unwrap_or(0);
     Place {
         device: u32::try_from(device).unwrap_or(u32::MAX),
-        context: id(args.context),
+        context: number(args.context),
         stream: gather::stream_id(stream),
     }
 }
