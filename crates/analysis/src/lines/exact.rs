@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::functions::{Functions, LEVELS, NONE};
-use super::{Count, DeviceLines, Key, Line, launcher, step_at, stretches};
+use super::{Count, DeviceLines, Key, Line, launched_gaps, step_at, stretches};
 use crate::CallIndex;
 use crate::steps::Steps;
 use activity::{NameId, Ns, RangeKind, Span};
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneKind, Trace};
 
 /// Where PyTorch's own files lie.
 const TORCH: &str = "torch/";
@@ -35,29 +35,22 @@ pub(super) fn of_device(
     let mut sums: FxHashMap<Doing, Count> = FxHashMap::default();
     let (mut idle, mut unseen) = (0, 0);
     let mut processes = BTreeSet::new();
-    each_gap(
-        trace,
-        calls,
-        device,
-        stretch,
-        &threads,
-        |gap, process, functions| {
-            processes.insert(process);
-            idle += gap.len();
-            unseen += gap.len();
-            functions.within(gap, |span, row| {
-                if let Some(doing) = functions.doing(trace, row) {
-                    unseen -= span.len();
-                    let sum = sums.entry(doing).or_default();
-                    sum.time += span.len();
-                    sum.steps.extend(step_at(steps, process, span.start));
-                    if gap.len() > sum.longest.len() {
-                        sum.longest = gap;
-                    }
+    for (gap, process, functions) in gaps(trace, calls, device, stretch, &threads) {
+        processes.insert(process);
+        idle += gap.len();
+        unseen += gap.len();
+        functions.within(gap, |span, row| {
+            if let Some(doing) = functions.doing(trace, row) {
+                unseen -= span.len();
+                let sum = sums.entry(doing).or_default();
+                sum.time += span.len();
+                sum.steps.extend(step_at(steps, process, span.start));
+                if gap.len() > sum.longest.len() {
+                    sum.longest = gap;
                 }
-            });
-        },
-    );
+            }
+        });
+    }
     if sums.is_empty() {
         return None;
     }
@@ -95,29 +88,20 @@ pub(super) fn of_device(
     })
 }
 
-/// Tells of each gap of a device whose launching thread has functions: its process, and them.
-fn each_gap<'a>(
-    trace: &Trace,
-    calls: &CallIndex,
+/// The gaps of a device whose launching thread has functions: each with its process, and them.
+fn gaps<'a>(
+    trace: &'a Trace,
+    calls: &'a CallIndex,
     device: usize,
     stretch: Span,
     threads: &'a FxHashMap<(usize, u32), Functions>,
-    mut tell: impl FnMut(Span, usize, &'a Functions),
-) {
-    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    for gap in trace.devices()[device].usage.gaps_within(stretch) {
-        if trace.is_unrecorded(device, gap) {
-            continue;
-        }
-        let Some((process, thread)) = launcher(trace, calls, &streams, gap.end) else {
-            continue;
-        };
+) -> impl Iterator<Item = (Span, usize, &'a Functions)> {
+    launched_gaps(trace, calls, device, stretch).filter_map(|(gap, process, thread)| {
         let main = trace.processes()[process].info.pid;
         let of_thread = threads.get(&(process, thread));
-        if let Some(functions) = of_thread.or_else(|| threads.get(&(process, main))) {
-            tell(gap, process, functions);
-        }
-    }
+        let functions = of_thread.or_else(|| threads.get(&(process, main)))?;
+        Some((gap, process, functions))
+    })
 }
 
 /// Names of functions, outermost first, with the time in which the last of them was the innermost, in ns.
@@ -132,18 +116,11 @@ pub fn idle_stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<(us
     }
     let of_device = |(device, (stretch, _))| {
         let mut stacks = Stacks::new();
-        each_gap(
-            trace,
-            calls,
-            device,
-            stretch,
-            &threads,
-            |gap, _, functions| {
-                functions.within(gap, |span, row| {
-                    *stacks.entry(functions.path(row)).or_default() += span.len();
-                });
-            },
-        );
+        for (gap, _, functions) in gaps(trace, calls, device, stretch, &threads) {
+            functions.within(gap, |span, row| {
+                *stacks.entry(functions.path(row)).or_default() += span.len();
+            });
+        }
         (device, stacks)
     };
     let stretches = stretches(trace, steps).into_iter().enumerate();
@@ -172,16 +149,14 @@ pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
 pub fn has_functions(trace: &Trace) -> bool {
     let mut lanes = trace.lanes().iter();
     lanes.any(|lane| {
-        let is_function = |kind| {
-            matches!(
-                kind,
-                LaneKind::Range {
-                    kind: RangeKind::Function,
-                    ..
-                }
-            )
-        };
-        is_function(lane.key().kind) && !lane.kept().is_empty()
+        let is_function = matches!(
+            lane.key().kind,
+            LaneKind::Range {
+                kind: RangeKind::Function,
+                ..
+            }
+        );
+        is_function && !lane.kept().is_empty()
     })
 }
 

@@ -302,13 +302,7 @@ fn sampled_gaps<'a>(
     device: usize,
     stretch: Span,
 ) -> impl Iterator<Item = SampledGap> + 'a {
-    let usage = &trace.devices()[device].usage;
-    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    usage.gaps_within(stretch).filter_map(move |span| {
-        if trace.is_unrecorded(device, span) {
-            return None;
-        }
-        let (process, thread) = launcher(trace, calls, &streams, span.end)?;
+    launched_gaps(trace, calls, device, stretch).filter_map(|(span, process, thread)| {
         let thread = seen::main_of(trace, process, thread);
         let looked = trace.processes()[process].sampled.coverage(span);
         (looked > 0).then_some(SampledGap {
@@ -317,6 +311,22 @@ fn sampled_gaps<'a>(
             thread,
             looked,
         })
+    })
+}
+
+/// The gaps of a device that were recorded, each with the process and the thread that launched what ends it.
+fn launched_gaps<'a>(
+    trace: &'a Trace,
+    calls: &'a CallIndex,
+    device: usize,
+    stretch: Span,
+) -> impl Iterator<Item = (Span, usize, u32)> + 'a {
+    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    let gaps = trace.devices()[device].usage.gaps_within(stretch);
+    let recorded = gaps.filter(move |gap| !trace.is_unrecorded(device, *gap));
+    recorded.filter_map(move |gap| {
+        let (process, thread) = launcher(trace, calls, &streams, gap.end)?;
+        Some((gap, process, thread))
     })
 }
 
