@@ -71,16 +71,9 @@ impl Observed {
 
     /// The measured passes of a variant.
     pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'_>> {
-        self.items
-            .iter()
-            .filter(|item| match item.what {
-                What::Range(range) => {
-                    range.kind == RangeKind::Repeat && self.name(range.name) == variant
-                }
-                _ => false,
-            })
-            .map(|item| self.stretch(item.span))
-            .collect()
+        let is_pass = |it: &&Activity| self.is_range(it.what, RangeKind::Repeat, variant);
+        let passes = self.items.iter().filter(is_pass);
+        passes.map(|item| self.stretch(item.span)).collect()
     }
 
     /// What starts inside a span.
@@ -100,6 +93,10 @@ impl Observed {
             .find(|shape| self.name(shape.name) == entry)
     }
 
+    fn is_range(&self, what: What, kind: RangeKind, name: &str) -> bool {
+        matches!(what, What::Range(it) if it.kind == kind && self.name(it.name) == name)
+    }
+
     fn name(&self, id: NameId) -> &str {
         self.names.get(&id).map_or("", String::as_str)
     }
@@ -108,22 +105,15 @@ impl Observed {
 impl<'a> Stretch<'a> {
     /// Times of the copies of one size in one direction.
     pub(super) fn copies(self, direction: Direction, bytes: u64) -> Vec<Ns> {
-        self.times(|what| match what {
-            What::Copy(copy) => copy.direction == direction && copy.bytes == bytes,
-            _ => false,
-        })
+        self.times(|what| is_copy(what, direction, bytes))
     }
 
     /// Times of a kernel.
     pub(super) fn kernels(self, entry: &str) -> Vec<Ns> {
-        self.times(|what| match what {
-            What::Kernel(kernel) => self
-                .observed
-                .shapes
-                .get(&kernel.shape)
-                .is_some_and(|shape| self.observed.name(shape.name) == entry),
-            _ => false,
-        })
+        let observed = self.observed;
+        let is_it = |shape: &LaunchShape| observed.name(shape.name) == entry;
+        let shape = |id| observed.shapes.get(&id);
+        self.times(|what| matches!(what, What::Kernel(it) if shape(it.shape).is_some_and(is_it)))
     }
 
     /// Times of the memsets of one size.
@@ -142,10 +132,7 @@ impl<'a> Stretch<'a> {
         let names: HashSet<Span> = self.call_spans(function).collect();
         self.items
             .iter()
-            .filter(|item| match item.what {
-                What::Copy(copy) => copy.direction == direction && copy.bytes == bytes,
-                _ => false,
-            })
+            .filter(|item| is_copy(item.what, direction, bytes))
             .filter_map(|item| calls.get(&item.correlation))
             .filter(|span| names.contains(span))
             .map(|span| span.len())
@@ -206,12 +193,7 @@ impl<'a> Stretch<'a> {
 
     /// Times of phases with this name.
     pub(super) fn phases(self, name: &str) -> Vec<Ns> {
-        self.times(|what| match what {
-            What::Range(range) => {
-                range.kind == RangeKind::Phase && self.observed.name(range.name) == name
-            }
-            _ => false,
-        })
+        self.times(|what| self.observed.is_range(what, RangeKind::Phase, name))
     }
 
     /// From the end of the call that started an operation to the operation's start, for those that
@@ -338,6 +320,10 @@ impl<'a> Stretch<'a> {
             .map(|item| (item.correlation, item.span))
             .collect()
     }
+}
+
+fn is_copy(what: What, direction: Direction, bytes: u64) -> bool {
+    matches!(what, What::Copy(it) if it.direction == direction && it.bytes == bytes)
 }
 
 /// A function's name without the suffixes of its versions ("cuMemAlloc_v2", "cuLaunchKernel_ptsz").
