@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::scope::longest_first;
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::figures;
 use crate::first_use;
 use activity::stats::lower_median;

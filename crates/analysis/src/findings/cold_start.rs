@@ -1,7 +1,6 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::scope::longest_first;
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, longest_first, thresholds};
 use crate::causes::is_loading;
 use crate::figures::DeviceFigures;
 use crate::first_use::{self, First};

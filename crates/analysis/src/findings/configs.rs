@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::scope::longest_first;
-use super::{At, Occurrence, Scope};
+use super::{At, Occurrence, Scope, longest_first};
 use crate::DeviceFigures;
 use crate::fill::Fill;
 use crate::shapes::ShapeRow;

@@ -1,7 +1,8 @@
 //! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
-use super::scope::{Copied, longest_first};
-use super::{DeviceFigures, Finding, Occurrence, Scope, no_overlap, thresholds};
+use super::{
+    Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first, no_overlap, thresholds,
+};
 use crate::{figures, tables};
 use activity::units::{duration, percent};
 use activity::{Direction, MemoryKind};

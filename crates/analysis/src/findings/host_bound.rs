@@ -3,9 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::migrations::is_migration;
-use super::scope::longest_first;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Culprit, Group, Piece};
 use crate::figures;
 use crate::lines::StackCounts;

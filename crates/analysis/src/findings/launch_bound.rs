@@ -3,8 +3,7 @@
 //! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
-use super::scope::longest_first;
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces};
 use crate::figures;
 use activity::Ns;

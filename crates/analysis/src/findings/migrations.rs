@@ -1,7 +1,6 @@
 //! Managed memory that the driver moves when it is touched.
 
-use super::scope::longest_first;
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::{figures, tables};
 use activity::units::{bytes, count, duration};
 use activity::{Direction, Ns, Place as On, Span, What};

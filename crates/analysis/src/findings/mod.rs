@@ -48,7 +48,7 @@ use serde::Serialize;
 pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};
 pub use scope::Scope;
-use scope::{At, Occurrence, is_behind};
+use scope::{At, Copied, Occurrence, is_behind, longest_first};
 
 use super::figures::{self, DeviceFigures};
 use super::parallel;

@@ -1,7 +1,6 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
-use super::scope::{Copied, longest_first};
-use super::{Finding, Occurrence, Scope, declared, thresholds};
+use super::{Copied, Finding, Occurrence, Scope, declared, longest_first, thresholds};
 use crate::figures::{self, DeviceFigures};
 use crate::graph::EdgeKind;
 use crate::{edits, program, tables};

@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::scope::longest_first;
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Cause, Culprit, Piece};
 use crate::graph::{CallId, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};

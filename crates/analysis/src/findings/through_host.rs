@@ -1,7 +1,6 @@
 //! Data on its way from one GPU to another through the host's memory.
 
-use super::scope::Copied;
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::tables;
 use activity::units::{bytes, duration};
 use activity::{Direction, Ns};

@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::scope::longest_first;
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::collectives::is_collective;
 use crate::figures;
 use crate::verdict::NAME_MAX;
