@@ -245,7 +245,7 @@ impl Footer {
                 .map(columns)
                 .sum::<usize>()
         };
-        let kept = 2 + taken(fitting(width, KEPT[usize::from(self.is_said)]));
+        let kept = 4 + taken(fitting(width, KEPT[usize::from(self.is_said)]));
         let room = width.saturating_sub(kept);
         let needed = |text: fn(&Total) -> &String| -> usize {
             let columns = self.totals.iter().map(|t| pen::width(text(t)) + 3);
@@ -267,7 +267,7 @@ impl Footer {
             totals.push(((x + between) as u16, text.clone(), total.role));
             x += between + pen::width(&text);
         }
-        let room = width.saturating_sub(x + 1);
+        let room = width.saturating_sub(x + 3);
         let count = fitting(room, usize::MAX);
         let mut x = width.saturating_sub(taken(count));
         let mut hints = Vec::new();

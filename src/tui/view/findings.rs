@@ -141,7 +141,7 @@ impl Findings {
                 let length = units::duration(evidence.span.len());
                 cells.push(vec![
                     Cell::left("", 3, Role::Dim),
-                    Cell::left(format!("at {start} for {length}"), 22, Role::Dim),
+                    Cell::left(format!("at {start} for {length}"), 24, Role::Dim),
                     Cell::rest(place, Role::Dim),
                 ]);
                 self.lines.push(Row::Place(i, *evidence));
