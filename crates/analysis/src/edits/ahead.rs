@@ -43,8 +43,8 @@ pub(super) fn prefetch(on: &mut Editing<'_, '_>, name: &str, workers: u32) -> Re
                 Bound::Least | Bound::Likely => 0,
             };
             let call = &mut on.program.calls[turn.call as usize];
-            call.not_before = (last.call, delay);
             call.think += hand_over;
+            on.program.not_before.insert(turn.call, (last.call, delay));
             most = most.max(turn.work.min(HAND_OVER_MAX));
             on.applied.count += 1;
         }

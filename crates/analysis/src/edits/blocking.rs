@@ -2,7 +2,7 @@
 
 use super::{AROUND_MAX, Editing};
 use crate::graph::{CallKind, Engine};
-use crate::program::{Class, Dep};
+use crate::program::{Class, Dep, List};
 use activity::{MemoryKind, What};
 
 /// Copies of pinned memory do not block their caller; the next wait of the thread covers them.
@@ -13,7 +13,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
         if call.kind != CallKind::Copy || call.is_gone || !on.has_call(c) {
             continue;
         }
-        let waited = call.waits.first().map(|wait| wait.op);
+        let waited = on.program.waits(c).first().map(|wait| wait.op);
         let Some(op) = waited.or_else(|| uploaded(on, c)) else {
             continue;
         };
@@ -22,14 +22,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
             _ => false,
         };
         // Pinned by another edit, a copy no longer starts as one that is staged.
-        let is_staged = matches!(
-            on.program.ops[op as usize].launch.1,
-            Class::Launch {
-                is_staged: true,
-                ..
-            }
-        );
-        if is_pageable && is_staged {
+        if is_pageable && on.program.ops[op as usize].is_staged {
             staged += 1;
             continue;
         }
@@ -40,18 +33,20 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
             };
             on.remove_call(sync);
         } else {
-            on.program.calls[c as usize].waits.clear();
+            on.program.calls[c as usize].waits = List::default();
             on.applied.count += 1;
         }
         if let Some(next) = on.next_wait(c) {
             let class = Class::Wake(on.program.calls[next as usize].kind);
             let delay = on.program.delays.typical(class, &on.program.known);
-            on.program.calls[next as usize].waits.push(Dep {
+            let wait = Dep {
                 op,
                 is_start: false,
                 delay,
                 class,
-            });
+            };
+            let waits = &mut on.program.calls[next as usize].waits;
+            on.program.lists.push(waits, wait);
         }
     }
     if staged > 0 {
@@ -65,10 +60,9 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
 
 /// The upload that a call launched.
 fn uploaded(on: &Editing<'_, '_>, call: u32) -> Option<u32> {
-    let first = on.scene.graph.calls.first_op[on.program.calls[call as usize].id as usize];
-    let ops = &on.program.ops;
-    let op = ops.binary_search_by_key(&first, |op| op.id).ok()? as u32;
-    (ops[op as usize].engine == Engine::H2D).then_some(op)
+    let first = on.scene.graph.calls.first_op[on.program.call_id(call) as usize];
+    let op = on.program.op_of(first)?;
+    (on.program.ops[op as usize].engine == Engine::H2D).then_some(op)
 }
 
 /// The next call of its thread, where that is a wait for the stream and follows at once.

@@ -41,9 +41,9 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
         let of = &mut on.program.ops[op as usize];
         // What was as fast as that is not slowed down.
         of.time = of.time.min(time);
-        of.launch = (latency, class);
+        (of.launch, of.is_staged) = (latency, false);
         // What lay before it was the staging.
-        for dep in &mut of.deps {
+        for dep in on.program.lists.of_mut(of.deps) {
             let typical = on.program.delays.typical(dep.class, &on.program.known);
             dep.delay = dep.delay.min(typical);
         }
@@ -56,15 +56,13 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
             let delay = on.program.known.wake.unwrap_or(0);
             let of = &mut on.program.calls[call as usize];
             of.own = of.own.min(own.unwrap_or(of.own));
-            of.waits.clear();
-            if !is_async {
-                of.waits.push(Dep {
-                    op,
-                    is_start: false,
-                    delay,
-                    class: wake,
-                });
-            }
+            let wait = Dep {
+                op,
+                is_start: false,
+                delay,
+                class: wake,
+            };
+            of.waits = on.program.lists.list((!is_async).then_some(wait));
         }
     }
     // Small ones go with the command, pinned or not.
@@ -157,8 +155,8 @@ fn pageable(on: &Editing<'_, '_>, op: u32) -> Option<Copy> {
 /// What an asynchronous copy's call takes: the median of those that wait for nothing, else what is known.
 pub(super) fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
     let mut own: Vec<Ns> = Vec::new();
-    for call in &on.program.calls {
-        let first = on.scene.graph.calls.first_op[call.id as usize];
+    for (call, id) in on.program.calls.iter().zip(0..) {
+        let first = on.scene.graph.calls.first_op[on.program.call_id(id) as usize];
         let is_plain = first != NONE && !on.scene.graph.ops.is_staged(first);
         if call.kind == CallKind::Copy && is_plain && call.waits.is_empty() {
             own.push(call.span.len());
@@ -231,7 +229,7 @@ fn works_between(on: &Editing<'_, '_>, from: u32, to: u32) -> bool {
             break;
         }
         let call = &on.program.calls[at as usize];
-        if call.think.max(call.handed.1) > AROUND_MAX {
+        if call.think.max(call.hand_over) > AROUND_MAX {
             return true;
         }
         at = call.previous;

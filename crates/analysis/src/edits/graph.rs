@@ -110,7 +110,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
         if bound == Bound::Least {
             of.time = least(&on.program.known, of.time);
         }
-        for dep in &mut of.deps {
+        for dep in on.program.lists.of_mut(of.deps) {
             if let (
                 Class::Between {
                     kind: EdgeKind::Stream,
@@ -133,10 +133,6 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
     // short graphs: nodes start as the host hands them over.
     for (i, &op) in run.iter().enumerate() {
         let of = &mut on.program.ops[op as usize];
-        let class = Class::Launch {
-            to: of.engine,
-            is_staged: false,
-        };
         let known = &on.program.known;
         let launch = known
             .launch
@@ -147,7 +143,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
         } else {
             (fixed + node * (i + 1) as f64).round() as Ns
         };
-        of.launch = (handed + after, class);
+        (of.launch, of.is_staged) = (handed + after, false);
     }
     on.applied.count += run.len();
     let many = if is_step {
@@ -181,8 +177,8 @@ fn holds(run: &[u32], op: u32) -> bool {
 
 /// The operation of the same run and stream that one follows.
 fn run_before<'p>(on: &'p Editing<'_, '_>, run: &[u32], op: u32) -> Option<&'p Op> {
-    let deps = on.program.ops[op as usize].deps.iter();
-    let before = deps.filter(|dep| holds(run, dep.op));
+    let deps = on.program.lists.of(on.program.ops[op as usize].deps);
+    let before = deps.iter().filter(|dep| holds(run, dep.op));
     let before = before.map(|dep| &on.program.ops[dep.op as usize]);
     before.max_by_key(|before| before.span.end)
 }

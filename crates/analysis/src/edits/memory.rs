@@ -18,7 +18,7 @@ pub(super) fn reuse(on: &mut Editing<'_, '_>) {
             && call.span.start < last
             && on.has_call(c)
         {
-            removed.push((c, call.waits.iter().map(|wait| wait.op).collect()));
+            removed.push((c, on.program.waits(c).iter().map(|wait| wait.op).collect()));
             on.remove_call(c);
         }
     }

@@ -19,7 +19,7 @@ mod within;
 pub(crate) use streams::is_one_graph;
 
 use crate::graph::{Graph, OpId};
-use crate::program::{NONE, Program};
+use crate::program::{List, NONE, Program};
 use activity::{Ns, What};
 use scenario::edit::{Edit, EditKind, EditSet};
 use trace::{LaneId, Trace};
@@ -196,12 +196,11 @@ impl Editing<'_, '_> {
     }
 
     fn what(&self, op: u32) -> What {
-        what(self.scene, self.program.ops[op as usize].id)
+        what(self.scene, self.program.op_id(op))
     }
 
     fn call_name(&self, call: u32) -> &str {
-        let call = &self.program.calls[call as usize];
-        let (lane, row) = self.scene.graph.calls.at(call.id);
+        let (lane, row) = self.scene.graph.calls.at(self.program.call_id(call));
         match self.scene.trace.activity(lane, row).what {
             What::Call(what) => self.scene.trace.names().full(what.name),
             _ => "",
@@ -212,7 +211,7 @@ impl Editing<'_, '_> {
     fn remove_call(&mut self, call: u32) {
         let call = &mut self.program.calls[call as usize];
         call.is_gone = true;
-        call.waits.clear();
+        call.waits = List::default();
         self.applied.count += 1;
     }
 
@@ -221,7 +220,7 @@ impl Editing<'_, '_> {
         self.remove_call(call);
         let call = &mut self.program.calls[call as usize];
         call.think = 0;
-        call.handed.1 = 0;
+        call.hand_over = 0;
     }
 
     /// Joins the calls of a run of operations. The first one's call stays. Those of the others go, with all that their

@@ -40,7 +40,7 @@ pub(super) fn own_stream(on: &mut Editing<'_, '_>) {
             }
             phase = now;
         }
-        let ids = list.iter().map(|&op| on.program.ops[op as usize].id);
+        let ids = list.iter().map(|&op| on.program.op_id(op));
         if starts.len() < 2 || is_one_graph(on.scene.trace, on.scene.graph, ids) {
             continue;
         }
@@ -92,7 +92,7 @@ fn part(on: &mut Editing<'_, '_>, list: &[u32]) {
     for &op in list {
         let of = &on.program.ops[op as usize];
         let (mine, engine) = (of.stream, of.engine);
-        let mut deps = of.deps.clone();
+        let mut deps = on.program.lists.of(of.deps).to_vec();
         deps.retain(|dep| {
             let is_stream = matches!(
                 dep.class,
@@ -115,7 +115,7 @@ fn part(on: &mut Editing<'_, '_>, list: &[u32]) {
                 class,
             });
         }
-        on.program.ops[op as usize].deps = deps;
+        on.program.ops[op as usize].deps = on.program.lists.list(deps);
     }
 }
 
@@ -136,19 +136,20 @@ fn cover(on: &mut Editing<'_, '_>) {
         let to = issued.partition_point(|&op| on.program.ops[op as usize].call < c);
         let class = Class::Wake(call.kind);
         let delay = on.program.delays.typical(class, &on.program.known);
-        let more: Vec<Dep> = issued[from..to]
-            .iter()
-            .filter(|&&op| {
-                process(on.program.calls[on.program.ops[op as usize].call as usize].lane) == mine
-            })
-            .map(|&op| Dep {
-                op,
-                is_start: false,
-                delay,
-                class,
-            })
-            .collect();
-        on.program.calls[c as usize].waits.extend(more);
+        let mut waits = call.waits;
+        for &op in &issued[from..to] {
+            let caller = on.program.ops[op as usize].call;
+            if process(on.program.calls[caller as usize].lane) == mine {
+                let wait = Dep {
+                    op,
+                    is_start: false,
+                    delay,
+                    class,
+                };
+                on.program.lists.push(&mut waits, wait);
+            }
+        }
+        on.program.calls[c as usize].waits = waits;
         from = to;
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Editing, copies};
 use crate::graph::{CallKind, EdgeKind};
-use crate::program::{Dep, NONE, Program};
+use crate::program::{Dep, List, NONE, Program};
 use activity::{Direction, MemoryKind, What};
 
 /// Waits go, but for the last. Where one kept operations of two streams in order between which data may have
@@ -31,17 +31,14 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
         if !is_wait(on, c) || is_last || is_early || !on.has_call(c) {
             continue;
         }
-        let waited = on.program.calls[c as usize]
-            .waits
-            .iter()
-            .map(|wait| wait.op);
+        let waited = on.program.waits(c).iter().map(|wait| wait.op);
         removed.push((c, waited.collect()));
         if on.program.calls[c as usize].kind == CallKind::Copy {
             // The copy stays, and returns as soon as one that nobody waits for.
             let own = *own.get_or_insert_with(|| copies::copy_call(on));
             let call = &mut on.program.calls[c as usize];
             call.own = call.own.min(own.unwrap_or(call.own));
-            call.waits.clear();
+            call.waits = List::default();
             on.applied.count += 1;
             continue;
         }
@@ -60,7 +57,8 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
 /// Whether a call returns only when its copy is there. Pageable memory that goes to the device is read before: `pin` is the cure of that.
 fn is_blocking_copy(on: &Editing<'_, '_>, call: u32) -> bool {
     let of = &on.program.calls[call as usize];
-    let waited = of.waits.first().filter(|_| of.kind == CallKind::Copy);
+    let waited = on.program.waits(call).first();
+    let waited = waited.filter(|_| of.kind == CallKind::Copy);
     waited.is_some_and(|wait| match on.what(wait.op) {
         What::Copy(copy) => copy.direction != Direction::H2D || copy.from != MemoryKind::Pageable,
         _ => false,
@@ -109,18 +107,21 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
         for (_, waited) in &removed[from..to] {
             for &source in waited {
                 let before = &on.program.ops[source as usize];
+                let deps = on.program.lists.of(on.program.ops[i].deps);
                 let is_kept = before.stream != stream
                     && (source as usize) < i
                     && Program::carries(before.engine, engine)
-                    && on.program.ops[i].deps.iter().all(|dep| dep.op != source);
+                    && deps.iter().all(|dep| dep.op != source);
                 if is_kept {
                     let (delay, class) = on.program.delay(EdgeKind::Event, before.engine, engine);
-                    on.program.ops[i].deps.push(Dep {
+                    let dep = Dep {
                         op: source,
                         is_start: false,
                         delay,
                         class,
-                    });
+                    };
+                    let deps = &mut on.program.ops[i].deps;
+                    on.program.lists.push(deps, dep);
                     kept += 1;
                 }
             }

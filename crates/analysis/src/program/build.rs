@@ -4,9 +4,8 @@ mod settle;
 mod waits;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
-use super::{Call, Class, Dep, GpuRates, NONE, Op, Program};
+use super::{Call, Class, Dep, GpuRates, List, Lists, NONE, Op, Program};
 use crate::graph::{EdgeKind, Engine, Graph, OpId};
 use activity::occupancy;
 use activity::{Ns, Span, What};
@@ -35,14 +34,14 @@ impl Program {
         let mut build = Build {
             trace,
             graph,
-            first_call: calls.start as u32,
-            first_op: ops.start as u32,
-            end_op: ops.end as u32,
             program: Program {
+                first_call: calls.start as u32,
+                first_op: ops.start as u32,
                 known: known.clone(),
                 link_share: known.link_share.unwrap_or(1.0),
                 calls: Vec::with_capacity(calls.len()),
                 ops: Vec::with_capacity(ops.len()),
+                lists: Lists::with_capacity(ops.len()),
                 ..Program::default()
             },
             binding: Vec::with_capacity(ops.len()),
@@ -65,9 +64,6 @@ impl Program {
 struct Build<'a> {
     trace: &'a Trace,
     graph: &'a Graph,
-    first_call: u32,
-    first_op: u32,
-    end_op: u32,
     program: Program,
     /// By operation: whether its launch or which of its dependencies bound it.
     binding: Vec<Option<usize>>,
@@ -82,15 +78,8 @@ impl Build<'_> {
         if id == NONE {
             NONE
         } else {
-            id.checked_sub(self.first_call).unwrap_or(NONE)
+            id.checked_sub(self.program.first_call).unwrap_or(NONE)
         }
-    }
-
-    fn op_at(&self, id: OpId) -> Option<u32> {
-        // A wait may last until after what lies within the window.
-        (self.first_op..self.end_op)
-            .contains(&id)
-            .then(|| id - self.first_op)
     }
 
     fn call(&mut self, id: u32) {
@@ -104,17 +93,16 @@ impl Build<'_> {
             call => span.start - self.program.calls[call as usize].span.end,
         };
         self.program.calls.push(Call {
-            id,
             lane: calls.lane[i],
             span,
             kind: calls.kind[i],
             previous,
             // A thread that was handed to did nothing before.
             think: if handed == NONE { after(previous) } else { 0 },
-            handed: (handed, after(handed)),
-            not_before: (NONE, 0),
+            handed,
+            hand_over: after(handed),
             own: span.len(),
-            waits: Vec::new(),
+            waits: List::default(),
             is_gone: false,
         });
     }
@@ -128,25 +116,24 @@ impl Build<'_> {
             return;
         };
         let engine = ops.engine[i];
-        let mut deps: SmallVec<[Dep; 2]> = SmallVec::new();
+        let (lists, first_op) = (&mut self.program.lists, self.program.first_op);
+        let mut deps = List::default();
         let mut depend = |kind: EdgeKind, on: OpId| {
-            let Some(op) = (on != NONE)
-                .then(|| on.checked_sub(self.first_op))
-                .flatten()
-            else {
+            let Some(op) = (on != NONE).then(|| on.checked_sub(first_op)).flatten() else {
                 return;
             };
             let delay = span.start - ops.end[on as usize];
-            if delay < 0 || on >= id || deps.iter().any(|d| d.op == op) {
+            if delay < 0 || on >= id || lists.of(deps).iter().any(|d| d.op == op) {
                 return;
             }
             let class = Class::between(kind, ops.engine[on as usize], engine);
-            deps.push(Dep {
+            let dep = Dep {
                 op,
                 is_start: false,
                 delay,
                 class,
-            });
+            };
+            lists.push(&mut deps, dep);
         };
         depend(
             ops.edge[i],
@@ -177,32 +164,26 @@ impl Build<'_> {
             NONE => 0,
             call => span.start - self.program.calls[call as usize].span.start,
         };
-        let class = Class::Launch {
-            to: engine,
-            is_staged: ops.is_staged(id),
-        };
         let bound = match (is_launch, ops.edge[i]) {
             (true, _) => None,
             (_, EdgeKind::None) => None,
-            _ => deps
-                .iter()
-                .position(|d| d.op + self.first_op == ops.bind[i]),
+            _ => {
+                let mut deps = self.program.lists.of(deps).iter();
+                deps.position(|d| d.op + first_op == ops.bind[i])
+            }
         };
         self.binding.push(bound);
-        let shape = match self.trace.activity(lane, ops.row[i] as usize).what {
+        let what = self.trace.what(lane, ops.row[i] as usize);
+        let shape = match what {
             What::Kernel(kernel) => kernel.shape,
             _ => NONE,
         };
         let share = match engine {
             Engine::Memset => 0.0,
-            Engine::Compute => {
-                let activity = self.trace.activity(lane, ops.row[i] as usize);
-                self.share(device, &activity.what)
-            }
+            Engine::Compute => self.share(device, &what),
             _ => 1.0,
         };
         self.program.ops.push(Op {
-            id,
             stream: lane as u32,
             device: device as u32,
             engine,
@@ -211,7 +192,8 @@ impl Build<'_> {
             share,
             shape,
             call,
-            launch: (launch, class),
+            launch,
+            is_staged: ops.is_staged(id),
             deps,
             is_gone: false,
         });

@@ -7,11 +7,13 @@
 //! back what was recorded to the nanosecond. [`super::edits`] changes programs; `docs/WHATIF.md` has the assumptions.
 //!
 //! `build` makes a program, and `order` and `run` replay one. `room` is that of the streams' queues, `delays` has what
-//! follows what after how long. `gpu_rates` has what is known of the GPU beside the recording.
+//! follows what after how long. `gpu_rates` has what is known of the GPU beside the recording. Predictions copy whole
+//! programs, so calls and operations are kept small, and what they depend on lies apart in `lists`.
 
 mod build;
 mod delays;
 mod gpu_rates;
+mod lists;
 mod order;
 mod room;
 mod run;
@@ -22,12 +24,12 @@ pub(crate) use build::INLINE;
 pub use build::share;
 pub use delays::{Class, Delays};
 pub use gpu_rates::{Engines, GpuRates};
+pub use lists::{List, Lists};
 pub use run::Times;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{CallId, CallKind, EdgeKind, Engine, OpId};
 use activity::{Ns, Span};
@@ -51,8 +53,6 @@ pub struct Dep {
 /// A host call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Its number in the graph.
-    pub id: CallId,
     /// The lane of its thread.
     pub lane: u32,
     /// As recorded.
@@ -63,14 +63,14 @@ pub struct Call {
     pub previous: u32,
     /// What the thread does between that and this one.
     pub think: Ns,
-    /// The call of another thread that handed over to this one, or [`NONE`], and how long after its return.
-    pub handed: (u32, Ns),
-    /// A call, or [`NONE`], and how long after that began this one begins at the earliest: of an edit.
-    pub not_before: (u32, Ns),
+    /// The call of another thread that handed over to this one, or [`NONE`].
+    pub handed: u32,
+    /// How long after its return.
+    pub hand_over: Ns,
     /// How long it takes when it need not wait.
     pub own: Ns,
     /// What it waits for before it returns.
-    pub waits: Vec<Dep>,
+    pub waits: List,
     /// Whether it was edited away.
     pub is_gone: bool,
 }
@@ -78,8 +78,6 @@ pub struct Call {
 /// A GPU operation.
 #[derive(Clone, Debug)]
 pub struct Op {
-    /// Its number in the graph.
-    pub id: OpId,
     /// Its stream: the lane of the timeline, or a higher number for one that an edit made.
     pub stream: u32,
     /// The device: index into [`trace::Trace::devices`].
@@ -97,16 +95,31 @@ pub struct Op {
     /// The call that it comes from, or [`NONE`], and how long after that began it starts on an idle device.
     pub call: u32,
     /// See `call`.
-    pub launch: (Ns, Class),
+    pub launch: Ns,
+    /// Whether the driver may stage it.
+    pub is_staged: bool,
     /// What it depends on: seldom more than its stream and its engine.
-    pub deps: SmallVec<[Dep; 2]>,
+    pub deps: List,
     /// Whether it was edited away: what depends on it then depends on what it depended on.
     pub is_gone: bool,
 }
 
+impl Op {
+    /// Of which kind its launch is.
+    pub fn launch_class(&self) -> Class {
+        Class::Launch {
+            to: self.engine,
+            is_staged: self.is_staged,
+        }
+    }
+}
+
+/// A point of the replay by its number: begins of calls, then their returns, then operations.
+type At = u32;
+
 /// A point of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+enum Node {
     Begin(u32),
     Op(u32),
     Return(u32),
@@ -119,6 +132,14 @@ pub struct Program {
     pub calls: Vec<Call>,
     /// Operations by start.
     pub ops: Vec<Op>,
+    /// What they depend on and wait for.
+    pub lists: Lists,
+    /// By call, another call and how long after that began it begins at the earliest: of an edit.
+    pub not_before: FxHashMap<u32, (u32, Ns)>,
+    /// The first call's number in the graph.
+    first_call: CallId,
+    /// The first operation's.
+    first_op: OpId,
     /// Delays seen in this stretch.
     pub delays: Delays,
     /// What is known of the GPU.
@@ -128,14 +149,36 @@ pub struct Program {
     pub link_share: f64,
     /// Shapes of kernels of two streams that were seen to run at the same time, the lower number first.
     together: FxHashSet<(u32, u32)>,
-    order: Vec<Node>,
+    /// In which order times are worked out.
+    order: Arc<[At]>,
     /// All of it in the order of the recording.
-    recorded: Arc<[u32]>,
+    recorded: Arc<[At]>,
     /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].
     room: Vec<u32>,
 }
 
 impl Program {
+    /// A call's number in the graph.
+    pub fn call_id(&self, call: u32) -> CallId {
+        self.first_call + call
+    }
+
+    /// An operation's number in the graph.
+    pub fn op_id(&self, op: u32) -> OpId {
+        self.first_op + op
+    }
+
+    /// The operation with this number in the graph.
+    pub fn op_of(&self, id: OpId) -> Option<u32> {
+        let op = id.checked_sub(self.first_op)?;
+        ((op as usize) < self.ops.len()).then_some(op)
+    }
+
+    /// What a call waits for.
+    pub fn waits(&self, call: u32) -> &[Dep] {
+        self.lists.of(self.calls[call as usize].waits)
+    }
+
     /// A delay between two operations, as this stretch of the program had it.
     pub fn delay(&self, kind: EdgeKind, from: Engine, to: Engine) -> (Ns, Class) {
         let class = Class::between(kind, from, to);

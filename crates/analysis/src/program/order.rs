@@ -2,12 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
-use super::{NONE, Node, Program};
+use super::{At, NONE, Node, Program};
 use activity::Ns;
-
-/// A place in the order: begins of calls, then their returns, then operations are numbered.
-type At = u32;
 
 /// What comes first in the recording; what is equal in it is in the order of its numbers.
 type Key = (Ns, u8, At);
@@ -21,14 +19,13 @@ impl Program {
             self.recorded = self.recorded().into();
         }
         self.order = if self.is_possible(&self.recorded) {
-            self.recorded.iter().map(|&at| self.node(at)).collect()
+            Arc::clone(&self.recorded)
         } else {
-            let order = self.possible().into_iter();
-            order.map(|at| self.node(at)).collect()
+            self.possible().into()
         };
     }
 
-    fn node(&self, at: At) -> Node {
+    pub(super) fn node(&self, at: At) -> Node {
         let calls = self.calls.len() as u32;
         match at {
             at if at < calls => Node::Begin(at),
@@ -90,15 +87,15 @@ impl Program {
         let calls = self.calls.len() as u32;
         for (call, i) in self.calls.iter().zip(0..) {
             edge(i, calls + i);
-            for before in [call.previous, call.handed.0] {
+            for before in [call.previous, call.handed] {
                 if before != NONE {
                     edge(calls + before, i);
                 }
             }
-            if call.not_before.0 != NONE {
-                edge(call.not_before.0, i);
+            if let Some(other) = self.not_before.get(&i) {
+                edge(other.0, i);
             }
-            for wait in &call.waits {
+            for wait in self.lists.of(call.waits) {
                 edge(2 * calls + wait.op, calls + i);
             }
             if self.room[i as usize] != NONE {
@@ -109,7 +106,7 @@ impl Program {
             if op.call != NONE {
                 edge(op.call, i);
             }
-            for dep in &op.deps {
+            for dep in self.lists.of(op.deps) {
                 edge(2 * calls + dep.op, i);
             }
         }

@@ -76,25 +76,31 @@ impl Program {
     }
 
     fn times(&self, delay: impl Fn(Ns, super::Class) -> Ns) -> Times {
-        let mut times = Times::recorded(self);
+        let of_calls = || vec![0; self.calls.len()];
+        let of_ops = || vec![0; self.ops.len()];
+        let mut times = Times {
+            call_start: of_calls(),
+            call_end: of_calls(),
+            op_start: of_ops(),
+            op_end: of_ops(),
+        };
         let mut latest = Latest::default();
-        for &node in &self.order {
-            match node {
+        for &at in &*self.order {
+            match self.node(at) {
                 Node::Begin(i) => {
                     let call = &self.calls[i as usize];
                     let mut start = Ns::MIN;
                     if call.previous != NONE {
                         start = times.call_end[call.previous as usize] + call.think;
                     }
-                    if call.handed.0 != NONE {
-                        start = start.max(times.call_end[call.handed.0 as usize] + call.handed.1);
+                    if call.handed != NONE {
+                        start = start.max(times.call_end[call.handed as usize] + call.hand_over);
                     }
                     if start == Ns::MIN {
                         start = call.span.start;
                     }
-                    if call.not_before.0 != NONE {
-                        let other = times.call_start[call.not_before.0 as usize];
-                        start = start.max(other + call.not_before.1);
+                    if let Some(&(other, after)) = self.not_before.get(&i) {
+                        start = start.max(times.call_start[other as usize] + after);
                     }
                     times.call_start[i as usize] = start;
                 }
@@ -103,7 +109,7 @@ impl Program {
                     let mut end = times.call_start[i as usize];
                     if !call.is_gone {
                         end += call.own;
-                        for wait in &call.waits {
+                        for wait in self.lists.of(call.waits) {
                             let op = wait.op as usize;
                             let gone = self.ops[op].is_gone;
                             let after = match (gone, wait.is_start) {
@@ -142,7 +148,7 @@ impl Program {
     ) -> (Ns, Ns) {
         let op = &self.ops[i as usize];
         let mut start = Ns::MIN;
-        for dep in &op.deps {
+        for dep in self.lists.of(op.deps) {
             let end = times.op_end[dep.op as usize];
             let after = if op.is_gone || self.ops[dep.op as usize].is_gone {
                 0
@@ -158,7 +164,7 @@ impl Program {
             let after = if op.is_gone {
                 0
             } else {
-                delay(op.launch.0, op.launch.1)
+                delay(op.launch, op.launch_class())
             };
             start = start.max(times.call_start[op.call as usize] + after);
         }

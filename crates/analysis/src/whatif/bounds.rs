@@ -49,8 +49,8 @@ impl WhatIf<'_> {
         let mut sums: FxHashMap<String, Ns> = FxHashMap::default();
         let mut labels: Vec<Vec<String>> = Vec::new();
         for part in &self.parts {
-            let ops = part.program.ops.iter();
-            let names: Vec<String> = ops.map(|op| self.label(op.id)).collect();
+            let ops = 0..part.program.ops.len() as u32;
+            let names: Vec<String> = ops.map(|op| self.label(part.program.op_id(op))).collect();
             for (op, name) in part.program.ops.iter().zip(&names) {
                 if self.is_measured(part, op.span.start) {
                     *sums.entry(name.clone()).or_default() += op.time;

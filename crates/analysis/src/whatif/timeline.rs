@@ -63,7 +63,7 @@ impl WhatIf<'_> {
             });
         let free = streams.max().unwrap_or(0) + 1;
         for (i, op) in program.ops.iter().enumerate().filter(|(_, op)| !op.is_gone) {
-            let (lane, row) = self.graph.ops.place(op.id);
+            let (lane, row) = self.graph.ops.place(program.op_id(i as u32));
             let batch = &mut batches[trace.lanes()[lane].key().process];
             let mut what = trace.activity(lane, row).what;
             if let Some(new) = (op.stream as usize).checked_sub(trace.lanes().len()) {

@@ -20,9 +20,11 @@ impl Build<'_> {
         for c in 0..self.program.calls.len() {
             let (id, kind, span, lane) = {
                 let call = &self.program.calls[c];
-                (call.id, call.kind, call.span, call.lane as LaneId)
+                let id = self.program.call_id(c as u32);
+                (id, call.kind, call.span, call.lane as LaneId)
             };
-            let waited = self.op_at(self.graph.calls.waited[id as usize]);
+            // A wait may last until after what lies within the window.
+            let waited = self.program.op_of(self.graph.calls.waited[id as usize]);
             let mut waits = Vec::new();
             if let Some(op) = waited {
                 let end = self.program.ops[op as usize].span.end;
@@ -58,16 +60,17 @@ impl Build<'_> {
                     }
                 }
             }
-            self.program.calls[c].waits = waits;
+            self.program.calls[c].waits = self.program.lists.list(waits);
         }
     }
 
     /// A copy of pageable memory that ended after its call: the call returned when most was staged.
     fn staged(&mut self, c: usize, bases: &FxHashMap<CallKind, Ns>, waits: &mut Vec<Dep>) {
         let call = &self.program.calls[c];
-        let first = self.graph.calls.first_op[call.id as usize];
+        let first = self.graph.calls.first_op[self.program.call_id(c as u32) as usize];
         let Some(op) = self
-            .op_at(first)
+            .program
+            .op_of(first)
             .filter(|_| self.graph.ops.is_staged(first))
         else {
             return;
@@ -121,7 +124,7 @@ impl Build<'_> {
             CallKind::WaitDevice => {
                 let mine = streams.get(&process).into_iter().flatten();
                 mine.filter_map(|&id| last(id))
-                    .filter_map(|op| self.op_at(op))
+                    .filter_map(|op| self.program.op_of(op))
                     .collect()
             }
             CallKind::WaitStream => {
@@ -130,12 +133,11 @@ impl Build<'_> {
                     if before == NONE {
                         break;
                     }
-                    let first =
-                        self.graph.calls.first_op[self.program.calls[before as usize].id as usize];
+                    let first = self.graph.calls.first_op[self.program.call_id(before) as usize];
                     if first != NONE {
                         let stream = self.graph.ops.lane[first as usize] as LaneId;
                         return last(stream)
-                            .and_then(|op| self.op_at(op))
+                            .and_then(|op| self.program.op_of(op))
                             .into_iter()
                             .collect();
                     }
@@ -148,9 +150,9 @@ impl Build<'_> {
     }
 
     /// How long a call waited for the GPU: until the operation that let it return could begin, and while that ran.
-    fn waiting(&self, call: &Call) -> Ns {
+    fn waiting(&self, call: &Call, id: usize) -> Ns {
         let ops = &self.graph.ops;
-        let waited = self.graph.calls.waited[call.id as usize] as usize;
+        let waited = self.graph.calls.waited[id] as usize;
         let Some(&end) = ops.end.get(waited) else {
             return 0;
         };
@@ -168,12 +170,17 @@ impl Build<'_> {
     fn bases(&self) -> FxHashMap<CallKind, Ns> {
         let mut lists: FxHashMap<CallKind, Vec<Ns>> = FxHashMap::default();
         let mut least: FxHashMap<CallKind, Ns> = FxHashMap::default();
-        for call in &self.program.calls {
+        for (call, id) in self
+            .program
+            .calls
+            .iter()
+            .zip(self.program.first_call as usize..)
+        {
             let entry = least.entry(call.kind).or_insert(Ns::MAX);
-            *entry = (*entry).min((call.span.len() - self.waiting(call)).max(0));
-            let first = self.graph.calls.first_op[call.id as usize];
+            *entry = (*entry).min((call.span.len() - self.waiting(call, id)).max(0));
+            let first = self.graph.calls.first_op[id];
             let is_staged = first != NONE && self.graph.ops.is_staged(first);
-            if self.graph.calls.waited[call.id as usize] == NONE && !is_staged {
+            if self.graph.calls.waited[id] == NONE && !is_staged {
                 lists.entry(call.kind).or_default().push(call.span.len());
             }
         }
