@@ -276,9 +276,7 @@ impl Gather {
                         *shape = shapes[*shape as usize];
                     }
                 }
-                if !run.is_empty() {
-                    process.runs.push(run);
-                }
+                process.go_on(run);
             }
             process.health.add(&part.health);
             process.synchronous.extend(part.synchronous);
@@ -337,15 +335,28 @@ impl Gather {
 }
 
 impl Process {
+    /// Adds a sorted run of a later part: to the last one, where most of it comes behind that. Long runs are quick to merge,
+    /// and the C library gives their memory back when they are freed, which of many short ones it keeps.
+    fn go_on(&mut self, run: Vec<Activity>) {
+        let Some(first) = run.first() else { return };
+        if let Some(last) = self.runs.last_mut() {
+            let sorted = last.partition_point(|it| merge::key(it) <= merge::key(first));
+            if last.len() + run.len() <= RUN && last.len() - sorted <= run.len() {
+                last.extend(run);
+                last[sorted..].sort_by_key(merge::key);
+                return;
+            }
+        }
+        self.runs.push(run);
+    }
+
     fn seal(&mut self) {
         if self.items.is_empty() {
             return;
         }
         let mut run = std::mem::take(&mut self.items);
         run.shrink_to_fit();
-        if !run.is_sorted_by_key(merge::key) {
-            run.sort_by_key(merge::key);
-        }
+        merge::sort(&mut run);
         self.runs.push(run);
     }
 }
