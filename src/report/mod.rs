@@ -268,7 +268,7 @@ impl From<&Facts<'_>> for Report {
         let watching = watching::measure(trace, causes, devices, None);
         let scope = advice.scope(None, devices);
         let scope = scope.with_ranks(job).with_watching(watching.as_ref());
-        let (findings, start_up_findings, harness_findings) = match &variants {
+        let find = || match &variants {
             Some(variants) if !variants.is_empty() => {
                 let named = advice::in_one(variants.iter().map(VariantReport::named));
                 (named, None, Some(findings::find(&scope, &facts.stop)))
@@ -278,7 +278,23 @@ impl From<&Facts<'_>> for Report {
                 (of.findings, of.start_up, None)
             }
         };
-        let mut verdicts = verdict::find(trace, causes, (None, devices), steps, job);
+        let count = || {
+            let launches = parallel::map(records, devices, |f| {
+                let (delay, queue) = launches::of_device(trace, facts.calls(), f.index, None);
+                Launches {
+                    device: f.device,
+                    delay,
+                    queue,
+                }
+            });
+            let verdicts = verdict::find(trace, causes, (None, devices), steps, job);
+            let (kernels, calls) = (tables::kernels(trace, None), tables::calls(trace, None));
+            (verdicts, launches, kernels, calls)
+        };
+        // What findings save takes longer than everything else.
+        let (found, counted) = parallel::join(records, find, count);
+        let (findings, start_up_findings, harness_findings) = found;
+        let (mut verdicts, launches, kernels, calls) = counted;
         verdict::promise(&mut verdicts, findings.first());
         let idle = |device: usize| -> &[IdleCause] {
             let known = devices.iter().find(|it| it.index == device);
@@ -288,14 +304,6 @@ impl From<&Facts<'_>> for Report {
             Some((ranks, job)) => (ranks, Some(job)),
             None => (Vec::new(), None),
         };
-        let launches = parallel::map(records, devices, |f| {
-            let (delay, queue) = launches::of_device(trace, facts.calls(), f.index, None);
-            Launches {
-                device: f.device,
-                delay,
-                queue,
-            }
-        });
         // The last moment belongs to it, too.
         let extent = trace.extent().unwrap_or_default();
         let extent = Span::new(
@@ -313,8 +321,8 @@ impl From<&Facts<'_>> for Report {
             },
             origin_ns: extent.start,
             launches,
-            kernels: tables::kernels(trace, None),
-            calls: tables::calls(trace, None),
+            kernels,
+            calls,
             sync_ns: tables::sync_time(trace, None),
             peak_memory: facts.memory().peak(extent),
             verdicts,

@@ -29,8 +29,8 @@ impl Collectives {
         let mut found = Collectives::default();
         let (mut mine, mut others) = (Vec::new(), Vec::new());
         for (id, lane) in trace.streams_of(f.index) {
-            for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
-                let activity = trace.activity(id, row);
+            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            for (row, activity) in trace.activities(id, rows) {
                 let name = match activity.what {
                     What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
                     _ => None,

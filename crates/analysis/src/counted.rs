@@ -114,8 +114,8 @@ impl Operations {
         let mut all = Vec::new();
         let mut times: FxHashMap<ShapeId, Ns> = FxHashMap::default();
         for (id, lane) in trace.streams_of(device) {
-            for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
-                let activity = trace.activity(id, row);
+            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            for (_, activity) in trace.activities(id, rows) {
                 let shape = match activity.what {
                     What::Kernel(kernel) => Some(kernel.shape),
                     _ => None,

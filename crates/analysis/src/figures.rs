@@ -253,8 +253,7 @@ fn one(
         if stream != Place::NO_STREAM {
             *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
         }
-        for row in rows {
-            let activity = trace.activity(id, row);
+        for (_, activity) in trace.activities(id, rows) {
             tally.take(activity.span, &activity.what, keeps);
             if let Some(calls) = calls {
                 let is_unknown = !calls.is_known(activity.correlation);

@@ -167,8 +167,8 @@ fn operators(trace: &Trace) -> Vec<First> {
             continue;
         }
         let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();
-        for row in lane.kept() {
-            if let What::Range(range) = trace.activity(id, row).what
+        for (row, activity) in trace.activities(id, lane.kept()) {
+            if let What::Range(range) = activity.what
                 && range.kind == RangeKind::CpuOp
             {
                 let list = rows.entry(range.name).or_default();
@@ -211,10 +211,10 @@ pub(crate) fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
     }
     let mut first: FxHashMap<(usize, NameId), Ns> = FxHashMap::default();
     for (id, lane) in trace.streams() {
-        for row in lane.kept() {
-            if let What::Kernel(kernel) = trace.activity(id, row).what {
+        for (_, activity) in trace.activities(id, lane.kept()) {
+            if let What::Kernel(kernel) = activity.what {
                 let of = (lane.key().process, trace.shape(kernel.shape).name);
-                let start = lane.span(row).start;
+                let start = activity.span.start;
                 if long.contains_key(&of) {
                     let first = first.entry(of).or_insert(start);
                     *first = start.min(*first);

@@ -356,8 +356,7 @@ impl Marks {
         self.variants.clear();
         self.passes.clear();
         for (id, lane, kind) in lanes(below) {
-            for row in lane.kept() {
-                let activity = trace.activity(id, row);
+            for (_, activity) in trace.activities(id, lane.kept()) {
                 let What::Range(range) = activity.what else {
                     continue;
                 };

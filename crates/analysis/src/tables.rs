@@ -55,8 +55,8 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
     let mut sums = Sums::default();
     let mut ran: FxHashMap<(ShapeId, u32), Ran> = FxHashMap::default();
     for (id, lane) in trace.streams() {
-        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
-            let activity = trace.activity(id, row);
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        for (_, activity) in trace.activities(id, rows) {
             let What::Kernel(kernel) = activity.what else {
                 continue;
             };
@@ -130,8 +130,8 @@ pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
         if !matches!(key.kind, LaneKind::Sync | LaneKind::Thread { .. }) {
             continue;
         }
-        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
-            let activity = trace.activity(id, row);
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        for (_, activity) in trace.activities(id, rows) {
             if is_host_wait(trace, &activity.what) {
                 waits[key.process].push(activity.span);
             }
@@ -167,8 +167,8 @@ fn for_each(
         if !is_wanted(lane.key().kind) {
             continue;
         }
-        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
-            let activity = trace.activity(id, row);
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        for (_, activity) in trace.activities(id, rows) {
             f(activity.span, &activity.what);
         }
     }

@@ -136,8 +136,8 @@ impl Lane {
         rows.span(row)
     }
 
-    /// These rows, each with its span.
-    pub fn spans(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Span)> + '_ {
+    /// These rows, each with its chunk and its index there.
+    fn places(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, &Rows, usize)> {
         let mut next = self.rows.spot(rows.start).unwrap_or(Spot::START);
         rows.map(move |row| {
             let mut chunk = self.rows.chunk(next.chunk);
@@ -149,10 +149,21 @@ impl Lane {
                 };
                 chunk = self.rows.chunk(behind);
             }
-            let span = chunk.span(next.row);
             next.row += 1;
-            (row, span)
+            (row, chunk, next.row - 1)
         })
+    }
+
+    /// These rows, each with its span.
+    pub fn spans(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Span)> + '_ {
+        let places = self.places(rows);
+        places.map(|(row, chunk, at)| (row, chunk.span(at)))
+    }
+
+    /// These rows, each with what is stored of it.
+    pub(super) fn entries(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Row)> + '_ {
+        let places = self.places(rows);
+        places.map(|(row, chunk, at)| (row, chunk.entry(at)))
     }
 
     /// A row's correlation id; 0 for none.

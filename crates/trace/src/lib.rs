@@ -35,6 +35,8 @@ mod snapshot;
 mod usage;
 mod windows;
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 pub use clock::{Clock, Clocks};
@@ -55,6 +57,7 @@ use activity::{
 };
 use copied_bytes::CopiedBytes;
 use pool::Pool;
+use rows::Row;
 
 /// Index into [`Trace::lanes`].
 pub type LaneId = usize;
@@ -252,7 +255,20 @@ impl Trace {
 
     /// What a row records. Ids in it are the store's own, devices are indices into [`Trace::devices`].
     pub fn activity(&self, lane: LaneId, row: usize) -> Activity {
-        let row = self.lanes[lane].row(row);
+        self.told(self.lanes[lane].row(row))
+    }
+
+    /// What these rows record, one after the other: [`Trace::activity`] looks for the place of each.
+    pub fn activities(
+        &self,
+        lane: LaneId,
+        rows: Range<usize>,
+    ) -> impl Iterator<Item = (usize, Activity)> + '_ {
+        let rows = self.lanes[lane].entries(rows);
+        rows.map(|(at, row)| (at, self.told(row)))
+    }
+
+    fn told(&self, row: Row) -> Activity {
         Activity {
             span: row.span,
             correlation: row.correlation,

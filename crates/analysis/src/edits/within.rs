@@ -106,8 +106,7 @@ fn rows(trace: &Trace, mut each: impl FnMut((usize, u32), Span, NameId)) {
         let LaneKind::Range { thread, .. } = lane.key().kind else {
             continue;
         };
-        for row in lane.kept() {
-            let activity = trace.activity(id, row);
+        for (_, activity) in trace.activities(id, lane.kept()) {
             if let What::Range(range) = activity.what {
                 each((lane.key().process, thread), activity.span, range.name);
             }

@@ -35,8 +35,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             continue;
         }
         let mut has_launched = false;
-        for row in scope.rows(id) {
-            let call = scope.trace.activity(id, row);
+        for (row, call) in scope.trace.activities(id, scope.rows(id)) {
             let What::Call(what) = call.what else {
                 continue;
             };

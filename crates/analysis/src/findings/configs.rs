@@ -7,20 +7,26 @@ use crate::DeviceFigures;
 use crate::fill::Fill;
 use crate::shapes::ShapeRow;
 use crate::tables;
-use activity::{LaunchShape, NameId, Ns, ShapeId, What};
+use activity::{Activity, LaunchShape, NameId, Ns, ShapeId, What};
 use trace::GpuReadings;
 
 /// What ran of one configuration.
+#[derive(Clone, Debug)]
 pub(super) struct Config {
+    id: ShapeId,
     pub shape: LaunchShape,
     /// What is told of it; of launch and time alone where nobody sampled.
     pub row: ShapeRow,
-    /// Each with its time, in order of stream and start.
-    pub at: Vec<(Ns, At)>,
+    /// The first one, by stream and start.
+    first: At,
 }
 
-/// Those of a device that together take most time first, by shape.
-pub(super) fn of_device(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
+/// Those of a device that together take most time first, by shape; made by the rule that asks first.
+pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config] {
+    scope.configs[f.index].get_or_init(|| find(scope, f))
+}
+
+fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
     let mut all: FxHashMap<ShapeId, Config> = FxHashMap::default();
     let device = &scope.trace.devices()[f.index].info;
     for (place, activity) in scope.operations(f) {
@@ -34,15 +40,18 @@ pub(super) fn of_device(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
                 fill,
                 ..ShapeRow::default()
             };
-            let at = Vec::new();
-            Config { shape, row, at }
+            Config {
+                id: kernel.shape,
+                shape,
+                row,
+                first: place,
+            }
         });
         config.row.count += 1;
         config.row.total_ns += activity.span.len();
-        config.at.push((activity.span.len(), place));
     }
     let mut all: Vec<Config> = all.into_values().collect();
-    all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.at[0].1));
+    all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.first));
     if is_sampled(scope, f) {
         name_limits(scope, f, &mut all);
     }
@@ -79,8 +88,26 @@ fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
     }
 }
 
-/// The operations of some of them, longest first.
-pub(super) fn places(of: &[Config]) -> Vec<Occurrence> {
-    let at = of.iter().flat_map(|it| &it.at);
-    longest_first(at.map(|it| (it.0, Occurrence::Row(it.1))).collect())
+/// The operations of some of them by stream and start, each with its time and whose it is.
+pub(super) fn ran(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<(At, Ns, usize)> {
+    let numbers: FxHashMap<ShapeId, usize> = of.iter().map(|it| it.id).zip(0..).collect();
+    let of_one = |(place, activity): (At, Activity)| match activity.what {
+        What::Kernel(kernel) => {
+            let number = numbers.get(&kernel.shape)?;
+            Some((place, activity.span.len(), *number))
+        }
+        _ => None,
+    };
+    scope.operations(f).filter_map(of_one).collect()
+}
+
+/// The same, longest first.
+pub(super) fn places(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<Occurrence> {
+    let mut ran = ran(scope, f, of);
+    ran.sort_by_key(|it| it.2);
+    longest_first(
+        ran.into_iter()
+            .map(|it| (it.1, Occurrence::Row(it.0)))
+            .collect(),
+    )
 }

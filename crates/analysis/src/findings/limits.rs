@@ -12,11 +12,11 @@ use activity::text::{counted, cut_middle};
 use activity::units::{duration, percent};
 
 /// The device's configurations, where counters tell of them.
-fn sampled(scope: &Scope, f: &DeviceFigures) -> Option<Vec<Config>> {
-    configs::is_sampled(scope, f).then(|| configs::of_device(scope, f))
+fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
+    configs::is_sampled(scope, f).then(|| configs::of_device(scope, f).iter().collect())
 }
 
-fn time(of: &[Config]) -> Ns {
+fn time(of: &[&Config]) -> Ns {
     of.iter().map(|it| it.row.total_ns).sum()
 }
 
@@ -32,7 +32,7 @@ fn name(scope: &Scope, it: &Config) -> String {
 /// bytes.
 pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let all = sampled(scope, f)?;
-    let most = all.first()?;
+    let most = *all.first()?;
     let part = share(most.row.total_ns, f.recorded_ns());
     let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
     let blocks = sms - most.row.fill.idle_sms.map_or(0.0, f64::from);
@@ -65,14 +65,14 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ..scope.found(
             f.span_ns,
             most.row.total_ns - roof,
-            &configs::places(&all[..1]),
+            &configs::places(scope, f, &[most]),
         )
     })
 }
 
 /// Grids whose last wave leaves room for many blocks, by the launch alone.
 pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all = configs::of_device(scope, f);
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     // Kernels beside each other fill each other's last waves.
     if time(&all) as f64 > f.compute_ns as f64 * thresholds::CONCURRENT {
         return None;
@@ -90,7 +90,7 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let most = all.first()?;
-    let found = scope.found(f.span_ns, lost, &configs::places(&all));
+    let found = scope.found(f.span_ns, lost, &configs::places(scope, f, &all));
     Some(Finding {
         // Without counters nobody knows whether anything waits for that wave.
         severity: match most.row.class {
@@ -134,23 +134,24 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(time(&all))
         ),
         advice: "Where less precision is enough, use TF32 or bf16: torch.set_float32_matmul_precision(\"high\").".to_owned(),
-        ..scope.found(f.span_ns, time(&all), &configs::places(&all))
+        ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
     })
 }
 
 /// Elementwise kernels in a row. With counters those of one size, each at the speed of memory.
 pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_sampled = configs::is_sampled(scope, f);
-    let mut all = configs::of_device(scope, f);
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let may_be = it.row.class == Class::Memory || !is_sampled;
         may_be && full(scope, it).contains("elementwise")
     });
-    let of_config = all.iter().flat_map(|it| {
-        let size = is_sampled.then_some((it.shape.grid, it.shape.block));
-        it.at.iter().map(move |&(length, at)| (at, length, size))
+    let ran = configs::ran(scope, f, &all).into_iter();
+    let with_size = ran.map(|(at, length, number)| {
+        let of = &all[number].shape;
+        (at, length, is_sampled.then_some((of.grid, of.block)))
     });
-    let mut ran: Vec<_> = of_config.collect();
+    let mut ran: Vec<_> = with_size.collect();
     ran.sort_unstable();
     let (mut saved, mut time, mut at) = (0, 0, Vec::new());
     for group in ran.chunk_by(|a, b| (a.0.0, a.0.1 + 1, a.2) == (b.0.0, b.0.1, b.2)) {

@@ -257,21 +257,22 @@ rules! {
 }
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
-/// makes the same stretch ready to be replayed, and is asked for where a finding has an edit. It is given up, between
-/// two rules or two replays, once it is told to stop.
+/// makes the same stretch ready to be replayed, beside the rules. It is given up, between two rules or two replays, once
+/// it is told to stop.
 pub fn weighed<'a>(
     scope: &Scope,
     whatif: impl FnOnce() -> Result<WhatIf<'a>, String>,
     stop: &Stop,
 ) -> Vec<Finding> {
-    let mut findings = find(scope, stop);
+    let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
+    let whatif = || match is_whole {
+        true => whatif(),
+        false => Err("recording was off for part of the time".to_owned()),
+    };
+    let records = scope.causes.graph().ops.len();
+    // Nearly every timeline of that length has a finding with an edit.
+    let (whatif, mut findings) = parallel::join(records, whatif, || find(scope, stop));
     if !stop.is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
-        let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
-        let whatif = if is_whole {
-            whatif()
-        } else {
-            Err("recording was off for part of the time".to_owned())
-        };
         saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
     }
     findings

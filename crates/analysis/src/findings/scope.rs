@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
+use super::configs::Config;
 use super::evidence::{EVIDENCE_MAX, Evidence};
 use super::migrations::is_migration;
 use super::{Finding, Severity, thresholds};
@@ -39,6 +40,8 @@ pub struct Scope<'a> {
     pub watching: Option<&'a WatchingCost>,
     /// The copies of each device, once a rule asked for them.
     copies: Arc<[OnceLock<Vec<Copied>>]>,
+    /// The launch configurations of its kernels, likewise.
+    pub(super) configs: Arc<[OnceLock<Vec<Config>>]>,
 }
 
 /// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
@@ -68,6 +71,7 @@ impl<'a> Scope<'a> {
             ranks: None,
             watching: None,
             copies: none_yet(trace),
+            configs: none_yet(trace),
         }
     }
 
@@ -121,6 +125,7 @@ impl<'a> Scope<'a> {
             window,
             devices,
             copies: none_yet(self.trace),
+            configs: none_yet(self.trace),
             ..self.clone()
         }
     }
@@ -189,8 +194,8 @@ impl<'a> Scope<'a> {
         self.trace
             .streams_of(device.index)
             .flat_map(move |(lane, _)| {
-                self.rows(lane)
-                    .map(move |row| ((lane, row), self.trace.activity(lane, row)))
+                let rows = self.trace.activities(lane, self.rows(lane));
+                rows.map(move |(row, activity)| ((lane, row), activity))
             })
     }
 
@@ -231,7 +236,7 @@ pub(crate) type At = (LaneId, usize);
 /// A copy: where it stands, when it ran.
 pub(super) type Copied = (At, Span, Copy);
 
-fn none_yet(trace: &Trace) -> Arc<[OnceLock<Vec<Copied>>]> {
+fn none_yet<T>(trace: &Trace) -> Arc<[OnceLock<Vec<T>>]> {
     trace.devices().iter().map(|_| OnceLock::new()).collect()
 }
 

@@ -14,8 +14,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         if !matches!(lane.key().kind, LaneKind::Range { .. }) {
             continue;
         }
-        for row in scope.rows(id) {
-            let activity = scope.trace.activity(id, row);
+        for (row, activity) in scope.trace.activities(id, scope.rows(id)) {
             let What::Range(range) = activity.what else {
                 continue;
             };

@@ -104,13 +104,13 @@ pub(super) struct Awaited {
     pub event: Option<u32>,
 }
 
-/// Cuts off columns.
-macro_rules! truncate {
-    ($of:expr, $keep:expr, $($column:ident),*) => {
-        $($of.$column.truncate($keep);)*
+/// Cuts columns, or makes room in them.
+macro_rules! columns {
+    ($of:expr, $change:ident, $count:expr, $($column:ident),*) => {
+        $($of.$column.$change($count);)*
     };
 }
-pub(super) use truncate;
+pub(super) use columns;
 
 /// Forgets what has a number from `cut` on, which began no earlier than `time`, in lists by end.
 pub(super) fn forget(lists: &mut [Vec<u32>], ends: &[Ns], cut: u32, time: Ns) {
@@ -235,12 +235,21 @@ impl Calls {
         list.get(list.partition_point(|&c| c <= call)).copied()
     }
 
+    /// Makes room for so many more: what grows bit by bit leaves holes in memory.
+    pub(super) fn reserve(&mut self, more: usize) {
+        columns!(
+            self, reserve, more, lane, row, start, end, kind, previous, handed, waited, root,
+            first_op
+        );
+    }
+
     /// Forgets the calls from `keep` on, which began no earlier than `time`.
     pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
         let cut = keep as CallId;
         forget(&mut self.by_end, &self.end, cut, time);
-        truncate!(
-            self, keep, lane, row, start, end, kind, previous, handed, waited, root, first_op
+        columns!(
+            self, truncate, keep, lane, row, start, end, kind, previous, handed, waited, root,
+            first_op
         );
         for list in &mut self.by_lane {
             list.truncate(list.partition_point(|&c| c < cut));

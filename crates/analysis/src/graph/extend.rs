@@ -139,10 +139,15 @@ impl Graph {
         for (id, lane) in lanes.iter().enumerate() {
             if matches!(lane.key().kind, LaneKind::Thread { .. }) {
                 let rows = lane.starting(window);
-                new.extend(rows.map(|row| (lane.span(row).start, ranks[id], row as u32)));
+                self.calls.by_lane[id].reserve(rows.len());
+                self.calls.by_correlation[lane.key().process].reserve(rows.len());
+                let spans = lane.spans(rows);
+                new.extend(spans.map(|(row, span)| (span.start, ranks[id], row as u32)));
             }
         }
-        new.sort_unstable();
+        self.calls.reserve(new.len());
+        // Lanes are sorted: a sort that finds such runs only merges them.
+        new.sort();
         let by_rank = by_rank(ranks);
         // The last outermost call of each lane.
         let mut open: Vec<CallId> = self
@@ -263,10 +268,13 @@ impl Graph {
                 if self.ops.by_lane[id].1.is_empty() {
                     self.ops.by_lane[id].0 = rows.start as u32;
                 }
-                new.extend(rows.map(|row| (lane.span(row).start, ranks[id], row as u32)));
+                self.ops.by_lane[id].1.reserve(rows.len());
+                let spans = lane.spans(rows);
+                new.extend(spans.map(|(row, span)| (span.start, ranks[id], row as u32)));
             }
         }
-        new.sort_unstable();
+        self.ops.reserve(new.len());
+        new.sort();
         let by_rank = by_rank(ranks);
         let is_empty = new.is_empty();
         for (start, rank, row) in new {

@@ -1,6 +1,6 @@
 //! The GPU's side: operations with the edge that bound each.
 
-use super::calls::{forget, truncate};
+use super::calls::{columns, forget};
 use super::kind::EdgeKind;
 use super::{CallId, OpId};
 use activity::{Direction, Ns, Span, What};
@@ -169,12 +169,19 @@ impl Ops {
         list[..to].iter().rev().copied()
     }
 
+    /// Makes room for so many more: what grows bit by bit leaves holes in memory.
+    pub(super) fn reserve(&mut self, more: usize) {
+        columns!(
+            self, reserve, more, lane, row, start, end, engine, flags, call, edge, bind
+        );
+    }
+
     /// Forgets the operations from `keep` on, which began no earlier than `time`.
     pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
         let cut = keep as OpId;
         forget(&mut self.by_end, &self.end, cut, time);
-        truncate!(
-            self, keep, lane, row, start, end, engine, flags, call, edge, bind
+        columns!(
+            self, truncate, keep, lane, row, start, end, engine, flags, call, edge, bind
         );
         let sorted = |list: &mut Vec<OpId>| list.truncate(list.partition_point(|&op| op < cut));
         self.by_lane.iter_mut().for_each(|(_, list)| sorted(list));

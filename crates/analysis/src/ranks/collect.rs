@@ -132,8 +132,7 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
             process: key.process,
             device,
         };
-        for row in lane.first_row()..lane.len() {
-            let activity = trace.activity(id, row);
+        for (row, activity) in trace.activities(id, lane.first_row()..lane.len()) {
             let What::Kernel(kernel) = activity.what else {
                 continue;
             };

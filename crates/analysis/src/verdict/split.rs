@@ -272,8 +272,7 @@ impl Split {
     ) {
         for (id, lane) in trace.streams_of(f.index) {
             let rows = window.map_or(lane.kept(), |w| lane.starting(w));
-            for row in rows {
-                let activity = trace.activity(id, row);
+            for (row, activity) in trace.activities(id, rows) {
                 if let What::Kernel(kernel) = activity.what {
                     let name = trace.shape(kernel.shape).name;
                     let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
