@@ -36,6 +36,8 @@ pub struct Half<'a> {
     pub name: &'a str,
     /// Its figures, in a few words.
     pub figures: &'a str,
+    /// Why its devices were idle.
+    pub idle: &'a IdleMap,
 }
 
 /// Both, ready to be drawn.
@@ -134,9 +136,8 @@ impl Versus {
             y += 1;
             let scale = scale(half.span, total, columns);
             let top = y;
-            let idle = IdleMap::at_once(half.trace, half.span);
             for lane in lanes {
-                let row = lane_row(half, &lane, &idle, scale, (gutter, area.width));
+                let row = lane_row(half, &lane, scale, (gutter, area.width));
                 let at = Rect::new(area.x, y, area.width, lane.lines);
                 versus.lines.push((at, Line::Lane(Box::new(row))));
                 y += lane.lines;
@@ -269,7 +270,6 @@ fn scale(span: Span, total: Ns, columns: u16) -> TimeScale {
 fn lane_row(
     half: &Half<'_>,
     lane: &Lane,
-    idle: &IdleMap,
     scale: TimeScale,
     (gutter, width): (u16, u16),
 ) -> LaneRow {
@@ -287,7 +287,7 @@ fn lane_row(
         RowKind::Gpu(device) => {
             let usage = &trace.devices()[device].usage;
             Plot::of_gpu(usage, scale, used(usage, Some(span)), |cell| {
-                idle.within(device, cell.intersect(span))
+                half.idle.within(device, cell.intersect(span))
             })
         }
         RowKind::Range(id, depth) => {

@@ -150,7 +150,7 @@ pub(super) fn by_device(trace: &Trace, span: Span, stop: &Stop) -> Option<Vec<Sh
 }
 
 /// Operations of a stretch.
-fn operations(trace: &Trace, stretch: Span) -> usize {
+pub fn operations(trace: &Trace, stretch: Span) -> usize {
     let streams = trace.streams();
     streams.map(|(_, lane)| lane.rows(stretch).len()).sum()
 }

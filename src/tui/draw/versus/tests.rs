@@ -12,7 +12,9 @@ fn drawn(order: [usize; 2], trace: &Trace) -> Vec<String> {
         Span::new(EPOCH + 10_100 * US, EPOCH + 12_300 * US),
     ];
     let names = ["sequential", "streamed"];
+    let idle = spans.map(|span| IdleMap::at_once(trace, span));
     let half = |i: usize| Half {
+        idle: &idle[order[i]],
         trace,
         span: spans[order[i]],
         name: names[order[i]],
@@ -104,7 +106,9 @@ fn nothing_of_what_comes_after_a_half_is_drawn() {
 #[test]
 fn rows_without_room_are_counted() {
     let trace = fixture::trace();
+    let idle = IdleMap::default();
     let half = |from: Ns, to: Ns| Half {
+        idle: &idle,
         trace: &trace,
         span: Span::new(EPOCH + from * US, EPOCH + to * US),
         name: "half",

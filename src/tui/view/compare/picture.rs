@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::versus::{Half, Versus};
 use crate::tui::state::State;
+use crate::tui::state::idle::{IdleMap, operations};
 use crate::tui::state::other_run::OtherRun;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
@@ -13,6 +14,7 @@ use activity::{Span, units};
 use analysis::VariantFigures;
 use analysis::variants::measure::{SAME, Speedup, speedup};
 use scenario::figures::Kind;
+use trace::Trace;
 
 /// What a picture was made of: as long as it is the same, it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,10 +26,38 @@ struct CacheKey {
     area: Rect,
 }
 
+/// So many stretches are kept: those of a few lines that one goes back and forth between.
+const KEPT: usize = 8;
+
+/// Which of the two timelines a stretch is of, the stretch, and how many operations it has.
+type Stretch = (usize, Span, usize);
+
+/// Why devices were idle over the stretches that were looked at last: a graph of each is too much for every frame.
+#[derive(Debug, Default)]
+struct IdleCache(Vec<(Stretch, IdleMap)>);
+
+impl IdleCache {
+    fn of(&mut self, traces: [&Trace; 2], spans: [Span; 2]) -> [&IdleMap; 2] {
+        let wanted = [0, 1].map(|i| (i, spans[i], operations(traces[i], spans[i])));
+        for of in wanted {
+            let known = self.0.iter().position(|it| it.0 == of);
+            let it = match known {
+                Some(at) => self.0.remove(at),
+                None => (of, IdleMap::at_once(traces[of.0], of.1)),
+            };
+            self.0.push(it);
+        }
+        self.0.drain(..self.0.len().saturating_sub(KEPT));
+        let last = self.0.len() - 1;
+        [&self.0[last - 1].1, &self.0[last].1]
+    }
+}
+
 /// The picture, ready to be drawn.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
     of: Option<CacheKey>,
+    idle: IdleCache,
     versus: Versus,
     area: Rect,
 }
@@ -45,12 +75,15 @@ impl Picture {
         if self.of == Some(of) {
             return;
         }
+        if self.of.is_some_and(|last| last.run != of.run) {
+            self.idle = IdleCache::default();
+        }
         self.of = Some(of);
         self.area = area;
         let gutter = Layout::of(state).gutter;
         let versus = line.and_then(|line| match &state.run.beside {
-            Some(beside) => timelines(state, beside, line, area, gutter),
-            None => variants(state, line, area, gutter),
+            Some(beside) => timelines(state, (beside, line), area, gutter, &mut self.idle),
+            None => variants(state, line, area, gutter, &mut self.idle),
         });
         self.versus = versus.unwrap_or_default();
     }
@@ -63,10 +96,10 @@ impl Picture {
 /// The two timelines, each with its stretch of median time.
 fn timelines(
     state: &State,
-    beside: &OtherRun,
-    line: usize,
+    (beside, line): (&OtherRun, usize),
     area: Rect,
     gutter: u16,
+    idle: &mut IdleCache,
 ) -> Option<Versus> {
     let pair = beside.pairs.get(line)?;
     let (mut words, role) = words(1.0 / pair.ratio, "", pair.spans);
@@ -80,7 +113,9 @@ fn timelines(
     let traces = [beside.trace.as_ref(), &state.run.trace];
     let names = ["A", "B"].map(str::to_owned);
     let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
+    let idle = idle.of(traces, pair.spans);
     let half = |i: usize| Half {
+        idle: idle[i],
         trace: traces[i],
         span: pair.spans[i],
         name: &names[i],
@@ -123,7 +158,13 @@ fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
     })
 }
 
-fn variants(state: &State, line: usize, area: Rect, gutter: u16) -> Option<Versus> {
+fn variants(
+    state: &State,
+    line: usize,
+    area: Rect,
+    gutter: u16,
+    idle: &mut IdleCache,
+) -> Option<Versus> {
     let (base, cure, faster) = pair(state, line)?;
     let all = &state.run.measured.variants;
     let is_wall = faster.by == Kind::Wall;
@@ -138,7 +179,9 @@ fn variants(state: &State, line: usize, area: Rect, gutter: u16) -> Option<Versu
     let figures = [figures(a, spans[0]), figures(b, spans[1])];
     let clock = if is_wall { ", by the host's time" } else { "" };
     let (words, role) = words(faster.factor, clock, spans);
+    let idle = idle.of([trace; 2], spans);
     let half = |i: usize| Half {
+        idle: idle[i],
         trace,
         span: spans[i],
         name: &names[i],
