@@ -14,9 +14,6 @@ use activity::{
 /// Processes that one export may have; records of further ones count as lost.
 const PROCESSES_MAX: usize = 4096;
 
-/// Calls of the operating system that take less say little, and are many.
-const OS_CALL_MIN: i64 = 1_000_000;
-
 /// Types of NVTX events that are ranges (push/pop and start/end, of both kinds of NVTX), and marks.
 const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
 const NVTX_MARKS: [i64; 2] = [34, 65];
@@ -294,28 +291,6 @@ impl<'a> Reader<'a> {
             None => self.string(process, int(row, 3))?,
         };
         self.push(process, row, 0, What::Overhead(Overhead { name, thread }));
-        Ok(())
-    }
-
-    /// Long calls of the operating system, of threads that call CUDA: they name what such a thread was at meanwhile.
-    pub(super) fn os_call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let length = int(row, 1)
-            .unwrap_or(0)
-            .saturating_sub(int(row, 0).unwrap_or(0));
-        let global = int(row, 2).unwrap_or(0);
-        let process = self.processes.get(&(global >> 24)).copied();
-        if let Some(process) = process
-            && length >= OS_CALL_MIN
-            && self.threads.contains(&(process, global))
-        {
-            let what = What::Range(Range {
-                kind: RangeKind::Nvtx,
-                name: self.string(process, int(row, 3))?,
-                thread: (global & 0xff_ffff) as u32,
-                index: 0,
-            });
-            self.push(process, row, 0, what);
-        }
         Ok(())
     }
 

@@ -50,8 +50,6 @@ tables! {
     CUDA_GPU_MEMORY_USAGE_EVENTS operation memory:
         start start globalPid correlationId deviceId contextId streamId bytes memKind memoryOperationType address
         localMemoryPoolAddress;
-    OSRT_API os_call:
-        start end globalTid nameId;
     NVTX_EVENTS nvtx:
         start end globalTid eventType text textId;
 }
