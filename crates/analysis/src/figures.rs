@@ -136,6 +136,18 @@ pub struct GapFigures {
 }
 
 impl DeviceFigures {
+    /// Of a step that is marked: with the time before its first operation, from where it begins.
+    #[must_use]
+    pub(crate) fn since(self, begins: Option<Ns>) -> Self {
+        let lead = begins.map_or(0, |begins| (self.span.start - begins).max(0));
+        DeviceFigures {
+            span: Span::new(self.span.start - lead, self.span.end),
+            span_ns: self.span_ns + lead,
+            idle_ns: self.idle_ns + lead,
+            ..self
+        }
+    }
+
     /// Of whole steps: with the pause behind their last operation, up to where the next step begins.
     #[must_use]
     pub(crate) fn with_pause(self, pause: Ns) -> Self {

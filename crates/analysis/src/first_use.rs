@@ -269,8 +269,17 @@ fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
     }
 }
 
-/// Whether nothing was let go and the graph has the first call: else what looks like the first is none.
+/// Whether nothing was let go and the graph has the first call: else what looks like the first is none. Nor is it where a
+/// profiler begins with a later step than the first.
 fn has_beginning(trace: &Trace, graph: &Graph) -> bool {
+    let names = (0..trace.names().len() as NameId).map(|id| trace.names().full(id));
+    let mut steps = names.filter_map(|name| name.strip_prefix("ProfilerStep#"));
+    if let Some(first) = steps.next()
+        && first != "0"
+        && steps.all(|other| other != "0")
+    {
+        return false;
+    }
     let threads = trace.lanes().iter();
     let threads = threads
         .filter(|lane| matches!(lane.key().kind, LaneKind::Thread { .. }) && !lane.is_empty());

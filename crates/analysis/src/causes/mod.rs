@@ -156,14 +156,25 @@ impl<'a> Causes<'a> {
             .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
 
-    /// The same of figures that count up to `until`: of whole steps with the pause behind their last operation
-    /// ([`Causes::pause_behind`]).
-    pub(crate) fn gaps_until(
+    /// The same of figures that count over `span`: of whole steps with the pause behind their last operation
+    /// ([`Causes::pause_behind`]), of one that is marked from its beginning ([`crate::steps::begins`]).
+    pub(crate) fn gaps_over(
         &self,
         device: usize,
         window: Option<Span>,
-        until: Ns,
+        span: Span,
     ) -> impl Iterator<Item = (Gap, Pieces)> {
+        let until = span.end;
+        let first = self.graph.ops.of_device(device).first();
+        let lead = first.filter(|_| window.is_none()).map(|&next| Gap {
+            span: Span::new(
+                span.start,
+                self.graph.ops.start[next as usize].max(span.start),
+            ),
+            next,
+        });
+        let lead = lead.filter(|gap| !gap.span.is_empty() && self.is_recorded(device, *gap));
+        let lead = lead.map(|gap| (gap, Pieces::Several(self.pieces(gap))));
         let steps = window.filter(|window| window.end == until);
         let over = steps.and_then(|steps| self.gap_over_end(device, steps));
         let pause = over.map(|gap| {
@@ -175,7 +186,8 @@ impl<'a> Causes<'a> {
             let pieces = clipped.filter(|piece| !piece.span.is_empty()).collect();
             (Gap { span, ..gap }, Pieces::Several(pieces))
         });
-        self.gaps_with_pieces(device, window).chain(pause)
+        let gaps = self.gaps_with_pieces(device, window);
+        lead.into_iter().chain(gaps).chain(pause)
     }
 
     /// How long nothing runs behind the last operation of whole steps, until the next step begins.

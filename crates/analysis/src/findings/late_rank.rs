@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Finding, Occurrence, Scope};
+use super::{Finding, Occurrence, Scope, Severity};
 use crate::ranks::Reason;
 use activity::Span;
 
@@ -37,6 +37,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     };
     let advice = match &first.reason {
+        _ if first.is_profilers() => "The profiler itself did: without it the rank is in time.",
         Reason::Idle(_) | Reason::IdleForMany => {
             "Fix the CPU work on that rank (on the screen: enter in the view of ranks)."
         }
@@ -51,10 +52,16 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             "Compare its timeline with another rank's, just before the same collective."
         }
     };
+    let found = scope.found(scope.span().len(), bound, &at);
+    let (severity, gain) = match first.is_profilers() {
+        true => (Severity::Info, None),
+        false => (found.severity, first.without()),
+    };
     Some(Finding {
         title: ranks.headline(first),
-        gain: first.without(),
+        gain,
+        severity,
         advice: format!("{advice}{others}"),
-        ..scope.found(scope.span().len(), bound, &at)
+        ..found
     })
 }

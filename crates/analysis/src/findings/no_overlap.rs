@@ -1,8 +1,9 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
 use super::{Copied, Finding, Occurrence, Scope, declared, longest_first, thresholds};
+use crate::causes::Group;
 use crate::figures::{self, DeviceFigures};
-use crate::graph::EdgeKind;
+use crate::graph::{EdgeKind, LATENCY_MAX, NONE};
 use crate::{edits, program, tables};
 use activity::text::listed;
 use activity::units::{duration, percent};
@@ -117,13 +118,27 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .filter(|part| part.1 > 0)
         .map(|(name, busy)| format!("{name} ({})", duration(busy)))
         .collect();
-    let advice = if !computes {
+    let is_queued = |&&((lane, row), span, _): &&Copied| {
+        let op = graph.op_at(lane, row);
+        let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
+        call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start
+    };
+    let ahead = scope.copies(f).iter().filter(is_queued).count();
+    let is_apart = pageable == 0 && f.streams.len() > 1 && 2 * ahead > at.len();
+    let advice = if !computes && is_apart {
+        "They are pinned, on several streams and queued ahead: something else keeps them apart, as Windows may (WSL, WDDM)."
+    } else if !computes {
         "Put the two directions on two streams, with pinned memory: each has its own copy engine."
     } else if waits_for_kernels(scope, f) {
         "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile."
     } else {
         "Cut the work into batches, each on its own stream with pinned memory: one batch copies while another computes."
     };
+    // The CPU's own work, and what loads and allocates, take their time beside nothing.
+    let of_cpu = scope.idle_that(f, |gap, piece| {
+        let group = scope.causes.group(*gap, piece);
+        matches!(group, Group::Host | Group::SetUp)
+    });
     Some(Finding {
         title: format!(
             "{} run one after another: {} of the possible overlap is used",
@@ -138,7 +153,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         ..scope.found(
             f.span_ns,
-            f.recorded_ns() - engines.least(),
+            f.recorded_ns() - engines.least() - of_cpu,
             &longest_first(at),
         )
     })

@@ -155,7 +155,7 @@ impl<'a> Scope<'a> {
     /// The gaps of one device with their pieces, in order of time.
     pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
         self.causes
-            .gaps_until(device.index, self.window_on(device.index), device.span.end)
+            .gaps_over(device.index, self.window_on(device.index), device.span)
     }
 
     /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its

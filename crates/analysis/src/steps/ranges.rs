@@ -1,5 +1,7 @@
 //! Steps that ranges of the host mark.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashMap;
 
 use super::operations::{ByCall, Caused, is_ascending};
@@ -60,47 +62,61 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
     }
     let mut groups = groups(trace, process, window, RangeKind::Nvtx);
     // A profiler that marks its steps has said how many there are: fewer are not made up for by what
-    // repeats within one of them, but for ranges that hold nearly all of it.
+    // repeats within one of them, but for ranges.
     let marked = groups.iter().position(Group::is_profiler_step);
-    let mut least = COVERED_MIN;
     let mut otherwise = Answer::Unmarked;
     if let Some(marked) = marked {
         let group = groups.swap_remove(marked);
         let calls = ByCall::new(trace, process, window);
-        if let Some(found) = of_group(trace, process, window, &calls, (group, least)) {
+        if let Some(found) = of_group(trace, process, window, &calls, group) {
             return Answer::Steps(found);
         }
-        (least, otherwise) = (WHOLE, Answer::None);
-    }
-    groups.retain(|g| g.spans.len() >= STEPS_MIN);
-    // Each part of a network once.
-    let (layers, mut groups): (Vec<Group>, Vec<Group>) = groups
-        .into_iter()
-        .partition(|g| g.is_counted && counts_layers(&g.name));
-    // A library's own ranges (PyTorch's `aten::add`) are no steps of the program.
-    let is_own = |g: &Group| g.is_counted || !g.name.contains("::") && !counts_layers(&g.name);
-    groups.retain(|g| is_own(g) && are_apart(&g.spans));
-    if layers.is_empty() && groups.is_empty() {
-        return otherwise;
-    }
-    let calls = ByCall::new(trace, process, window);
-    let of_all = COVERED_MIN * count_all(trace, process, window) as f64;
-    // What repeats in one pass over them is no step either.
-    let is_the_work = |g: &Group| {
-        let hull = g.spans.iter().copied().reduce(Span::hull);
-        let caused = hull.map(|hull| Caused::by(trace, process, &calls, hull).count);
-        caused.is_some_and(|count| count as f64 >= of_all)
-    };
-    if layers.iter().any(is_the_work) {
         otherwise = Answer::None;
     }
+    groups.retain(|g| {
+        // A library's own ranges (PyTorch's `aten::add`) are no steps of the program, nor are the parts of a network.
+        g.spans.len() >= STEPS_MIN
+            && (g.is_counted || !g.name.contains("::"))
+            && !counts_layers(&g.name)
+            && are_apart(&g.spans)
+    });
     // Counted ones first; of those the ones that hold the others.
     groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
     groups.truncate(TRIED_MAX);
+    if groups.is_empty() {
+        return otherwise;
+    }
+    let calls = ByCall::new(trace, process, window);
     groups
         .into_iter()
-        .find_map(|group| of_group(trace, process, window, &calls, (group, least)))
+        .find_map(|group| of_group(trace, process, window, &calls, group))
         .map_or(otherwise, Answer::Steps)
+}
+
+/// Whether the work is one pass over the parts of a network: each is marked once, one after the other. All that repeats in
+/// it is no step.
+pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -> bool {
+    let marks = [RangeKind::Nvtx, RangeKind::Function].into_iter();
+    let mut layers = marks.flat_map(|kind| groups(trace, process, window, kind));
+    let calls = OnceCell::new();
+    layers.any(|g| {
+        let hull = g.spans.iter().copied().reduce(Span::hull);
+        let is_counted = g.is_counted && g.spans.len() >= STEPS_MIN && counts_layers(&g.name);
+        hull.filter(|_| is_counted).is_some_and(|hull| {
+            let calls = calls.get_or_init(|| ByCall::new(trace, process, window));
+            let caused = Caused::by(trace, process, calls, hull).count as f64;
+            caused >= COVERED_MIN * count_all(trace, process, window) as f64
+        })
+    })
+}
+
+/// Where the only step begins that a profiler marks, of a timeline without further operations.
+pub(super) fn begins(trace: &Trace, process: usize) -> Option<Ns> {
+    let mut marked = groups(trace, process, None, RangeKind::Nvtx).into_iter();
+    match marked.find(Group::is_profiler_step)?.spans[..] {
+        [one] => Some(one.start),
+        _ => None,
+    }
 }
 
 /// Whether the calls within a single range caused all operations that start in a stretch.
@@ -245,7 +261,7 @@ fn of_group(
     process: usize,
     window: Option<Span>,
     calls: &ByCall,
-    (group, least): (Group, f64),
+    group: Group,
 ) -> Option<Found> {
     let has_calls = calls.len() > 0
         && trace.lanes().iter().any(|lane| {
@@ -265,7 +281,7 @@ fn of_group(
         })
         .collect();
     let covered: usize = caused.iter().map(|(_, c)| c.count).sum();
-    if (covered as f64) < least * count_all(trace, process, window) as f64 {
+    if (covered as f64) < COVERED_MIN * count_all(trace, process, window) as f64 {
         return None;
     }
     // What a range of the host caused on the GPU; a range that caused nothing is no step there.

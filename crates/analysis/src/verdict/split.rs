@@ -103,7 +103,7 @@ impl Split {
         *split.at(Bound::Peer) += split.collective;
         split.kernels(trace, f, window, &in_collectives);
         let mut waits = FxHashSet::default();
-        for (gap, pieces) in causes.gaps_until(f.index, window, f.span.end) {
+        for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
             split.gap(trace, causes, &mut waits, (gap, &pieces));
         }
         split.syncs = waits.len() as u64;

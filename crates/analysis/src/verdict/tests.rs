@@ -4,8 +4,8 @@ use crate::causes::Group;
 use crate::graph::Graph;
 use crate::testing::Scene;
 use activity::{
-    Batch, Direction, Frame, Place, SampleDef, SampledThread as SeenAt, Samples, Sampling,
-    StackSample,
+    Batch, Direction, Frame, Place, RangeKind, SampleDef, SampledThread as SeenAt, Samples,
+    Sampling, StackSample,
 };
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -407,6 +407,31 @@ fn the_pause_behind_a_steps_last_operation_is_the_steps() {
         "{}",
         all[0].text
     );
+}
+
+#[test]
+fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
+    // The CPU prepares for 300 us of 400; what it launches then keeps the GPU busy for 100.
+    let step = |name: &str| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::Nvtx, name, 0, 0, 400_000);
+        scene.range(RangeKind::Nvtx, "prepare", 0, 1_000, 290_000);
+        for i in 0..10 {
+            scene.call("cuLaunchKernel", 295_000 + i * 1_000, 296_000 + i * 1_000);
+            let start = 300_000 + i * 10_000;
+            scene.kernel(&format!("k{i}"), 1, start, start + 10_000);
+        }
+        verdict(&mut scene)
+    };
+    let marked = step("ProfilerStep#6");
+    assert_eq!((marked.span_ns, marked.ideal_ns), (400_000, 100_000));
+    assert!(
+        marked.text.contains("GPU idle 75 % of 400 µs"),
+        "{}",
+        marked.text
+    );
+    // What any other range holds is no step.
+    assert_eq!(step("main").span_ns, 100_000);
 }
 
 #[test]

@@ -7,12 +7,11 @@ use rustc_hash::FxHashMap;
 use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
 use crate::busy;
-use crate::causes::Cause;
 use crate::collectives::is_collective;
 use crate::figures::share;
 use crate::findings::thresholds;
 use crate::lines::LineShare;
-use crate::ranks::{JobAnalysis, Reason};
+use crate::ranks::JobAnalysis;
 use activity::text::{counted, cut_middle, printable};
 use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns};
@@ -317,10 +316,7 @@ fn cut_to(name: &str, before: &str) -> String {
 /// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long, or
 /// the profiler does.
 pub(super) fn straggler(ranks: &JobAnalysis) -> Option<(f64, String)> {
-    let late = ranks.late.first()?;
-    if matches!(&late.reason, Reason::Idle(cause) if cause.cause == Cause::Profiler) {
-        return None;
-    }
+    let late = ranks.late.first().filter(|late| !late.is_profilers())?;
     let saving = late.saving?;
     let cost = share(saving.now_ns - saving.without_ns, saving.now_ns);
     if cost < thresholds::WARNING_SHARE {

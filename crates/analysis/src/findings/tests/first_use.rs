@@ -235,3 +235,14 @@ fn what_is_paid_before_the_first_operation_costs_the_gpu_nothing() {
     let said = "; could save at most 2.00 ms of the program, none of the GPU's time";
     assert_eq!((found.worth().as_str(), found.gain()), (said, None));
 }
+
+#[test]
+fn a_profiler_that_begins_with_a_later_step_sees_no_first_calls() {
+    let scene = |step: &str| {
+        let mut scene = launches(1);
+        scene.range(RangeKind::Nvtx, step, 0, 0, 4_000_000);
+        scene
+    };
+    sick("cold-start", &mut scene("ProfilerStep#0"));
+    cured("cold-start", &mut scene("ProfilerStep#6"));
+}
