@@ -30,6 +30,7 @@ pub use waits::HANDOVER_MIN;
 
 use activity::{Ns, Span};
 use events::Events;
+use rustc_hash::FxHashMap;
 use trace::{LaneId, Trace};
 
 /// A host call: index into [`Graph::calls`].
@@ -48,6 +49,9 @@ pub const LATENCY_MAX: Ns = 40_000;
 /// the operation waited for. In traces of H100, H200, A100 and V100 no operation on an idle device started less than
 /// 3.9 us after its call began.
 pub const LATENCY_MIN: Ns = 3_000;
+
+/// Next to nothing runs on the GPU where captures take so many times as long.
+const CAPTURE_RUNS: Ns = 20;
 
 /// The graph. See the module.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +110,31 @@ impl Graph {
     /// What no edge explains of an operation's start.
     pub fn residual(&self, op: OpId) -> Ns {
         self.ops.start[op as usize] - self.bound(op)
+    }
+
+    /// How long calls went into CUDA graphs instead of running, and the time from the first call to the last. It is told
+    /// where that is most of it, and next to nothing runs beside: nobody looks for what bounds such a GPU.
+    pub fn capture(&self) -> Option<[Ns; 2]> {
+        let calls = &self.calls;
+        let mut begun: FxHashMap<u32, Ns> = FxHashMap::default();
+        let mut captured = 0;
+        for call in 0..calls.len() {
+            match calls.kind[call] {
+                CallKind::CaptureBegin => {
+                    begun.insert(calls.lane[call], calls.start[call]);
+                }
+                CallKind::CaptureEnd => {
+                    let start = begun.remove(&calls.lane[call]);
+                    captured += start.map_or(0, |start| calls.end[call] - start);
+                }
+                _ => {}
+            }
+        }
+        let all = calls.end.iter().max()? - calls.start.first()?;
+        let ran: Ns = (0..self.ops.len() as OpId)
+            .map(|op| self.ops.span(op).len())
+            .sum();
+        (2 * captured >= all && CAPTURE_RUNS * ran <= captured).then_some([captured, all])
     }
 
     /// Bytes of memory that it takes.

@@ -146,6 +146,13 @@ pub fn find(
     };
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
+    if let Some(capture) = causes.graph().capture().filter(|_| window.is_none()) {
+        for verdict in &mut verdicts {
+            verdict.bound_by = Bound::Nothing;
+            (verdict.share, verdict.line) = (0.0, None);
+            verdict.text = words::of_capture(capture);
+        }
+    }
     verdicts
 }
 

@@ -435,6 +435,32 @@ fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
 }
 
 #[test]
+fn a_capture_of_graphs_is_no_work_of_the_gpu() {
+    let scene = |runs: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("fill", 1, 5_000, 5_000 + runs);
+        scene.call("cudaStreamBeginCapture", 10_000, 11_000);
+        for i in 0..100 {
+            let at = 12_000 + i * 9_000;
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+        }
+        scene.call("cudaStreamEndCapture", 930_000, 940_000);
+        scene.call("cudaLaunchKernel", 950_000, 953_000);
+        scene.kernel("fill", 1, 955_000, 956_000);
+        verdict(&mut scene)
+    };
+    // From 10 to 940 us of 953.
+    let told = "CUDA graphs are captured for 930 µs of 953 µs: next to nothing runs on the GPU";
+    let capture = scene(1_000);
+    assert_eq!(
+        (capture.text.as_str(), capture.bound_by),
+        (told, Bound::Nothing)
+    );
+    assert_ne!(scene(500_000).bound_by, Bound::Nothing);
+}
+
+#[test]
 fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     // Copies of 30 ms each way around a loop over one kernel that takes 40 ms: 60 of 100 ms are copies.
     let mut scene = Scene::new();

@@ -307,6 +307,12 @@ impl Told<'_> {
     }
 }
 
+/// What is said in the place of a verdict of a timeline in which graphs are captured.
+pub(super) fn of_capture([captured, all]: [Ns; 2]) -> String {
+    let (captured, all) = (duration(captured), duration(all));
+    format!("CUDA graphs are captured for {captured} of {all}: next to nothing runs on the GPU")
+}
+
 /// A name for what a headline of this beginning has room for.
 fn cut_to(name: &str, before: &str) -> String {
     let room = HEADLINE_MAX.saturating_sub(before.chars().count() + 1);
