@@ -28,7 +28,7 @@ pub enum Class {
     Compute,
     /// Neither: it waits.
     Latency,
-    /// It is shorter than the call that launches it, for which the GPU waits.
+    /// It is shorter than the GPU's wait for its launch.
     Launch,
     /// Nobody can tell.
     #[default]
@@ -53,7 +53,7 @@ impl Class {
 pub(crate) struct Known<'a> {
     /// How long it takes, in the mean.
     pub(crate) mean: Ns,
-    /// How long the call takes that launches it, where it has one of its own and the GPU waits for it.
+    /// How long the GPU is idle from the call that launches it until it begins, where it has one of its own.
     pub(crate) launch: Option<Ns>,
     pub(crate) fill: &'a Fill,
     /// SMs of the GPU.
@@ -91,7 +91,10 @@ pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
     }
     if let Some(launch) = known.launch.filter(|it| known.mean < *it) {
         let (mean, launch) = (duration(known.mean), duration(launch));
-        return (Class::Launch, format!("{mean}, launched in {launch}"));
+        return (
+            Class::Launch,
+            format!("{mean}, for which the GPU waited {launch}"),
+        );
     }
     let told = known.counted.and_then(|it| Some((it, it.dram?)));
     let Some((counted, dram)) = told else {
@@ -230,7 +233,10 @@ mod tests {
             };
             assert_eq!(
                 find(&short),
-                (Class::Launch, "1.50 µs, launched in 4.00 µs".to_owned())
+                (
+                    Class::Launch,
+                    "1.50 µs, for which the GPU waited 4.00 µs".to_owned()
+                )
             );
             assert_eq!(
                 find(&Known {

@@ -134,6 +134,9 @@ const BUSY: f64 = 0.2;
 /// A GPU that was busy for less than this, with no record of an operation, is not worth a line.
 const SILENT: Ns = 500_000_000;
 
+/// Samples with a longer pause between them tell nothing of it.
+const PAUSE: Ns = 1_000_000_000;
+
 /// That a device's counters saw it busy while nothing of it was recorded, in a sentence: sampling must not silence records.
 fn silent(trace: &Trace, f: &DeviceFigures) -> Option<String> {
     let gpu = trace.readings(f.index)?;
@@ -141,8 +144,21 @@ fn silent(trace: &Trace, f: &DeviceFigures) -> Option<String> {
     let samples = gpu.samples_within(Span::new(f.span.start, Ns::MAX));
     let is_silent =
         |span: Span| usage.time(Measure::Busy, span) == 0 && !trace.is_unrecorded(f.index, span);
-    let busy = samples.filter(|it| it.value(Metric::Sm) >= Some(BUSY) && is_silent(it.span));
-    let time: Ns = busy.map(|it| it.span.len()).sum();
+    let mut busy = samples
+        .filter(|it| it.value(Metric::Sm) >= Some(BUSY))
+        .peekable();
+    let mut time = 0;
+    while let Some(it) = busy.next() {
+        // Samples come in bursts: what is busy before and after a pause is taken for busy in it.
+        let until = busy.peek().map_or(it.span.end, |next| next.span.start);
+        let until = if until - it.span.end < PAUSE {
+            until
+        } else {
+            it.span.end
+        };
+        let span = Span::new(it.span.start, until.max(it.span.end));
+        time += if is_silent(span) { span.len() } else { 0 };
+    }
     (time >= SILENT).then(|| {
         format!(
             "GPU {} was busy for {} in which none of its operations is recorded: another process used it, or its records stopped",

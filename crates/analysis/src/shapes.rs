@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::class::{self, Class, Known, is_collective};
 use crate::counted::{self, Counted, Estimate, LEAST};
 use crate::fill::Fill;
+use activity::stats::median_time;
 use activity::text::plural;
 use activity::units::percent;
 use activity::{DeviceInfo, LaunchShape, NameId, Ns, ShapeId, Span};
@@ -179,25 +180,17 @@ pub(crate) fn rows(
     rows
 }
 
-/// The GPU waited where it was idle for more than this part of the time from a call to its kernel. Behind a full queue it
-/// is busy, and a call as long as what it waits for.
-const WAITED: f64 = 0.1;
-
-/// How long the calls take that launch it, in the mean; `None` where the GPU did not wait for them.
+/// How long the GPU is idle from a call to the kernel that it launches, in the median: the first one loads code. `None` where no
+/// call is known. Behind a full queue it is busy.
 fn launch(trace: &Trace, device: usize, ran: &Ran) -> Option<Ns> {
     let usage = &trace.devices().get(device)?.usage;
-    let (mut count, mut length, mut until, mut busy) = (0, 0, 0, 0);
-    for &(process, correlation, start) in &ran.calls {
-        let Some((lane, row)) = trace.call(process, correlation) else {
-            continue;
-        };
+    let idle = |&(process, correlation, start): &(usize, u32, Ns)| {
+        let (lane, row) = trace.call(process, correlation)?;
         let call = trace.lanes()[lane].span(row);
         let span = Span::new(call.start, start.max(call.start));
-        (count, length) = (count + 1, length + call.len());
-        (until, busy) = (until + span.len(), busy + usage.time(Measure::Busy, span));
-    }
-    let has_waited = (until - busy) as f64 > WAITED * until as f64;
-    (count > 0 && has_waited).then(|| length / count)
+        Some(span.len() - usage.time(Measure::Busy, span))
+    };
+    median_time(&ran.calls.iter().filter_map(idle).collect::<Vec<_>>())
 }
 
 /// What tells two apart: the same launch on GPUs of two models has two.

@@ -106,6 +106,58 @@ fn told(trace: &Trace, name: &str) -> Counted {
     *it.1
 }
 
+/// Some libraries' matrix products come with a memset of a microsecond each; one of half a sample is something else.
+#[test]
+fn a_short_memset_beside_a_kernel_is_nothing_and_a_long_one_is_left_out() {
+    for (memset, is_told) in [(1_000, true), (60_000, false)] {
+        let mut made = Made::new();
+        for _ in 0..40 {
+            let start = made.at;
+            made.scene.memset(7, 64, start, start + memset);
+            made.at += memset;
+            made.kernel("gemm", 200_000 - memset, 0.3);
+        }
+        let gemm = told(&made.trace(200_000, 0.02), "gemm");
+        assert_eq!(gemm.dram.is_some(), is_told, "{gemm:?}");
+        if let Some(dram) = gemm.dram {
+            assert!((dram.value - 0.3).abs() < 0.01 && gemm.is_own, "{gemm:?}");
+        }
+    }
+}
+
+/// Bursts of ten samples of 50 µs, one each quarter of a second: what is busy in all of them is busy between them.
+#[test]
+fn a_gpu_that_is_busy_with_nothing_recorded_is_told_by_bursts() {
+    for (busy, seconds) in [(12, true), (2, false)] {
+        let mut made = Made::new();
+        made.kernel("add", 1_000_000, 0.9);
+        let mut batch = made.scene.take();
+        for nth in 1..=12 {
+            for k in 0..10 {
+                let start = nth * 250_000_000 + k * 50_000;
+                let sm = if nth <= busy { 0.5 } else { 0.0 };
+                batch.hardware.push(Hardware::Sample(Reading {
+                    uuid: UUID,
+                    span: Span::new(start, start + 50_000),
+                    values: vec![(Metric::Sm, sm)],
+                    reasons: 0,
+                }));
+            }
+        }
+        made.scene.put(batch);
+        let trace = made.scene.trace();
+        let devices = crate::testing::whole(&trace);
+        let notes = crate::hardware::measure(&trace, &devices)
+            .expect("asked")
+            .notes;
+        // 11 quarters, and the last burst's half a millisecond.
+        let said = notes
+            .iter()
+            .any(|it| it.contains("was busy for 2.75 s in which none"));
+        assert_eq!(said, seconds, "{notes:?}");
+    }
+}
+
 #[test]
 fn a_kernel_longer_than_samples_is_told_by_its_own() {
     let mut made = Made::new();
