@@ -11,7 +11,7 @@ use scenario::{Overrides, Severity, Source, compile};
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
     let overrides = Overrides {
         set: args.set.clone(),
-        variant: None,
+        ..Overrides::default()
     };
     let color = super::stdout_has_color();
     let mut code = exit::FINE;

@@ -123,6 +123,7 @@ Code cuGetErrorString(Code code, const char** text) {
 Code cuDeviceGetCount(int* count) { *count = devices; return SUCCESS; }
 Code cuDeviceGet(int* device, int ordinal) { *device = ordinal; return ordinal < devices ? SUCCESS : 101; }
 Code cuDeviceGetName(char* name, int length, int device) { (void)device; snprintf(name, length, "Fake GPU"); return SUCCESS; }
+Code cuDeviceGetUuid_v2(char* uuid, int device) { for (int i = 0; i < 16; i++) uuid[i] = 1 + i + device; return SUCCESS; }
 Code cuDeviceGetAttribute(int* value, int attribute, int device) {
     (void)device;
     switch (attribute) {

@@ -180,7 +180,7 @@ proptest! {
         value in any::<String>(),
         variant in any::<Option<String>>(),
     ) {
-        let overrides = Overrides { set: vec![(name, value)], variant };
+        let overrides = Overrides { set: vec![(name, value)], variant, repeat: None };
         survives(scenario.text, &overrides);
     }
 

@@ -22,7 +22,7 @@ fn plan_of(text: &str, set: &[(&str, &str)]) -> Plan {
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let overrides = Overrides {
         set: set.collect(),
-        variant: None,
+        ..Overrides::default()
     };
     let compiled = compile(&source, &overrides);
     compiled

@@ -25,6 +25,7 @@ fn try_compile(
         &Overrides {
             set,
             variant: variant.map(str::to_owned),
+            ..Overrides::default()
         },
     )
 }
@@ -138,4 +139,21 @@ fn scenarios_are_found_by_name_and_by_path() {
     assert!(
         message("nowhere/mine.toml").starts_with("cannot read the scenario nowhere/mine.toml: ")
     );
+}
+
+#[test]
+fn how_often_a_variant_is_measured_can_be_asked_for() {
+    let source = Source::find("transpose", LIBRARY).expect("it is bundled");
+    let overrides = Overrides {
+        repeat: Some(100),
+        ..Overrides::default()
+    };
+    let plan = compile(&source, &overrides).expect("compiles").plan;
+    // The first of its four says 1, the others nothing, which is 3.
+    assert!(plan.variants.iter().all(|it| it.repeat == 100));
+    let plan = compile(&source, &Overrides::default())
+        .expect("compiles")
+        .plan;
+    let repeats: Vec<u32> = plan.variants.iter().map(|it| it.repeat).collect();
+    assert_eq!(repeats, [1, 3, 3, 3]);
 }

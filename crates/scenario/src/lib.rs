@@ -51,12 +51,14 @@ pub mod keys {
 }
 
 /// What the command line changes in a scenario.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Overrides {
     /// `--set name=value`, in order; the value is an expression without names, such as "64 MiB".
     pub set: Vec<(String, String)>,
     /// `--variant`: only this one.
     pub variant: Option<String>,
+    /// `--repeat`: how often each variant is measured.
+    pub repeat: Option<u32>,
 }
 
 /// A scenario that can run.

@@ -37,6 +37,9 @@ pub struct Run {
     /// Set a parameter; may be given several times.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+    /// How often each variant is measured, instead of what the scenario says.
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
     /// Print a report instead of opening the screen; fails when an expectation does.
     #[arg(long)]
     pub headless: bool,

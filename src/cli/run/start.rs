@@ -110,8 +110,11 @@ impl<'a> Runner<'a> {
     }
 
     fn overrides(&self) -> Overrides {
-        let (set, variant) = (self.args.set.clone(), self.args.variant.clone());
-        Overrides { set, variant }
+        Overrides {
+            set: self.args.set.clone(),
+            variant: self.args.variant.clone(),
+            repeat: self.args.repeat,
+        }
     }
 
     /// Finds a scenario by path or name.

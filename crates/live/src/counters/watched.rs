@@ -116,6 +116,11 @@ impl Watched {
         self.process.id()
     }
 
+    /// Whether it samples.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.patience == PATIENCE
+    }
+
     /// Looks after it. When it is no more, what is to be said of that; nothing where its own file says it.
     pub(crate) fn check(&mut self) -> Result<(), Option<String>> {
         let mut bytes = [0; 256];

@@ -16,6 +16,7 @@ mod threads;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -62,6 +63,8 @@ pub(super) struct Watch {
     wanted: Arc<Mutex<Wanted>>,
     /// The same, without the lock.
     known: Wanted,
+    /// GPUs whose counters are sampled, or cannot be: their number.
+    settled: Arc<AtomicUsize>,
     seen: HashMap<u32, Seen>,
     /// Processes of the program that NVML listed on a GPU, by id.
     listed: BTreeMap<u32, String>,
@@ -109,16 +112,33 @@ impl Watch {
         let wanted = Arc::new(Mutex::new(known.clone()));
         // Nothing is ever sent.
         let (stop, stopped) = bounded(0);
-        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking, counters);
+        let settled = Arc::new(AtomicUsize::new(0));
+        let told = Arc::clone(&settled);
+        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking, counters, told);
         let thread = Joined::spawn("cuptop-hardware", move || rounds.run(&stopped))?;
         Ok(Watch {
             wanted,
             known,
+            settled,
             seen: HashMap::new(),
             listed: BTreeMap::new(),
             _stop: stop,
             _thread: thread,
         })
+    }
+
+    /// Samples these GPUs before anything is recorded of them.
+    pub(super) fn sample(&mut self, gpus: Vec<Uuid>) {
+        let gpus = gpus.into_iter().collect();
+        self.learn(Wanted {
+            gpus,
+            ..Wanted::default()
+        });
+    }
+
+    /// Whether the counters of every known GPU are sampled, or cannot be.
+    pub(super) fn has_settled(&self) -> bool {
+        self.settled.load(Ordering::Relaxed) >= self.known.gpus.len()
     }
 
     /// Learns from a message that passes by what is worth a look. What is to be said about watching comes back.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, hash_map};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ pub(super) struct Rounds {
     wanted: Arc<Mutex<Wanted>>,
     looking: Looking,
     counters: Counters,
+    settled: Arc<AtomicUsize>,
     begin: Clocks,
 }
 
@@ -57,12 +59,14 @@ impl Rounds {
         wanted: Arc<Mutex<Wanted>>,
         looking: Looking,
         counters: Counters,
+        settled: Arc<AtomicUsize>,
     ) -> Rounds {
         Rounds {
             directory: directory.to_path_buf(),
             wanted,
             looking,
             counters,
+            settled,
             begin: Clocks::now(),
         }
     }
@@ -122,6 +126,8 @@ impl Rounds {
                 open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
             }
             open.read_all(&wanted, opening, is_due);
+            self.settled
+                .store(open.sampled.settled(), Ordering::Relaxed);
             let took = cpu_time().saturating_sub(before).as_secs_f64();
             usual = if usual == 0.0 {
                 took

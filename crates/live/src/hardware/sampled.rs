@@ -65,6 +65,12 @@ impl Sampled {
         self.processes.retain(|_, it| it.is_none());
     }
 
+    /// How many GPUs are sampled, or cannot be.
+    pub(super) fn settled(&self) -> usize {
+        let settled = |it: &&Option<Watched>| it.as_ref().is_none_or(Watched::has_begun);
+        self.processes.values().filter(settled).count()
+    }
+
     /// Their ids.
     pub(super) fn ids(&self) -> Vec<u32> {
         let running = self.processes.values().flatten();

@@ -1,6 +1,6 @@
 //! The parent's end of a runner process: starting it, hearing it, ending it.
 
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -124,6 +124,13 @@ impl Child {
             .spawn(move || forward(from, is_error, &to))?;
         self.readers.push(reader);
         Ok(())
+    }
+
+    /// Tells it that counters are being sampled. Whether it has ended is seen elsewhere.
+    pub(crate) fn go_on(&mut self) {
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(b"\n");
+        }
     }
 
     /// The next thing that it says, waiting at most `patience`.

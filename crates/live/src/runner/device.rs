@@ -7,7 +7,8 @@ use std::ffi::{CStr, c_int};
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
 use serde::{Deserialize, Serialize};
 
-use super::driver::{CudaError, Driver};
+use super::driver::{CudaError, Driver, SUCCESS};
+use activity::Uuid;
 
 /// A GPU of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,15 @@ impl Driver {
         // SAFETY: writes one int.
         self.check(unsafe { (self.device_get_count)(&mut count) })?;
         Ok(count.unsigned_abs())
+    }
+
+    /// Its UUID, where driver and device tell it.
+    pub(crate) fn uuid(&self, ordinal: u32) -> Option<Uuid> {
+        let mut uuid = [0; 16];
+        let device = self.device(ordinal).ok()?;
+        // SAFETY: writes 16 bytes.
+        let code = unsafe { (self.device_get_uuid?)(&raw mut uuid, device) };
+        (code == SUCCESS).then_some(uuid)
     }
 
     /// The device with this ordinal.

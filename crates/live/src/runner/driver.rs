@@ -111,6 +111,8 @@ cupti_sys::functions! {
         graph_destroy = c"cuGraphDestroy" (CUgraph);
     }
     optional {
+        // CUDA 11.4.
+        device_get_uuid = c"cuDeviceGetUuid_v2" (*mut [u8; 16], CUdevice);
         // CUDA 11.2.
         mem_alloc_async = c"cuMemAllocAsync" (*mut CUdeviceptr, usize, CUstream);
         mem_free_async = c"cuMemFreeAsync" (CUdeviceptr, CUstream);

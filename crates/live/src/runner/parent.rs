@@ -50,8 +50,8 @@ impl RunJob {
             text: request.source.text.to_string(),
             kernel_dir: request.source.kernel_dir.clone(),
             library: request.source.library,
-            set: request.overrides.set.clone(),
-            variant: request.overrides.variant.clone(),
+            overrides: request.overrides.clone(),
+            awaits_counters: request.hardware && request.counters != Counters::Off,
             dir,
             flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
             has_whole_graphs: request.graphs == Graphs::Whole,
@@ -88,6 +88,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             watch,
             outlet,
             tally: Tally::default(),
+            is_awaited: false,
             end: None,
         };
         let outcome = match run.follow() {
@@ -107,6 +108,8 @@ struct Run<'a> {
     watch: Option<Watch>,
     outlet: &'a Outlet,
     tally: Tally,
+    /// Whether the process waits until counters are sampled.
+    is_awaited: bool,
     /// The last event.
     end: Option<Result<Issued, Failure>>,
 }
@@ -133,6 +136,11 @@ impl Run<'_> {
             }
             if Instant::now() >= next_look {
                 self.send_new()?;
+                let is_ready = |watch: &Watch| watch.has_settled();
+                if self.is_awaited && self.watch.as_ref().is_none_or(is_ready) {
+                    self.is_awaited = false;
+                    self.child.go_on();
+                }
                 next_look = Instant::now() + LOOK;
             }
         }
@@ -161,6 +169,12 @@ impl Run<'_> {
                 self.end = Some(Err(Failure::new(kind.into(), message, help)));
             }
             Event::Done { issued } => self.end = Some(Ok(issued)),
+            Event::Gpus { uuids } => {
+                if let Some(watch) = &mut self.watch {
+                    watch.sample(uuids);
+                }
+                self.is_awaited = true;
+            }
             Event::Probe(_) => {}
         }
         Ok(())

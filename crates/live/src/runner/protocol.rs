@@ -9,10 +9,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use scenario::Overrides;
 use scenario::bundled::Library;
 use serde::{Deserialize, Serialize};
 
-use activity::Direction;
+use activity::{Direction, Uuid};
 
 use super::fault::{Fault, FaultKind};
 use super::found::Probe;
@@ -40,9 +41,9 @@ pub(crate) struct RunJob {
     /// What is bundled: the runner is the same program and has its own.
     #[serde(skip)]
     pub(crate) library: Library,
-    /// `--set name=value`.
-    pub(crate) set: Vec<(String, String)>,
-    pub(crate) variant: Option<String>,
+    pub(crate) overrides: Overrides,
+    /// Whether the first pass waits for a line from the parent: counters are being sampled.
+    pub(crate) awaits_counters: bool,
     /// The recording directory.
     pub(crate) dir: PathBuf,
     /// How often records are flushed to the recording, in milliseconds.
@@ -71,6 +72,8 @@ pub(crate) enum Event {
         /// One sentence.
         text: String,
     },
+    /// The GPUs that the job uses, before its first pass. It waits for a line where that was asked for.
+    Gpus { uuids: Vec<Uuid> },
     /// The answer to [`Job::Probe`].
     Probe(Box<Probe>),
     /// The job failed. The last event.

@@ -68,6 +68,9 @@ pub(super) fn plan(
             }
         }
     }
+    for variant in &mut variants {
+        variant.repeat = overrides.repeat.unwrap_or(variant.repeat);
+    }
     let sweep = sweep.map(|(sweep, _)| sweep);
     comparisons::baselines(file, &mut variants, shared.diagnostics);
     let pairs = comparisons::pairs(

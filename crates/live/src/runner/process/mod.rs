@@ -48,9 +48,9 @@ pub fn process_main(library: Library) -> ExitCode {
     let writer = Arc::new(EventWriter::new(io::stdout()));
     let say = |event: &Event| writer.say(event);
     let result = read_job().and_then(|job| {
-        let stop = Arc::new(AtomicBool::new(false));
-        watch_parent(Arc::clone(&stop))?;
-        work(job, library, &say, &stop)
+        let parent = Arc::new(Parent::default());
+        watch_parent(Arc::clone(&parent))?;
+        work(job, library, &say, &parent)
     });
     match result {
         Ok(issued) => {
@@ -78,15 +78,39 @@ fn read_job() -> Result<Job, Fault> {
     })
 }
 
+/// What the parent has said.
+#[derive(Debug, Default)]
+pub(crate) struct Parent {
+    ready: AtomicBool,
+    end: AtomicBool,
+}
+
+impl Parent {
+    /// Whether it has written a line: what the first pass waits for is there.
+    fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Whether it wants an end: no further pass starts.
+    fn wants_end(&self) -> bool {
+        self.end.load(Ordering::Relaxed)
+    }
+}
+
 /// Ends the process when the parent closes its end of stdin, or is gone. It first asks the job to stop
 /// after its current pass. Then it ends at once, because that pass may hang. The thread is not joined:
 /// it waits for the parent for as long as the process lives.
-fn watch_parent(stop: Arc<AtomicBool>) -> Result<(), Fault> {
+fn watch_parent(parent: Arc<Parent>) -> Result<(), Fault> {
     std::thread::Builder::new()
         .name("runner-parent".to_owned())
         .spawn(move || {
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-            stop.store(true, Ordering::Relaxed);
+            for line in io::stdin().lock().lines() {
+                parent.ready.store(line.is_ok(), Ordering::Relaxed);
+                if line.is_err() {
+                    break;
+                }
+            }
+            parent.end.store(true, Ordering::Relaxed);
             std::thread::sleep(GRACE);
             exit_now();
         })
@@ -106,10 +130,10 @@ fn work(
     job: Job,
     library: Library,
     say: &dyn Fn(&Event),
-    stop: &AtomicBool,
+    parent: &Parent,
 ) -> Result<Issued, Fault> {
     match job {
-        Job::Run(job) => run::run(&RunJob { library, ..*job }, say, stop),
+        Job::Run(job) => run::run(&RunJob { library, ..*job }, say, parent),
         Job::Probe => {
             say(&Event::Probe(Box::new(probe::run())));
             Ok(Issued::default())

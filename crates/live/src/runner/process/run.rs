@@ -1,27 +1,27 @@
 //! One scenario, from its text to a recording.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use collector::{ApiCalls, Collector, Ending, Graphs, Options, StartError};
 
 use scenario::plan::Plan;
-use scenario::{self, Overrides, Source};
+use scenario::{self, Source};
 
 use super::super::compile::{Compiler, cache_folder};
 use super::super::driver::Driver;
 use super::super::fault::Fault;
 use super::super::nvrtc::Nvrtc;
 use super::super::protocol::{Event, Issued, RunJob};
+use super::Parent;
 use super::engine::Mark;
 use super::kernels::{Images, capability};
 use super::session::Session;
 
 /// Runs a scenario under the collector.
-pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), stop: &AtomicBool) -> Result<Issued, Fault> {
+pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), parent: &Parent) -> Result<Issued, Fault> {
     let plan = plan(job)?;
-    execute(job, &plan, say, stop).map_err(|fault| fault.located(&job.name, &plan.sites))
+    execute(job, &plan, say, parent).map_err(|fault| fault.located(&job.name, &plan.sites))
 }
 
 fn plan(job: &RunJob) -> Result<Plan, Fault> {
@@ -32,11 +32,7 @@ fn plan(job: &RunJob) -> Result<Plan, Fault> {
         kernel_dir: job.kernel_dir.clone(),
         library: job.library,
     };
-    let overrides = Overrides {
-        set: job.set.clone(),
-        variant: job.variant.clone(),
-    };
-    scenario::compile(&source, &overrides)
+    scenario::compile(&source, &job.overrides)
         .map(|compiled| compiled.plan)
         .map_err(|wrong| Fault::input(wrong.render(false), ""))
 }
@@ -45,7 +41,7 @@ fn execute(
     job: &RunJob,
     plan: &Plan,
     say: &dyn Fn(&Event),
-    stop: &AtomicBool,
+    parent: &Parent,
 ) -> Result<Issued, Fault> {
     let driver = Driver::start(None)?;
     let images = compile(job, plan, &driver, say)?;
@@ -67,7 +63,8 @@ fn execute(
         images: &images,
         mark: &|mark| record(&collector, mark),
         say,
-        stop,
+        awaits_counters: job.awaits_counters,
+        parent,
     }
     .run();
     if !collector.finish(Ending::Exit) {

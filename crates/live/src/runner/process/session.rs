@@ -1,7 +1,7 @@
 //! All variants of a plan, pass by pass, with the marks that say on the timeline which pass is which.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use activity::{Ns, RangeKind, Span};
 use scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
@@ -12,9 +12,9 @@ use super::super::protocol::{Event, Issued};
 use super::context::Contexts;
 use super::engine::{Engine, Mark, PassFailed, Phase};
 use super::kernels::Images;
-use super::now;
 use super::ops::issued;
 use super::quiet::Quiet;
+use super::{Parent, now};
 
 /// What one pass took and issued.
 type PassDone = (Ns, Ns, Vec<Phase>);
@@ -30,9 +30,13 @@ pub(crate) struct Session<'a> {
     pub(crate) mark: &'a dyn Fn(Mark<'_>),
     /// Tells the parent.
     pub(crate) say: &'a dyn Fn(&Event),
-    /// Set when the parent wants an end: no further pass starts.
-    pub(crate) stop: &'a AtomicBool,
+    /// Whether the first pass waits until the parent has counters sampled.
+    pub(crate) awaits_counters: bool,
+    pub(crate) parent: &'a Parent,
 }
+
+/// How long the parent may take for that: whoever samples has 20 s for his beginning.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 impl Session<'_> {
     /// Runs every variant. Returns what was issued in all.
@@ -45,6 +49,7 @@ impl Session<'_> {
             .max()
             .unwrap_or(1);
         self.check_devices(devices)?;
+        self.await_counters(devices);
         let mut total = Issued::default();
         let mut primary: Option<Contexts> = None;
         let mut quiet = Quiet::find();
@@ -53,7 +58,7 @@ impl Session<'_> {
             (self.say)(&Event::Notice { is_warning, text });
         }
         for (index, variant) in self.plan.variants.iter().enumerate() {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.parent.wants_end() {
                 break;
             }
             let start = now();
@@ -74,6 +79,19 @@ impl Session<'_> {
             );
         }
         Ok(total)
+    }
+
+    /// Tells the parent what to sample, and waits until it does.
+    fn await_counters(&self, devices: u32) {
+        if !self.awaits_counters {
+            return;
+        }
+        let uuids = (0..devices).filter_map(|it| self.driver.uuid(it)).collect();
+        (self.say)(&Event::Gpus { uuids });
+        let begun = Instant::now();
+        while !self.parent.is_ready() && !self.parent.wants_end() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     fn check_devices(&self, needed: u32) -> Result<(), Fault> {
@@ -123,7 +141,7 @@ impl Session<'_> {
         engine.name_streams(self.mark);
         total.add(&engine.buffers.issued);
         for pass in 0..variant.warmup + variant.repeat {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.parent.wants_end() {
                 break;
             }
             quiet.iter_mut().for_each(Quiet::settle);
@@ -146,7 +164,7 @@ impl Session<'_> {
         total: &mut Issued,
     ) -> Result<(), Fault> {
         for pass in 0..variant.repeat {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.parent.wants_end() {
                 break;
             }
             quiet.iter_mut().for_each(Quiet::settle);

@@ -5,7 +5,7 @@ mod runs;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use cupti_sys::library::{Library, Visibility};
@@ -13,6 +13,7 @@ use cupti_sys::library::{Library, Visibility};
 use super::super::driver::Driver;
 use super::super::fault::{Fault, FaultKind};
 use super::super::protocol::{Event, Issued};
+use super::Parent;
 use super::engine::Mark;
 use super::kernels::Images;
 use super::session::Session;
@@ -99,13 +100,13 @@ impl Fake {
     }
 
     fn run(&self, plan: &Plan) -> (Result<Issued, Fault>, Noted, Vec<Event>) {
-        self.run_until(plan, &AtomicBool::new(false))
+        self.run_under(plan, &Parent::default())
     }
 
-    fn run_until(
+    fn run_under(
         &self,
         plan: &Plan,
-        stop: &AtomicBool,
+        parent: &Parent,
     ) -> (Result<Issued, Fault>, Noted, Vec<Event>) {
         let marks = Noted::default();
         let events = RefCell::new(Vec::new());
@@ -116,7 +117,8 @@ impl Fake {
             images: &self.images,
             mark: &|mark| marks.take(mark),
             say: &|event| events.borrow_mut().push(event.clone()),
-            stop,
+            awaits_counters: false,
+            parent,
         }
         .run();
         (result, marks, events.into_inner())

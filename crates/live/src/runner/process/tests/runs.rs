@@ -246,8 +246,9 @@ fn phases_are_marked_inside_their_pass() {
 #[test]
 fn nothing_starts_after_a_stop() {
     let fake = Fake::new();
-    let stop = AtomicBool::new(true);
-    let (result, marks, _) = fake.run_until(&plan(vec![variant(&[launch(0, 0)])]), &stop);
+    let parent = Parent::default();
+    parent.end.store(true, Ordering::Relaxed);
+    let (result, marks, _) = fake.run_under(&plan(vec![variant(&[launch(0, 0)])]), &parent);
     assert_eq!(result.expect("stopping is no failure"), Issued::default());
     assert!(marks.ranges.borrow().is_empty());
 }
