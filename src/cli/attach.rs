@@ -138,7 +138,10 @@ impl RunningProgram<'_> {
             pid: args.pid,
             dir,
             hardware: args.hardware == Switch::On,
-            counters: args.counters.counters,
+            counters: args
+                .counters
+                .counters
+                .unwrap_or(live::counters::Counters::Auto),
             sight: self.sight.clone(),
             collect: collecting,
             duration: args.duration,

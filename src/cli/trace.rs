@@ -124,7 +124,11 @@ impl TracedProgram<'_> {
                 range: self.args.range.clone(),
             },
             hardware: self.args.hardware == Switch::On,
-            counters: self.args.counters.counters,
+            counters: self
+                .args
+                .counters
+                .counters
+                .unwrap_or(live::counters::Counters::Auto),
             python: Some(self.args.python).filter(|hz| *hz > 0),
             output,
         })

@@ -4,13 +4,12 @@
  * FAKE_PM_ENABLE    what cuptiPmSamplingEnable answers (26: another program has the counters; 35: no right)
  * FAKE_PM_ROOM      metrics that one pass holds (99); each name with "nv" in it is refused with 999, as on a machine with one GPU
  * FAKE_PM_CYCLES    samples cannot be told by time, as on GA100
- * FAKE_PM_FIXED     the configuration can be set once
- * FAKE_PM_AT        the decode at which one of these happens (10):
- * FAKE_PM_OVERFLOW  the hardware's buffer is full, until it is started again
+ * FAKE_PM_AT        the decode at which one of these happens (3):
+ * FAKE_PM_OVERFLOW  the hardware's buffer is full: it takes no rate and no start until it is enabled anew
  * FAKE_PM_DECODE    what cuptiPmSamplingDecodeData answers
+ * FAKE_PM_LEAST     MiB of room without which it is full at the first decode
  * FAKE_PM_SET_UP    processor time that enabling takes, in ms
  * FAKE_PM_COST      and evaluating one sample, in us
- * FAKE_PM_CHANGE    and setting a rate, in us
  * FAKE_PM_DIES, FAKE_PM_HANGS
  */
 typedef struct { size_t size; void *priv; } pm_initialize_t;
@@ -31,7 +30,7 @@ typedef struct { size_t size; void *priv; void *object; uint8_t *image; size_t b
 typedef struct { size_t size; void *priv; const uint8_t *image; size_t bytes, total, populated, completed; } pm_info_t;
 typedef struct { size_t size; void *priv; void *object; const uint8_t *image; size_t bytes, sample; uint64_t start, end; } pm_sample_t;
 
-static struct { uint64_t interval, from, next, stopped; int running, sets, decodes, full; size_t room, metrics; } pm;
+static struct { uint64_t interval, from, next, stopped; int running, sets, decodes, full; size_t room, metrics, buffer; } pm;
 
 static uint64_t pm_now(void) {
     struct timespec t;
@@ -72,16 +71,17 @@ int cuptiProfilerHostGetNumOfPasses(pm_passes_t *p) {
 }
 int cuptiPmSamplingEnable(pm_enable_t *p) {
     p->object = &pm;
+    pm.full = 0;
     pm_work(1000ull * number("FAKE_PM_SET_UP", 0));
     return number("FAKE_PM_ENABLE", 0);
 }
 int cuptiPmSamplingDisable(pm_object_t *p) { (void)p; pm.running = 0; pm.sets = 0; return 0; }
 int cuptiPmSamplingSetConfig(pm_set_t *p) {
     if (pm.running || p->size != 64) return 7;
-    if (getenv("FAKE_PM_FIXED") && pm.sets) return 7;
+    if (pm.full) return 999;
+    pm.buffer = p->buffer;
     if (getenv("FAKE_PM_CYCLES") && p->trigger == 1) return 27;
-    pm_work(number("FAKE_PM_CHANGE", 0));
-    pm.sets++;
+    if (pm.sets++) return 0; /* and nothing changes, as CUPTI 13.0 on an H100 */
     pm.interval = p->interval;
     pm.metrics = *(const size_t *)p->config;
     return 0;
@@ -89,8 +89,8 @@ int cuptiPmSamplingSetConfig(pm_set_t *p) {
 int cuptiPmSamplingStart(pm_object_t *p) {
     (void)p;
     if (pm.running) return 7;
+    if (pm.full) return 999;
     pm.running = 1;
-    pm.full = 0;
     pm.next = pm_now();
     pm.from = pm.stopped ? pm.stopped : pm.next - 500000000;
     return 0;
@@ -106,12 +106,13 @@ int cuptiPmSamplingCounterDataImageInitialize(pm_data_t *p) { memset(p->image, 0
 int cuptiPmSamplingDecodeData(pm_decode_t *p) {
     uint64_t *image = (uint64_t *)p->image, now = pm.running ? pm_now() : pm.stopped;
     if (p->size != 45) return 1;
-    if (++pm.decodes == number("FAKE_PM_AT", 10)) {
+    if (++pm.decodes == number("FAKE_PM_AT", 3)) {
         if (getenv("FAKE_PM_DIES")) abort();
         if (getenv("FAKE_PM_HANGS")) for (;;) sleep(1);
         if (getenv("FAKE_PM_DECODE")) return number("FAKE_PM_DECODE", 0);
         if (getenv("FAKE_PM_OVERFLOW")) pm.full = 1;
     }
+    if (getenv("FAKE_PM_LEAST") && pm.buffer < (size_t)number("FAKE_PM_LEAST", 0) << 20) pm.full = 1;
     p->overflow = pm.full;
     image[1] = pm.next;
     image[2] = pm.from;

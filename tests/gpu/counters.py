@@ -187,7 +187,7 @@ def main():
         print(f"{name[:34]:34} {s['total_ns'] / s['count'] / 1e3:9.1f} {s['class']:>8} {pm('dram'):>13} {pm('tensor'):>13} {percent(s['sm_share']):>6} {s['samples']:>7}{'*' if s['own_samples'] else ' '}  {s['limit']}", flush=True)
     longest = lambda test: max((it for it in shapes if test(it)), key=lambda it: it[2]["total_ns"], default=None)
     mean_us = lambda it: it[2]["total_ns"] / it[2]["count"] / 1e3
-    for what, test in (("add", lambda it: "AddFunctor" in it[1] and mean_us(it) > 400),
+    for what, test in (("add", lambda it: re.search("AddFunctor|Self_add", it[1]) and mean_us(it) > 400),
                        ("gemm", lambda it: it[2]["tensor_share"] is not None and it[2]["tensor_share"] > 0.3 and mean_us(it) > 900
                         or re.search("nvjet|bf16|gemm.*tensorop|cutlass", it[1]) and 900 < mean_us(it) < 2200),
                        ("tiny", lambda it: it[2]["count"] >= 16_000 and mean_us(it) < 10)):

@@ -202,6 +202,8 @@ def twins(cuptop, out, traces):
 
     folder = (traces or out) / "twins"
     if not traces:
+        # What a graph's launch and a pinned copy take is in this GPU's profile.
+        run([cuptop, "calibrate"], out, "calibrate")
         run([sys.executable, HERE / "torch" / "twins.py", "--all", folder, "--rounds", ROUNDS], out, "torch-twins", limit=420)
     walls = json.loads((folder / "walls.json").read_text()) if (folder / "walls.json").exists() else {}
     rows = []

@@ -136,11 +136,11 @@ pub struct Attach {
 /// Whether a GPU's counters are sampled.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Sampled {
-    /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …), from a process of its own: 10 to 20000 times a second, or on:
-    /// some 500 times, and faster now and then; auto: on where no other user is on the GPU. Takes about two seconds of a core to
-    /// begin, then a tenth of one. Off with --hardware off.
-    #[arg(long, value_name = "HZ|on|auto|off", default_value_t)]
-    pub counters: Counters,
+    /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …) from a process of its own. on: in bursts, for at most a tenth of
+    /// a core; 10 to 20000: so many times a second all the time; auto: on where no other user is on the GPU, as `trace` and
+    /// `attach` do (`run` does not, unless asked). Off with --hardware off.
+    #[arg(long, value_name = "HZ|on|auto|off")]
+    pub counters: Option<Counters>,
 }
 
 /// Whether something is done.

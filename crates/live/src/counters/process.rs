@@ -15,7 +15,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::metrics::{WANTED, names};
-use super::rhythm::{Costs, Rhythm, Stretch};
+use super::rhythm::Rhythm;
 use activity::entry::Entry;
 use activity::text::plural;
 use activity::{Hardware, Ns, Reading, Span, Uuid};
@@ -35,7 +35,7 @@ pub(super) struct Job {
 
 /// How long what was counted last may take: the parent waits for 2 s.
 const LAST: Duration = Duration::from_secs(1);
-/// The most samples that it writes, each in 128 bytes: two hours and more at the rate that nobody asked to change.
+/// The most samples that it writes, each in 128 bytes: almost three hours at the rate that nobody asked to change.
 const MOST: u64 = (1 << 30) / 128;
 /// Cycles of the system's clock in a ns, for chips that cannot tell samples by time: it varies, so the rate is about right.
 const CYCLES: f64 = 1.4;
@@ -60,8 +60,13 @@ pub fn process_main() -> ExitCode {
     let code = match sample(&job, &mut file) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // Whoever only tries whether it can be done hears it, too.
+            // Whoever only tries whether it can be done hears all of it.
             let _ = io::stdout().lock().write_all(why.as_bytes());
+            let why = if why == NO_RIGHT {
+                "this user has no right to them; `cuptop doctor` says what gives it"
+            } else {
+                &why
+            };
             file.note(format!("no counters of {}: {why}", job.name));
             ExitCode::from(3)
         }
@@ -103,15 +108,12 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
         file,
         metrics: Vec::new(),
         rhythm: Rhythm::new(job.hz),
-        has_time: true,
-        set_hz: 0,
         last: None,
         tally: Tally::default(),
+        at_overflow: 0,
         began,
         set_up: None,
         spent: Spent::default(),
-        planned: Spent::default(),
-        costs: None,
     };
     loop {
         let wanted = names(job.hz);
@@ -119,20 +121,17 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
         sampler.metrics = choice.metrics.iter().map(|it| it.0).collect();
         let config = choice.config.image;
         let mut sampling = Sampling::enable(choice.host, config, 0).map_err(lack)?;
-        sampler.set_hz = 0;
-        let end = sampler.run(&mut sampling);
-        match end {
-            // A driver that lets nothing be changed once it has begun is left at one rate.
-            Err(code) if sampler.tally.samples > 0 && sampler.rhythm.refuse_fast() => {
-                let name = &job.name;
-                sampler.file.note(format!(
-                    "counters of {name} began anew, at one rate: {} (CUPTI said {code})",
-                    describe(code)
-                ));
-            }
+        match sampler.run(&mut sampling) {
+            // Full hardware takes no start (CUPTI 13.0 on an H100): all begins anew, with more room.
+            Ok(End::Full) if sampler.has_hope() => {}
             end => {
                 sampler.conclude();
-                return end.map_err(lack);
+                return match end {
+                    Ok(End::Full) => {
+                        Err("the GPU's buffer is full before a sample can be fetched".to_owned())
+                    }
+                    end => end.map(drop).map_err(lack),
+                };
             }
         }
     }
@@ -147,26 +146,17 @@ struct Tally {
     unread: u64,
 }
 
-/// Processor time of the parts of the work, and how often each was done.
+/// Processor time of the parts of the work.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
-    changing: Duration,
-    changes: u32,
+    switching: Duration,
     decoding: Duration,
     evaluating: Duration,
-    samples: u32,
 }
 
 impl Spent {
-    /// What a sample and a change took since then, where there was one.
-    fn costs(&self, since: &Spent) -> Option<Costs> {
-        let samples = self.samples - since.samples;
-        let changes = (self.changes - since.changes).max(1);
-        let of_samples = self.decoding + self.evaluating - since.decoding - since.evaluating;
-        (samples > 0).then(|| Costs {
-            sample: of_samples.as_secs_f64() / f64::from(samples),
-            change: (self.changing - since.changing).as_secs_f64() / f64::from(changes),
-        })
+    fn sum(&self) -> Duration {
+        self.switching + self.decoding + self.evaluating
     }
 }
 
@@ -176,130 +166,131 @@ struct Sampler<'a> {
     /// For each value of a sample, its place in [`WANTED`].
     metrics: Vec<usize>,
     rhythm: Rhythm,
-    /// Whether samples are told by time.
-    has_time: bool,
-    /// The rate that is set.
-    set_hz: u32,
-    /// The end of the last sample of this stretch; `None` before its first, which reaches back to the stretch before.
+    /// The end of the last sample of this burst; `None` before its first, which reaches back to the one before.
     last: Option<u64>,
     tally: Tally,
+    /// Samples at the last overflow.
+    at_overflow: u64,
     began: Instant,
     /// When samples began to come, and what processor time had been spent by then: setting up costs once.
     set_up: Option<(Instant, Duration)>,
     spent: Spent,
-    /// What had been spent when the rates were last chosen, and the costs that they were chosen by.
-    planned: Spent,
-    costs: Option<Costs>,
 }
 
-/// How a stretch ended.
+/// How a burst ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// In its time, or because the hardware takes no more.
-    Stretch,
+    /// In its time.
+    Burst,
+    /// The hardware's buffer is full: it takes no more.
+    Full,
     /// Nobody wants more.
     Input,
 }
 
 impl Sampler<'_> {
-    fn run(&mut self, sampling: &mut Sampling) -> Result<(), Code> {
+    /// Samples until nobody wants more, or the hardware takes no more.
+    fn run(&mut self, sampling: &mut Sampling) -> Result<End, Code> {
+        self.set(sampling)?;
         loop {
-            let stretch = self.rhythm.next();
-            let before = cpu_time();
-            self.begin(sampling, stretch)?;
-            self.charge(before);
-            let end = self.until_end(sampling, stretch)?;
-            let before = cpu_time();
-            sampling.stop()?;
-            self.charge(before);
+            let spent = self.spent.sum();
+            self.switch(|| sampling.start())?;
+            let end = self.until_end(sampling)?;
+            if end == End::Full {
+                return Ok(end);
+            }
+            self.switch(|| sampling.stop())?;
             // The parent does not wait for ever.
-            if self.fetch(sampling, LAST)?.has_more {
+            let fetched = self.fetch(sampling, LAST)?;
+            if fetched.has_more {
                 self.lose();
             }
-            if let End::Input = end {
-                return Ok(());
-            }
-            self.plan();
-        }
-    }
-
-    fn charge(&mut self, before: Duration) {
-        match self.set_up {
-            Some(_) => self.spent.changing += cpu_time().saturating_sub(before),
-            None => self.set_up = Some((Instant::now(), cpu_time())),
-        }
-    }
-
-    /// Chooses the rates anew by what was seen since the last time, half of it by what was known before.
-    fn plan(&mut self) {
-        if self.spent.changes - self.planned.changes < 2 {
-            return;
-        }
-        let Some(now) = self.spent.costs(&self.planned) else {
-            return;
-        };
-        let known = self.costs.unwrap_or(now);
-        let costs = Costs {
-            sample: (known.sample + now.sample) / 2.0,
-            change: (known.change + now.change) / 2.0,
-        };
-        (self.planned, self.costs) = (self.spent, Some(costs));
-        self.rhythm.keep_to(costs);
-    }
-
-    fn begin(&mut self, sampling: &mut Sampling, stretch: Stretch) -> Result<(), Code> {
-        self.last = None;
-        if self.set_hz == stretch.hz {
-            return sampling.start();
-        }
-        let interval = interval(stretch.hz);
-        let cycles = Trigger::Cycles((interval as f64 * CYCLES) as u64);
-        let (buffer, at_once) = (self.rhythm.buffer(), self.rhythm.at_once());
-        let mut set = |trigger| sampling.set(trigger, buffer, at_once);
-        if !self.has_time {
-            set(cycles)?;
-        } else if let Err(code) = set(Trigger::Nanoseconds(interval)) {
-            // Turing and GA100 cannot; whoever cannot do this either has another reason.
-            set(cycles).map_err(|_| code)?;
-            self.has_time = false;
-        }
-        self.set_hz = stretch.hz;
-        self.spent.changes += 1;
-        sampling.start()
-    }
-
-    fn until_end(&mut self, sampling: &mut Sampling, stretch: Stretch) -> Result<End, Code> {
-        let begun = Instant::now();
-        let mut is_behind = false;
-        loop {
-            let left = stretch.length.map(|it| it.saturating_sub(begun.elapsed()));
-            if left == Some(Duration::ZERO) {
-                return Ok(End::Stretch);
-            }
-            let period = match is_behind {
-                true => Duration::ZERO,
-                false => stretch.period(),
-            };
-            if has_input_ended(left.map_or(period, |it| it.min(period))) {
+            self.rhythm.keep_to(self.spent.sum() - spent);
+            let pause = self.rhythm.pause();
+            if end == End::Input || self.is_enough() || self.has_ended_in(pause) {
                 return Ok(End::Input);
             }
-            beat();
-            if left.is_some_and(|it| it <= period) {
-                // What is left is fetched when it has stopped.
-                return Ok(End::Stretch);
-            }
-            let fetched = self.fetch(sampling, stretch.period())?;
             if fetched.overflow {
-                // It takes no more until it is started anew.
-                return Ok(End::Stretch);
+                return Ok(End::Full);
+            }
+        }
+    }
+
+    /// Takes more room after an overflow. Whether that can help: there is more, or samples came since the last one.
+    fn has_hope(&mut self) -> bool {
+        let known = std::mem::replace(&mut self.at_overflow, self.tally.samples);
+        self.rhythm.grow() || self.tally.samples > known
+    }
+
+    /// Sets the rate and the room. That costs once, as much as the room is large.
+    fn set(&mut self, sampling: &mut Sampling) -> Result<(), Code> {
+        let interval = interval(self.rhythm.hz);
+        let cycles = Trigger::Cycles((interval as f64 * CYCLES) as u64);
+        let (room, at_once) = (self.rhythm.room(), self.rhythm.at_once());
+        if let Err(code) = sampling.set(Trigger::Nanoseconds(interval), room, at_once) {
+            // Turing and GA100 cannot; whoever cannot do this either has another reason.
+            sampling.set(cycles, room, at_once).map_err(|_| code)?;
+        }
+        self.set_up
+            .get_or_insert_with(|| (Instant::now(), cpu_time()));
+        Ok(())
+    }
+
+    fn switch(&mut self, call: impl FnOnce() -> Result<(), Code>) -> Result<(), Code> {
+        let before = cpu_time();
+        let result = call();
+        self.spent.switching += cpu_time().saturating_sub(before);
+        result
+    }
+
+    /// Waits so long. Whether nobody wants more.
+    fn has_ended_in(&self, pause: Duration) -> bool {
+        const BEATS: Duration = Duration::from_millis(500);
+        let begun = Instant::now();
+        loop {
+            beat();
+            let left = pause.saturating_sub(begun.elapsed());
+            if has_input_ended(left.min(BEATS)) {
+                return true;
+            }
+            if left <= BEATS {
+                return false;
+            }
+        }
+    }
+
+    fn until_end(&mut self, sampling: &mut Sampling) -> Result<End, Code> {
+        self.last = None;
+        if let Some(length) = self.rhythm.length() {
+            // What came is fetched when it has stopped.
+            let has_ended = self.has_ended_in(length);
+            return Ok(if has_ended { End::Input } else { End::Burst });
+        }
+        let (period, mut is_behind) = (self.rhythm.period(), false);
+        loop {
+            if self.has_ended_in(if is_behind { Duration::ZERO } else { period }) {
+                return Ok(End::Input);
+            }
+            let fetched = self.fetch(sampling, period)?;
+            if fetched.overflow {
+                return Ok(End::Full);
             }
             is_behind = fetched.has_more;
-            if self.tally.samples >= MOST {
-                let name = &self.job.name;
-                let text = format!("counters of {name} end here: {MOST} samples are kept");
-                self.file.note(text);
+            if self.is_enough() {
                 return Ok(End::Input);
             }
         }
+    }
+
+    /// Whether as much is written as may be, which is said.
+    fn is_enough(&mut self) -> bool {
+        let is_enough = self.tally.samples >= MOST;
+        if is_enough {
+            let name = &self.job.name;
+            let text = format!("counters of {name} end here: {MOST} samples are kept");
+            self.file.note(text);
+        }
+        is_enough
     }
 
     /// Writes what was counted since the last time, as far as this time suffices.
@@ -315,7 +306,6 @@ impl Sampler<'_> {
             let spent = &mut self.spent;
             spent.evaluating += read.saturating_sub(between);
             spent.decoding += between.saturating_sub(begun) + cpu_time().saturating_sub(read);
-            spent.samples += decoded.samples as u32;
             if decoded.overflow {
                 self.lose();
             }
@@ -338,7 +328,7 @@ impl Sampler<'_> {
 
     fn read(&mut self, sampling: &Sampling, count: usize) -> Result<(), Code> {
         let (mut taken, mut sample) = (Vec::with_capacity(count), Sample::default());
-        let interval = interval(self.set_hz);
+        let interval = interval(self.rhythm.hz);
         for index in 0..count {
             sampling.read(index, &mut sample)?;
             let Some(before) = self.last.replace(sample.end) else {
@@ -364,7 +354,7 @@ impl Sampler<'_> {
         let share = |time: Duration| time.as_secs_f64() / wall * 100.0;
         let tally = self.tally;
         let mut text = format!(
-            "counters of {}: {} metrics, {}; {}, {:.0} a second; {:.1} % of a core (decoding {:.1}, evaluating {:.1}, changing the rate {:.1}), \
+            "counters of {}: {} metrics, {}; {}, {:.0} a second; {:.1} % of a core (decoding {:.1}, evaluating {:.1}, starting and stopping {:.1}), \
              after {:.2} s of setting up that took {:.2} s of a core",
             self.job.name,
             self.metrics.len(),
@@ -374,7 +364,7 @@ impl Sampler<'_> {
             share(cpu_time().saturating_sub(before)),
             share(self.spent.decoding),
             share(self.spent.evaluating),
-            share(self.spent.changing),
+            share(self.spent.switching),
             (from - self.began).as_secs_f64(),
             before.as_secs_f64(),
         );
@@ -415,13 +405,17 @@ fn reading(uuid: Uuid, metrics: &[usize], sample: &Sample) -> Option<Reading> {
     })
 }
 
+/// What gives the right to counters, in one line.
+const NO_RIGHT: &str = "this user has no right to them. As root: echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 \
+    > /etc/modprobe.d/nvidia-counters.conf, then a reboot; or run cuptop as root, or with CAP_PERFMON";
+
 /// What a code means for whoever wants counters.
 fn lack(code: Code) -> String {
     match code {
-        HARDWARE_BUSY => "another program has them (DCGM's profiling, Nsight, another cuptop)".to_owned(),
-        INSUFFICIENT_PRIVILEGES => "this user has no right to them. As root: echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 \
-            > /etc/modprobe.d/nvidia-counters.conf, then a reboot; or run cuptop as root, or with CAP_PERFMON"
-            .to_owned(),
+        HARDWARE_BUSY => {
+            "another program has them (DCGM's profiling, Nsight, another cuptop)".to_owned()
+        }
+        INSUFFICIENT_PRIVILEGES => NO_RIGHT.to_owned(),
         code => format!("{} (CUPTI says {code})", describe(code)),
     }
 }
