@@ -14,12 +14,14 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -171,7 +173,10 @@ class Program:
         self.file = folder / f"{name}.json"
         self.errors = folder / f"{name}.err"
         with self.errors.open("w") as errors:
-            self.child = subprocess.Popen([*command, str(seconds), str(self.file)], stdout=subprocess.PIPE, stderr=errors, text=True)
+            # A program that crashes leaves what tells where, in its folder.
+            dump = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+            self.child = subprocess.Popen([*command, str(seconds), str(self.file.resolve())], stdout=subprocess.PIPE, stderr=errors,
+                                          text=True, cwd=folder, preexec_fn=dump)
         self.line = self.child.stdout.readline().strip()
 
     def err(self):
@@ -184,6 +189,12 @@ class Program:
             self.child.kill()
             code = "no end"
         return code, (json.loads(self.file.read_text()) if self.file.exists() else {})
+
+    def wait(self, seconds):
+        try:
+            self.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
 
     def status(self):
         pid = self.child.pid
@@ -332,9 +343,23 @@ def program(name, command, expected, out, rounds):
     check(f"{name}: it takes at most 1 s to record", took and statistics.median(took) <= 1.0, [round(t, 2) for t in took])
 
 
+def where(running, out):
+    """Where a program crashed, as far as its dump and a debugger tell."""
+    debugger = shutil.which("cuda-gdb") or shutil.which("gdb") or "/usr/local/cuda/bin/cuda-gdb"
+    for dump in out.glob("core*"):
+        ask = ["p $_siginfo", "bt 20", "info symbol $pc", "info registers", "x/16i $pc-32", "info threads", "thread apply all bt 8", "info sharedlibrary"]
+        command = [debugger, "-batch", *[w for a in ask for w in ("-ex", a)], sys.executable, str(dump)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        (out / f"crash-{running.child.pid}.txt").write_text(done.stdout + done.stderr)
+        lines = done.stdout.splitlines()
+        begin = next((n for n, line in enumerate(lines) if "terminated with signal" in line), 0)
+        print("\n".join(lines[begin : begin + 150]), flush=True)
+        dump.unlink()
+
+
 def again_and_again(name, command, out, rounds):
     """Many short rounds, and kills, on one program."""
-    running = Program(command, 8 + rounds * 0.9, out, f"{name}-rounds")
+    running = Program(command, 60 + rounds * 5, out, f"{name}-rounds")
     time.sleep(1)
     half = None
     failed = []
@@ -346,8 +371,12 @@ def again_and_again(name, command, out, rounds):
         code, said, since, _ = attach(running.child.pid, save, 0.1, "--python", "off", "--hardware", "off")
         if code != 0 or since is None:
             failed.append((index, code, " ".join(said.split())))
+            # What is ending may take its time, with its contexts on the GPU.
+            if "is ending" in said:
+                running.wait(60)
         if running.child.poll() is not None:
             failed.append((index, "the program ended", running.child.poll(), running.err()))
+            where(running, out)
             break
     end = running.status() if running.child.poll() is None else {}
     check(f"{name}: {rounds} rounds, all recorded", not failed, [*failed[:2], *failed[-1:]])
@@ -391,6 +420,7 @@ def main():
     parser.add_argument("--out", default=os.environ.get("OUT", "gpu-attach"))
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=0, help="nothing but so many short rounds on the first of --only")
+    parser.add_argument("--programs", type=int, default=1, help="how many of them at once, with --rounds")
     parser.add_argument("--quick", action="store_true", help="one round each, few rounds again")
     args = parser.parse_args()
     if args.program:
@@ -400,7 +430,7 @@ def main():
     CUPTOP = str(Path(args.cuptop).resolve())
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=out))
+    work = Path(tempfile.mkdtemp(dir=out)).resolve()
     wanted = [n for n in args.only.split(",") if n]
     commands = {name: [sys.executable, str(HERE), "--program", name] for name in PROGRAMS}
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -425,7 +455,11 @@ def main():
         commands.pop("jax")
         print("left out: jax is not here, or sees no GPU")
     if args.rounds:
-        again_and_again(wanted[0], commands[wanted[0]], work, args.rounds)
+        folders = [work / str(n) for n in range(args.programs)]
+        [folder.mkdir() for folder in folders]
+        them = [threading.Thread(target=again_and_again, args=(wanted[0], commands[wanted[0]], folder, args.rounds)) for folder in folders]
+        [it.start() for it in them]
+        [it.join() for it in them]
         return len(FAILED)
     registers(work)
     for name, command in commands.items():
