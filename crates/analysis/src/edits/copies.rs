@@ -43,7 +43,7 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
         of.time = of.time.min(time);
         (of.launch, of.is_staged) = (latency, false);
         // What lay before it was the staging.
-        for dep in on.program.lists.of_mut(of.deps) {
+        for dep in on.program.lists.get_mut(of.deps) {
             let typical = on.program.delays.typical(dep.class, &on.program.known);
             dep.delay = dep.delay.min(typical);
         }

@@ -110,7 +110,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
         if bound == Bound::Least {
             of.time = least(&on.program.known, of.time);
         }
-        for dep in on.program.lists.of_mut(of.deps) {
+        for dep in on.program.lists.get_mut(of.deps) {
             if let (
                 Class::Between {
                     kind: EdgeKind::Stream,
@@ -177,7 +177,7 @@ fn holds(run: &[u32], op: u32) -> bool {
 
 /// The operation of the same run and stream that one follows.
 fn run_before<'p>(on: &'p Editing<'_, '_>, run: &[u32], op: u32) -> Option<&'p Op> {
-    let deps = on.program.lists.of(on.program.ops[op as usize].deps);
+    let deps = on.program.lists.get(on.program.ops[op as usize].deps);
     let before = deps.iter().filter(|dep| holds(run, dep.op));
     let before = before.map(|dep| &on.program.ops[dep.op as usize]);
     before.max_by_key(|before| before.span.end)

@@ -92,7 +92,7 @@ fn part(on: &mut Editing<'_, '_>, list: &[u32]) {
     for &op in list {
         let of = &on.program.ops[op as usize];
         let (mine, engine) = (of.stream, of.engine);
-        let mut deps = on.program.lists.of(of.deps).to_vec();
+        let mut deps = on.program.lists.get(of.deps).to_vec();
         deps.retain(|dep| {
             let is_stream = matches!(
                 dep.class,

@@ -107,7 +107,7 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
         for (_, waited) in &removed[from..to] {
             for &source in waited {
                 let before = &on.program.ops[source as usize];
-                let deps = on.program.lists.of(on.program.ops[i].deps);
+                let deps = on.program.lists.get(on.program.ops[i].deps);
                 let is_kept = before.stream != stream
                     && (source as usize) < i
                     && Program::carries(before.engine, engine)

@@ -123,7 +123,7 @@ impl Build<'_> {
                 return;
             };
             let delay = span.start - ops.end[on as usize];
-            if delay < 0 || on >= id || lists.of(deps).iter().any(|d| d.op == op) {
+            if delay < 0 || on >= id || lists.get(deps).iter().any(|d| d.op == op) {
                 return;
             }
             let class = Class::between(kind, ops.engine[on as usize], engine);
@@ -168,7 +168,7 @@ impl Build<'_> {
             (true, _) => None,
             (_, EdgeKind::None) => None,
             _ => {
-                let mut deps = self.program.lists.of(deps).iter();
+                let mut deps = self.program.lists.get(deps).iter();
                 deps.position(|d| d.op + first_op == ops.bind[i])
             }
         };

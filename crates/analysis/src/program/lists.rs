@@ -35,12 +35,12 @@ impl Lists {
     }
 
     /// What is in a list.
-    pub fn of(&self, list: List) -> &[Dep] {
+    pub fn get(&self, list: List) -> &[Dep] {
         &self.0[list.range()]
     }
 
     /// The same, to be changed.
-    pub fn of_mut(&mut self, list: List) -> &mut [Dep] {
+    pub fn get_mut(&mut self, list: List) -> &mut [Dep] {
         match list.is_empty() {
             true => &mut [],
             false => &mut Arc::make_mut(&mut self.0)[list.range()],

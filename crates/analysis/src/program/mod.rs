@@ -176,7 +176,7 @@ impl Program {
 
     /// What a call waits for.
     pub fn waits(&self, call: u32) -> &[Dep] {
-        self.lists.of(self.calls[call as usize].waits)
+        self.lists.get(self.calls[call as usize].waits)
     }
 
     /// A delay between two operations, as this stretch of the program had it.

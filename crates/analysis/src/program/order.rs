@@ -95,7 +95,7 @@ impl Program {
             if let Some(other) = self.not_before.get(&i) {
                 edge(other.0, i);
             }
-            for wait in self.lists.of(call.waits) {
+            for wait in self.lists.get(call.waits) {
                 edge(2 * calls + wait.op, calls + i);
             }
             if self.room[i as usize] != NONE {
@@ -106,7 +106,7 @@ impl Program {
             if op.call != NONE {
                 edge(op.call, i);
             }
-            for dep in self.lists.of(op.deps) {
+            for dep in self.lists.get(op.deps) {
                 edge(2 * calls + dep.op, i);
             }
         }

@@ -109,7 +109,7 @@ impl Program {
                     let mut end = times.call_start[i as usize];
                     if !call.is_gone {
                         end += call.own;
-                        for wait in self.lists.of(call.waits) {
+                        for wait in self.lists.get(call.waits) {
                             let op = wait.op as usize;
                             let gone = self.ops[op].is_gone;
                             let after = match (gone, wait.is_start) {
@@ -148,7 +148,7 @@ impl Program {
     ) -> (Ns, Ns) {
         let op = &self.ops[i as usize];
         let mut start = Ns::MIN;
-        for dep in self.lists.of(op.deps) {
+        for dep in self.lists.get(op.deps) {
             let end = times.op_end[dep.op as usize];
             let after = if op.is_gone || self.ops[dep.op as usize].is_gone {
                 0

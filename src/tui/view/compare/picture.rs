@@ -37,7 +37,7 @@ type Stretch = (usize, Span, usize);
 struct IdleCache(Vec<(Stretch, IdleMap)>);
 
 impl IdleCache {
-    fn of(&mut self, traces: [&Trace; 2], spans: [Span; 2]) -> [&IdleMap; 2] {
+    fn maps(&mut self, traces: [&Trace; 2], spans: [Span; 2]) -> [&IdleMap; 2] {
         let wanted = [0, 1].map(|i| (i, spans[i], operations(traces[i], spans[i])));
         for of in wanted {
             let known = self.0.iter().position(|it| it.0 == of);
@@ -113,7 +113,7 @@ fn timelines(
     let traces = [beside.trace.as_ref(), &state.run.trace];
     let names = ["A", "B"].map(str::to_owned);
     let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
-    let idle = idle.of(traces, pair.spans);
+    let idle = idle.maps(traces, pair.spans);
     let half = |i: usize| Half {
         idle: idle[i],
         trace: traces[i],
@@ -179,7 +179,7 @@ fn variants(
     let figures = [figures(a, spans[0]), figures(b, spans[1])];
     let clock = if is_wall { ", by the host's time" } else { "" };
     let (words, role) = words(faster.factor, clock, spans);
-    let idle = idle.of([trace; 2], spans);
+    let idle = idle.maps([trace; 2], spans);
     let half = |i: usize| Half {
         idle: idle[i],
         trace,

@@ -17,7 +17,7 @@ impl Build<'_> {
         }
         program.delays.settle();
         for (op, bound) in program.ops.iter().zip(&self.binding) {
-            let Some(dep) = bound.map(|at| program.lists.of(op.deps)[at]) else {
+            let Some(dep) = bound.map(|at| program.lists.get(op.deps)[at]) else {
                 continue;
             };
             // Launched so late that the launch may have held it as well, it says nothing of the other.
@@ -30,7 +30,7 @@ impl Build<'_> {
         for op in &mut program.ops {
             let typical = |class| program.delays.typical(class, &program.known);
             // What would have held it longest with typical delays did.
-            let deps = program.lists.of_mut(op.deps);
+            let deps = program.lists.get_mut(op.deps);
             let after = deps.iter().map(|dep| typical(dep.class) - dep.delay);
             let last = after.enumerate().max_by_key(|&(at, time)| (time, at));
             let launched = (op.call != NONE).then(|| typical(op.launch_class()) - op.launch);
@@ -54,7 +54,7 @@ impl Build<'_> {
         }
         let waited = &self.graph.calls.waited[program.first_call as usize..];
         for (call, &waited) in program.calls.iter_mut().zip(waited) {
-            let waits = program.lists.of_mut(call.waits);
+            let waits = program.lists.get_mut(call.waits);
             for wait in &mut *waits {
                 if wait.op + program.first_op != waited && !wait.is_start {
                     wait.delay = wait
