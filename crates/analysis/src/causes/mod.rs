@@ -156,8 +156,8 @@ impl<'a> Causes<'a> {
             .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
     }
 
-    /// The same of figures that count over `span`: of whole steps with the pause behind their last operation
-    /// ([`Causes::pause_behind`]), of one that is marked from its beginning ([`crate::steps::begins`]).
+    /// The same of figures that count over `span`. Whole steps have the pause behind their last operation
+    /// ([`Causes::pause_behind`]). One that is marked has the time from its beginning ([`crate::steps::begins`]).
     pub(crate) fn gaps_over(
         &self,
         device: usize,

@@ -61,8 +61,8 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         };
     }
     let mut groups = groups(trace, process, window, RangeKind::Nvtx);
-    // A profiler that marks its steps has said how many there are: fewer are not made up for by what
-    // repeats within one of them, but for ranges.
+    // A profiler that marks its steps has said how many there are. Where these are too few, other ranges may be
+    // steps, but not what repeats within one of them.
     let marked = groups.iter().position(Group::is_profiler_step);
     let mut otherwise = Answer::Unmarked;
     if let Some(marked) = marked {

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::causes::{Cause, Causes, Culprit, Gap, Piece, Shares};
+use super::super::causes::{Cause, Causes, Culprit, Gap, Group, LAUNCH_GAP_MAX, Piece, Shares};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::graph::{CallId, OpId};
@@ -102,9 +102,20 @@ impl Split {
         *split.at(Bound::Compute) -= split.collective;
         *split.at(Bound::Peer) += split.collective;
         split.kernels(trace, f, window, &in_collectives);
+        let before = split.clone();
         let mut waits = FxHashSet::default();
+        let mut worked = 0;
         for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
-            split.gap(trace, causes, &mut waits, (gap, &pieces));
+            worked += split.gap(trace, causes, &mut waits, (gap, &pieces), false);
+        }
+        // Waits are not the class where they are so only by what the CPU then works on for long.
+        let [sync, host] = [Bound::Sync, Bound::Host].map(|bound| split.time_of(bound));
+        if sync > host && host + worked >= sync - worked {
+            split = before;
+            waits.clear();
+            for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
+                split.gap(trace, causes, &mut waits, (gap, &pieces), true);
+            }
         }
         split.syncs = waits.len() as u64;
         let ops = causes.graph().ops.of_device(f.index);
@@ -282,18 +293,27 @@ impl Split {
         }
     }
 
+    /// Adds a gap. Returns how much of it the CPU worked for long though a wait is the reason; with `apart` that is its work.
     fn gap(
         &mut self,
         trace: &Trace,
         causes: &Causes<'_>,
         waits: &mut FxHashSet<CallId>,
         (gap, pieces): (Gap, &[Piece]),
-    ) {
+        apart: bool,
+    ) -> Ns {
+        let mut worked = 0;
         for piece in pieces {
             let length = piece.span.len();
-            self.groups[causes.group(gap, piece) as usize] += length;
-            let bound = match causes.wait_of(piece) {
+            let is_work = piece.cause == Cause::Host && length > LAUNCH_GAP_MAX;
+            let group = match is_work && apart {
+                true => Group::Host,
+                false => causes.group(gap, piece),
+            };
+            self.groups[group as usize] += length;
+            let bound = match causes.wait_of(piece).filter(|_| !(is_work && apart)) {
                 Some(wait) => {
+                    worked += if is_work { length } else { 0 };
                     *self.at(Bound::Sync) += length;
                     waits.insert(causes.graph().calls.with_copy(wait));
                     if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
@@ -312,6 +332,7 @@ impl Split {
                 causes.add_samples(gap.next, piece.span, seen);
             }
         }
+        worked
     }
 
     /// Puts what is left of a piece where it belongs.

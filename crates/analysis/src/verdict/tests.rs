@@ -161,6 +161,21 @@ fn what_a_wait_does_not_last_is_not_its_fault() {
 }
 
 #[test]
+fn a_cpu_that_works_for_long_after_a_wait_is_what_binds() {
+    // Kernels of 60 ms that are waited for, with 82 ms of the CPU's own work behind: the waits would hide 60 of them.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * (60_006_000 + 82_000_000)) {
+        scene.call("cuLaunchKernel", at, at + 2_000);
+        scene.kernel("step", 1, at + 5_000, at + 60_005_000);
+        scene.call("cuStreamSynchronize", at + 2_500, at + 60_006_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host, "{v:?}");
+    let work = 9.0 * 82_000_000.0;
+    assert!((v.share - work / v.span_ns as f64).abs() < 1e-4, "{v:?}");
+}
+
+#[test]
 fn launches_that_do_not_keep_up_and_a_host_at_work() {
     let v = verdict(&mut one_by_one(false, 40_000));
     assert_eq!(v.bound_by, Bound::Launch);
