@@ -243,19 +243,33 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
         return;
     }
     let time = |op: &u32| on.program.ops[*op as usize].time;
-    let bytes: u64 = run
-        .iter()
-        .map(|&op| match on.what(op) {
-            What::Copy(copy) => copy.bytes,
-            _ => 0,
-        })
-        .sum();
+    let bytes_of = |op: &u32| match on.what(*op) {
+        What::Copy(copy) => copy.bytes,
+        _ => 0,
+    };
+    let bytes: u64 = run.iter().map(bytes_of).sum();
     let engine = on.program.ops[*first as usize].engine;
     let least = run.iter().map(time).min().unwrap_or(0);
     let together = match on.program.known.pinned(engine) {
         Some(rate) => moved(bytes, rate, on.program.known.copy_fixed(engine)),
-        // What each takes beyond the shortest, which is nearly all fixed cost, is what its bytes take.
-        None => least + run.iter().map(|op| time(op) - least).sum::<Ns>(),
+        // What each takes beyond the shortest, which is nearly all fixed cost, is what its bytes take. Copies of one size differ
+        // by chance: the fastest tells.
+        None => {
+            let mut fastest: FxHashMap<u64, Ns> = FxHashMap::default();
+            for op in run {
+                let known = fastest.entry(bytes_of(op)).or_insert(Ns::MAX);
+                *known = time(op).min(*known);
+            }
+            let is_most = on.scene.bound == Bound::Most;
+            let of_bytes = |op| {
+                if is_most {
+                    time(op)
+                } else {
+                    fastest[&bytes_of(op)]
+                }
+            };
+            least + run.iter().map(|op| of_bytes(op) - least).sum::<Ns>()
+        }
     };
     let whole: Ns = run.iter().map(time).sum();
     on.program.ops[*first as usize].time = together.clamp(least, whole);
@@ -263,6 +277,10 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
         on.program.ops[op as usize].is_gone = true;
     }
     on.join_calls(run, false);
+    if on.program.known.pinned(engine).is_none() {
+        on.applied
+            .unknown("what the bytes of large copies take: no profile of this GPU");
+    }
     on.applied
         .note("assumes that the copied buffers are contiguous");
 }
