@@ -9,7 +9,7 @@ use super::gaps::GapMark;
 use super::ink::{self, Ink};
 use super::pen;
 use super::strip::{Name, Strip};
-use crate::tui::theme::{ColorLevel, Role, Theme};
+use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
 use analysis::causes::Shares;
@@ -80,8 +80,8 @@ impl Plot {
                 kernels: share(kernels),
                 all: share(busy),
             });
-            let is_between = cell.overlaps(used) && busy < cell.len();
-            let groups = is_between.then(|| (0..).zip(idle(cell)));
+            let between = cell.intersect(used);
+            let groups = (busy < between.len()).then(|| (0..).zip(idle(between)));
             let most = groups.and_then(|groups| groups.max_by_key(|(_, ns)| *ns));
             causes.push(most.filter(|(_, ns)| *ns > 0).map(|(group, _)| group));
         }
@@ -221,37 +221,21 @@ fn draw_meter(
     }
 }
 
-/// The height is the busy share: kernels below, in another colour what ran without one. What lies above has the colour of
-/// the cause, with its letter where there are sixteen colours. Where there are none a letter stands in columns that are
-/// idle for most of their time.
+/// The height is the busy share: kernels below, in another colour what ran without one. The cause of idle time is a thin
+/// line above them, or its letter: nothing that waits looks as full as what works. A line of one cell has no room for
+/// both, and shows what ran. Without colours it shows the letter where that is less than half.
 fn draw_gpu(theme: &Theme, shares: &[Busy], causes: &[Option<u8>], plot: Rect, buf: &mut Buffer) {
     let has_ground = theme.has_grounds();
-    for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
-        let Some(cause) = cause.filter(|_| share.all < 1.0) else {
-            continue;
-        };
-        let role = Role::Cause(cause);
-        if has_ground {
-            for line in pen::lines(plot) {
-                // A shade, for readers without colours; in its own colour it is none.
-                pen::cell(buf, line, x, '░', theme.on(role).patch(theme.fg(role)));
-            }
-            if theme.level == ColorLevel::Ansi {
-                pen::cell(buf, plot, x, theme.cause(cause), theme.on(role));
-            }
-        }
-    }
     let styles = [Role::Good, Role::H2D].map(|role| theme.fg(role));
-    for (x, share) in (0..plot.width).zip(shares) {
+    let most = match has_ground && plot.height == 1 {
+        true => f64::MIN_POSITIVE,
+        false => 0.5,
+    };
+    for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
         // Without colours the two parts would look alike.
         let kernels = if has_ground { share.kernels } else { share.all };
         ink::levels(theme, [kernels, share.all], styles, plot, x, buf);
-    }
-    if has_ground {
-        return;
-    }
-    for ((x, share), cause) in (0..plot.width).zip(shares).zip(causes) {
-        if let Some(cause) = cause.filter(|_| share.all < 0.5) {
+        if let Some(cause) = cause.filter(|_| share.all < most) {
             let style = theme.fg(Role::Cause(cause));
             pen::cell(buf, plot, x, theme.cause(cause), style);
         }
@@ -316,6 +300,7 @@ fn draw_gap(theme: &Theme, gap: &GapMark, line: Rect, buf: &mut Buffer) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::theme::ColorLevel;
 
     /// The characters of one column, from above, with their colour and the one behind.
     fn column(kernels: f64, all: f64, lines: u16) -> Vec<(char, bool, bool)> {
@@ -330,6 +315,28 @@ mod tests {
             (symbol, Some(cell.fg) == good, Some(cell.bg) == copies)
         };
         (0..lines).map(seen).collect()
+    }
+
+    #[test]
+    fn what_waits_never_looks_as_full_as_what_works() {
+        let plot = Rect::new(0, 0, 1, 2);
+        let blind = Theme {
+            level: ColorLevel::None,
+            ..Theme::default()
+        };
+        for (theme, all, above, below) in [
+            (Theme::default(), 0.0, "━", " "),
+            (Theme::default(), 0.25, "━", "▄"),
+            (Theme::default(), 0.75, "▄", "█"),
+            (blind, 0.0, "l", " "),
+            (blind, 1.0, "█", "█"),
+        ] {
+            let mut buf = Buffer::empty(plot);
+            let busy = Busy { kernels: all, all };
+            draw_gpu(&theme, &[busy], &[Some(1)], plot, &mut buf);
+            assert_eq!((buf[(0, 0)].symbol(), buf[(0, 1)].symbol()), (above, below));
+            assert_eq!(buf[(0, 0)].bg, Color::Reset, "no ground of a cause");
+        }
     }
 
     #[test]

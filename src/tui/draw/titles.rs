@@ -6,7 +6,8 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::tui::theme::{Role, Theme};
 
-/// "■ kernels 29 %  ■ copies alone 6 %  idle: ■ CPU work 51 %", as many as there is room for.
+/// "■ kernels 29 %  ■ copies alone 6 %  idle: ■ CPU work 51 %", as many as there is room for. Marks
+/// without words belong to the words that follow.
 pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, buf: &mut Buffer) {
     let dim = theme.fg(Role::Dim);
     let (mut x, mut is_idle) = (gutter, false);
@@ -25,9 +26,11 @@ pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, 
         x = pen::text(buf, line, x, lead, dim);
         if let Some(mark) = mark {
             pen::cell(buf, line, x, mark, theme.fg(*role));
-            x += 2;
+            x += 1 + u16::from(!words.is_empty());
         }
-        x = pen::text(buf, line, x, words, dim) + 2;
+        if !words.is_empty() {
+            x = pen::text(buf, line, x, words, dim) + 2;
+        }
     }
 }
 

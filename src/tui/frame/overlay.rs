@@ -277,7 +277,7 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
             level(Role::H2D),
             words("copies alone"),
         ],
-        vec![words(" GPU's colour behind: why it is idle")],
+        vec![words(" GPU's line above: why it is idle")],
     ];
     let mut marks = first.into_iter().chain((0..).map(causes));
     std::array::from_fn(|_| marks.next().unwrap_or_default())

@@ -48,15 +48,15 @@ fn shades(role: Role) -> Option<[Swatch; 2]> {
         Role::Range => [(0x7a_9c_c8, 110, Cyan), (0x5f_7d_a4, 67, LightCyan)],
         Role::Op => [(0x8f_ae_86, 108, Green), (0x71_8b_6a, 65, LightGreen)],
         Role::Python => [(0x8a_90_d8, 104, Blue), (0x6c_71_b3, 61, LightBlue)],
-        // Darker than what runs, and each another than black.
+        // Darker than what runs, and as thin lines bright enough on black.
         Role::Cause(i) => match i % CAUSE_COLORS {
             0 => [(0x9a_55_1f, 130, Yellow); 2],
             1 => [(0x7d_77_1c, 100, Cyan); 2],
-            2 => [(0x8c_2f_3c, 88, Red); 2],
-            3 => [(0x6a_40_8c, 54, Magenta); 2],
-            4 => [(0x2c_5f_8a, 24, Blue); 2],
-            5 => [(0x2b_63_5e, 23, Cyan); 2],
-            _ => [(0x55_5b_66, 240, DarkGray); 2],
+            2 => [(0xb0_34_44, 124, Red); 2],
+            3 => [(0x85_55_ad, 97, Magenta); 2],
+            4 => [(0x2f_6d_a8, 25, Blue); 2],
+            5 => [(0x2f_80_78, 30, Cyan); 2],
+            _ => [(0x6b_72_7e, 243, DarkGray); 2],
         },
         Role::Selected => [(0xff_ff_ff, 231, White); 2],
     })

@@ -145,6 +145,9 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
     }
 }
 
+/// What has no room for words of its own.
+const OTHER: &str = "other";
+
 /// What the colours of the rows of GPUs mean: kernels, what ran without one, and each cause of idle time, the greatest
 /// first. Shares are of the time on screen.
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
@@ -167,9 +170,9 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
             *sum += ns;
         }
     }
-    // What is less than a thousandth of the time is not shown.
+    // What is less than a thousandth of the time is not shown, nor what is half of no column.
     let whole = (window.len() * count).max(1);
-    let least = (whole - 1) / 1_000;
+    let least = (whole - 1) / (2 * room as Ns * count).max(1_000);
     let alone = match busy - kernels - copies > whole / 200 {
         true => "copies and memsets alone",
         false => "copies alone",
@@ -181,24 +184,28 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let groups = Group::most(sum, least).into_iter();
     let shares = ran.into_iter().filter(|(.., ns)| *ns > least);
     let groups = groups.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns));
-    let shares = shares.chain(groups).map(|(role, words, ns)| {
-        let share = units::percent(ns as f64 / whole as f64);
-        (ns, role, format!("{words} {share}"))
-    });
-    let mut shares: Vec<_> = shares.collect();
-    // Those that take least go where not all have room.
-    let width = |all: &[(Ns, Role, String)]| {
-        "idle: ".len() + all.iter().map(|it| pen::width(&it.2) + 4).sum::<usize>()
+    let mut shares: Vec<_> = shares.chain(groups).collect();
+    let words =
+        |words: &str, ns: Ns| format!("{words} {}", units::percent(ns as f64 / whole as f64));
+    // Those that take least go together where not all have room: their marks, and one word for all.
+    let mut others = Vec::new();
+    let width = |all: &[(Role, &str, Ns)], others: usize| {
+        let each = all.iter().map(|it| pen::width(&words(it.1, it.2)) + 4);
+        let other = others + (OTHER.len() + 3) * others.min(1);
+        "idle: ".len() + each.sum::<usize>() + other
     };
-    while width(&shares) > room + 2 {
-        let least = (0..shares.len()).min_by_key(|&i| shares[i].0);
+    while width(&shares, others.len()) > room + 2 {
+        let least = (0..shares.len()).min_by_key(|&i| shares[i].2);
         let Some(least) = least else { break };
-        shares.remove(least);
+        others.push(shares.remove(least).0);
     }
-    shares
-        .into_iter()
-        .map(|(_, role, words)| (role, words))
-        .collect()
+    others.sort_by_key(|role| matches!(role, Role::Cause(_)));
+    let mut others: Vec<_> = others.into_iter().map(|it| (it, String::new())).collect();
+    if let Some(last) = others.last_mut() {
+        last.1 = OTHER.to_owned();
+    }
+    let shares = shares.iter().map(|it| (it.0, words(it.1, it.2)));
+    shares.chain(others).collect()
 }
 
 fn rates(trace: &Trace, device: usize, direction: Direction, scale: TimeScale) -> Rate {

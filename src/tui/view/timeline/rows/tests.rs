@@ -220,3 +220,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_colour_is_drawn_without_a_name() {
+    let op = |engine, start, end| Op {
+        engine,
+        stream: 1,
+        start,
+        end,
+        bytes: 64,
+    };
+    let all = [
+        op(Engine::Kernels, 0, 600),
+        op(Engine::Up, 600, 700),
+        op(Engine::Kernels, 900, 1_000),
+    ];
+    let mut app = app(&all, None);
+    app.prepare();
+    let all = legend(&app.state, 200);
+    assert_eq!(all.len(), 3, "kernels, copies and why it was idle");
+    for room in [20, 24, 36] {
+        let shown = legend(&app.state, room);
+        assert_eq!(shown.last().map(|it| &*it.1), Some("other"));
+        let is_named = |role: Role| shown.iter().any(|it| it.0 == role);
+        assert!(all.iter().all(|it| is_named(it.0)), "{room}: {shown:?}");
+    }
+}
