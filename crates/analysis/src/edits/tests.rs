@@ -179,7 +179,7 @@ fn a_rate_that_nobody_knows_is_refused() {
     made.copy_of(small, -4_000, -2_500);
     let trace = made.trace();
     let graph = Graph::new(&trace);
-    let mut program = Program::new(&trace, &graph, None, &crate::program::GpuRates::default());
+    let mut program = Program::new(&trace, &graph, None, &GpuRates::default());
     let scene = Scene {
         trace: &trace,
         graph: &graph,

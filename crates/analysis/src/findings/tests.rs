@@ -111,6 +111,11 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     let found = sick("under-filled-gpu", &mut scene(33, 1));
     // 33 of 132 SMs: three quarters of 800 us are wasted.
     assert_eq!((found.count, found.bound_ns), (8, 600_000));
+    let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), mostly reduce";
+    assert_eq!(found.title, said);
+    let mut one = scene(1, 1);
+    let one = sick("under-filled-gpu", &mut one);
+    assert!(one.title.starts_with("8 kernels with 1 block for"));
     cured("under-filled-gpu", &mut scene(132, 1));
     cured("under-filled-gpu", &mut scene(128, 1));
     // Four beside each other fill it.
@@ -138,6 +143,8 @@ fn more_blocks_are_advised_unless_launches_with_more_take_as_long() {
             at += time;
         }
         let found = sick("under-filled-gpu", &mut scene);
+        let few = "8 kernels with 1 to 35 blocks for 132 SMs";
+        assert!(found.title.starts_with(few), "{}", found.title);
         (found.cure, found.advice.starts_with("Run such kernels"))
     };
     assert_eq!(advice(59_700), ("running kernels at once", true));

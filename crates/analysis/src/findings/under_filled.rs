@@ -6,9 +6,9 @@ use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds
 use crate::collectives::is_collective;
 use crate::figures;
 use crate::verdict::NAME_MAX;
-use activity::text::cut_middle;
-use activity::units::{duration, percent};
-use activity::{NameId, Ns, What};
+use activity::text::{counted, cut_middle};
+use activity::units::{count, duration, percent};
+use activity::{NameId, Ns, What, occupancy};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
@@ -17,6 +17,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let mut at = Vec::new();
     let (mut all, mut time, mut wasted) = (0 as Ns, 0 as Ns, 0.0);
+    let (mut least, mut greatest) = (u64::MAX, 0);
     let mut kernels: FxHashMap<NameId, Ns> = FxHashMap::default();
     let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
     // By kernel and blocks: how long in all, and how often.
@@ -28,7 +29,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let length = activity.span.len();
         all += length;
         let shape = scope.trace.shape(kernel.shape);
-        let blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
+        let blocks = occupancy::blocks(&shape);
         let fill = blocks as f64 / multiprocessors as f64;
         let (sum, count) = sizes.entry((shape.name, blocks)).or_default();
         (*sum, *count) = (*sum + length, *count + 1);
@@ -42,6 +43,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .or_insert_with(|| is_collective(scope.trace.names().full(shape.name)));
         if !is_meant {
             time += length;
+            (least, greatest) = (least.min(blocks), greatest.max(blocks));
             wasted += length as f64 * (1.0 - fill);
             *kernels.entry(shape.name).or_default() += length;
             at.push((length, Occurrence::Row(place)));
@@ -67,10 +69,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_alike = few.zip(many).is_some_and(|(few, many)| {
         many.0 >= 2 * few.0 && many.1 as f64 >= few.1 as f64 * thresholds::AS_LONG
     });
+    let few_blocks = match counted(greatest, "block", "blocks") {
+        blocks if least < greatest => format!("{} to {blocks}", count(least)),
+        blocks => blocks,
+    };
     Some(Finding {
         title: format!(
-            "{} with too few blocks for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
-            activity::text::counted(at.len() as u64, "kernel", "kernels"),
+            "{} with {few_blocks} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
+            counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),

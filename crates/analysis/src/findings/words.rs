@@ -8,6 +8,9 @@ use crate::lines::LineShare;
 use activity::Ns;
 use activity::units::{duration, percent};
 
+/// Above this part of the time a saving is nearly all of it: two figures that look alike read as an error.
+const NEARLY_ALL: f64 = 0.95;
+
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
 pub(super) fn seen_at(line: Option<&LineShare>) -> String {
     line.map_or_else(String::new, |it| {
@@ -99,7 +102,10 @@ impl Predicted {
             1 => "the one above is fixed",
             _ => "those above are fixed",
         };
-        let saves = format!("saves {} {of_all}", duration(self.on_top));
+        let saves = match share(self.on_top, self.measured_ns) > NEARLY_ALL {
+            true => format!("saves nearly all {of_all}"),
+            false => format!("saves {} {of_all}", duration(self.on_top)),
+        };
         match (on_top, self.above) {
             // Nothing but the others, or nothing at all.
             (0, 0) => format!("predicted to save nothing {of_all}"),

@@ -4,8 +4,8 @@ use crate::causes::Group;
 use crate::graph::Graph;
 use crate::testing::Scene;
 use activity::{
-    Batch, Direction, Frame, Place, RangeKind, SampleDef, SampledThread as SeenAt, Samples,
-    Sampling, StackSample,
+    Batch, DeviceInfo, Direction, Frame, LaunchShape, Place, RangeKind, SampleDef,
+    SampledThread as SeenAt, Samples, Sampling, StackSample,
 };
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -212,6 +212,33 @@ fn kernels_queued_ahead_are_gpu_bound() {
         v.text,
         "GPU-bound: kernels run 90 % of 999 µs, 68 % in gemm"
     );
+}
+
+#[test]
+fn a_kernel_on_few_sms_says_on_how_many() {
+    let text = |launches: &[(u32, u32)]| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            multiprocessors: 108,
+            ..DeviceInfo::default()
+        });
+        for (at, &(stream, blocks)) in (1..).zip(launches) {
+            let shape = LaunchShape {
+                grid: [blocks, 1, 1],
+                ..LaunchShape::default()
+            };
+            let start = at * 50_000 / Ns::from(launches.iter().map(|it| it.0).max().unwrap_or(1));
+            scene.shaped(shape, "add", stream, start, start + 50_000);
+        }
+        verdict(&mut scene).text
+    };
+    let said = "GPU-bound: kernels run 100 % of 100 µs, all in add";
+    assert_eq!(text(&[(1, 1), (1, 1)]), format!("{said} on 1 of 108 SMs"));
+    let most = "on at most 53 of 108 SMs";
+    assert_eq!(text(&[(1, 1), (1, 53)]), format!("{said} {most}"));
+    assert_eq!(text(&[(1, 1), (1, 54)]), said, "half of them are many");
+    // Beside each other they may fill it.
+    assert!(!text(&[(1, 1), (2, 1), (1, 1), (2, 1)]).contains("SMs"));
 }
 
 #[test]

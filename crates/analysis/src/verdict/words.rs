@@ -12,9 +12,10 @@ use crate::figures::share;
 use crate::findings::thresholds;
 use crate::lines::LineShare;
 use crate::ranks::JobAnalysis;
+use crate::tables;
 use activity::text::{counted, cut_middle, printable};
 use activity::units::{duration, percent};
-use activity::{Direction, NameId, Ns};
+use activity::{Direction, NameId, Ns, occupancy};
 use trace::{SourceKind, Trace, short};
 
 /// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
@@ -284,12 +285,33 @@ impl Told<'_> {
         if let Some(words) = busy::words(self.trace, Some(split.span)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
+        let sms = match all as f64 > split.computing as f64 * thresholds::CONCURRENT {
+            true => String::new(),
+            false => self.sms(name),
+        };
         let name = short::short(self.trace.names().full(name));
         let text = match computing == of_kernel {
             true => format!("GPU-bound{several}: kernels run {computing} of {of}, all in"),
             false => format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in"),
         };
-        format!("{text} {}", cut_to(&name, &text))
+        format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
+    }
+
+    /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them.
+    fn sms(&self, name: NameId) -> String {
+        let devices = self.trace.devices().iter();
+        let mut sms: Vec<_> = devices.map(|it| it.info.multiprocessors).collect();
+        sms.dedup();
+        let shapes = tables::shapes(self.trace, Some(self.split.span));
+        let shapes = shapes.iter().map(|it| &it.shape);
+        let blocks = shapes.filter(|it| it.name == name).map(occupancy::blocks);
+        match (&sms[..], blocks.clone().min(), blocks.max()) {
+            (&[sms], Some(few), Some(many)) if few > 0 && 2 * many < u64::from(sms) => {
+                let most = if few == many { "" } else { "at most " };
+                format!(" on {most}{many} of {sms} SMs")
+            }
+            _ => String::new(),
+        }
     }
 
     fn nothing(&self) -> String {
