@@ -204,8 +204,15 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     if let Some(last) = others.last_mut() {
         last.1 = OTHER.to_owned();
     }
+    // The headline's shares are of whole steps, these of what is in view: said where there is room.
+    let of = format!(" of {}", units::duration(window.len()));
+    let has_room = width(&shares, others.len()) + pen::width(&of) <= room + 2;
     let shares = shares.iter().map(|it| (it.0, words(it.1, it.2)));
-    shares.chain(others).collect()
+    let mut legend: Vec<_> = shares.chain(others).collect();
+    if let Some(first) = legend.first_mut().filter(|_| has_room) {
+        first.1.push_str(&of);
+    }
+    legend
 }
 
 fn rates(trace: &Trace, device: usize, direction: Direction, scale: TimeScale) -> Rate {
