@@ -473,7 +473,8 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
     let x = line[..found].chars().count() as u16;
     app.act(Action::Click { x, y: y as u16 });
     assert!(title(&mut app).starts_with("forgot_sync n=1024"));
-    // And so do tabs.
+    // And so do tabs. `title` drew a smaller screen, whose headline takes more lines.
+    let line = lines(&mut app, (200, 50))[y].clone();
     let x = line[..line.find("2 operations").expect("a tab")]
         .chars()
         .count() as u16;
