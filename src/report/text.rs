@@ -382,4 +382,7 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
         );
         page.item(mark, &[&title, &finding.advice, &finding.refusal()]);
     }
+    if let Some(predicted) = findings.iter().find_map(|it| it.predicted.as_ref()) {
+        page.wrapped(&predicted.certainty());
+    }
 }

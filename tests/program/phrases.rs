@@ -61,7 +61,7 @@ const SAMPLES: &str = "GPU's time:all=30 ms|queued behind:name=gemm|only then:na
     doing=, 81 % of it in DataLoader|seen=|first=GPUs 0|last=1|and=and|title=the GPU waits for the CPU|cores= of 4 cores|\
     all=128|len=96|group=CPU work|in_words=kernels (3.3 ms) and H2D (2.4 ms)|premise=pin|samples=40|memory=, 3 GiB|rest=|\
     many=3|few_blocks=8 blocks|multiprocessors=132|most=1980|cut_middle=matmul|short=matmul|mean=1410|reasons=thermal limit|edit=graph|\
-    at_clock=; 1410 MHz on average|reason=no GPU operation was recorded|saves=saves 1.9 ms of 8.3 ms a step|\
+    at_clock=; 1410 MHz on average|reason=no GPU operation was recorded|saves=predicted to save 1.9 ms of 8.3 ms a step|off=0.3 %|\
     above=those above are fixed|alone=3.2 ms|of_all=of 8.3 ms a step|estimate=|staged=3|long=2|pauses=240|node=71|\
     help=; did you mean `load_batches`?|join=streamed|limit=5 %|need=6|runs=1|verdict=26 % faster|change=18 % faster|same=2|\
     precise=14.46 → 10.68 ms|low=1.231|high=1.277|p=p=0.002|n=6|warning=A used 1 GPUs, B 2|left=12|culprit=next(loader)|\

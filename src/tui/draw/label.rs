@@ -154,8 +154,9 @@ fn long(activity: &Activity, name: &str) -> Vec<String> {
             let bytes = units::bytes(c.bytes);
             let mut texts = Vec::new();
             if let Some(rate) = units::gb_per_s(c.bytes, length) {
-                texts.push(format!("{name} {bytes} {} GB/s", units::rate(rate)));
-                texts.push(format!("{name} {bytes} {}", units::rate(rate)));
+                let rate = units::rate(rate);
+                texts.push(format!("{name} {bytes} {rate} GB/s"));
+                texts.push(format!("{name} {rate} GB/s"));
             }
             texts.push(format!("{name} {bytes}"));
             texts

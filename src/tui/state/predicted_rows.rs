@@ -51,7 +51,7 @@ impl Default for PredictedRows {
 /// What is predicted.
 fn words(predicted: &Predicted, edit: &EditSet) -> String {
     format!(
-        "predicted with {edit}: {} instead of {}, saves {} (model error {})",
+        "predicted with {edit}: {} instead of {}, saves {} (replay error {})",
         duration(predicted.predicted_ns),
         duration(predicted.measured_ns),
         duration(predicted.measured_ns - predicted.predicted_ns),
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(spans, by_hand);
         let rows = ghost.rows(&run, Scope::Whole);
         assert_eq!(rows.len(), 2);
-        let words = "predicted with no-sync: 400 \u{b5}s instead of 780 \u{b5}s, saves 380 \u{b5}s (model error ";
+        let words = "predicted with no-sync: 400 \u{b5}s instead of 780 \u{b5}s, saves 380 \u{b5}s (replay error ";
         assert!(rows[0].label.starts_with(words), "{}", rows[0].label);
         assert!(ghost.close() && !ghost.close());
         assert!(ghost.rows(&run, Scope::Whole).is_empty());

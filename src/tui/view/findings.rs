@@ -15,7 +15,7 @@ use crate::tui::state::rows::RowKind;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
 use activity::{Span, units};
-use analysis::findings::{Evidence, Finding, Severity};
+use analysis::findings::{Evidence, Finding, Predicted, Severity};
 use analysis::verdict::nothing_ran;
 use trace::{LaneKind, Trace, describe};
 
@@ -184,12 +184,17 @@ fn room(area: Rect) -> usize {
     usize::from(area.width).saturating_sub(6).max(20)
 }
 
-/// The lines of a finding: what was found and what it costs, and what to do.
-fn texts(finding: &Finding, room: usize) -> Vec<Vec<Cell>> {
-    let (mut mark, role) = match finding.severity {
+/// What stands before a finding: a warning or a remark.
+pub(super) fn mark(finding: &Finding) -> (&'static str, Role) {
+    match finding.severity {
         Severity::Warning => ("⚠", Role::Warning),
         Severity::Info => ("·", Role::Accent),
-    };
+    }
+}
+
+/// The lines of a finding: what was found and what it costs, and what to do.
+fn texts(finding: &Finding, room: usize) -> Vec<Vec<Cell>> {
+    let (mut mark, role) = mark(finding);
     let title = printable(&format!("{}{}", finding.headline(), finding.worth()));
     let title = pen::wrap(&title, room).into_iter().map(|part| {
         let mark = Cell::left(std::mem::take(&mut mark), 1, role).bold();
@@ -211,7 +216,9 @@ fn words(finding: &Finding) -> String {
 /// What its lines in the list do not say.
 fn rest(finding: &Finding) -> String {
     let places = plural(finding.count, "place");
-    let told = format!("{}: {places}. {}", finding.rule, finding.refusal());
+    let predicted = finding.predicted.as_ref();
+    let certainty = predicted.map_or_else(|| finding.refusal(), Predicted::certainty);
+    let told = format!("{}: {places}. {certainty}", finding.rule);
     printable(told.trim_end())
 }
 

@@ -28,8 +28,7 @@ impl Finding {
                     (true, samples) => format!(", estimated from the last {samples} steps"),
                     _ => String::new(),
                 };
-                let sure = format!("model error {}{estimate}", percent(predicted.replay_error));
-                format!("; {} ({sure})", predicted.saves(saving))
+                format!("; {}{estimate}", predicted.saves(saving))
             }
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
             _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
@@ -89,7 +88,13 @@ impl Finding {
 }
 
 impl Predicted {
-    /// "saves 4.4 ms of 8.3 ms a repeat", "saves 1.9 ms of 8.3 ms a step once those above are fixed, 3.2 ms by itself".
+    /// How far it can be trusted, as a sentence.
+    pub fn certainty(&self) -> String {
+        let off = percent(self.replay_error);
+        format!("Savings are predicted by a replay (replay error {off}).")
+    }
+
+    /// "predicted to save 4.4 ms of 8.3 ms a repeat". Below other findings, what it saves on top of them and by itself.
     fn saves(&self, on_top: Ns) -> String {
         let per = match self.per {
             Per::Repeat => " a repeat",
@@ -103,14 +108,15 @@ impl Predicted {
             _ => "those above are fixed",
         };
         let saves = match share(self.on_top, self.measured_ns) > NEARLY_ALL {
-            true => format!("saves nearly all {of_all}"),
-            false => format!("saves {} {of_all}", duration(self.on_top)),
+            true => format!("predicted to save nearly all {of_all}"),
+            false => format!("predicted to save {} {of_all}", duration(self.on_top)),
         };
         match (on_top, self.above) {
             // Nothing but the others, or nothing at all.
             (0, 0) => format!("predicted to save nothing {of_all}"),
-            (0, _) => format!("saves {alone} {of_all} by itself, nothing once {above}"),
+            (0, _) => format!("predicted to save {alone} {of_all} by itself, nothing once {above}"),
             (_, 0) => saves,
+            _ if alone == duration(self.on_top) => format!("{saves}, also once {above}"),
             _ => format!("{saves} once {above}, {alone} by itself"),
         }
     }

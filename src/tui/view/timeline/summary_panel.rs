@@ -8,7 +8,8 @@ use crate::tui::draw::pen;
 use crate::tui::draw::titles;
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
-use activity::text::printable;
+use crate::tui::view::findings::mark;
+use activity::text::{counted, printable};
 use activity::{Ns, units};
 use analysis::VariantFigures;
 use analysis::findings::Finding;
@@ -29,8 +30,8 @@ const FIGURES: u16 = 26;
 enum SummaryLine {
     Title(String),
     Variant(Bar),
-    /// A line of a finding, and whether it is its first one.
-    Finding(String, bool),
+    /// A line of a finding, with its mark if it is the first one.
+    Finding(String, Option<(&'static str, Role)>),
     /// How many more there are, and the key of the view that has them.
     More(usize, char),
 }
@@ -80,30 +81,37 @@ impl SummaryPanel {
         let left = room - lines.len();
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
-            lines.push(SummaryLine::Title("what could be better".to_owned()));
+            let steps = found.and_then(|answer| answer.steps);
+            let of = steps.map_or_else(String::new, |it| {
+                let steps = counted(it.count as u64, "step", "steps");
+                format!(" in {steps} of {}", units::duration(it.median))
+            });
+            lines.push(SummaryLine::Title(format!("what could be better{of}")));
             let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
-            let told: Vec<Vec<String>> = findings
+            let told: Vec<_> = findings
                 .iter()
-                .map(|finding| pen::wrap(&words(finding), columns))
+                .map(|finding| (mark(finding), pen::wrap(&words(finding), columns)))
                 .collect();
             let mut left = left - 1;
             let mut shown = 0;
-            for pieces in &told {
+            for (mark, pieces) in &told {
                 // A line is kept for the word on the others.
                 let others = usize::from(shown + 1 < told.len());
                 if pieces.len() + others > left && shown > 0 {
                     break;
                 }
                 // Of the first there is as much as fits.
-                let pieces = pieces.iter().take(left.max(1));
-                let before = lines.len();
-                lines.extend(
-                    pieces
-                        .enumerate()
-                        .map(|(i, it)| SummaryLine::Finding(it.clone(), i == 0)),
-                );
-                left = left.saturating_sub(lines.len() - before);
+                let fit = pieces.len().min(left.max(1));
+                lines.extend(pieces.iter().take(fit).enumerate().map(|(i, piece)| {
+                    let goes_on = if i + 1 == fit && fit < pieces.len() {
+                        " …"
+                    } else {
+                        ""
+                    };
+                    SummaryLine::Finding(format!("{piece}{goes_on}"), (i == 0).then_some(*mark))
+                }));
+                left = left.saturating_sub(fit);
                 shown += 1;
             }
             if shown < told.len() && left > 0 {
@@ -123,9 +131,9 @@ impl SummaryPanel {
             match line {
                 SummaryLine::Title(title) => titles::title(theme, title, at, buf),
                 SummaryLine::Variant(bar) => draw_variant(theme, bar, gutter, at, buf),
-                SummaryLine::Finding(text, is_first) => {
-                    let mark = if *is_first { "⚠" } else { " " };
-                    let x = pen::text(buf, at, 1, mark, theme.bold(Role::Warning)) + 1;
+                SummaryLine::Finding(text, mark) => {
+                    let (mark, role) = mark.unwrap_or((" ", Role::Text));
+                    let x = pen::text(buf, at, 1, mark, theme.bold(role)) + 1;
                     let room = usize::from(at.width.saturating_sub(x + 1));
                     let text = pen::cut(text, room);
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));

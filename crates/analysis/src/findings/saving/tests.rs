@@ -39,17 +39,16 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
     assert_eq!(found[0].edit, "no-sync".parse().ok());
     assert_eq!(found[0].severity, Severity::Warning);
     let words = format!(
-        "; saves {} of {} (model error ",
+        "; predicted to save {} of {}",
         duration(saving),
         duration(780_000)
     );
-    assert!(found[0].worth().starts_with(&words), "{}", found[0].worth());
+    assert_eq!(found[0].worth(), words);
     // Above 95 % no figure stands beside one that looks the same.
     for (on_top, said) in [(741_000, "741 µs of"), (742_000, "nearly all of")] {
         let mut much = found[0].clone();
         much.predicted.as_mut().expect("a prediction").on_top = on_top;
-        let words = format!("; saves {said} 780 µs (model error ");
-        assert!(much.worth().starts_with(&words), "{}", much.worth());
+        assert_eq!(much.worth(), format!("; predicted to save {said} 780 µs"));
     }
     // The headline has the same figure, also where the steps looked at are not all like the median one.
     let steps = Some((50_000, 780_000));
