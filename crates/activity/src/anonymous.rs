@@ -12,8 +12,8 @@ pub const LEFT_OUT: &str = "left out: command lines, folders of paths, host name
 const COMMAND: &str = "(command left out)";
 /// Stands for the folders of a path.
 const FOLDERS: &str = "\u{2026}/";
-/// Folders from which on a path is everybody's: `trace::samples` tells installed files by them.
-const EVERYBODYS: [&str; 4] = [
+/// Folders from which on a path is everybody's: installed files are told by them.
+pub const EVERYBODYS: [&str; 4] = [
     "/site-packages/",
     "/dist-packages/",
     "/lib/python",

@@ -5,44 +5,6 @@ use super::{Ns, Span, codes};
 /// A physical GPU, as CUDA and NVML both name it.
 pub type Uuid = [u8; 16];
 
-codes! {
-    /// What is read of a GPU.
-    pub enum Metric {
-        /// Share of the multiprocessors that were busy.
-        Sm = 0,
-        /// Warps that were resident, of those that there is room for.
-        Occupancy = 1,
-        /// Share of time in which tensor cores were busy.
-        Tensor = 2,
-        /// Share of the bandwidth of device memory that was used.
-        Dram = 3,
-        /// PCIe traffic to the GPU, in bytes per second.
-        PcieIn = 4,
-        /// PCIe traffic from the GPU, in bytes per second.
-        PcieOut = 5,
-        /// NVLink traffic to the GPU over all links, in bytes per second.
-        NvlinkIn = 6,
-        /// NVLink traffic from the GPU over all links, in bytes per second.
-        NvlinkOut = 7,
-        /// Power drawn, in watts: a mean over about the second before.
-        Power = 8,
-        /// Clock of the multiprocessors at the end of the window, in MHz.
-        Clock = 9,
-        /// Temperature at the end of the window, in degrees Celsius.
-        Temperature = 10,
-        /// Device memory in use by anybody at the end of the window, in bytes.
-        Memory = 11,
-        /// Share of cycles in which a multiprocessor issued an instruction.
-        Issue = 12,
-        /// Bytes per second read from device memory.
-        DramRead = 13,
-        /// Bytes per second written to device memory.
-        DramWrite = 14,
-        /// Bytes per second through the L2 cache.
-        L2 = 15,
-    }
-}
-
 /// Of what kind a metric's numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricUnit {
@@ -60,9 +22,14 @@ pub enum MetricUnit {
     Bytes,
 }
 
-/// Metric, its name in JSON and CSV, the one for people, its words, and its unit; in the order of their rows.
+/// Metric, its number, its name in JSON and CSV, the one for people, its words, and its unit; in the order of their rows.
 macro_rules! metrics {
-    ($($name:ident $key:literal $label:literal $words:literal $unit:ident)*) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal $key:literal $label:literal $words:literal $unit:ident,)*) => {
+        codes! {
+            /// What is read of a GPU.
+            pub enum Metric { $($(#[$doc])* $name = $code,)* }
+        }
+
         impl Metric {
             /// Every one, in the order of its rows.
             pub const ALL: [Metric; 16] = [$(Metric::$name),*];
@@ -77,22 +44,38 @@ macro_rules! metrics {
 }
 
 metrics! {
-    Sm "sm" "SM" "multiprocessors busy" Share
-    Occupancy "occupancy" "occup." "warps resident" Share
-    Issue "issue" "issue" "instructions issued" Share
-    Tensor "tensor" "tensor" "tensor cores busy" Share
-    Dram "dram" "DRAM" "memory bandwidth used" Share
-    DramRead "dram_read" "DRAM rd" "read from memory" BytesPerSecond
-    DramWrite "dram_write" "DRAM wr" "written to memory" BytesPerSecond
-    L2 "l2" "L2" "through the L2 cache" BytesPerSecond
-    PcieIn "pcie_in" "PCIe in" "PCIe to the GPU" BytesPerSecond
-    PcieOut "pcie_out" "PCIe out" "PCIe from the GPU" BytesPerSecond
-    NvlinkIn "nvlink_in" "NVL in" "NVLink to the GPU" BytesPerSecond
-    NvlinkOut "nvlink_out" "NVL out" "NVLink from the GPU" BytesPerSecond
-    Power "power" "power" "power" Watts
-    Clock "clock" "clock" "SM clock" Megahertz
-    Temperature "temperature" "temp." "temperature" Celsius
-    Memory "memory" "used mem" "memory in use" Bytes
+    /// Share of the multiprocessors that were busy.
+    Sm = 0 "sm" "SM" "multiprocessors busy" Share,
+    /// Warps that were resident, of those that there is room for.
+    Occupancy = 1 "occupancy" "occup." "warps resident" Share,
+    /// Share of cycles in which a multiprocessor issued an instruction.
+    Issue = 12 "issue" "issue" "instructions issued" Share,
+    /// Share of time in which tensor cores were busy.
+    Tensor = 2 "tensor" "tensor" "tensor cores busy" Share,
+    /// Share of the bandwidth of device memory that was used.
+    Dram = 3 "dram" "DRAM" "memory bandwidth used" Share,
+    /// Bytes per second read from device memory.
+    DramRead = 13 "dram_read" "DRAM rd" "read from memory" BytesPerSecond,
+    /// Bytes per second written to device memory.
+    DramWrite = 14 "dram_write" "DRAM wr" "written to memory" BytesPerSecond,
+    /// Bytes per second through the L2 cache.
+    L2 = 15 "l2" "L2" "through the L2 cache" BytesPerSecond,
+    /// PCIe traffic to the GPU, in bytes per second.
+    PcieIn = 4 "pcie_in" "PCIe in" "PCIe to the GPU" BytesPerSecond,
+    /// PCIe traffic from the GPU, in bytes per second.
+    PcieOut = 5 "pcie_out" "PCIe out" "PCIe from the GPU" BytesPerSecond,
+    /// NVLink traffic to the GPU over all links, in bytes per second.
+    NvlinkIn = 6 "nvlink_in" "NVL in" "NVLink to the GPU" BytesPerSecond,
+    /// NVLink traffic from the GPU over all links, in bytes per second.
+    NvlinkOut = 7 "nvlink_out" "NVL out" "NVLink from the GPU" BytesPerSecond,
+    /// Power drawn, in watts: a mean over about the second before.
+    Power = 8 "power" "power" "power" Watts,
+    /// Clock of the multiprocessors at the end of the window, in MHz.
+    Clock = 9 "clock" "clock" "SM clock" Megahertz,
+    /// Temperature at the end of the window, in degrees Celsius.
+    Temperature = 10 "temperature" "temp." "temperature" Celsius,
+    /// Device memory in use by anybody at the end of the window, in bytes.
+    Memory = 11 "memory" "used mem" "memory in use" Bytes,
 }
 
 impl Metric {
@@ -128,14 +111,7 @@ impl Metric {
 impl MetricUnit {
     /// Its word in JSON, CSV and counters of other programs.
     pub fn label(self) -> &'static str {
-        match self {
-            MetricUnit::Share => "share",
-            MetricUnit::BytesPerSecond => "bytes_per_s",
-            MetricUnit::Watts => "W",
-            MetricUnit::Megahertz => "MHz",
-            MetricUnit::Celsius => "C",
-            MetricUnit::Bytes => "bytes",
-        }
+        ["share", "bytes_per_s", "W", "MHz", "C", "bytes"][self as usize]
     }
 }
 
@@ -190,15 +166,16 @@ pub struct Reading {
     pub reasons: u64,
 }
 
-/// Whose a process on a GPU is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// Of the traced program.
-    Program,
-    /// Not of the traced program.
-    Other,
-    /// Nobody knows: its id is of another process namespace than ours.
-    Unknown,
+codes! {
+    /// Whose a process on a GPU is.
+    pub enum Owner {
+        /// Of the traced program.
+        Program = 0,
+        /// Not of the traced program.
+        Other = 1,
+        /// Nobody knows: its id is of another process namespace than ours.
+        Unknown = 2,
+    }
 }
 
 /// A process on a GPU.

@@ -43,22 +43,12 @@ pub struct Occupancy {
 impl Limit {
     /// Its name in JSON.
     pub fn key(self) -> &'static str {
-        match self {
-            Limit::Warps => "warps",
-            Limit::Blocks => "blocks",
-            Limit::Registers => "registers",
-            Limit::Shared => "shared",
-        }
+        ["warps", "blocks", "registers", "shared"][self as usize]
     }
 
     /// What it is, in words.
     pub fn words(self) -> &'static str {
-        match self {
-            Limit::Warps => "threads",
-            Limit::Blocks => "blocks",
-            Limit::Registers => "registers",
-            Limit::Shared => "shared memory",
-        }
+        ["threads", "blocks", "registers", "shared memory"][self as usize]
     }
 }
 

@@ -338,26 +338,16 @@ impl Direction {
 
     /// CUDA's own short name.
     pub fn label(self) -> &'static str {
-        match self {
-            Direction::H2D => "H2D",
-            Direction::D2H => "D2H",
-            Direction::D2D => "D2D",
-            Direction::P2P => "P2P",
-            Direction::Other => "copy",
-        }
+        ["H2D", "D2H", "D2D", "P2P", "copy"][self as usize]
     }
 }
 
 impl MemoryKind {
     /// The field's word for it.
     pub fn label(self) -> &'static str {
-        match self {
-            MemoryKind::Unknown => "unknown",
-            MemoryKind::Pageable => "pageable",
-            MemoryKind::Pinned => "pinned",
-            MemoryKind::Device => "device",
-            MemoryKind::Array => "array",
-            MemoryKind::Managed => "managed",
-        }
+        let labels = [
+            "unknown", "pageable", "pinned", "device", "array", "managed",
+        ];
+        labels[self as usize]
     }
 }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+pub use crate::entry::fingerprint;
 pub use crate::units::count;
 
 /// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and paragraph
@@ -166,14 +167,6 @@ pub fn plural(n: u64, noun: &str) -> String {
 /// The same for words whose plural does not follow the rule: "2 waits of the host".
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
-}
-
-/// 64-bit FNV-1a, which unlike the standard library's hasher stays the same from release to release: a name
-/// for a text, not a proof of it.
-pub fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use activity::door;
 
 use super::Source;
-use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, instead, list, quoted};
 use super::file::decl::KernelDecl;
 use super::signature::{self, Entry};
 
@@ -83,9 +83,8 @@ fn code(
     if let Some(entry) = entries.iter().find(|entry| entry.name == kernel.entry.text) {
         return Some((source, entry.params.clone()));
     }
-    let names = || entries.iter().map(|entry: &Entry| entry.name.as_str());
-    let help = did_you_mean(&kernel.entry.text, names())
-        .unwrap_or_else(|| format!("its entries are {}", list(names())));
+    let names = entries.iter().map(|entry: &Entry| entry.name.as_str());
+    let help = instead(&kernel.entry.text, "its entries are", names);
     let message = format!(
         "{} has no extern \"C\" __global__ function {}",
         quoted(&kernel.file.text),

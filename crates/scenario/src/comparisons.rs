@@ -1,8 +1,9 @@
 //! Which variant is compared with which: baselines, and the pairs whose cure an edit of the mistake predicts.
 
 use super::Overrides;
-use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::diagnostics::{Diagnostic, Diagnostics, instead, list, quoted};
 use super::expr::value::Value;
+use super::expr::{ExprError, Loc};
 use super::file::decl::Named;
 use super::file::{File, PairDecl, VariantDecl};
 use super::plan::{Pair, Sweep, VariantPlan};
@@ -12,9 +13,11 @@ use super::site::Sites;
 pub(super) fn baselines(file: &File, plans: &mut [VariantPlan], diagnostics: &mut Diagnostics) {
     let declared = file.variants.iter().map(|variant| &variant.baseline);
     for baseline in declared.chain([&file.baseline]).flatten() {
+        let is_own =
+            |it: &VariantDecl| (it.baseline.as_ref()).is_some_and(|it| it.loc == baseline.loc);
         if let Some(found) = variant(file, baseline, diagnostics)
             && found.shows_race
-            && !is_own(found, baseline)
+            && !is_own(found)
         {
             let message = format!(
                 "{} shows a race: its time is that of a wrong result",
@@ -98,20 +101,21 @@ fn point(
     let Some(expr) = &decl.at else {
         return Some(None);
     };
-    let mut error = |message: String, help: Option<String>| {
-        diagnostics.push(Diagnostic::error(expr.loc.range(), message).maybe_help(help));
-        None
-    };
     let Some(sweep) = sweep else {
-        return error("the scenario has no [sweep]".to_owned(), None);
+        return diagnostics.fail(ExprError::new(expr.loc, "the scenario has no [sweep]"));
     };
-    let value = match expr.eval(&|_| None) {
-        Ok(Value::Int(value, _)) => value,
-        Ok(value) => {
-            let message = format!("a value of the sweep is a whole number, not {value}");
-            return error(message, None);
+    let value = match expr
+        .eval(&|_| None)
+        .and_then(|it| point_value(it, expr.loc))
+    {
+        Ok(value) => value,
+        // Without the file, what is wrong in it is at the expression as a whole.
+        Err(error) => {
+            return diagnostics.fail(ExprError {
+                loc: expr.loc,
+                ..error
+            });
         }
-        Err(wrong) => return error(wrong.message, wrong.help),
     };
     if sweep.values.contains(&value) {
         return Some(Some(value));
@@ -119,16 +123,25 @@ fn point(
     if overrides.set.iter().any(|(name, _)| *name == sweep.param) {
         return None;
     }
-    let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
-    let help = format!("its values are {}", list(values.iter().map(String::as_str)));
-    error(format!("the sweep has no value {value}"), Some(help))
+    diagnostics.fail(no_point(sweep, value, expr.loc))
 }
 
-fn is_own(variant: &VariantDecl, baseline: &Named) -> bool {
-    variant
-        .baseline
-        .as_ref()
-        .is_some_and(|own| own.loc == baseline.loc)
+/// What is wrong with a value that the sweep does not have.
+pub(super) fn no_point(sweep: &Sweep, value: i64, loc: Loc) -> ExprError {
+    let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
+    let help = format!("its values are {}", list(values.iter().map(String::as_str)));
+    ExprError::new(loc, format!("the sweep has no value {value}")).with_help(help)
+}
+
+/// A value that is to be one of the sweep's.
+pub(super) fn point_value(value: Value, loc: Loc) -> Result<i64, ExprError> {
+    match value {
+        Value::Int(value, _) => Ok(value),
+        value => {
+            let message = format!("a value of the sweep is a whole number, not {value}");
+            Err(ExprError::new(loc, message))
+        }
+    }
 }
 
 fn variant<'f>(
@@ -136,16 +149,29 @@ fn variant<'f>(
     name: &Named,
     diagnostics: &mut Diagnostics,
 ) -> Option<&'f VariantDecl> {
-    let found = file
-        .variants
-        .iter()
-        .find(|variant| variant.name.text == name.text);
-    if found.is_none() {
-        let names = || file.variants.iter().map(|known| known.name.text.as_str());
-        let help = did_you_mean(&name.text, names())
-            .unwrap_or_else(|| format!("the variants are {}", list(names())));
-        let message = format!("there is no variant {}", quoted(&name.text));
-        diagnostics.push(Diagnostic::error(name.loc.range(), message).help(help));
-    }
-    found
+    known_variant(file, &name.text, name.loc).map_or_else(|error| diagnostics.fail(error), Some)
+}
+
+/// The variant of a name.
+pub(super) fn known_variant<'f>(
+    file: &'f File,
+    name: &str,
+    loc: Loc,
+) -> Result<&'f VariantDecl, ExprError> {
+    let mut variants = file.variants.iter();
+    let names = variants.clone().map(|known| known.name.text.as_str());
+    let found = variants.find(|variant| variant.name.text == name);
+    found.ok_or_else(|| unknown("variant", name, loc, names))
+}
+
+/// What is wrong with a name that is none of `names`.
+pub(super) fn unknown<'a>(
+    what: &str,
+    name: &str,
+    loc: Loc,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> ExprError {
+    let message = format!("there is no {what} {}", quoted(name));
+    let help = instead(name, &format!("the {what}s are"), names);
+    ExprError::new(loc, message).with_help(help)
 }

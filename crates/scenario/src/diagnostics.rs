@@ -10,6 +10,8 @@ use std::sync::Arc;
 use activity::text::{is_unprintable, listed, printable};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use super::expr::ExprError;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -168,6 +170,12 @@ impl Diagnostics {
     }
 
     /// All of them, in the order of the file, errors, warnings and notes together.
+    /// Adds an error. Always `None`, for the caller to return.
+    pub(super) fn fail<T>(&mut self, error: ExprError) -> Option<T> {
+        self.push(Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help));
+        None
+    }
+
     pub fn items(&self) -> &[Diagnostic] {
         &self.items
     }
@@ -252,15 +260,8 @@ impl Diagnostics {
 
     /// A span that lies in the text, on character boundaries.
     fn inside(&self, span: Range<usize>) -> Range<usize> {
-        let mut start = span.start.min(self.text.len());
-        while !self.text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let mut end = span.end.clamp(start, self.text.len());
-        while !self.text.is_char_boundary(end) {
-            end += 1;
-        }
-        start..end
+        let start = self.text.floor_char_boundary(span.start);
+        start..self.text.ceil_char_boundary(span.end.max(start))
     }
 }
 
@@ -282,11 +283,7 @@ fn harmless(text: &Arc<str>) -> Arc<str> {
 
 /// Line and column (in characters), from 1, of a byte in a text.
 pub fn line_and_column(text: &str, at: usize) -> (u32, u32) {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    let before = &text[..at];
+    let before = &text[..text.floor_char_boundary(at)];
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let column = before[start..].chars().count() + 1;
@@ -313,6 +310,16 @@ pub fn did_you_mean<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     closest(wrong, candidates).map(|name| format!("did you mean {}?", quoted(name)))
+}
+
+/// What to write in the place of a name that is none of those known: the one that is close, or all of them behind
+/// `lead`.
+pub(super) fn instead<'a>(
+    wrong: &str,
+    lead: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    did_you_mean(wrong, known.clone()).unwrap_or_else(|| format!("{lead} {}", list(known)))
 }
 
 /// The candidate that a misspelt name most likely meant.

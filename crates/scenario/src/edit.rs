@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::diagnostics::{did_you_mean, list, quoted};
+use super::diagnostics::{instead, quoted};
 use super::expr::ExprError;
 use super::expr::parse::{self, Piece};
 use super::expr::value::{Unit, Value};
@@ -177,27 +177,13 @@ pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
 
 /// One edit with its operand and its range.
 fn one(piece: Piece<'_>) -> Result<Edit, ExprError> {
-    let (edit, range) = match find(piece, 0, '@')? {
-        Some(at) => (
-            piece.slice(0, at),
-            Some(piece.slice(at + 1, piece.text.len())),
-        ),
-        None => (piece, None),
-    };
-    let (word, operand) = match edit.text.find(':') {
-        Some(at) => (edit.slice(0, at), Some(edit.slice(at + 1, edit.text.len()))),
-        None => (edit, None),
-    };
-    let kind = kind(trimmed(word), operand)?;
-    let range = range
-        .map(|range| {
-            name(
-                range,
-                "`@` is followed by the name of a range or a function",
-            )
-        })
-        .transpose()?;
-    Ok(Edit { kind, range })
+    const NO_RANGE: &str = "`@` is followed by the name of a range or a function";
+    let (edit, range) = parted(piece, find(piece, 0, '@')?);
+    let (word, operand) = parted(edit, edit.text.find(':'));
+    Ok(Edit {
+        kind: kind(trimmed(word), operand)?,
+        range: range.map(|range| name(range, NO_RANGE)).transpose()?,
+    })
 }
 
 fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
@@ -231,14 +217,13 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
         "graph" => EditKind::Graph,
         "reuse" => EditKind::Reuse,
         other => {
-            let words = || FORMS.iter().map(|(word, _)| *word);
+            let words = FORMS.iter().map(|(word, _)| *word);
             let message = if other.is_empty() {
                 "an edit is missing here".to_owned()
             } else {
                 format!("there is no edit {}", quoted(other))
             };
-            let help = did_you_mean(other, words())
-                .unwrap_or_else(|| format!("the edits are {}", list(words())));
+            let help = instead(other, "the edits are", words);
             return Err(error(word, message).with_help(help));
         }
     };
@@ -363,6 +348,12 @@ fn find(piece: Piece<'_>, from: usize, wanted: char) -> Result<Option<usize>, Ex
         Some((at, _)) => Err(error(piece.slice(at, at + 1), "this quote is not closed")),
         None => Ok(None),
     }
+}
+
+/// What stands before and behind a sign of one byte; all, where there is none.
+fn parted(piece: Piece<'_>, at: Option<usize>) -> (Piece<'_>, Option<Piece<'_>>) {
+    let behind = at.map(|at| piece.slice(at + 1, piece.text.len()));
+    (piece.slice(0, at.unwrap_or(piece.text.len())), behind)
 }
 
 fn trimmed(piece: Piece<'_>) -> Piece<'_> {

@@ -2,10 +2,11 @@
 //! sweep.
 
 use super::Overrides;
-use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::comparisons::{known_variant, no_point, point_value, unknown};
+use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, quoted};
 use super::expect::{Compare, Expectation, Figure};
 use super::expr::parse::{self, Piece};
-use super::expr::value::{Unit, Value};
+use super::expr::value::Unit;
 use super::expr::{ExprError, Loc};
 use super::figures::{FIGURES, Needs, Operand};
 use super::file::decl::Named;
@@ -24,16 +25,14 @@ pub(super) fn read(
     sites: &mut Sites,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Expectation> {
-    let mut report = |loc: Loc, message: String, help: Option<String>| {
-        diagnostics.push(Diagnostic::error(loc.range(), message).maybe_help(help));
-    };
+    let mut report = |error: ExprError| diagnostics.fail::<()>(error);
     let mut expectations = Vec::new();
     let mut unchecked = 0;
     for line in &file.expect {
         let left = match left(file, line) {
             Ok(left) => left,
             Err(error) => {
-                report(error.loc, error.message, error.help);
+                report(error);
                 continue;
             }
         };
@@ -46,10 +45,7 @@ pub(super) fn read(
             let is_set = overrides.set.iter().any(|(name, _)| *name == sweep.param);
             left_out |= is_set;
             if !is_set {
-                let message = format!("the sweep has no value {value}");
-                let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
-                let help = format!("its values are {}", list(values.iter().map(String::as_str)));
-                report(loc, message, Some(help));
+                report(no_point(sweep, value, loc));
                 continue;
             }
         }
@@ -63,13 +59,13 @@ pub(super) fn read(
             .find_map(|plan| lacking(&left.figure, plan));
         if let Some(lack) = lack {
             let message = format!("{} {lack}", quoted(&left.variant));
-            report(line.key_loc, message, None);
+            report(ExprError::new(line.key_loc, message));
         }
         for bound in &line.bounds {
             let (compare, value) = match read_bound(bound, left.unit) {
                 Ok(read) => read,
                 Err(error) => {
-                    report(error.loc, error.message, error.help);
+                    report(error);
                     continue;
                 }
             };
@@ -170,11 +166,15 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
         }
     };
     match spec.operand {
-        Operand::Variant => known_variant(file, operand, operand_loc)?,
+        Operand::Variant => {
+            known_variant(file, operand, operand_loc)?;
+        }
         Operand::Kernel => {
             let kernels = file.declared.kernels.iter();
-            let names: Vec<&str> = kernels.map(|kernel| kernel.name.text.as_str()).collect();
-            known("kernel", operand, operand_loc, &names)?;
+            let names = kernels.map(|kernel| kernel.name.text.as_str());
+            if !names.clone().any(|name| name == operand) {
+                return Err(unknown("kernel", operand, operand_loc, names));
+            }
         }
         Operand::Range | Operand::None => {}
     }
@@ -184,24 +184,6 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
         figure: Figure::new(spec.kind, operand),
         unit: spec.bound_unit(),
     })
-}
-
-fn known_variant(file: &File, name: &str, loc: Loc) -> Result<(), ExprError> {
-    let variants = file.variants.iter();
-    let names: Vec<&str> = variants.map(|variant| variant.name.text.as_str()).collect();
-    known("variant", name, loc, &names)
-}
-
-/// Whether a name is one of `names`.
-fn known(what: &str, name: &str, loc: Loc, names: &[&str]) -> Result<(), ExprError> {
-    if names.contains(&name) {
-        return Ok(());
-    }
-    let names = || names.iter().copied();
-    let help =
-        did_you_mean(name, names()).unwrap_or_else(|| format!("the {what}s are {}", list(names())));
-    let message = format!("there is no {what} {}", quoted(name));
-    Err(ExprError::new(loc, message).with_help(help))
 }
 
 /// `param=value` in brackets.
@@ -225,13 +207,8 @@ fn read_point(file: &File, piece: Piece<'_>) -> Result<(i64, Loc), ExprError> {
         return Err(ExprError::new(loc, message).with_help(help));
     }
     let value = parse::expression(piece.slice(equals + 1, piece.text.len()));
-    match value.and_then(|expr| expr.eval(&|_| None))? {
-        Value::Int(value, _) => Ok((value, loc)),
-        value => {
-            let message = format!("a value of the sweep is a whole number, not {value}");
-            Err(ExprError::new(loc, message))
-        }
-    }
+    let value = value.and_then(|expr| expr.eval(&|_| None))?;
+    Ok((point_value(value, loc)?, loc))
 }
 
 /// `>= 2.0`, with the unit that the figure has.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::comparisons::unknown;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
 use super::expr::parse::{Part, Template};
 use super::expr::{Expr, Loc};
@@ -90,19 +91,10 @@ impl<'f> Names<'f> {
             self.used_buffers.insert(&buffer.name);
             return;
         }
-        let help = did_you_mean(&buffer.name, self.buffers.iter().copied()).unwrap_or_else(|| {
-            let names = self
-                .declared
-                .buffers
-                .iter()
-                .map(|buffer| buffer.name.text.as_str());
-            format!("the buffers are {}", list(names))
-        });
-        self.error(
-            buffer.name_loc,
-            format!("there is no buffer {}", quoted(&buffer.name)),
-            Some(help),
-        );
+        let known = self.declared.buffers.iter();
+        let known = known.map(|buffer| buffer.name.text.as_str());
+        let error = unknown("buffer", &buffer.name, buffer.name_loc, known);
+        self.diagnostics.fail::<()>(error);
     }
 
     /// Reports a loop variable whose name stands for something else already.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, quoted};
 use super::expr::Expr;
 use super::file::File;
-use super::file::decl::{ParamDecl, SweepValues};
+use super::file::decl::{Named, ParamDecl, SweepValues};
 use super::names::Names;
 use super::steps;
 
@@ -35,15 +35,7 @@ impl<'f> Names<'f> {
             above.insert(&param.name.text);
         }
         if let Some(sweep) = &self.declared.sweep {
-            if !self.params.contains(sweep.param.text.as_str()) {
-                let help = did_you_mean(&sweep.param.text, self.params.iter().copied())
-                    .unwrap_or_else(|| "give it a value in [params] first".to_owned());
-                self.error(
-                    sweep.param.loc,
-                    format!("there is no parameter {}", quoted(&sweep.param.text)),
-                    Some(help),
-                );
-            }
+            self.param(&sweep.param);
             use SweepValues as V;
             match &sweep.values {
                 V::List(values) => values.iter().for_each(|value| self.expr(value)),
@@ -53,9 +45,9 @@ impl<'f> Names<'f> {
                     factor: by,
                 }
                 | V::Step { from, to, step: by } => {
-                    [from, to, by]
-                        .into_iter()
-                        .for_each(|value| self.expr(value));
+                    for value in [from, to, by] {
+                        self.expr(value);
+                    }
                 }
             }
         }
@@ -69,6 +61,16 @@ impl<'f> Names<'f> {
         for stream in &self.declared.streams {
             self.optional(stream.device.as_ref());
             self.optional(stream.priority.as_ref());
+        }
+    }
+
+    /// Reports a name that is no parameter's.
+    fn param(&mut self, name: &Named) {
+        if !self.params.contains(name.text.as_str()) {
+            let help = did_you_mean(&name.text, self.params.iter().copied())
+                .unwrap_or_else(|| "give it a value in [params] first".to_owned());
+            let message = format!("there is no parameter {}", quoted(&name.text));
+            self.error(name.loc, message, Some(help));
         }
     }
 
@@ -97,44 +99,26 @@ impl<'f> Names<'f> {
     fn overrides(&mut self, params: &'f [ParamDecl]) {
         for param in params {
             self.expr(&param.value);
-            let name = param.name.text.as_str();
-            if !self.params.contains(name) {
-                let help = did_you_mean(name, self.params.iter().copied())
-                    .unwrap_or_else(|| "give it a value in [params] first".to_owned());
-                self.error(
-                    param.name.loc,
-                    format!("there is no parameter {}", quoted(name)),
-                    Some(help),
-                );
-            }
-            if self
-                .declared
-                .sweep
-                .as_ref()
-                .is_some_and(|sweep| sweep.param.text == name)
-            {
-                self.error(
-                    param.name.loc,
-                    format!("{} is swept, so a variant cannot set it", quoted(name)),
-                    None,
-                );
+            self.param(&param.name);
+            let name = &param.name.text;
+            let sweep = self.declared.sweep.as_ref();
+            if sweep.is_some_and(|sweep| sweep.param.text == *name) {
+                let message = format!("{} is swept, so a variant cannot set it", quoted(name));
+                self.error(param.name.loc, message, None);
             }
         }
     }
 
     fn unused(&mut self) {
-        for buffer in &self.declared.buffers {
-            if !self.used_buffers.contains(buffer.name.text.as_str()) {
-                let message = format!("no step uses the buffer {}", quoted(&buffer.name.text));
+        let buffers = self.declared.buffers.iter();
+        let buffers = buffers.map(|it| (&it.name, &self.used_buffers, "uses the buffer"));
+        let kernels = self.declared.kernels.iter();
+        let kernels = kernels.map(|it| (&it.name, &self.used_kernels, "launches the kernel"));
+        for (name, used, does) in buffers.chain(kernels) {
+            if !used.contains(name.text.as_str()) {
+                let message = format!("no step {does} {}", quoted(&name.text));
                 self.diagnostics
-                    .push(Diagnostic::warning(buffer.name.loc.range(), message));
-            }
-        }
-        for kernel in &self.declared.kernels {
-            if !self.used_kernels.contains(kernel.name.text.as_str()) {
-                let message = format!("no step launches the kernel {}", quoted(&kernel.name.text));
-                self.diagnostics
-                    .push(Diagnostic::warning(kernel.name.loc.range(), message));
+                    .push(Diagnostic::warning(name.loc.range(), message));
             }
         }
     }

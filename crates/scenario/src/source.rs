@@ -7,7 +7,7 @@ use std::sync::Arc;
 use activity::door;
 
 use super::bundled::{self, Library};
-use super::diagnostics::{did_you_mean, list, quoted};
+use super::diagnostics::{instead, quoted};
 
 /// A scenario's text and where it came from.
 #[derive(Clone, Debug)]
@@ -74,13 +74,13 @@ impl Source {
             [one] => one,
             _ => arg,
         };
+        let names: Vec<&str> = library.names().collect();
         library.get(name).ok_or_else(|| FindError::Unknown {
             name: arg.to_owned(),
             help: match begun.len() {
                 // Every name begins with nothing.
                 2.. if !arg.is_empty() => bundled::which(&begun),
-                _ => did_you_mean(arg, library.names())
-                    .unwrap_or_else(|| format!("the bundled ones are {}", list(library.names()))),
+                _ => instead(arg, "the bundled ones are", names.iter().copied()),
             },
         })
     }
@@ -90,44 +90,29 @@ impl Source {
     /// # Errors
     /// When it cannot be read as text. A missing file whose name is close to a bundled scenario's says so.
     pub fn read(path: &Path, library: Library) -> Result<Source, FindError> {
-        let text = match door::read_text(path, door::TEXT) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let stem = path
-                    .file_stem()
-                    .and_then(|stem| stem.to_str())
-                    .unwrap_or_default();
-                return Err(if library.names().any(|name| name == stem) {
-                    let help = format!(
+        let name = path.display().to_string();
+        let text = door::read_text(path, door::TEXT).map_err(|error| {
+            let mut bundled = library.names();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let of_it = bundled.find(|name| Some(*name) == stem);
+            match of_it.filter(|_| error.kind() == io::ErrorKind::NotFound) {
+                Some(stem) => FindError::Unknown {
+                    name: name.clone(),
+                    help: format!(
                         "there is no such file, but a bundled scenario: {}",
                         quoted(stem)
-                    );
-                    FindError::Unknown {
-                        name: path.display().to_string(),
-                        help,
-                    }
-                } else {
-                    FindError::Unreadable {
-                        path: path.to_owned(),
-                        error,
-                    }
-                });
-            }
-            Err(error) => {
-                return Err(FindError::Unreadable {
+                    ),
+                },
+                None => FindError::Unreadable {
                     path: path.to_owned(),
                     error,
-                });
+                },
             }
-        };
-        let parent = path.parent().unwrap_or(Path::new(""));
-        let folder = if parent.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            parent
-        };
+        })?;
+        let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = parent.unwrap_or(Path::new("."));
         Ok(Source {
-            name: path.display().to_string(),
+            name,
             path: Some(path.to_owned()),
             text: text.into(),
             kernel_dir: Some(folder.to_owned()),

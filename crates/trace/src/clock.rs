@@ -43,6 +43,9 @@ impl Clock {
 
     /// The first time on this clock at which the other shows at least `time`.
     pub fn first(&self, time: Ns) -> Ns {
+        if self.is_same() {
+            return time;
+        }
         let mut at = self.invert(time);
         // Rounding takes it a nanosecond or two off.
         for _ in 0..4 {
@@ -109,9 +112,6 @@ impl Trace {
     /// Converts a span of the timeline to a process's own times, as recorded. Rounding takes it a nanosecond or two off.
     pub fn as_recorded(&self, process: usize, span: Span) -> Span {
         let clock = self.clock(process);
-        if clock.is_same() {
-            return span;
-        }
         let start = clock.first(span.start);
         Span::new(start, clock.first(span.end))
     }

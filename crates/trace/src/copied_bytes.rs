@@ -175,7 +175,7 @@ impl CopiedBytes {
         for copy in &mut self.open {
             copy.0 = span(copy.0);
         }
-        let mut base = *self.copies.base();
+        let mut base = self.copies.base;
         if base.end != Ns::MIN {
             base.end = to(base.end);
         }
@@ -184,7 +184,7 @@ impl CopiedBytes {
 
     /// Drops the single copies to make room for new ones. The sums of evicted copies stay, moved in time by `to`; `back` is its inverse.
     pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.copies.remake(*self.copies.base(), &[]);
+        self.copies.remake(self.copies.base, &[]);
         self.retime(to, back);
     }
 
@@ -233,7 +233,7 @@ impl CopiedBytes {
         }
         let open: f64 = self.open.iter().map(|&copy| remaining(copy, time)).sum();
         let Some(Spot { chunk, row: rows }) = spot else {
-            return self.copies.base().bytes as f64 - open;
+            return self.copies.base.bytes as f64 - open;
         };
         let copies = self.copies.chunk(chunk);
         let (whole, mut part) = copies.until(time, rows);

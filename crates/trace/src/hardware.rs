@@ -8,7 +8,7 @@ use activity::{GpuLimits, Hardware, Metric, Ns, Occupant, Owner, Reading, Span, 
 const METRICS: usize = Metric::ALL.len();
 
 /// A window: the readings between two polls.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GpuWindow {
     /// When it was.
     pub span: Span,
@@ -37,13 +37,8 @@ pub(super) struct Sum {
 
 impl Sum {
     fn add(&mut self, value: f64, time: f64) {
-        self.most = if self.time > 0.0 {
-            self.most.max(value)
-        } else {
-            value
-        };
-        self.area += value * time;
-        self.time += time;
+        let (area, most) = (value * time, value);
+        self.join(&Sum { area, time, most });
     }
 
     fn join(&mut self, other: &Sum) {
@@ -105,22 +100,17 @@ pub struct GpuReadings {
 }
 
 impl GpuReadings {
-    fn window(&self, reading: &Reading) -> GpuWindow {
-        let span = self.clock.span(reading.span);
+    // Another recording of the same GPU that was opened beside may have windows of the same time: they are left out.
+    fn add(&mut self, reading: &Reading, is_sample: bool) {
         let mut values = [f32::NAN; METRICS];
         for (metric, value) in &reading.values {
             values[usize::from(metric.code())] = *value as f32;
         }
-        GpuWindow {
-            span,
+        let window = GpuWindow {
+            span: self.clock.span(reading.span),
             reasons: reading.reasons,
             values,
-        }
-    }
-
-    // Another recording of the same GPU that was opened beside may have windows of the same time: they are left out.
-    fn add(&mut self, reading: &Reading, is_sample: bool) {
-        let window = self.window(reading);
+        };
         match is_sample {
             true => self.samples.add(window),
             false => self.windows.add(window),

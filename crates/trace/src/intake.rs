@@ -100,7 +100,7 @@ impl Trace {
         let what = self.globalize(process, raw);
         let route = Route {
             lane: self.lane_for(process, &what),
-            detail: self.intern(what),
+            detail: self.details.id(what),
             engine: what
                 .place()
                 .map(|place| place.device as usize)
@@ -118,13 +118,13 @@ impl Trace {
         match def {
             Def::Name { id, text } => {
                 let global = self.names.intern(&text);
-                put(&mut self.processes[process].names, id, global);
+                put(&mut self.processes[process].names, id, global, u32::MAX);
             }
             Def::Shape { id, mut shape } => {
                 shape.name = self.name_in(process, shape.name);
                 shape.collective = 0;
-                let global = self.intern_shape(shape);
-                put(&mut self.processes[process].shapes, id, global);
+                let global = self.shapes.id(shape);
+                put(&mut self.processes[process].shapes, id, global, u32::MAX);
             }
             Def::Collective { shape, collective } => {
                 self.define_collective(process, shape, collective);
@@ -152,13 +152,6 @@ impl Trace {
         }
     }
 
-    fn intern_shape(&mut self, shape: LaunchShape) -> ShapeId {
-        *self
-            .shape_ids
-            .entry(shape)
-            .or_insert_with(|| self.shapes.push(shape) as ShapeId)
-    }
-
     /// Marks kernels of this shape, from here on, as those of the collective.
     fn define_collective(&mut self, process: usize, shape: ShapeId, collective: Collective) {
         let Collective {
@@ -173,20 +166,11 @@ impl Trace {
             element: printable(element),
             ..collective
         };
-        let id = match self.collective_ids.get(&collective) {
-            Some(&id) => id,
-            None => {
-                let id = self.collectives.push(collective.clone()) as u32 + 1;
-                self.collective_ids.insert(collective, id);
-                id
-            }
-        };
-        let global = self.shape_in(process, shape);
-        let global = self.intern_shape(LaunchShape {
-            collective: id,
-            ..self.shape(global)
-        });
-        put(&mut self.processes[process].shapes, shape, global);
+        let known = self.shape_in(process, shape);
+        let mut of_it = self.shape(known);
+        of_it.collective = self.collectives.id(collective) + 1;
+        let global = self.shapes.id(of_it);
+        put(&mut self.processes[process].shapes, shape, global, u32::MAX);
     }
 
     fn define_device(&mut self, process: usize, info: DeviceInfo) {
@@ -269,7 +253,7 @@ impl Trace {
             Some(&global) if global != ShapeId::MAX => global,
             _ => {
                 let name = self.names.intern("?");
-                self.intern_shape(LaunchShape {
+                self.shapes.id(LaunchShape {
                     name,
                     ..LaunchShape::default()
                 })
@@ -326,17 +310,14 @@ impl Trace {
         {
             device.processes.push(process);
         }
+        self.lane(key)
+    }
+
+    pub(super) fn lane(&mut self, key: LaneKey) -> LaneId {
         *self.lane_ids.entry(key).or_insert_with(|| {
             self.lanes.push(Lane::new(key));
             self.lanes.len() - 1
         })
-    }
-
-    pub(super) fn intern(&mut self, what: What) -> u32 {
-        *self
-            .detail_ids
-            .entry(what)
-            .or_insert_with(|| self.details.push(what) as u32)
     }
 }
 
@@ -351,16 +332,16 @@ pub fn engine_of(what: &What) -> Option<Engine> {
     }
 }
 
-/// Puts `value` at `index`, and fills the entries before it with "not defined". Ids are dense, so a huge one is a
+/// Puts `value` at `index`, and fills the entries before it with `missing`. Ids are dense, so a huge one is a
 /// damaged record: it is ignored, and references to it get the name "?".
-fn put(table: &mut Vec<u32>, index: u32, value: u32) {
+pub(super) fn put<T: Clone>(table: &mut Vec<T>, index: u32, value: T, missing: T) {
     const FAR: usize = 1 << 20;
     let index = index as usize;
     if index >= table.len() + FAR {
         return;
     }
     if table.len() <= index {
-        table.resize(index + 1, u32::MAX);
+        table.resize(index + 1, missing);
     }
     table[index] = value;
 }

@@ -99,7 +99,7 @@ impl Lane {
             self.since = to(self.since);
         }
         self.rollup.retime(&to, back);
-        let mut base = *self.rows.base();
+        let mut base = self.rows.base;
         if base.sums.end != Ns::MIN {
             base.sums.end = to(base.sums.end);
         }
@@ -169,7 +169,7 @@ impl Lane {
     /// A row's correlation id; 0 for none.
     pub fn correlation(&self, row: usize) -> u32 {
         let (rows, row) = self.place(row);
-        rows.correlation(row)
+        rows.correlations[row]
     }
 
     /// A row with all that is stored of it.
@@ -182,7 +182,7 @@ impl Lane {
     /// What a row records, as an index into the trace's table.
     pub(super) fn detail(&self, row: usize) -> u32 {
         let (rows, row) = self.place(row);
-        rows.detail(row)
+        rows.details[row]
     }
 
     /// The rows from this one on, each with the index of what it records in the trace's table.
@@ -192,7 +192,7 @@ impl Lane {
         chunks.flat_map(move |chunk| {
             let base = self.rows.index(Spot { chunk, row: 0 });
             let from = row.max(base);
-            let details = &self.rows.chunk(chunk).details()[from - base..];
+            let details = &self.rows.chunk(chunk).details[from - base..];
             (from..).zip(details.iter().copied())
         })
     }
@@ -327,7 +327,7 @@ impl Lane {
         let (chunk, block) = if head.max(rows.sums_at(near).end) <= time {
             (first.chunk, near)
         } else {
-            let heads = &self.rows.heads()[..=first.chunk];
+            let heads = &self.rows.heads[..=first.chunk];
             let ended = heads.partition_point(|h| h.sums.end <= time);
             let chunk = ended.saturating_sub(1);
             (chunk, self.rows.chunk(chunk).ended(time))
@@ -415,7 +415,7 @@ impl Lane {
         let mut chunks = 0..self.rows.count();
         if self.rows.total().ascends {
             // Only the last chunk before which all ids are smaller can hold the first such row.
-            let heads = &self.rows.heads()[chunks.clone()];
+            let heads = &self.rows.heads[chunks.clone()];
             let behind = heads.partition_point(|h| h.correlation < correlation);
             chunks = behind.saturating_sub(1)..behind;
         }

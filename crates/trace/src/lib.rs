@@ -56,7 +56,7 @@ use activity::{
     ShapeId, Span, StreamInfo, What,
 };
 use copied_bytes::CopiedBytes;
-use pool::Pool;
+use pool::Interned;
 use rows::Row;
 
 /// Index into [`Trace::lanes`].
@@ -84,15 +84,15 @@ pub enum SourceKind {
 impl SourceKind {
     /// The word for it in reports.
     pub fn label(self) -> &'static str {
-        match self {
-            SourceKind::Simulator => "simulator",
-            SourceKind::Cuda => "cuda",
-            SourceKind::Traced => "traced",
-            SourceKind::Attached => "attached",
-            SourceKind::Recording => "recording",
-            SourceKind::Kineto => "kineto",
-            SourceKind::Nsys => "nsys",
-        }
+        [
+            "simulator",
+            "cuda",
+            "traced",
+            "attached",
+            "recording",
+            "kineto",
+            "nsys",
+        ][self as usize]
     }
 }
 
@@ -166,12 +166,9 @@ pub struct Trace {
     /// Where it comes from.
     pub source: SourceInfo,
     names: Names,
-    shapes: Pool<LaunchShape>,
-    shape_ids: FxHashMap<LaunchShape, ShapeId>,
-    collectives: Pool<Collective>,
-    collective_ids: FxHashMap<Collective, u32>,
-    details: Pool<What>,
-    detail_ids: FxHashMap<What, u32>,
+    shapes: Interned<LaunchShape>,
+    collectives: Interned<Collective>,
+    details: Interned<What>,
     lanes: Vec<Lane>,
     lane_ids: FxHashMap<LaneKey, LaneId>,
     devices: Vec<Device>,
@@ -295,7 +292,7 @@ impl Trace {
         is_one: impl Fn(&What) -> bool,
         mut each: impl FnMut(usize, bool) -> bool,
     ) {
-        known.resize(self.details.len(), None);
+        known.resize(self.details.entries.len(), None);
         let lane = &self.lanes[lane];
         for (row, detail) in lane.details_from(lane.kept().start) {
             let known = &mut known[detail as usize];
@@ -308,7 +305,8 @@ impl Trace {
 
     fn detail(&self, detail: u32) -> What {
         // A row is queued only with a detail that is interned.
-        *self.details.get(detail as usize).expect("interned")
+        let known = self.details.entries.get(detail as usize);
+        *known.expect("interned")
     }
 
     /// All strings.
@@ -318,13 +316,14 @@ impl Trace {
 
     /// A launch configuration; its `name` is the store's own.
     pub fn shape(&self, id: ShapeId) -> LaunchShape {
-        self.shapes.get(id as usize).copied().unwrap_or_default()
+        let known = self.shapes.entries.get(id as usize);
+        known.copied().unwrap_or_default()
     }
 
     /// The collective to which a launch configuration belongs.
     pub fn collective(&self, shape: &LaunchShape) -> Option<&Collective> {
-        self.collectives
-            .get((shape.collective as usize).checked_sub(1)?)
+        let index = shape.collective.checked_sub(1)?;
+        self.collectives.entries.get(index as usize)
     }
 
     /// Bytes that copies of one direction moved within `window` on a device; a copy across its edge
@@ -415,7 +414,7 @@ impl Trace {
             .iter()
             .map(|it| it.sampled.memory() + it.off_cpu.memory())
             .sum();
-        let details = self.details.len() * 2 * size_of::<What>();
+        let details = self.details.entries.len() * 2 * size_of::<What>();
         lanes + devices + details + beside + self.hardware.memory()
     }
 

@@ -1,6 +1,9 @@
 //! A table that only grows, in chunks that clones share. It can evict old chunks; indices stay.
 
+use std::hash::Hash;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 /// Entries of a chunk.
 const CHUNK: usize = 1024;
@@ -18,6 +21,42 @@ impl<T> Default for Pool<T> {
         Pool {
             chunks: Vec::new(),
             gone: 0,
+        }
+    }
+}
+
+/// A pool in which equal entries are one.
+#[derive(Clone, Debug)]
+pub(super) struct Interned<T> {
+    pub(super) entries: Pool<T>,
+    ids: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Interned<T> {
+    fn default() -> Self {
+        Interned {
+            entries: Pool::default(),
+            ids: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interned<T> {
+    /// The index of an entry, which it adds when it is new.
+    pub(super) fn id(&mut self, entry: T) -> u32 {
+        if let Some(&id) = self.ids.get(&entry) {
+            return id;
+        }
+        let id = self.entries.push(entry.clone()) as u32;
+        self.ids.insert(entry, id);
+        id
+    }
+
+    /// A copy for reading.
+    pub(super) fn snapshot(&self) -> Self {
+        Interned {
+            entries: self.entries.clone(),
+            ..Self::default()
         }
     }
 }

@@ -22,11 +22,7 @@ impl Move {
     }
 
     fn to(&self, time: Ns) -> Ns {
-        let own = match self.from.is_same() {
-            true => time,
-            false => self.from.first(time),
-        };
-        self.to.apply(own)
+        self.to.apply(self.from.first(time))
     }
 
     fn span(&self, span: Span) -> Span {
@@ -35,11 +31,7 @@ impl Move {
 
     /// The time before the move, for a time after it.
     fn back(&self, time: Ns) -> Ns {
-        let own = match self.to.is_same() {
-            true => time,
-            false => self.to.first(time),
-        };
-        self.from.apply(own)
+        self.from.apply(self.to.first(time))
     }
 }
 

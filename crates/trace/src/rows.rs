@@ -99,7 +99,7 @@ impl Around {
     }
 }
 
-/// The longest of some rows.
+/// The longest of some rows, the first of equals; none of them yet when that is the greatest number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Longest {
     pub(super) length: Ns,
@@ -119,17 +119,11 @@ struct Group {
     at: [u8; FAN],
 }
 
-/// The longest row so far, the first of equals; no row yet when that is the greatest number.
-struct Best {
-    length: Ns,
-    row: usize,
-}
-
-impl Best {
+impl Longest {
     fn take(&mut self, length: Ns, row: usize) {
         let is_first = length == self.length && row < self.row && self.row < usize::MAX;
         if length > self.length || is_first {
-            *self = Best { length, row };
+            *self = Longest { length, row };
         }
     }
 
@@ -155,12 +149,12 @@ pub(super) struct Rows {
     /// Start of the first row.
     origin: Ns,
     times: Times,
-    correlations: Vec<u32>,
-    details: Vec<u32>,
+    pub(super) correlations: Vec<u32>,
+    pub(super) details: Vec<u32>,
     running: Sums,
     longest: Longest,
     /// The longest stretch between two rows during which none of them ran.
-    widest: Ns,
+    pub(super) widest: Ns,
     correlations_ascend: bool,
     /// Least and greatest correlation id.
     correlated: (u32, u32),
@@ -365,23 +359,6 @@ impl Rows {
         }
     }
 
-    pub(super) fn correlation(&self, row: usize) -> u32 {
-        self.correlations[row]
-    }
-
-    pub(super) fn detail(&self, row: usize) -> u32 {
-        self.details[row]
-    }
-
-    pub(super) fn details(&self) -> &[u32] {
-        &self.details
-    }
-
-    /// The longest stretch between two rows during which none of them ran.
-    pub(super) fn widest(&self) -> Ns {
-        self.widest
-    }
-
     /// Rows of this chunk that start before `time`.
     pub(super) fn before(&self, time: Ns) -> usize {
         if self.origin >= time || self.groups.is_empty() {
@@ -473,7 +450,7 @@ impl Rows {
     /// The longest row of `[from, to)` that is longer than `most`, the first of equals. It asks the coarse index first,
     /// and skips rows that cannot be longer.
     pub(super) fn longest(&self, from: usize, to: usize, most: Ns) -> Option<Longest> {
-        let mut best = Best {
+        let mut best = Longest {
             length: most,
             row: usize::MAX,
         };
@@ -488,14 +465,11 @@ impl Rows {
             self.longest_of_group(first.wrapping_sub(1), from, first * GROUP, &mut best);
             self.longest_of_group(last, last * GROUP, to, &mut best);
         }
-        (best.row < usize::MAX).then_some(Longest {
-            length: best.length,
-            row: best.row,
-        })
+        (best.row < usize::MAX).then_some(best)
     }
 
     /// The longest row of a part of a group.
-    fn longest_of_group(&self, group: usize, from: usize, to: usize, best: &mut Best) {
+    fn longest_of_group(&self, group: usize, from: usize, to: usize, best: &mut Longest) {
         if from >= to {
             return;
         }

@@ -78,9 +78,9 @@ pub(super) struct Series<C: Chunk> {
     /// Entries before each chunk, evicted ones included; the last is the total.
     bases: Vec<usize>,
     /// The sums before each chunk, completed by it; the last is for the chunk to come.
-    heads: Vec<C::Head>,
+    pub(super) heads: Vec<C::Head>,
     /// The sums before the first chunk: those of the evicted entries.
-    base: C::Head,
+    pub(super) base: C::Head,
 }
 
 impl<C: Chunk> Default for Series<C> {
@@ -132,11 +132,6 @@ impl<C: Chunk> Series<C> {
     /// The sums before a chunk.
     pub(super) fn head(&self, chunk: usize) -> &C::Head {
         &self.heads[chunk]
-    }
-
-    /// The sums before each chunk, and after the last.
-    pub(super) fn heads(&self) -> &[C::Head] {
-        &self.heads
     }
 
     /// The sums of everything so far.
@@ -318,11 +313,6 @@ impl<C: Chunk> Series<C> {
         }
         self.base = base;
         self.refresh(0);
-    }
-
-    /// The sums of the evicted entries.
-    pub(super) fn base(&self) -> &C::Head {
-        &self.base
     }
 
     /// How many chunks can be evicted so that all entries from `time` on stay. The last chunk always stays.

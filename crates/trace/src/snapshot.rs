@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::{Device, Process, Trace};
 
 impl Trace {
@@ -16,12 +14,9 @@ impl Trace {
         Arc::new(Trace {
             source: self.source.clone(),
             names: self.names.snapshot(),
-            shapes: self.shapes.clone(),
-            shape_ids: FxHashMap::default(),
-            collectives: self.collectives.clone(),
-            collective_ids: FxHashMap::default(),
-            details: self.details.clone(),
-            detail_ids: FxHashMap::default(),
+            shapes: self.shapes.snapshot(),
+            collectives: self.collectives.snapshot(),
+            details: self.details.snapshot(),
             lanes: self.lanes.clone(),
             lane_ids: self.lane_ids.clone(),
             devices: self.devices.iter().map(Device::snapshot).collect(),

@@ -288,7 +288,7 @@ impl Usage {
             return sums[slot];
         }
         let Some(chunk) = self.moments.begun(time) else {
-            let base = self.moments.base();
+            let base = &self.moments.base;
             let held = if base.set == 0 { 0 } else { time - base.time };
             return base.sums[slot] + length_if(base.set, slot, held);
         };
@@ -320,7 +320,7 @@ impl Usage {
     pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
         self.rollup.retime(&to, back);
         self.edge = self.edge.map(&to);
-        let mut base = *self.moments.base();
+        let mut base = self.moments.base;
         if self.edge.is_some() {
             base.time = to(base.time);
         }
@@ -347,7 +347,7 @@ impl Usage {
     pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
         self.rollup.retime(&to, back);
         self.edge = self.edge.map(&to);
-        let mut base = *self.moments.base();
+        let mut base = self.moments.base;
         (base.time, base.set) = (self.edge.unwrap_or(0), 0);
         self.moments.remake(base, &[]);
     }

@@ -4,7 +4,7 @@ use super::series::{Chunk, Series};
 use activity::{Ns, Span};
 
 /// What was measured within a window of time.
-pub(super) trait Window: Copy + std::fmt::Debug {
+pub(super) trait Window: Copy + Default + std::fmt::Debug {
     /// Sums over the windows of a chunk, so that a long stretch is a walk over chunks, not over windows.
     type Sums: Clone + std::fmt::Debug + Default;
 
@@ -16,19 +16,10 @@ pub(super) trait Window: Copy + std::fmt::Debug {
 }
 
 /// Some windows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Piece<W: Window> {
     pub(super) sums: W::Sums,
     windows: Vec<W>,
-}
-
-impl<W: Window> Default for Piece<W> {
-    fn default() -> Self {
-        Piece {
-            sums: W::Sums::default(),
-            windows: Vec::new(),
-        }
-    }
 }
 
 impl<W: Window> Chunk for Piece<W> {

@@ -19,13 +19,19 @@ pub fn shortened(name: &[u8]) -> Cow<'_, [u8]> {
         end -= usize::from(is_inside(name[end]));
     }
     let (kept, rest) = name.split_at(end);
-    let sum = rest.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
     let mut short = kept.to_vec();
     // Writing to memory does not fail.
-    let _ = write!(short, "…[{} bytes more, {sum:016x}]", rest.len());
+    let (more, sum) = (rest.len(), fingerprint(rest));
+    let _ = write!(short, "…[{more} bytes more, {sum:016x}]");
     Cow::Owned(short)
+}
+
+/// 64-bit FNV-1a, which unlike the standard library's hasher stays the same from release to release: a name
+/// for a text, not a proof of it.
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

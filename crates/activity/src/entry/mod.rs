@@ -59,7 +59,7 @@ mod observed;
 mod records;
 
 pub use field::Field;
-pub use long::{LONGEST_NAME, shortened};
+pub use long::{LONGEST_NAME, fingerprint, shortened};
 pub use observed::{metrics, occupants, take, take_text};
 pub use records::encode_record;
 

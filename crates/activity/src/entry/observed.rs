@@ -126,11 +126,7 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
         Hardware::Occupants { uuid, time, all } => {
             for it in all {
                 rest.extend(it.pid.to_le_bytes());
-                rest.push(match it.owner {
-                    Owner::Program => 0,
-                    Owner::Other => 1,
-                    Owner::Unknown => 2,
-                });
+                rest.push(it.owner.code());
                 rest.extend(it.memory.unwrap_or(u64::MAX).to_le_bytes());
                 put_text(&mut rest, &it.name);
             }
@@ -260,11 +256,7 @@ pub fn occupants(bytes: &[u8]) -> Option<Vec<Occupant>> {
     list(bytes, |rest| {
         Some(Occupant {
             pid: take(rest)?,
-            owner: match take(rest)? {
-                0_u8 => Owner::Program,
-                1 => Owner::Other,
-                _ => Owner::Unknown,
-            },
+            owner: Owner::from_code(take(rest)?).unwrap_or(Owner::Unknown),
             memory: Some(take(rest)?).filter(|bytes| *bytes != u64::MAX),
             name: take_text(rest)?,
         })

@@ -5,7 +5,7 @@ use activity::text::is_unprintable;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, instead, list, quoted};
 use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
@@ -76,11 +76,6 @@ impl Reader<'_> {
             .push(Diagnostic::error(loc.range(), message).help(help));
     }
 
-    fn expr_error(&mut self, error: ExprError) {
-        self.diagnostics
-            .push(Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help));
-    }
-
     /// The entries of a table, in the order of the file.
     pub(crate) fn items<'a>(table: &'a DeTable<'a>) -> Vec<Item<'a>> {
         let mut items: Vec<Item<'a>> = table
@@ -116,10 +111,7 @@ impl Reader<'_> {
             if let Some(key) = known().find(|key| key.name == item.key) {
                 self.constant_unit(item.field, key.kind);
             } else {
-                let help =
-                    did_you_mean(item.key, known().map(|key| key.name)).unwrap_or_else(|| {
-                        format!("its keys are {}", list(known().map(|key| key.name)))
-                    });
+                let help = instead(item.key, "its keys are", known().map(|key| key.name));
                 self.error_help(
                     item.field.key_loc,
                     format!("{what} has no key {}", quoted(item.key)),
@@ -346,7 +338,7 @@ impl Reader<'_> {
 
     /// Reports what went wrong in an expression.
     pub(crate) fn parsed<T>(&mut self, result: Result<T, ExprError>) -> Option<T> {
-        result.map_err(|error| self.expr_error(error)).ok()
+        result.map_or_else(|error| self.diagnostics.fail(error), Some)
     }
 }
 

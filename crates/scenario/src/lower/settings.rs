@@ -1,10 +1,11 @@
 //! Parameters, the sweep's values, and what the command line changes in them.
 
 use super::super::Overrides;
-use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::super::comparisons::known_variant;
+use super::super::diagnostics::{Diagnostic, Diagnostics, instead, quoted};
 use super::super::expr::parse::{self, Piece};
 use super::super::expr::value::{self, Operator, Unit, Value};
-use super::super::expr::{Expr, Loc};
+use super::super::expr::{Expr, ExprError, Loc};
 use super::super::file::decl::SweepValues;
 use super::super::file::{File, VariantDecl};
 use super::super::plan::Sweep;
@@ -20,15 +21,10 @@ pub(super) fn overrides(
 ) -> Option<Vec<(String, Value)>> {
     let mut set = Vec::new();
     for (name, text) in &overrides.set {
-        let names = || {
-            file.declared
-                .params
-                .iter()
-                .map(|param| param.name.text.as_str())
-        };
-        if !names().any(|known| known == name) {
-            let help = did_you_mean(name, names())
-                .unwrap_or_else(|| format!("the parameters are {}", list(names())));
+        let params = file.declared.params.iter();
+        let names = params.map(|param| param.name.text.as_str());
+        if !names.clone().any(|known| known == name) {
+            let help = instead(name, "the parameters are", names);
             let message = format!(
                 "--set {name}: the scenario has no parameter {}",
                 quoted(name)
@@ -62,25 +58,13 @@ pub(super) fn chosen<'f>(
     let Some(wanted) = &overrides.variant else {
         return Some(file.variants.iter().collect());
     };
-    let found: Vec<&VariantDecl> = file
-        .variants
-        .iter()
-        .filter(|variant| variant.name.text == *wanted)
-        .collect();
-    if found.is_empty() {
-        let names = || {
-            file.variants
-                .iter()
-                .map(|variant| variant.name.text.as_str())
-        };
-        let help = did_you_mean(wanted, names())
-            .unwrap_or_else(|| format!("the variants are {}", list(names())));
-        diagnostics.push(
-            Diagnostic::error(0..0, format!("there is no variant {}", quoted(wanted))).help(help),
-        );
-        return None;
+    match known_variant(file, wanted, Loc::default()) {
+        Ok(_) => {
+            let all = file.variants.iter();
+            Some(all.filter(|it| it.name.text == *wanted).collect())
+        }
+        Err(error) => diagnostics.fail(error),
     }
-    Some(found)
 }
 
 /// All parameters of a variant at a value of the sweep. `--set` goes before the sweep, the sweep
@@ -101,11 +85,7 @@ pub(super) fn params<'f>(
     for param in &file.declared.params {
         let name = param.name.text.as_str();
         let of_variant = variant.params.iter().find(|own| own.name.text == name);
-        let given = set
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| *value);
-        let value = match given {
+        let value = match valued(set, name) {
             Some(value) => value,
             None if swept == Some(name) && point.is_some() => point?,
             None => evaluate(
@@ -120,20 +100,14 @@ pub(super) fn params<'f>(
 }
 
 fn evaluate(expr: &Expr, known: &[(&str, Value)], diagnostics: &mut Diagnostics) -> Option<Value> {
-    let lookup = |name: &str| {
-        known
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| *value)
-    };
-    match expr.eval(&lookup) {
-        Ok(value) => Some(value),
-        Err(error) => {
-            diagnostics
-                .push(Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help));
-            None
-        }
-    }
+    let value = expr.eval(&|name| valued(known, name));
+    value.map_or_else(|error| diagnostics.fail(error), Some)
+}
+
+/// The value of a name, if it has one.
+fn valued(known: &[(impl AsRef<str>, Value)], name: &str) -> Option<Value> {
+    let found = known.iter().find(|(known, _)| known.as_ref() == name);
+    found.map(|(_, value)| *value)
 }
 
 /// The whole number that stands for a value of the sweep.
@@ -151,28 +125,19 @@ pub(super) fn sweep(
     diagnostics: &mut Diagnostics,
 ) -> Option<(Sweep, Vec<Value>)> {
     let sweep = file.declared.sweep.as_ref()?;
-    let values = match set.iter().find(|(name, _)| *name == sweep.param.text) {
-        Some((_, value)) => vec![*value],
+    let values = match valued(set, &sweep.param.text) {
+        Some(value) => vec![value],
         None => values(file, sweep.loc, &sweep.values, set, diagnostics)?,
     };
+    let mut fail = |message: String| diagnostics.fail(ExprError::new(sweep.loc, message));
     let numbers: Vec<i64> = values.iter().copied().map(point_value).collect();
-    if let Some(value) = values
-        .iter()
-        .find(|value| matches!(value, Value::Float(..)))
-    {
-        diagnostics.push(Diagnostic::error(
-            sweep.loc.range(),
-            format!("a sweep has whole numbers, not {value}"),
-        ));
-        return None;
+    let is_float = |value: &&Value| matches!(value, Value::Float(..));
+    if let Some(value) = values.iter().find(is_float) {
+        return fail(format!("a sweep has whole numbers, not {value}"));
     }
     for (at, number) in numbers.iter().enumerate() {
         if numbers[..at].contains(number) {
-            diagnostics.push(Diagnostic::error(
-                sweep.loc.range(),
-                format!("the sweep has the value {number} twice"),
-            ));
-            return None;
+            return fail(format!("the sweep has the value {number} twice"));
         }
     }
     let (first, last) = (numbers.first().copied()?, numbers.last().copied()?);
@@ -197,11 +162,7 @@ fn values(
 ) -> Option<Vec<Value>> {
     let mut known: Vec<(&str, Value)> = Vec::new();
     for param in &file.declared.params {
-        let given = set
-            .iter()
-            .find(|(name, _)| *name == param.name.text)
-            .map(|(_, value)| *value);
-        let value = match given {
+        let value = match valued(set, &param.name.text) {
             Some(value) => value,
             None => evaluate(&param.value, &known, diagnostics)?,
         };
@@ -213,8 +174,7 @@ fn values(
             let list: Vec<Value> = list.iter().map(number).collect::<Option<_>>()?;
             if list.is_empty() || list.len() > MAX_VALUES {
                 let message = format!("a sweep has 1 to {MAX_VALUES} values, not {}", list.len());
-                diagnostics.push(Diagnostic::error(loc.range(), message));
-                return None;
+                return diagnostics.fail(ExprError::new(loc, message));
             }
             return Some(list);
         }
@@ -225,7 +185,7 @@ fn values(
             (number(from)?, number(to)?, number(step)?, Operator::Add)
         }
     };
-    let fail = |message: String| Diagnostic::error(loc.range(), message);
+    let mut fail = |message: String| diagnostics.fail(ExprError::new(loc, message));
     let grows = match operator {
         Operator::Mul => by.unit() == Unit::None && by.as_f64() > 1.0 && from.as_f64() > 0.0,
         _ => by.as_f64() > 0.0,
@@ -236,8 +196,7 @@ fn values(
         } else {
             "its step is above 0"
         };
-        diagnostics.push(fail(format!("this sweep never ends: {rule}")));
-        return None;
+        return fail(format!("this sweep never ends: {rule}"));
     }
     let mut list = Vec::new();
     let mut at = from;
@@ -246,14 +205,8 @@ fn values(
         match is_inside {
             Ok(inside) if inside.is_true() && list.len() < MAX_VALUES => list.push(at),
             Ok(inside) if !inside.is_true() && !list.is_empty() => return Some(list),
-            Ok(_) => {
-                diagnostics.push(fail(format!("a sweep has 1 to {MAX_VALUES} values")));
-                return None;
-            }
-            Err(message) => {
-                diagnostics.push(fail(message));
-                return None;
-            }
+            Ok(_) => return fail(format!("a sweep has 1 to {MAX_VALUES} values")),
+            Err(message) => return fail(message),
         }
         let Ok(next) = value::combine(operator, at, by) else {
             return Some(list);

@@ -57,8 +57,7 @@ impl StepKind for Alloc {
             unroll.report(
                 Diagnostic::error(loc.range(), message)
                     .related(first.range(), "it is allocated here"),
-            );
-            return None;
+            )?;
         }
         unroll.objects.freed.remove(&buffer);
         unroll.emit(OpKind::Alloc { buffer, stream }, loc)
@@ -80,8 +79,7 @@ impl StepKind for Free {
             } else {
                 "not allocated yet"
             };
-            unroll.error(loc, format!("{name} is {when}"));
-            return None;
+            unroll.error(loc, format!("{name} is {when}"))?;
         }
         unroll.objects.freed.insert(buffer);
         unroll.emit(OpKind::Free { buffer, stream }, loc)
@@ -104,8 +102,7 @@ impl Memory {
         let (device, is_before) = (spec.device, spec.preallocated || spec.device.is_none());
         if is_before {
             let message = format!("{} is allocated before the first pass", quoted(&spec.name));
-            unroll.error_help(loc, message, "set alloc = \"step\" in its [buffers] table");
-            return None;
+            unroll.error_help(loc, message, "set alloc = \"step\" in its [buffers] table")?;
         }
         let stream = match &self.stream {
             Some(stream) => {

@@ -42,8 +42,7 @@ impl StepKind for Capture {
                 loc,
                 "the default stream cannot be captured",
                 "name a stream: stream = \"main\"",
-            );
-            return None;
+            )?;
         }
         unroll.begin_capture(origin);
         super::lower(&self.body, unroll);

@@ -3,7 +3,7 @@
 use super::super::diagnostics::{list, quoted};
 use super::super::expr::parse::Template;
 use super::super::file::keys::key;
-use super::{Fields, Key, Reader, Step, read};
+use super::{Field, Fields, Key, Loc, Names, Reader, Step, StepKind, Unroll, read};
 
 pub(super) const STREAM: Key =
     key!("stream" Name, "The stream. Default: \"default\", the device's legacy default stream.");
@@ -20,6 +20,39 @@ pub(super) fn stream(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Tem
 /// The steps inside.
 pub(super) fn body(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Step> {
     fields.read(key, reader, read)
+}
+
+/// A step that does something with what has a name, on a stream.
+pub(super) struct NamedStep {
+    pub(super) name: Template,
+    pub(super) stream: Option<Template>,
+    lower: fn(&NamedStep, &mut Unroll<'_, '_>, Loc) -> Option<()>,
+}
+
+impl NamedStep {
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        fields: &Fields<'_>,
+        head: Field<'_>,
+        lower: fn(&NamedStep, &mut Unroll<'_, '_>, Loc) -> Option<()>,
+    ) -> Option<Box<dyn StepKind>> {
+        Some(Box::new(NamedStep {
+            name: reader.template(head)?,
+            stream: stream(reader, fields),
+            lower,
+        }))
+    }
+}
+
+impl StepKind for NamedStep {
+    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
+        names.template(&self.name);
+        names.stream(self.stream.as_ref());
+    }
+
+    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
+        (self.lower)(self, unroll, loc)
+    }
 }
 
 /// Reports keys that the step's word has no use for.

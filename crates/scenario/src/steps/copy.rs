@@ -147,8 +147,7 @@ impl StepKind for CopyStep {
                     "this copies {} onto itself",
                     quoted(&unroll.plan.buffers[from].name)
                 ),
-            );
-            return None;
+            )?;
         }
         let chunk = unroll.optional_bytes(self.chunk.as_ref(), 1)?.unwrap_or(0);
         let chunk = if chunk >= bytes { 0 } else { chunk };
@@ -194,8 +193,7 @@ impl CopyStep {
                 from_loc,
                 message,
                 "say where to copy to: to = \"another_buffer\"",
-            );
-            return None;
+            )?;
         }
         match self.direction {
             Direction::H2D => {

@@ -88,8 +88,7 @@ impl StepKind for For {
             Some(expr) => {
                 let step = unroll.whole(expr, "the step of a loop")?;
                 if step == 0 {
-                    unroll.error(expr.loc, "this loop never ends: its step is 0");
-                    return None;
+                    unroll.error(expr.loc, "this loop never ends: its step is 0")?;
                 }
                 step
             }

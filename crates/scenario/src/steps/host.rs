@@ -131,8 +131,7 @@ fn matmul<'f>(unroll: &mut Unroll<'_, 'f>, of: &'f [BufferRef; 3], n: &Expr) -> 
             unroll.error(
                 reference.loc,
                 format!("{name} has {bytes} B, and a {n} x {n} matrix of f32 has {needed} B"),
-            );
-            return None;
+            )?;
         }
     }
     let [a, b, c] = ids;

@@ -2,7 +2,8 @@
 
 mod args;
 
-use super::super::diagnostics::{did_you_mean, list, quoted};
+use super::super::comparisons::unknown;
+use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::args::args as read_args;
@@ -58,24 +59,11 @@ impl StepKind for Launch {
         self.on.iter().for_each(|buffer| names.buffer(buffer));
         let declared = names.declared;
         let name = self.kernel.text.as_str();
-        let Some(kernel) = declared
-            .kernels
-            .iter()
-            .find(|kernel| kernel.name.text == name)
-        else {
-            let known = || {
-                declared
-                    .kernels
-                    .iter()
-                    .map(|kernel| kernel.name.text.as_str())
-            };
-            let help = did_you_mean(name, known())
-                .unwrap_or_else(|| format!("the kernels are {}", list(known())));
-            names.error(
-                self.kernel.loc,
-                format!("there is no kernel {}", quoted(name)),
-                Some(help),
-            );
+        let mut kernels = declared.kernels.iter();
+        let known = kernels.clone().map(|kernel| kernel.name.text.as_str());
+        let Some(kernel) = kernels.find(|kernel| kernel.name.text == name) else {
+            let error = unknown("kernel", name, self.kernel.loc, known);
+            names.diagnostics.fail::<()>(error);
             return;
         };
         names.used_kernels.insert(&kernel.name.text);
@@ -122,8 +110,7 @@ impl StepKind for Launch {
             unroll.error(
                 at,
                 format!("a block has {MAX_THREADS} threads at most, and this one has {threads}"),
-            );
-            return None;
+            )?;
         }
         let shared = match &decl.shared {
             Some(shared) => {
@@ -133,10 +120,8 @@ impl StepKind for Launch {
         };
         let flops = amount(unroll, decl.flops.as_ref(), "a number of operations")?;
         let bytes = amount(unroll, decl.bytes.as_ref(), "a size")?;
-        let time = match &decl.time {
-            Some(time) => Some(unroll.time(time)?),
-            None => None,
-        };
+        let time = decl.time.as_ref().map(|time| unroll.time(time));
+        let time = time.map_or(Some(None), |time| time.map(Some))?;
         let kernel = match unroll.objects.kernels.get(name) {
             Some(kernel) => *kernel,
             None => {
@@ -147,12 +132,10 @@ impl StepKind for Launch {
                     entry: decl.entry.text.clone(),
                     site: unroll.shared.sites.id(decl.name.loc),
                 };
+                let kernel = unroll.plan.kernels.len();
                 unroll.plan.kernels.push(spec);
-                unroll
-                    .objects
-                    .kernels
-                    .insert(name, unroll.plan.kernels.len() - 1);
-                unroll.plan.kernels.len() - 1
+                unroll.objects.kernels.insert(name, kernel);
+                kernel
             }
         };
         let spec = LaunchSpec {

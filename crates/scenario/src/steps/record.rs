@@ -1,42 +1,24 @@
 //! `record`: records an event on a stream.
 
-use super::super::expr::parse::Template;
 use super::super::file::keys::key;
 use super::super::plan::OpKind;
-use super::common::{STREAM, stream};
-use super::{Form, Loc, Names, StepKind, Unroll};
+use super::common::{NamedStep, STREAM};
+use super::{Form, Loc, Unroll};
 
 pub(super) const FORM: Form = Form {
     head: key!(required "record" Name, "Records an event on a stream."),
     keys: &[STREAM],
-    read: |reader, fields, head| {
-        Some(Box::new(Record {
-            event: reader.template(head)?,
-            stream: stream(reader, fields),
-        }))
-    },
+    read: |reader, fields, head| NamedStep::read(reader, fields, head, lower),
 };
 
-struct Record {
-    event: Template,
-    stream: Option<Template>,
-}
-
-impl StepKind for Record {
-    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
-        names.template(&self.event);
-        names.stream(self.stream.as_ref());
+fn lower(step: &NamedStep, unroll: &mut Unroll<'_, '_>, loc: Loc) -> Option<()> {
+    let event = unroll.event(&step.name)?;
+    let stream = unroll.stream(step.stream.as_ref(), None)?;
+    unroll.mention(stream, loc, "recorded on");
+    if unroll.is_capturing() {
+        unroll.captured_record(event, stream, loc)?;
+    } else {
+        unroll.objects.recorded.insert(event);
     }
-
-    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
-        let event = unroll.event(&self.event)?;
-        let stream = unroll.stream(self.stream.as_ref(), None)?;
-        unroll.mention(stream, loc, "recorded on");
-        if unroll.is_capturing() {
-            unroll.captured_record(event, stream, loc)?;
-        } else {
-            unroll.objects.recorded.insert(event);
-        }
-        unroll.emit(OpKind::Record { event, stream }, loc)
-    }
+    unroll.emit(OpKind::Record { event, stream }, loc)
 }

@@ -79,8 +79,7 @@ impl Unroll<'_, '_> {
                     quoted(&name),
                     quoted(&main)
                 );
-                self.error_help(loc, message, help);
-                return None;
+                self.error_help(loc, message, help)?;
             }
         }
         Some(())

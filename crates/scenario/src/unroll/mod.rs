@@ -109,9 +109,9 @@ impl Unroll<'_, '_> {
         self.has_stopped |= self.failures >= MAX_FAILURES;
     }
 
-    /// Adds an error, once per place.
-    pub(crate) fn error(&mut self, loc: Loc, message: impl Into<String>) {
-        self.report(Diagnostic::error(loc.range(), message));
+    /// Adds an error, once per place. Always `None`, for the caller to pass on.
+    pub(crate) fn error(&mut self, loc: Loc, message: impl Into<String>) -> Option<()> {
+        self.report(Diagnostic::error(loc.range(), message))
     }
 
     pub(crate) fn error_help(
@@ -119,12 +119,12 @@ impl Unroll<'_, '_> {
         loc: Loc,
         message: impl Into<String>,
         help: impl Into<String>,
-    ) {
-        self.report(Diagnostic::error(loc.range(), message).help(help));
+    ) -> Option<()> {
+        self.report(Diagnostic::error(loc.range(), message).help(help))
     }
 
     /// Adds a diagnostic, with the values that the loops around it and the sweep had.
-    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) {
+    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) -> Option<()> {
         let values: Vec<String> = self.scope[self.unnamed..]
             .iter()
             .map(|(name, value)| format!("{name} = {value}"))
@@ -134,6 +134,7 @@ impl Unroll<'_, '_> {
         }
         self.shared.diagnostics.push(diagnostic);
         self.has_stopped |= self.shared.diagnostics.count(Severity::Error) >= MAX_ERRORS;
+        None
     }
 
     /// Takes operations from what the variant may have.

@@ -102,8 +102,7 @@ impl<'f> Unroll<'_, 'f> {
                 quoted(&name)
             );
             let help = "use a stream of that device, or copy between the devices with p2p";
-            self.error_help(template.loc, message, help);
-            return None;
+            self.error_help(template.loc, message, help)?;
         }
         Some(id)
     }
@@ -334,8 +333,7 @@ impl<'f> Unroll<'_, 'f> {
         self.scope.extend(loops);
         let (bytes, device) = (bytes?, device?);
         if bytes > MAX_BYTES {
-            self.error(decl.bytes.loc, "a buffer may have 1 TiB");
-            return None;
+            self.error(decl.bytes.loc, "a buffer may have 1 TiB")?;
         }
         if let Some(device) = device {
             self.device_used(device);

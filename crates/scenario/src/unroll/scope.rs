@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::super::diagnostics::Diagnostic;
-use super::super::expr::Expr;
 use super::super::expr::parse::{Part, Template};
 use super::super::expr::value::{Unit, Value};
+use super::super::expr::{Expr, ExprError};
 use super::Unroll;
 
 /// Characters of a name after its expressions are filled in.
@@ -14,28 +14,23 @@ const MAX_NAME: usize = 100;
 impl Unroll<'_, '_> {
     /// The value of an expression. Reports what is wrong and returns `None`.
     pub(crate) fn eval(&mut self, expr: &Expr) -> Option<Value> {
-        let lookup = |name: &str| {
-            let found = self.scope.iter().rev().find(|(known, _)| *known == name);
-            found.map(|(_, value)| *value)
+        let value = self.valued(expr);
+        let report = |it: ExprError| {
+            self.report(Diagnostic::error(it.loc.range(), it.message).maybe_help(it.help));
         };
-        match expr.eval(&lookup) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.report(
-                    Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help),
-                );
-                None
-            }
-        }
+        value.map_err(report).ok()
     }
 
     /// A value, or nothing and no report.
     pub(crate) fn quiet(&self, expr: &Expr) -> Option<Value> {
-        let lookup = |name: &str| {
+        self.valued(expr).ok()
+    }
+
+    fn valued(&self, expr: &Expr) -> Result<Value, ExprError> {
+        expr.eval(&|name| {
             let found = self.scope.iter().rev().find(|(known, _)| *known == name);
             found.map(|(_, value)| *value)
-        };
-        expr.eval(&lookup).ok()
+        })
     }
 
     /// A whole number. Bytes count as one, so that a size can be divided into a number of elements.
@@ -49,12 +44,12 @@ impl Unroll<'_, '_> {
                 return Some(value as i64);
             }
             (_, Unit::None | Unit::Bytes) => {
-                self.error(expr.loc, format!("{what} is a whole number, not {value}"));
+                self.error(expr.loc, format!("{what} is a whole number, not {value}"))?;
             }
-            (_, unit) => self.error(
-                expr.loc,
-                format!("{what} is needed here, and this is {}", unit.describe()),
-            ),
+            (_, unit) => {
+                let message = format!("{what} is needed here, and this is {}", unit.describe());
+                self.error(expr.loc, message)?;
+            }
         }
         None
     }
@@ -147,8 +142,7 @@ impl Unroll<'_, '_> {
             self.error(
                 template.loc,
                 format!("a name has {MAX_NAME} characters at most"),
-            );
-            return None;
+            )?;
         }
         Some(name)
     }

@@ -60,7 +60,7 @@ impl Lane {
                 rows.len()
             };
             // A chunk without a wide gap can still end one that begins before it.
-            if rows.widest() < min {
+            if rows.widest < min {
                 to = to.min(1);
             }
             while to > 0 {
@@ -124,7 +124,7 @@ fn skip(rows: &Rows, row: usize, min: Ns) -> (usize, Ns) {
     if row == 0 {
         return (row, Ns::MIN);
     }
-    if rows.widest() < min {
+    if rows.widest < min {
         return (rows.len(), rows.sums_before(rows.len()).end);
     }
     let block = row / STRIDE;

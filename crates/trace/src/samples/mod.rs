@@ -11,9 +11,10 @@ use rustc_hash::FxHashMap;
 
 pub use stacks::{Stacks, loads, short_file, wants};
 
+use super::intake::put;
 use super::pool::Pool;
 use super::rows::Row;
-use super::{Lane, LaneId, LaneKey, LaneKind, Trace};
+use super::{LaneId, LaneKey, LaneKind, Trace};
 use activity::{
     Frame, Ns, Range, RangeKind, SampleDef, SampledThread, Samples, Sampling, Span, StackId, What,
 };
@@ -228,7 +229,9 @@ impl Trace {
         for def in samples.defs {
             match def {
                 SampleDef::Frame { id, frame } => {
-                    put(sampled.frames.entry(series).or_default(), id, frame);
+                    let frames = sampled.frames.entry(series).or_default();
+                    // Ids count from 1: 0 becomes one that is too far.
+                    put(frames, id.wrapping_sub(1), frame, Frame::default());
                 }
                 SampleDef::Stack { id, caller, frame } => {
                     let ids = sampled.ids.entry(series).or_default();
@@ -237,7 +240,7 @@ impl Trace {
                     let frame = frames.and_then(|it| it.get((frame as usize).checked_sub(1)?));
                     let frame = frame.cloned().unwrap_or_default();
                     let global = self.stacks.define(caller.copied().unwrap_or(0), frame);
-                    put(ids, id, global);
+                    put(ids, id.wrapping_sub(1), global, 0);
                 }
             }
         }
@@ -279,11 +282,8 @@ impl Trace {
                     thread: it.thread,
                 },
             };
-            let detail = self.intern(What::Range(range));
-            let lane = *self.lane_ids.entry(key).or_insert_with(|| {
-                self.lanes.push(Lane::new(key));
-                self.lanes.len() - 1
-            });
+            let detail = self.details.id(What::Range(range));
+            let lane = self.lane(key);
             touched.push(lane);
             self.lanes[lane].queue(Row {
                 span: it.span,
@@ -382,16 +382,4 @@ impl Open {
         let names = stacks.drawn(stack).into_iter();
         self.frames.extend(names.map(|name| (name.into(), time)));
     }
-}
-
-/// Puts a value at an id that counts from 1.
-fn put<T: Clone + Default>(table: &mut Vec<T>, id: u32, value: T) {
-    // The reader of samples keeps ids dense, and below two million.
-    let Some(index) = (id as usize).checked_sub(1) else {
-        return;
-    };
-    if table.len() <= index {
-        table.resize(index + 1, T::default());
-    }
-    table[index] = value;
 }

@@ -1,29 +1,20 @@
 //! Stacks, each defined once, and which of their frames are in the user's own code.
 
-use rustc_hash::FxHashMap;
-
-use super::super::pool::Pool;
+use super::super::pool::Interned;
+use activity::anonymous::EVERYBODYS;
 use activity::{Frame, StackId};
 
 /// All stacks of a timeline, each defined once.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    frames: Pool<Frame>,
-    stacks: Pool<(StackId, u32)>,
-    frame_ids: FxHashMap<Frame, u32>,
-    stack_ids: FxHashMap<(StackId, u32), StackId>,
+    frames: Interned<Frame>,
+    stacks: Interned<(StackId, u32)>,
 }
 
 /// Whether a source file is the user's own: neither the interpreter's nor an installed package's.
 pub(crate) fn is_own(file: &str) -> bool {
     let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
-    let installed = [
-        "/site-packages/",
-        "/dist-packages/",
-        "/lib/python",
-        "/lib64/python",
-    ];
-    !of_interpreter && !installed.iter().any(|part| file.contains(part))
+    !of_interpreter && !EVERYBODYS.iter().any(|part| file.contains(part))
 }
 
 /// A source file in few words: the user's own by its name, a package's by its path in there.
@@ -48,17 +39,7 @@ pub fn short_file(file: &str) -> &str {
 
 impl Stacks {
     pub(super) fn define(&mut self, caller: StackId, frame: Frame) -> StackId {
-        let frame = match self.frame_ids.get(&frame) {
-            Some(&known) => known,
-            None => {
-                let id = self.frames.push(frame.clone()) as u32;
-                self.frame_ids.insert(frame, id);
-                id
-            }
-        };
-        let stacks = &mut self.stacks;
-        let new = || stacks.push((caller, frame)) as StackId + 1;
-        *self.stack_ids.entry((caller, frame)).or_insert_with(new)
+        self.stacks.id((caller, self.frames.id(frame))) + 1
     }
 
     /// The frames of a stack, innermost first.
@@ -66,10 +47,10 @@ impl Stacks {
         let mut next = stack;
         std::iter::from_fn(move || {
             let index = (next as usize).checked_sub(1)?;
-            let &(caller, frame) = self.stacks.get(index)?;
+            let &(caller, frame) = self.stacks.entries.get(index)?;
             // A caller is always defined before its callee, so this ends.
             next = caller;
-            self.frames.get(frame as usize)
+            self.frames.entries.get(frame as usize)
         })
     }
 
@@ -112,9 +93,8 @@ impl Stacks {
     /// A copy for reading.
     pub(crate) fn snapshot(&self) -> Stacks {
         Stacks {
-            frames: self.frames.clone(),
-            stacks: self.stacks.clone(),
-            ..Stacks::default()
+            frames: self.frames.snapshot(),
+            stacks: self.stacks.snapshot(),
         }
     }
 }

@@ -138,8 +138,7 @@ fn pointer<'f>(
             loc,
             message,
             format!("say so where it is launched: on = \"{name}[0]\""),
-        );
-        return None;
+        )?;
     }
     let known = unroll.whole_buffer(name)?;
     Some((known, loc))
