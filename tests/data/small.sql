@@ -46,3 +46,8 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, gl
   streamId INTEGER, eventId INTEGER, syncType INTEGER);
 INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (610, 620, 100 << 24, 3, 1, 4294967295, 4294967295, 1),
   (630, 640, 100 << 24, 4, 1, 4294967295, 2, 2), (650, 660, 100 << 24, 5, 1, 7, 4294967295, 2), (670, 670, 100 << 24, 6, 1, 7, 2, 2);
+-- A long call of a thread that calls CUDA is shown; a short one, and one of another thread, are not.
+CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER);
+INSERT INTO StringIds VALUES (6, 'getc');
+INSERT INTO OSRT_API VALUES (2000, 1002000, (100 << 24) + 101, 6), (2000, 900000, (100 << 24) + 101, 6),
+  (2000, 9002000, (100 << 24) + 109, 6);

@@ -211,7 +211,7 @@ fn a_small_export_is_what_its_tables_say() {
             _ => None,
         })
         .collect();
-    assert_eq!(ranges, [("forward", 800), ("mark", 0)]);
+    assert_eq!(ranges, [("forward", 800), ("mark", 0), ("getc", 1_000_000)]);
     let syncs = activities.iter().filter_map(|a| match a.what {
         What::Sync(sync) => Some(sync.kind),
         _ => None,

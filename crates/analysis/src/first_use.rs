@@ -6,7 +6,7 @@ use crate::findings::thresholds;
 use crate::graph::{CallId, CallKind, Graph, NONE};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneId, LaneKind, SourceKind, Trace};
 
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
@@ -163,7 +163,10 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
 fn operators(trace: &Trace) -> Vec<First> {
     let mut found = Vec::new();
     for (id, lane) in trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
+        // Nsight Systems has calls of the operating system there: how long they block says nothing of the first one.
+        let is_of_ops = trace.source.kind != SourceKind::Nsys
+            && matches!(lane.key().kind, LaneKind::Range { .. });
+        if !is_of_ops || lane.kept().start > 0 {
             continue;
         }
         let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();

@@ -9,6 +9,13 @@ use trace::LaneKind;
 /// In the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
 pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
 
+impl Piece {
+    /// Whether it is work of the CPU in a gap that is too long to be a matter of launching, whatever came before it.
+    pub(crate) fn is_long_work(&self, gap: &Gap) -> bool {
+        self.cause == Cause::Host && gap.span.len() > LAUNCH_GAP_MAX
+    }
+}
+
 impl Causes<'_> {
     /// The wait that a piece of a gap is due to.
     pub fn wait_of(&self, piece: &Piece) -> Option<CallId> {

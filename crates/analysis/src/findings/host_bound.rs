@@ -12,6 +12,9 @@ use crate::verdict::of_host;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, What};
 
+/// One gap that holds this part of the idle time is nearly all of it.
+pub(super) const ONE_GAP: f64 = 0.9;
+
 /// What takes this part of the host's work is named.
 const MOST: f64 = 0.4;
 
@@ -41,7 +44,7 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
             may_be_ahead(gap.span.end) && is_migration(&scope.trace.what(lane, row)) == reads;
         let mut sum: Ns = 0;
         for piece in &*pieces {
-            let is_host = scope.causes.group(gap, piece) == Group::Host;
+            let is_host = piece.is_long_work(&gap) || scope.causes.group(gap, piece) == Group::Host;
             if is_asked && is_host && !is_first(piece) {
                 sum += piece.span.len();
                 scope.causes.add_samples(gap.next, piece.span, &mut seen);
@@ -53,7 +56,11 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
         }
     }
     let idle: Ns = at.iter().map(|a| a.0).sum();
-    if figures::share(idle, f.recorded_ns()) < thresholds::HOST_SHARE {
+    // What happens once is no batch that could be prepared.
+    let longest = at.iter().map(|a| a.0).max();
+    let is_once = scope.window.is_none()
+        && longest.is_some_and(|longest| figures::share(longest, idle) >= ONE_GAP);
+    if is_once || figures::share(idle, f.recorded_ns()) < thresholds::HOST_SHARE {
         return None;
     }
     let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::host_bound::ONE_GAP;
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
 use crate::causes::{Group, Shares};
 use crate::figures::{self, DeviceFigures};
@@ -52,7 +53,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     for (gap, pieces) in scope.gaps(f) {
         let before = sums;
         for piece in &*pieces {
-            sums[scope.causes.group(gap, piece) as usize] += piece.span.len();
+            let group = match piece.is_long_work(&gap) {
+                true => Group::Host,
+                false => scope.causes.group(gap, piece),
+            };
+            sums[group as usize] += piece.span.len();
         }
         let mut here = sums;
         here.iter_mut()
@@ -75,12 +80,21 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     at.sort_by_key(|it| Reverse((it.0[group as usize], it.1)));
     let may_be_ahead = scope.may_be_ahead(f);
     let is_alone = group == Group::Host && !at.iter().any(|it| may_be_ahead(it.1.end));
+    // Without a gap that holds nearly all of it the rest may look otherwise.
+    let longest = at.first().map_or(0, |it| it.0[group as usize]);
+    let once = match figures::share(longest, time) >= ONE_GAP {
+        true => {
+            let rest = percent(figures::share(f.busy_ns, f.recorded_ns() - longest));
+            format!(", nearly all in one gap (busy for {rest} of the rest)")
+        }
+        false => String::new(),
+    };
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     Some(Finding {
         rule: "no-cure",
         severity: Severity::Info,
         title: format!(
-            "{} keeps the GPU idle for {} ({}): no cure is known",
+            "{} keeps the GPU idle for {} ({}){once}: no cure is known",
             match group {
                 Group::Unknown => "an unknown cause",
                 known => known.label(),
@@ -90,6 +104,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         ),
         advice: match is_alone {
             true => "No other GPU work could run meanwhile: only faster CPU code helps.",
+            _ if group == Group::Host && !once.is_empty() => {
+                "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
+            }
             false => advice(group),
         }
         .to_owned(),

@@ -1,9 +1,11 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
+use rustc_hash::FxHashSet;
+
 use super::{Copied, Finding, Occurrence, Scope, declared, longest_first, thresholds};
-use crate::causes::Group;
+use crate::causes::{Culprit, Group};
 use crate::figures::{self, DeviceFigures};
-use crate::graph::{EdgeKind, LATENCY_MAX, NONE};
+use crate::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use crate::{edits, program, tables};
 use activity::text::listed;
 use activity::units::{duration, percent};
@@ -102,6 +104,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let mut at = Vec::new();
     let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
+    let mut staging: FxHashSet<CallId> = FxHashSet::default();
     for &(place, span, copy) in scope.copies(f) {
         if matches!(copy.direction, Direction::H2D | Direction::D2H) {
             at.push((span.len(), Occurrence::Row(place)));
@@ -109,6 +112,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         copied += span.len();
         if [copy.from, copy.to].contains(&MemoryKind::Pageable) {
             pageable += span.len();
+            let op = graph.op_at(place.0, place.1);
+            staging.extend(op.map(|op| graph.ops.call[op as usize]));
         }
     }
     let names = ["kernels", "H2D", "D2H"];
@@ -134,10 +139,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     } else {
         "Cut the work into batches, each on its own stream with pinned memory: one batch copies while another computes."
     };
-    // The CPU's own work, and what loads and allocates, take their time beside nothing.
-    let of_cpu = scope.idle_that(f, |gap, piece| {
+    // The CPU's own work, and what loads and allocates, take their time beside nothing. What pageable copies take of the
+    // CPU is a matter of pinning.
+    let elsewhere = scope.idle_that(f, |gap, piece| {
         let group = scope.causes.group(*gap, piece);
-        matches!(group, Group::Host | Group::SetUp)
+        let is_staging = matches!(piece.culprit, Culprit::Call(call) if staging.contains(&call));
+        matches!(group, Group::Host | Group::SetUp) || is_staging || piece.is_long_work(gap)
     });
     Some(Finding {
         title: format!(
@@ -153,7 +160,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         ..scope.found(
             f.span_ns,
-            f.recorded_ns() - engines.least() - of_cpu,
+            f.recorded_ns() - engines.least() - elsewhere,
             &longest_first(at),
         )
     })

@@ -23,7 +23,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             if let Some(wait) = scope.causes.wait_of(piece) {
-                if is_needed(scope, wait) {
+                // What the CPU then works on for long it may have decided by the value that it waited for.
+                let is_long = piece.is_long_work(&gap) && 2 * piece.span.len() > gap.span.len();
+                let is_decided = is_long && fetches_value(scope, wait);
+                if is_decided || is_needed(scope, wait) {
                     has_needed = true;
                     continue;
                 }

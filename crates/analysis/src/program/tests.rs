@@ -6,7 +6,8 @@ use super::*;
 use crate::edits::{self, Scene};
 use crate::graph::Graph;
 use crate::graph::made::{run, steps, trace_of};
-use crate::testing::Scene as Made;
+use crate::testing::{Scene as Made, pinned};
+use activity::{Copy, Direction, MemoryKind};
 use trace::Trace;
 
 fn program(trace: &Trace) -> (Graph, Program) {
@@ -121,4 +122,34 @@ fn a_host_without_waits_is_ahead_by_what_a_queue_takes() {
         program.makespan(&program.replay()),
         1_000 * (launched + 5 + 10 - 5)
     );
+}
+
+#[test]
+fn a_value_that_goes_with_its_command_is_held_by_the_kernel_before_it() {
+    let mut made = Made::new();
+    // Three rounds of a kernel of 1 ms, 8 pageable bytes behind it, and a wait for both: 1,020 us a round.
+    for i in 0..3 {
+        let at = 1_020_000 * i;
+        made.call("cudaLaunchKernel", at, at + 3_000);
+        made.kernel("k", 7, at + 5_000, at + 1_005_000);
+        made.call("cudaMemcpyAsync", at + 4_000, at + 8_000);
+        let copy = Copy {
+            from: MemoryKind::Pageable,
+            ..pinned(Direction::H2D, 7, 8)
+        };
+        made.copy_of(copy, at + 1_006_000, at + 1_007_000);
+        made.call("cudaStreamSynchronize", at + 9_000, at + 1_010_000);
+    }
+    let trace = made.trace();
+    let (graph, mut program) = program(&trace);
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+        bound: edits::Bound::Likely,
+    };
+    edits::apply(&"drop:k".parse().expect("an edit"), &mut program, scene).expect("kernels");
+    // Of each of the three kernels 1,000 us go, but what a launch of the copy takes instead: a few us.
+    let left = program.makespan(&program.replay());
+    assert!(left < 3 * 1_020_000 - 3 * 980_000, "{left}");
 }

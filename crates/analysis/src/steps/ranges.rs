@@ -8,7 +8,7 @@ use super::operations::{ByCall, Caused, is_ascending};
 use super::{Found, Origin, STEPS_MIN};
 use activity::stats;
 use activity::{NameId, Ns, RangeKind, Span, What};
-use trace::{LaneKind, Trace};
+use trace::{LaneKind, SourceKind, Trace};
 
 /// Ranges are steps when the calls in them caused at least this share of the process's operations.
 const COVERED_MIN: f64 = 0.5;
@@ -161,6 +161,10 @@ fn groups(trace: &Trace, process: usize, window: Option<Span>, wanted: RangeKind
             let What::Range(range) = activity.what else {
                 continue;
             };
+            // What Nsight Systems has beside annotations are calls of the operating system: a poll every 100 ms is no step.
+            if range.kind == RangeKind::CpuOp && trace.source.kind == SourceKind::Nsys {
+                continue;
+            }
             let place = (thread, range.name);
             let group = match of_name.get(&place) {
                 Some(&group) => {

@@ -669,3 +669,19 @@ fn what_repeats_in_one_range_and_copies_nothing_may_be_layers() {
     assert!(!layers.are_telling(), "{layers:?}");
     assert!(made(true).are_telling());
 }
+
+#[test]
+fn steps_of_which_a_few_take_most_do_not_speak_for_the_program() {
+    // Twenty steps of some 1.2 us each. Behind every fifth the CPU is at work for so long: with 10 us they sum to
+    // 24 and 30 us, which is more than one and a half times their median each.
+    let made = |pause: Ns| {
+        let mut program = Program::new();
+        for step in 0..20 {
+            program.step(2, 1);
+            program.now += if step % 5 == 3 { pause } else { 0 };
+        }
+        program.steps().expect("steps")
+    };
+    assert!(made(100).are_telling());
+    assert!(!made(10_000).are_telling());
+}

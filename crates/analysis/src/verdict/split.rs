@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::causes::{Cause, Causes, Culprit, Gap, Group, LAUNCH_GAP_MAX, Piece, Shares};
+use super::super::causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::graph::{CallId, OpId};
@@ -110,7 +110,7 @@ impl Split {
         }
         // Waits are not the class where they are so only by what the CPU then works on for long.
         let [sync, host] = [Bound::Sync, Bound::Host].map(|bound| split.time_of(bound));
-        if sync > host && host + worked >= sync - worked {
+        if worked > 0 && host + worked >= sync - worked {
             split = before;
             waits.clear();
             for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
@@ -305,7 +305,7 @@ impl Split {
         let mut worked = 0;
         for piece in pieces {
             let length = piece.span.len();
-            let is_work = piece.cause == Cause::Host && length > LAUNCH_GAP_MAX;
+            let is_work = piece.is_long_work(&gap);
             let group = match is_work && apart {
                 true => Group::Host,
                 false => causes.group(gap, piece),

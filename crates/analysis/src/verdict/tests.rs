@@ -2,10 +2,10 @@ use super::split::Split;
 use super::*;
 use crate::causes::Group;
 use crate::graph::Graph;
-use crate::testing::Scene;
+use crate::testing::{Scene, pinned};
 use activity::{
-    Batch, DeviceInfo, Direction, Frame, LaunchShape, Place, RangeKind, SampleDef,
-    SampledThread as SeenAt, Samples, Sampling, StackSample,
+    Batch, Copy, DeviceInfo, Direction, Frame, LaunchShape, MemoryKind, Place, RangeKind,
+    SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
 };
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -380,8 +380,8 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     let verdicts = find(&trace, &causes, (None, &devices), &[], None);
     let v = &verdicts[0];
     assert_eq!(v.bound_by, Bound::Host, "{v:?}");
-    // 49 gaps of 5,006 us, of which the waits, of 13.5 us each, and the 5 us that launches take are no part.
-    let rest = 49.0 * (5_006_000.0 - 13_500.0 - 5_000.0);
+    // 49 gaps of 5,006 us, of which the ends of the waits, of 1 us each, and the 5 us that launches take are no part.
+    let rest = 49.0 * (5_006_000.0 - 1_000.0 - 5_000.0);
     assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
     assert!(v.text.ends_with("waiting for main (loop.py:4)"), "{v:?}");
     let seen = "Meanwhile the CPU was at loop.py:4 in 20 of 20 stack samples (84 to 100 %).";
@@ -584,4 +584,24 @@ fn pages_that_the_host_touches_are_no_launches_that_do_not_keep_up() {
     // The gap after the wait may be a part of what the wait cost; the other 99 are the host's.
     let host = 99.0 * 100_000.0;
     assert!(v.share * v.span_ns as f64 >= host, "{v:?}");
+}
+
+#[test]
+fn what_copies_take_beside_copying_is_told_with_them() {
+    // Ten times 250 us of staging, 500 us up, 250 us down: 9,750 us from the first operation to the last.
+    let mut scene = Scene::new();
+    let copy = Copy {
+        from: MemoryKind::Pageable,
+        ..pinned(Direction::H2D, 1, 4 << 20)
+    };
+    for at in (0..10).map(|i| i * 1_000_000) {
+        scene.call("cudaMemcpyAsync", at, at + 700_000);
+        scene.copy_of(copy, at + 250_000, at + 750_000);
+        scene.call("cudaMemcpyAsync", at + 710_000, at + 720_000);
+        scene.copy(Direction::D2H, 1, 1 << 20, at + 750_000, at + 1_000_000);
+    }
+    let text = verdict(&mut scene).text;
+    // 5,000, 2,500 and 9 * 250 us of these.
+    let told = "copies run 100 % of 9.75 ms (H2D 51 %, D2H 26 %, staging and pauses 23 %)";
+    assert!(text.contains(told), "{text}");
 }

@@ -52,6 +52,9 @@ const NAME_MIN: usize = 12;
 /// Copies that kernels hide for less than this part of their time have nothing beside them.
 const HIDDEN_MIN: f64 = 0.05;
 
+/// What copies take of the time beside copying is told from this part on.
+const REST_MIN: f64 = 0.01;
+
 /// So many launches, in a step or in all, are many.
 const LAUNCHES_MIN: u64 = 8;
 
@@ -219,12 +222,17 @@ impl Told<'_> {
         let by = split.directions.iter().copied().zip(Direction::NAMED);
         let mut by: Vec<(Ns, Direction)> = by.filter(|d| d.0 > 0).collect();
         by.sort_by_key(|d| std::cmp::Reverse(d.0));
-        // What staging adds has no direction of its own.
         let names: Vec<String> = by
             .iter()
             .filter(|d| share(d.0, by[0].0) >= 0.1)
             .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.whole()))))
             .collect();
+        let rest = share(
+            (split.time_of(Bound::Copy) - split.copying).max(0),
+            split.whole(),
+        );
+        let rest = (rest >= REST_MIN).then(|| format!("staging and pauses {}", percent(rest)));
+        let names: Vec<String> = names.into_iter().chain(rest).collect();
         let hidden = share(split.both, split.copying);
         let beside = match hidden < HIDDEN_MIN {
             true => "not overlapped by kernels".to_owned(),

@@ -14,6 +14,9 @@ use activity::{
 /// Processes that one export may have; records of further ones count as lost.
 const PROCESSES_MAX: usize = 4096;
 
+/// Calls of the operating system that take less say little, and are many.
+const OS_CALL_MIN: i64 = 1_000_000;
+
 /// Types of NVTX events that are ranges (push/pop and start/end, of both kinds of NVTX), and marks.
 const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
 const NVTX_MARKS: [i64; 2] = [34, 65];
@@ -291,6 +294,28 @@ impl<'a> Reader<'a> {
             None => self.string(process, int(row, 3))?,
         };
         self.push(process, row, 0, What::Overhead(Overhead { name, thread }));
+        Ok(())
+    }
+
+    /// Long calls of the operating system name what a thread that calls CUDA was at; a poll every 100 ms is no step.
+    pub(super) fn os_call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let length = int(row, 1)
+            .unwrap_or(0)
+            .saturating_sub(int(row, 0).unwrap_or(0));
+        let global = int(row, 2).unwrap_or(0);
+        let process = self.processes.get(&(global >> 24)).copied();
+        let is_ours = |process: &u32| self.threads.contains(&(*process, global));
+        if let Some(process) = process.filter(is_ours)
+            && length >= OS_CALL_MIN
+        {
+            let what = What::Range(Range {
+                kind: RangeKind::CpuOp,
+                name: self.string(process, int(row, 3))?,
+                thread: (global & 0xff_ffff) as u32,
+                index: 0,
+            });
+            self.push(process, row, 0, what);
+        }
         Ok(())
     }
 

@@ -28,6 +28,8 @@ macro_rules! tables {
 tables! {
     CUPTI_ACTIVITY_KIND_RUNTIME call:
         start end globalTid correlationId nameId returnValue;
+    OSRT_API os_call:
+        start end globalTid nameId;
     CUPTI_ACTIVITY_KIND_KERNEL operation kernel:
         start end globalPid correlationId deviceId contextId streamId demangledName shortName gridX gridY gridZ
         blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory localMemoryPerThread clusterX

@@ -174,3 +174,43 @@ fn few_waits_that_cost_much_are_told_and_few_that_cost_little_are_not() {
     // 1.5 %.
     cured("sync-in-loop", &mut scene(5, 160_000));
 }
+
+#[test]
+fn a_value_that_is_fetched_before_long_work_keeps_its_sync() {
+    // Ten kernels of 60 ms whose flag of one byte is copied back, with 82 ms of the CPU's own work behind each.
+    let mut scene = Scene::new();
+    let copy = Copy {
+        to: MemoryKind::Pageable,
+        ..pinned(Direction::D2H, 1, 1)
+    };
+    for at in (0..10).map(|i| i * 142_000_000) {
+        scene.call("cudaLaunchKernel", at, at + 2_000);
+        scene.kernel("k", 1, at + 5_000, at + 60_000_000);
+        scene.call("cudaMemcpy", at + 3_000, at + 60_004_000);
+        scene.copy_of(copy, at + 60_001_000, at + 60_002_000);
+    }
+    let batch = scene.take();
+    cured("sync-in-loop", Scene::new().put(batch.clone()));
+    let found = sick("host-bound", Scene::new().put(batch));
+    // Nine times from the copy's call, which ends 60.004 ms after the launch began, to the next launch.
+    assert_eq!(
+        (found.count, found.bound_ns),
+        (9, 9 * (142_000_000 - 60_004_000))
+    );
+}
+
+#[test]
+fn one_gap_that_holds_nearly_all_is_told_as_one() {
+    // A kernel of 1 ms, 10 s of the CPU, and 100 kernels of 1 ms that begin 1.5 ms apart: 101 ms in 149.5 without it.
+    let mut scene = Scene::new();
+    for i in 0..101 {
+        let at = i * 1_500_000 + if i > 0 { 9_999_500_000 } else { 0 };
+        scene.call("cudaLaunchKernel", at - 5_000, at - 3_000);
+        scene.kernel("k", 1, at, at + 1_000_000);
+    }
+    let batch = scene.take();
+    cured("host-bound", Scene::new().put(batch.clone()));
+    let found = sick("no-cure", Scene::new().put(batch));
+    let told = "nearly all in one gap (busy for 67 % of the rest): no cure is known";
+    assert!(found.title.ends_with(told), "{}", found.title);
+}

@@ -11,7 +11,7 @@ impl Build<'_> {
         let program = &mut self.program;
         for (op, bound) in program.ops.iter().zip(&self.binding) {
             // The staging lies between a copy's call and its start, whatever else had to end before.
-            if (bound.is_none() || is_staged(op)) && op.call != NONE {
+            if (bound.is_none() || is_staged(op, &program.calls)) && op.call != NONE {
                 program.delays.see(op.launch_class(), op.launch);
             }
         }
@@ -22,7 +22,9 @@ impl Build<'_> {
             };
             // Launched so late that the launch may have held it as well, it says nothing of the other.
             let typical = program.delays.typical(op.launch_class(), &program.known);
-            if !is_staged(op) && (op.call == NONE || op.launch - dep.delay >= typical) {
+            if !is_staged(op, &program.calls)
+                && (op.call == NONE || op.launch - dep.delay >= typical)
+            {
                 program.delays.see(dep.class, dep.delay);
             }
         }
@@ -75,7 +77,7 @@ impl Build<'_> {
 /// what launches take. What it waited for nobody knows, so that nothing says that it would not wait behind another
 /// operation as well.
 fn unexplained(op: &Op, deps: &[Dep], calls: &[Call]) -> Ns {
-    if op.call == NONE || is_staged(op) {
+    if op.call == NONE || is_staged(op, calls) {
         return 0;
     }
     let call = &calls[op.call as usize];
@@ -84,7 +86,9 @@ fn unexplained(op: &Op, deps: &[Dep], calls: &[Call]) -> Ns {
     (op.span.start - since - LATENCY_MAX).max(0)
 }
 
-/// Whether the CPU stages what it copies before the copy begins. On the way back it does so behind it.
-fn is_staged(op: &Op) -> bool {
-    op.is_staged && op.engine != Engine::D2H
+/// Whether the CPU stages what it copies before the copy begins. On the way back it does so behind it. A few bytes go
+/// with the command: their call returns however long the copy is held.
+fn is_staged(op: &Op, calls: &[Call]) -> bool {
+    let is_held = |call: u32| op.span.start > calls[call as usize].span.end;
+    op.is_staged && op.engine != Engine::D2H && (op.call == NONE || !is_held(op.call))
 }
