@@ -9,7 +9,7 @@ use super::exit::{self, Ending};
 use super::screen;
 use super::trace::{Controls, SCRATCH_KEEP};
 use crate::report::Report;
-use crate::tui::Running;
+use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
 use analysis::{figures, ranks};
 use live::attach::{self, Attached, Collect, RunningRequest};
@@ -23,31 +23,16 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
             "--headless with --stacks-only keeps what it sees: --save DIR says where",
         ));
     }
-    let mut target = RunningProgram {
-        args,
-        sight: attach::Sight::default(),
-        scratch: None,
-        runs: 0,
-        dir: PathBuf::new(),
-    };
+    let mut target = RunningProgram::new(args.clone());
     if args.headless {
         return headless(&mut target);
     }
     // What cannot be is said before the screen opens.
     let mut started = Some(target.start()?);
     screen::open(
-        Box::new(move |_| {
-            let (feed, recorder) = match started.take() {
-                Some(started) => started,
-                None => target.start().map_err(|it| it.for_screen(None))?,
-            };
-            let source = target.info();
-            let controls = Controls::new(recorder, &target.dir, args.save.is_some(), &source.title);
-            Ok(Running {
-                memory: Some(super::rows_memory(args.memory)),
-                controls: Some(Box::new(controls)),
-                ..Running::new(feed, source)
-            })
+        Box::new(move |_| match started.take() {
+            Some(started) => Ok(target.shown(started)),
+            None => target.start_for_screen(),
         }),
         screen::no_scenario(),
         &args.first,
@@ -55,7 +40,7 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
     )
 }
 
-fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
+fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     let (feed, _) = target.start()?;
     let mut trace = Trace::new(target.info());
     trace.set_limit(Some(super::rows_memory(target.args.memory)));
@@ -92,17 +77,44 @@ fn headless(target: &mut RunningProgram<'_>) -> Result<u8, Ending> {
 }
 
 /// The program, and how to sample it again and again.
-struct RunningProgram<'a> {
-    args: &'a Attach,
+pub(super) struct RunningProgram {
+    args: Attach,
     sight: attach::Sight,
     scratch: Option<scratch::Scratch>,
     runs: usize,
     dir: PathBuf,
 }
 
-impl RunningProgram<'_> {
+impl RunningProgram {
+    pub(super) fn new(args: Attach) -> Self {
+        RunningProgram {
+            args,
+            sight: attach::Sight::default(),
+            scratch: None,
+            runs: 0,
+            dir: PathBuf::new(),
+        }
+    }
+
+    /// Begins, for a screen that is open.
+    pub(super) fn start_for_screen(&mut self) -> Result<Running, StartError> {
+        let started = self.start().map_err(|it| it.for_screen(None))?;
+        Ok(self.shown(started))
+    }
+
+    fn shown(&self, (feed, recorder): Attached) -> Running {
+        let source = self.info();
+        let is_kept = self.args.save.is_some();
+        let controls = Controls::new(recorder, &self.dir, is_kept, &source.title);
+        Running {
+            memory: Some(super::rows_memory(self.args.memory)),
+            controls: Some(Box::new(controls)),
+            ..Running::new(feed, source)
+        }
+    }
+
     fn start(&mut self) -> Result<Attached, Ending> {
-        let args = self.args;
+        let args = &self.args;
         let is_collected = !args.stacks_only;
         let wrong = |it: attach::Refused| match is_collected {
             true => Ending::machine(it.message).help(it.help),

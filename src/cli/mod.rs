@@ -33,7 +33,7 @@ use clap::{FromArgMatches as _, Parser as _};
 
 use crate::report::Report;
 use crate::report::text::{self, Options, Parts};
-use args::{Cli, Command, Json, Printed, ScreenArgs};
+use args::{Cli, Command, Json, Printed};
 use exit::Ending;
 
 use activity::text::printable_lines;
@@ -133,11 +133,11 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
     }
 }
 
-/// Attaches as `cuptop attach PID` does without options.
-fn attach_to(pid: u32, screen: &ScreenArgs) -> Result<u8, Ending> {
+/// What `cuptop attach PID` attaches to without options.
+fn running_program(pid: u32) -> Result<attach::RunningProgram, Ending> {
     let line = ["cuptop", "attach", &pid.to_string()].map(str::to_owned);
     match Cli::try_parse_from(line).map(|cli| cli.command) {
-        Ok(Some(Command::Attach(args))) => attach::attach(&args, screen),
+        Ok(Some(Command::Attach(args))) => Ok(attach::RunningProgram::new(args)),
         _ => Err(Ending::input(format!("there is no process {pid}"))),
     }
 }

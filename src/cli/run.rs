@@ -53,10 +53,7 @@ pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
     let args = Run::bundled();
     let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
     let exit = on_screen(runner, None, machine, &args.first, screen_args)?;
-    match exit.attach {
-        Some(pid) => super::attach_to(pid, screen_args),
-        None => screen::code_of(exit),
-    }
+    screen::code_of(exit)
 }
 
 fn on_screen(
@@ -67,8 +64,22 @@ fn on_screen(
     screen_args: &ScreenArgs,
 ) -> Result<Exit, Ending> {
     let runner = RefCell::new(runner);
+    let mut program = None;
     screen::stay(
-        Box::new(|wanted| runner.borrow_mut().start_for_screen(wanted)),
+        Box::new(|wanted| {
+            match wanted {
+                NextRun::Same => {}
+                NextRun::Scenario(_) => program = None,
+                NextRun::Process(pid) => {
+                    let made = super::running_program(*pid);
+                    program = Some(made.map_err(|it| it.for_screen(None))?);
+                }
+            }
+            match &mut program {
+                Some(program) => program.start_for_screen(),
+                None => runner.borrow_mut().start_for_screen(wanted),
+            }
+        }),
         first,
         machine,
         Box::new(|| scenario_file::editable(runner.borrow().current())),

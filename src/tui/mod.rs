@@ -160,8 +160,6 @@ pub struct Exit {
     pub error: Option<StartError>,
     /// The signal that ended the session, when one did.
     pub signal: Option<i32>,
-    /// The process that is to be attached to now.
-    pub attach: Option<u32>,
 }
 
 /// A complete timeline, to be drawn.

@@ -88,7 +88,7 @@ pub struct Trace {
 }
 
 /// `cuptop attach`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(mut_group("Printed", |it| it.requires("headless")))]
 pub struct Attach {
     /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.

@@ -29,7 +29,10 @@ impl App {
             && let Some((_, process)) = self.state.target(target)
             && process.right().is_ok()
         {
-            return Some(Effect::Attach(target.pid));
+            self.overlay = Overlay::None;
+            self.state
+                .say(format!("attaching to process {} …", target.pid));
+            return Some(Effect::Start(NextRun::Process(target.pid)));
         }
         match (self.overlay, action) {
             (_, Action::Quit) | (Overlay::Troubles | Overlay::Attach(_), Action::Save) => {}

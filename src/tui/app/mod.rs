@@ -44,10 +44,8 @@ use trace::{SourceInfo, Trace};
 pub enum Effect {
     /// Leave.
     Quit,
-    /// Run again what ran, or the scenario that the picker chose.
+    /// Run again what ran, or what the picker chose.
     Start(NextRun),
-    /// Leave, and attach to this process.
-    Attach(u32),
     /// Ask the source to stop.
     Stop,
     /// End the run: the picker is on screen again.

@@ -3,6 +3,7 @@
 use super::Opening;
 use super::{App, ErrorPanel, LineKind, Status};
 use crate::tui::frame::overlay::Overlay;
+use crate::tui::state::NOT_ATTACHED;
 use activity::feed::{Failure, Message, Outcome};
 use activity::text::printable;
 use activity::units;
@@ -60,6 +61,11 @@ impl App {
             "it did not run"
         };
         self.state.messages.error = Some(ErrorPanel::new(title, failure));
+    }
+
+    /// A process could not be attached to; the list stays.
+    pub fn refuse(&mut self, failure: &Failure) {
+        self.state.messages.error = Some(ErrorPanel::new(NOT_ATTACHED, failure));
     }
 
     /// Says what a run that was run again came to, and the one before: also when nothing has changed.

@@ -15,7 +15,7 @@ use super::draw::details::Details;
 use super::draw::layout::{Layout, SMALLEST};
 use super::draw::verdict::VerdictLine;
 use super::draw::{alert, header, pen, pulse};
-use super::state::State;
+use super::state::{NOT_ATTACHED, State};
 use super::theme::{Role, Theme};
 use super::view::{List, Views};
 use footer::Footer;
@@ -96,9 +96,10 @@ impl Frame {
         if let Some(error) = &state.messages.error
             && views.shows_error(state)
         {
-            // Before a run the error is that of a scenario.
+            // Before a run the error is that of a scenario, or of a process.
             let is_scenario = state.run.is_none() || state.run.plan.is_some();
             let foot = match (is_scenario, is_offered(Action::Rerun, state, views)) {
+                _ if error.title == NOT_ATTACHED => "esc goes back to the list",
                 (true, _) => "esc closes · e edits · r tries again",
                 (false, true) => "esc closes · r tries again",
                 (false, false) => "esc closes",

@@ -317,11 +317,11 @@ impl<'a> Loop<'a> {
         match effect {
             None => {}
             Some(Effect::Quit) => self.is_over = true,
-            Some(Effect::Attach(pid)) => {
-                self.exit.attach = Some(pid);
-                self.is_over = true;
+            Some(Effect::Start(wanted)) => {
+                // To attach may take a few seconds, in which nothing is drawn.
+                self.draw(terminal)?;
+                self.start(wanted);
             }
-            Some(Effect::Start(wanted)) => self.start(wanted),
             Some(Effect::Leave) => {
                 self.feed = None;
                 self.controls = None;
@@ -453,7 +453,10 @@ impl<'a> Loop<'a> {
                 self.watch_file(running.file.as_deref());
             }
             Err(error) => {
-                self.app.fail(&error.failure);
+                match wanted {
+                    NextRun::Process(_) => self.app.refuse(&error.failure),
+                    _ => self.app.fail(&error.failure),
+                }
                 self.watch_file(error.file.as_deref());
                 // Beside a run that did start, on which the screen still stands, this is a passing word.
                 if self.app.is_picking() {

@@ -29,6 +29,9 @@ pub enum StartNoticeKind {
     ShownRace,
 }
 
+/// The title of the error that a process was not attached to.
+pub const NOT_ATTACHED: &str = "not attached";
+
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPanel {

@@ -46,7 +46,7 @@ use lanes::Lanes;
 use live::machine::{GpuLoad, Machine, Process};
 use marks::Marks;
 use measuring::Measuring;
-pub use messages::{ErrorPanel, Messages, StartNotice, StartNoticeKind};
+pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice, StartNoticeKind};
 use predicted_rows::PredictedRows;
 use prompt::Prompt;
 use pulse::Pulse;
@@ -65,6 +65,8 @@ pub enum NextRun {
     Same,
     /// A bundled scenario.
     Scenario(String),
+    /// The process with this number, which runs already.
+    Process(u32),
 }
 
 /// A process that may be attached to.

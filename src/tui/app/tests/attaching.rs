@@ -52,6 +52,24 @@ fn nothing_that_runs_is_selected_when_the_list_opens() {
 }
 
 #[test]
+fn a_refusal_returns_to_the_list() {
+    let mut app = picker_with(machine());
+    press(&mut app, "j^^");
+    app.refuse(&wrong_input("process 48213 is not yours"));
+    let refused = screen(&mut app);
+    for said in [
+        "not attached",
+        "48213 is not yours",
+        "goes back to the list",
+    ] {
+        assert!(refused.contains(said), "{said}: {refused}");
+    }
+    assert!(press(&mut app, "~").is_empty());
+    assert!(at(&mut app).starts_with("48213"), "{}", screen(&mut app));
+    assert!(!screen(&mut app).contains("not attached"));
+}
+
+#[test]
 fn a_second_enter_attaches_and_any_other_key_does_not() {
     let mut app = picker_with(machine());
     for other in ["~", "j", "k", "/", "?"] {
@@ -66,7 +84,10 @@ fn a_second_enter_attaches_and_any_other_key_does_not() {
         press(&mut app, "k");
     }
     press(&mut app, "j");
-    assert_eq!(press(&mut app, "^^"), [Effect::Attach(48213)]);
+    assert_eq!(
+        press(&mut app, "^^"),
+        [Effect::Start(NextRun::Process(48213))]
+    );
 }
 
 #[test]
@@ -85,7 +106,10 @@ fn a_gpu_with_one_process_leads_to_it() {
     let mut machine = machine();
     machine.gpus[0].processes.truncate(1);
     let mut app = picker_with(machine);
-    assert_eq!(press(&mut app, "^^"), [Effect::Attach(48213)]);
+    assert_eq!(
+        press(&mut app, "^^"),
+        [Effect::Start(NextRun::Process(48213))]
+    );
 }
 
 #[test]
