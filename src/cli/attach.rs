@@ -150,10 +150,7 @@ impl RunningProgram {
             pid: args.pid,
             dir,
             hardware: args.hardware == Switch::On,
-            counters: args
-                .counters
-                .counters
-                .unwrap_or(live::counters::Counters::Auto),
+            counters: args.counters.counters,
             sight: self.sight.clone(),
             collect: collecting,
             duration: args.duration,

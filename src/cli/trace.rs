@@ -124,11 +124,7 @@ impl TracedProgram<'_> {
                 range: self.args.range.clone(),
             },
             hardware: self.args.hardware == Switch::On,
-            counters: self
-                .args
-                .counters
-                .counters
-                .unwrap_or(live::counters::Counters::Auto),
+            counters: self.args.counters.counters,
             python: Some(self.args.python).filter(|hz| *hz > 0),
             output,
         })

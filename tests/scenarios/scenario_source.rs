@@ -157,3 +157,27 @@ fn how_often_a_variant_is_measured_can_be_asked_for() {
     let repeats: Vec<u32> = plan.variants.iter().map(|it| it.repeat).collect();
     assert_eq!(repeats, [1, 3, 3, 3]);
 }
+
+/// Once, a buffer that is never freed is a warning; the second time its memory is gone.
+#[test]
+fn what_may_not_repeat_is_refused_when_it_is_asked_to() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let leaks = |declared: u32, asked: Option<u32>| {
+        let text = format!(
+            "name = \"leak\"\n[buffers.a]\nbytes = \"4 KiB\"\nhost = \"pinned\"\nalloc = \"step\"\n[[variant]]\nname = \"one\"\nwarmup = 0\nrepeat = {declared}\n\
+             steps = [{{ alloc = \"a\" }}]\n"
+        );
+        let file = dir.path().join("leak.toml");
+        std::fs::write(&file, text).expect("a file");
+        let source = Source::find(file.to_str().expect("a path"), LIBRARY).expect("is read");
+        let overrides = Overrides {
+            repeat: asked,
+            ..Overrides::default()
+        };
+        compile(&source, &overrides).is_ok()
+    };
+    assert_eq!(
+        [(1, None), (1, Some(2)), (2, Some(1))].map(|it| leaks(it.0, it.1)),
+        [true, false, true]
+    );
+}

@@ -24,6 +24,7 @@ pub enum Backend {
 /// `cuptop run`.
 #[derive(Debug, Default, Args)]
 #[command(mut_group("Printed", |it| it.requires("headless")))]
+#[command(mut_arg("counters", |it| it.default_value("off")))]
 pub struct Run {
     /// A scenario file, or the name of a bundled one or its beginning (see `cuptop list`).
     #[arg(add = scenarios())]

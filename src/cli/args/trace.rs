@@ -137,10 +137,10 @@ pub struct Attach {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Sampled {
     /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …) from a process of its own. on: in bursts, for at most a tenth of
-    /// a core; 10 to 20000: so many times a second all the time; auto: on where no other user is on the GPU, as `trace` and
-    /// `attach` do (`run` does not, unless asked). Off with --hardware off.
-    #[arg(long, value_name = "HZ|on|auto|off")]
-    pub counters: Option<Counters>,
+    /// a core; 10 to 20000: so many times a second all the time; auto: on where no other user is on the GPU. Meanwhile nobody else
+    /// can: ncu is refused, and DCGM's profiling stands still. Off with --hardware off.
+    #[arg(long, value_name = "HZ|on|auto|off", default_value = "auto")]
+    pub counters: Counters,
 }
 
 /// Whether something is done.

@@ -209,16 +209,10 @@ impl<'a> Runner<'a> {
                 flush: Duration::from_millis(args.flush),
                 graphs: args.graphs.into(),
                 hardware: is_read,
-                counters: args
-                    .counters
-                    .counters
-                    .unwrap_or(live::counters::Counters::Off),
+                counters: args.counters.counters,
             }),
             RunTarget::Simulator(_) => {
-                let hz = args
-                    .counters
-                    .counters
-                    .and_then(live::counters::Counters::simulated_hz);
+                let hz = args.counters.counters.simulated_hz();
                 let hz = hz.filter(|_| is_read);
                 let feed = sim::run_sampled(plan.clone(), &self.profile, self.pace, hz)?;
                 match save {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! metrics  what is sampled, most wanted first, under NVIDIA's names
-//! rhythm   when: slowly all the time, fast now and then
+//! rhythm   when: in bursts, or all the time at a rate that was asked for
 //! process  the process that samples one GPU
 //! watched  its parent's end: starting it, hearing it, ending it
 //! ```

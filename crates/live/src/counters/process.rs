@@ -369,10 +369,10 @@ impl Sampler<'_> {
             before.as_secs_f64(),
         );
         for (count, name, what) in [
-            (tally.overflows, "time", "faster than they could be fetched"),
+            (tally.overflows, "overflow", "with samples lost"),
             (tally.gaps, "gap", "between samples"),
             (tally.unread, "sample", "without a time or a value"),
-            (self.file.failed, "time", "not written"),
+            (self.file.failed, "write", "failed"),
         ] {
             if count > 0 {
                 text.push_str(&format!("; {} {what}", plural(count, name)));

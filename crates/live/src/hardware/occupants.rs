@@ -36,10 +36,10 @@ impl Listing {
             return None;
         }
         self.next = now + PERIOD;
+        self.has_looked = true;
         let mut listed = device.processes().ok()?;
         // Those that sample counters for us are neither the program's nor anybody else's.
         listed.retain(|it| !own.contains(&it.pid));
-        self.has_looked = true;
         listed.sort_unstable_by_key(|it| it.pid);
         let is_programs: Vec<bool> = listed
             .iter()
@@ -79,13 +79,14 @@ impl Listing {
 }
 
 impl Listing {
-    /// Whether a process of another user is there. `None` before the first list.
+    /// Whether a process of another user is there. `None` before the first look. Where NVML gives no list, or ids of another
+    /// process namespace, nobody is known to be there.
     pub(super) fn has_strangers(&self) -> Option<bool> {
         use std::os::unix::fs::MetadataExt as _;
         let own = rustix::process::getuid().as_raw();
         let is_strange = |it: &Occupant| {
             let folder = std::fs::metadata(format!("/proc/{}", it.pid));
-            it.owner == Owner::Other && folder.is_ok_and(|it| it.uid() != own)
+            it.owner != Owner::Program && folder.is_ok_and(|it| it.uid() != own)
         };
         self.has_looked.then(|| self.told.iter().any(is_strange))
     }

@@ -32,6 +32,7 @@ pub(super) fn plan(
         sites: Sites::new(text),
         diagnostics,
         ops_left: MAX_PLAN_OPS,
+        repeat: overrides.repeat,
     };
     let set = settings::overrides(file, overrides, shared.diagnostics)?;
     let sweep = settings::sweep(file, &set, shared.diagnostics);
@@ -67,9 +68,6 @@ pub(super) fn plan(
                 return None;
             }
         }
-    }
-    for variant in &mut variants {
-        variant.repeat = overrides.repeat.unwrap_or(variant.repeat);
     }
     let sweep = sweep.map(|(sweep, _)| sweep);
     comparisons::baselines(file, &mut variants, shared.diagnostics);
@@ -144,11 +142,12 @@ impl Unroll<'_, '_> {
                 .unwrap_or(0) as u32,
             None => warmup,
         };
-        self.plan.repeat = match &variant.repeat {
+        let declared = match &variant.repeat {
             Some(expr) => self
                 .integer(expr, 1..=1000, "a number of passes")
                 .unwrap_or(1) as u32,
             None => repeat,
         };
+        self.plan.repeat = self.shared.repeat.unwrap_or(declared);
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Shared<'f> {
     pub(crate) diagnostics: &'f mut Diagnostics,
     /// Operations that the variants to come may still have.
     pub(crate) ops_left: usize,
+    /// How often each variant is measured instead of what it declares.
+    pub(crate) repeat: Option<u32>,
 }
 
 /// Makes the plan of one variant at one value of the sweep.

@@ -86,12 +86,30 @@ impl Session<'_> {
         if !self.awaits_counters {
             return;
         }
-        let uuids = (0..devices).filter_map(|it| self.driver.uuid(it)).collect();
+        let uuids: Vec<_> = (0..devices).filter_map(|it| self.driver.uuid(it)).collect();
+        if uuids.len() < devices as usize {
+            self.warn(
+                "no counters of a GPU without a UUID: drivers since 11.4 give one".to_owned(),
+            );
+        }
         (self.say)(&Event::Gpus { uuids });
         let begun = Instant::now();
         while !self.parent.is_ready() && !self.parent.wants_end() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
         }
+        if begun.elapsed() >= PATIENCE {
+            let seconds = PATIENCE.as_secs();
+            self.warn(format!(
+                "no counters were sampled within {seconds} s: the first repeats run without them"
+            ));
+        }
+    }
+
+    fn warn(&self, text: String) {
+        (self.say)(&Event::Notice {
+            is_warning: true,
+            text,
+        });
     }
 
     fn check_devices(&self, needed: u32) -> Result<(), Fault> {
@@ -115,12 +133,9 @@ impl Session<'_> {
     fn set_up(&self, contexts: Contexts) -> Result<Contexts, Fault> {
         if contexts.len() > 1 {
             for (a, b) in contexts.enable_peers()? {
-                (self.say)(&Event::Notice {
-                    is_warning: true,
-                    text: format!(
+                self.warn(format!(
                         "device {a} cannot reach the memory of device {b}: such copies go through the host"
-                    ),
-                });
+                    ));
             }
         }
         if self.plan.variants.iter().any(super::ops::uses_pool) {
