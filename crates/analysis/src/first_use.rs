@@ -41,9 +41,10 @@ impl FirstUse {
         if !has_beginning(trace, graph) {
             return FirstUse::default();
         }
+        let operators = operators(trace);
         FirstUse {
-            calls: calls(trace, graph),
-            operators: operators(trace),
+            calls: calls(trace, graph, &operators),
+            operators,
         }
     }
 
@@ -60,8 +61,8 @@ impl FirstUse {
 }
 
 /// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
-/// long just once counts too, while the program was still at such.
-fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
+/// long a few times counts too, while the program was still at such.
+fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
     let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
     let mut first: Vec<(CallId, NameId)> = Vec::new();
@@ -84,17 +85,25 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
         let What::Call(of) = trace.activity(lane, row).what else {
             continue;
         };
-        let list = calls.entry(of.name).or_default();
-        if list.len() < SAMPLE {
-            list.push(call);
+        // A launch that failed does not load less when it is tried again.
+        if kind == CallKind::Launch && of.code != 0 {
+            continue;
         }
         let kernel = match kind {
             CallKind::Launch => kernel(trace, graph, graph.calls.first_op[i]),
             _ => None,
         };
+        let list = calls.entry(of.name).or_default();
         if met.insert((of.name, kernel)) {
             first.push((call, of.name));
             kernels.extend(kernel.map(|_| (call, of.name)));
+            // Where most launches load code, only the others tell what one takes.
+            if kernel.is_some() {
+                continue;
+            }
+        }
+        if list.len() < SAMPLE {
+            list.push(call);
         }
     }
     let time = |call: &CallId| graph.calls.span(*call).len();
@@ -116,7 +125,7 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
         .collect();
     let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
     let opens = |call: &CallId| opening.values().any(|of| of == call);
-    // A kernel that is launched once or twice has nothing to be held against, but loading its code takes longer than any launch.
+    // Where few launches are no first ones there is nothing to hold a first one against, but loading code takes longer than any launch.
     let is_alone = |it: &&(CallId, NameId)| !medians.contains_key(&it.1);
     let alone = kernels.iter().filter(is_alone).map(|it| it.0);
     slow.extend(alone.filter(|call| time(call) >= thresholds::COLD_MIN));
@@ -135,17 +144,16 @@ fn calls(trace: &Trace, graph: &Graph) -> Vec<First> {
         slow.extend(only.filter(|call| time(call) >= FEW_MIN));
     }
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
+    let cold = cold.chain(operators.iter().map(|it| it.0.end));
     let cold = cold.max().unwrap_or(Ns::MIN);
     for (name, list) in &calls {
-        let Some(&median) = medians.get(name) else {
-            continue;
-        };
-        let is_long = |call: &&CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
-        let mut long = list.iter().filter(is_long);
-        if let (Some(&once), None) = (long.next(), long.next())
-            && graph.calls.start[once as usize] < cold
-        {
-            slow.push(once);
+        let median = medians.get(name).copied().unwrap_or(0);
+        let is_long = |call: &CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
+        let long: Vec<CallId> = list.iter().copied().filter(is_long).collect();
+        let is_cold = |&call: &CallId| graph.calls.start[call as usize] < cold;
+        let locks = trace.names().full(*name).contains("Host");
+        if long.len() < CALLS_MIN && long.iter().all(is_cold) && !(locks && median == 0) {
+            slow.extend(long);
         }
     }
     slow.sort_unstable();

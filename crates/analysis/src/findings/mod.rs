@@ -12,6 +12,7 @@ mod copy_bound;
 mod declared;
 mod evidence;
 mod exposed_collectives;
+pub(crate) mod failed;
 pub mod fold;
 mod host_bound;
 mod idle_gpu;
@@ -235,6 +236,7 @@ rules! {
     "memory-chain" Device(limits::chain) [] "fusing kernels";
     "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
     "race" Timeline(race::check) [] "";
+    "failed-calls" Timeline(failed::check) [] "";
     "host-bound" Device(host_bound::check) [] "preparing work ahead";
     "managed-reads" Device(host_bound::reads) [] "prefetching results";
     "copy-bound" Device(copy_bound::check) [] "copying less";
@@ -299,6 +301,11 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
         .filter_map(|f| no_cure::check(scope, f, &findings))
         .collect();
     findings.extend(uncured);
+    let failed = failed::Failed::of(scope.trace, scope.causes.graph());
+    if failed.is_some_and(|failed| failed.is_all()) {
+        // There is no other work to speak of.
+        findings.retain(|f| f.rule == "failed-calls");
+    }
     let mut findings = fold::devices(findings);
     findings.sort_by_key(Finding::order);
     findings

@@ -10,7 +10,7 @@ mod truth;
 use super::*;
 use crate::figures::Peaks;
 use crate::testing::{Scene, h200, in_scope, pinned};
-use activity::{Batch, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Span};
+use activity::{Batch, Copy, DeviceInfo, Direction, HostCall, LaunchShape, MemoryKind, Span, What};
 
 const PEAKS: Peaks = Peaks {
     h2d: Some(55.0),
@@ -124,6 +124,92 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     for name in ["multimem_all_reduce_kernel", "ncclDevKernel_AllGather"] {
         cured("under-filled-gpu", &mut named(name, 33, 1));
     }
+}
+
+#[test]
+fn threads_count_too_and_a_kernel_that_does_nothing_does_not() {
+    let one = |name: &str, [blocks, threads]: [u32; 2]| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        let shape = LaunchShape {
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
+            ..LaunchShape::default()
+        };
+        scene.shaped(shape, name, 1, 0, 168_960);
+        scene
+    };
+    // 1 of 132 SMs with 128 lanes each, for 10 ns times 132 times 128: all but 10 ns.
+    let found = sick("under-filled-gpu", &mut one("add(int)", [1, 1]));
+    assert_eq!(found.bound_ns, 168_950);
+    let said = "1 kernel with 1 block of 1 thread for 132 SMs";
+    assert!(found.title.starts_with(said), "{}", found.title);
+    // Blocks for all SMs, but of a quarter of a warp.
+    let found = sick("under-filled-gpu", &mut one("add(int)", [13_200, 8]));
+    assert_eq!(found.bound_ns, 168_960 * 3 / 4);
+    assert!(
+        found.advice.starts_with("Launch larger blocks"),
+        "{found:?}"
+    );
+    cured("under-filled-gpu", &mut one("add(int)", [13_200, 32]));
+    cured("under-filled-gpu", &mut one("emptyKernel()", [1, 22]));
+}
+
+#[test]
+fn launches_that_failed_are_told_and_sell_no_cold_start() {
+    let scene = |good: i64| {
+        let mut scene = Scene::new();
+        let failed = scene.name("cudaLaunchKernel");
+        for (i, code) in [(1, 222), (2, 222)] {
+            let call = HostCall {
+                thread: 1,
+                name: failed,
+                code,
+            };
+            let end = if i == 1 { 100_000_000 } else { 200_010_000 };
+            scene.push(i * 1_000 + (i - 1) * 200_000_000, end, 0, What::Call(call));
+        }
+        for i in 0..good {
+            scene.call(
+                "cudaLaunchKernel",
+                300_000_000 + i * 9_000,
+                300_002_000 + i * 9_000,
+            );
+            scene.kernel("k", 1, 300_004_000 + i * 9_000, 300_008_000 + i * 9_000);
+        }
+        scene.call("cudaMemcpyAsync", 400_000_000, 400_001_000);
+        scene.copy(Direction::H2D, 1, 4, 400_003_000, 400_004_000);
+        scene
+    };
+    let told = |good| {
+        let all = all_of(&mut scene(good));
+        let all = all.into_iter().filter(|it| it.rule != "no-cure");
+        let all = all.map(|it| (it.rule, it.gain.unwrap_or_default()));
+        all.collect::<Vec<_>>()
+    };
+    let failed = |all: i64| {
+        let why = "PTX too new for the driver";
+        (
+            "failed-calls",
+            format!("2 of {all} launches failed (error 222: {why})"),
+        )
+    };
+    // It is the whole headline (`verdict`), and the only finding.
+    assert_eq!(told(0), [("failed-calls", String::new())]);
+    assert_eq!(told(3)[0], failed(5));
+    // Work that is not done yet is no failure.
+    let mut asked = Scene::new();
+    asked.push(
+        0,
+        1_000,
+        0,
+        What::Call(HostCall {
+            thread: 1,
+            name: 0,
+            code: 600,
+        }),
+    );
+    assert!(all_of(asked.kernel("cudaLaunchKernel", 1, 2_000, 3_000)).is_empty());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Kernels with fewer blocks than the GPU has SMs.
+//! Kernels with fewer blocks than the GPU has SMs, or with blocks of less than a warp.
 
 use rustc_hash::FxHashMap;
 
@@ -10,6 +10,15 @@ use activity::text::{counted, cut_middle};
 use activity::units::{count, duration, percent};
 use activity::{NameId, Ns, What, occupancy};
 
+/// Threads that an SM works for at once, at most.
+const LANES: u64 = 128;
+
+/// Those of a warp: with fewer in a block it is not full.
+const WARP: f64 = 32.0;
+
+/// A kernel without parameters that takes no longer has nothing to do: it is there to start the GPU.
+const EMPTY_MAX: Ns = 1_000_000;
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
     if multiprocessors == 0 {
@@ -18,6 +27,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut all, mut time, mut wasted) = (0 as Ns, 0 as Ns, 0.0);
     let (mut least, mut greatest) = (u64::MAX, 0);
+    let (mut fewest, mut most_threads) = (u64::MAX, 0);
     let mut kernels: FxHashMap<NameId, Ns> = FxHashMap::default();
     let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
     // By kernel and blocks: how long in all, and how often.
@@ -30,20 +40,32 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         all += length;
         let shape = scope.trace.shape(kernel.shape);
         let blocks = occupancy::blocks(&shape);
-        let fill = blocks as f64 / multiprocessors as f64;
+        // Where the source does not say, they fill an SM.
+        let threads = match shape.block.iter().map(|&n| u64::from(n)).product() {
+            0 => LANES,
+            threads => threads,
+        };
+        let sms = blocks as f64 / multiprocessors as f64;
+        let of_warp = threads as f64 / WARP;
+        let fill = sms.min(sms * threads as f64 / LANES as f64).min(of_warp);
         let (sum, count) = sizes.entry((shape.name, blocks)).or_default();
         (*sum, *count) = (*sum + length, *count + 1);
-        let is_under_filled = blocks > 0 && fill < thresholds::UNDER_FILLED_BLOCKS;
+        let is_under_filled = blocks > 0 && sms.min(of_warp) < thresholds::UNDER_FILLED_BLOCKS;
         if !is_under_filled || length < thresholds::UNDER_FILLED_MIN {
+            continue;
+        }
+        let name = scope.trace.names().full(shape.name);
+        if length < EMPTY_MAX && name.ends_with("()") {
             continue;
         }
         // Collective communication takes few SMs on purpose, to leave the others to computing.
         let is_meant = *meant
             .entry(shape.name)
-            .or_insert_with(|| is_collective(scope.trace.names().full(shape.name)));
+            .or_insert_with(|| is_collective(name));
         if !is_meant {
             time += length;
             (least, greatest) = (least.min(blocks), greatest.max(blocks));
+            (fewest, most_threads) = (fewest.min(threads), most_threads.max(threads));
             wasted += length as f64 * (1.0 - fill);
             *kernels.entry(shape.name).or_default() += length;
             at.push((length, Occurrence::Row(place)));
@@ -73,20 +95,31 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         blocks if least < greatest => format!("{} to {blocks}", count(least)),
         blocks => blocks,
     };
+    let up_to = if fewest < most_threads { "up to " } else { "" };
+    let of_threads = match counted(most_threads, "thread", "threads") {
+        threads if most_threads < LANES => format!(" of {up_to}{threads}"),
+        _ => String::new(),
+    };
+    let has_blocks = least >= multiprocessors;
     Some(Finding {
         title: format!(
-            "{} with {few_blocks} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
+            "{} with {few_blocks}{of_threads} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
             percent(figures::share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
         advice: match is_alike {
+            _ if has_blocks => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
             true => "Run such kernels on several streams at once: launches with more blocks take as long.",
             false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
         }
         .to_owned(),
-        cure: if is_alike { "running kernels at once" } else { "" },
+        cure: match is_alike {
+            _ if has_blocks => "launching larger blocks",
+            true => "running kernels at once",
+            false => "",
+        },
         ..scope.found(f.span_ns, saving, &at)
     })
 }

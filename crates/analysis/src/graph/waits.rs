@@ -4,7 +4,7 @@
 use super::edges::BACK;
 use super::events::is_same;
 use super::{CallId, CallKind, Graph, NONE, OpId};
-use activity::{Ns, SyncKind};
+use activity::{Ns, SyncKind, What};
 use trace::{LaneId, LaneKind, Trace};
 
 /// A thread that did nothing for this long may have been waiting for another to hand over.
@@ -69,11 +69,38 @@ impl Graph {
         if self.calls.lane[other as usize] == self.calls.lane[i] || other > call {
             return None;
         }
+        // Who only asks, as a watchdog does, hands nothing over; nor does who worked on it while this thread was in calls.
+        let mut before = other;
+        for _ in 0..CALLS_BACK {
+            if before == NONE || !self.is_question(trace, before) {
+                break;
+            }
+            before = self.calls.previous[before as usize];
+        }
+        if before == NONE {
+            return None;
+        }
+        if before == other {
+            before = self.calls.previous[other as usize];
+        }
+        let end = |call: CallId| self.calls.end[call as usize];
+        if before != NONE && previous != NONE && end(before) < end(previous) {
+            return None;
+        }
         let is_quiet = self
             .calls
             .next(other)
             .is_none_or(|next| self.calls.start[next as usize] >= start + HANDOVER_MIN);
         is_quiet.then_some(other)
+    }
+
+    /// Whether a call only asks, as a watchdog does again and again (`cudaEventQuery`, `cudaGetLastError`).
+    fn is_question(&self, trace: &Trace, call: CallId) -> bool {
+        let (lane, row) = self.calls.at(call);
+        matches!(trace.activity(lane, row).what, What::Call(of) if {
+            let name = trace.names().full(of.name);
+            name.contains("Query") || name.contains("LastError")
+        })
     }
 
     /// The operation whose end let a call return.

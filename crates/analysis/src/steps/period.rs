@@ -53,7 +53,7 @@ struct Cut {
     units: Units,
     /// Pieces between alike ones that are not alike.
     odd: usize,
-    /// Whether the commonest one brings data to the GPU.
+    /// Whether nearly all of them bring data to the GPU.
     uploads: bool,
 }
 
@@ -177,6 +177,9 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
     } else {
         COVERED_MIN
     };
+    // Of two kinds by turns, one without data, neither is an iteration.
+    let has_upload = |unit: &&Range<usize>| symbols[(*unit).clone()].iter().any(|&it| it < uploads);
+    let brings = 4 * units.iter().filter(has_upload).count() >= 3 * units.len();
     let holds = units.len() >= STEPS_MIN
         && equal >= 2
         && 4 * equal >= units.len()
@@ -189,7 +192,7 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
             length: model.len(),
         },
         odd,
-        uploads: symbols[model].iter().any(|&symbol| symbol < uploads),
+        uploads: brings,
     })
 }
 

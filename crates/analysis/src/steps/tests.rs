@@ -205,6 +205,32 @@ fn layers_are_not_steps() {
 }
 
 #[test]
+fn two_kinds_of_piece_by_turns_are_one_step() {
+    // Two sorts an iteration: what lies between them is 1 of 13 operations, and only one of the two brings data.
+    let mut program = Program::new();
+    for _ in 0..10 {
+        program.starts.push(program.now);
+        let (start, end) = (program.now, program.now + 300);
+        program.scene.call("cudaMemcpyAsync", start - 5, start);
+        program.scene.copy(Direction::H2D, 7, 4096, start, end);
+        program.now = end + 10;
+        for between in [5_000, 300] {
+            program.op("clear", 1, 10);
+            for _ in 0..5 {
+                program.op("count", 2, 20);
+                program.op("scatter", 3, 30);
+            }
+            program.op(if between > 300 { "hash" } else { "merge" }, 1, between);
+        }
+    }
+    let made = program.starts.clone();
+    let steps = program.steps().expect("steps");
+    assert_eq!(steps.spans.len(), made.len());
+    // 300 + 2 × (10 + 5 × 50) + 5,000 + 300, and 25 pauses of 10.
+    assert_eq!(steps.median_ns, 6_370);
+}
+
+#[test]
 fn every_operation_may_occur_more_than_once_in_a_step() {
     let mut program = Program::new();
     for _ in 0..30 {

@@ -20,6 +20,7 @@ pub use super::causes::Bound;
 use super::causes::Causes;
 use super::figures::{self, DeviceFigures, share};
 use super::findings::Finding;
+use super::findings::failed::Failed;
 use super::lines::LineShare;
 use super::parallel;
 use super::ranks::JobAnalysis;
@@ -146,11 +147,15 @@ pub fn find(
     };
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
-    if let Some(capture) = causes.graph().capture().filter(|_| window.is_none()) {
+    let graph = causes.graph();
+    let failed = Failed::of(trace, graph).filter(Failed::is_all);
+    let instead = failed.map(|failed| format!("no kernel ran: {}", failed.text()));
+    let instead = instead.or_else(|| graph.capture().map(words::of_capture));
+    if let Some(text) = instead.filter(|_| window.is_none()) {
         for verdict in &mut verdicts {
             verdict.bound_by = Bound::Nothing;
             (verdict.share, verdict.line) = (0.0, None);
-            verdict.text = words::of_capture(capture);
+            verdict.text.clone_from(&text);
         }
     }
     verdicts

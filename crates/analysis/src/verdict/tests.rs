@@ -4,8 +4,8 @@ use crate::causes::Group;
 use crate::graph::Graph;
 use crate::testing::{Scene, pinned};
 use activity::{
-    Batch, Copy, DeviceInfo, Direction, Frame, LaunchShape, MemoryKind, Place, RangeKind,
-    SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
+    Batch, Copy, DeviceInfo, Direction, Frame, HostCall, LaunchShape, MemoryKind, Place, RangeKind,
+    SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample, What,
 };
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -234,6 +234,14 @@ fn a_kernel_on_few_sms_says_on_how_many() {
     };
     let said = "GPU-bound: kernels run 100 % of 100 µs, all in add";
     assert_eq!(text(&[(1, 1), (1, 1)]), format!("{said} on 1 of 108 SMs"));
+    let shape = LaunchShape {
+        grid: [1; 3],
+        block: [1; 3],
+        ..LaunchShape::default()
+    };
+    let mut scene = Scene::new();
+    let alone = verdict(scene.shaped(shape, "add", 1, 0, 100_000)).text;
+    assert_eq!(alone, format!("{said} on 1 thread"));
     let most = "on at most 53 of 108 SMs";
     assert_eq!(text(&[(1, 1), (1, 53)]), format!("{said} {most}"));
     assert_eq!(text(&[(1, 1), (1, 54)]), said, "half of them are many");
@@ -474,6 +482,19 @@ fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
     );
     // What any other range holds is no step.
     assert_eq!(step("main").span_ns, 100_000);
+}
+
+#[test]
+fn where_all_launches_failed_no_kernel_ran() {
+    let mut scene = Scene::new();
+    let name = scene.name("cudaLaunchKernel");
+    let (thread, code) = (1, 209);
+    scene.push(0, 90_000, 0, What::Call(HostCall { thread, name, code }));
+    scene.call("cudaMemcpyAsync", 95_000, 96_000);
+    scene.copy(Direction::D2H, 1, 4, 98_000, 99_000);
+    let told = verdict(&mut scene);
+    let said = "no kernel ran: 1 of 1 launches failed (error 209: built for other GPUs)";
+    assert_eq!((told.text.as_str(), told.bound_by), (said, Bound::Nothing));
 }
 
 #[test]

@@ -305,14 +305,21 @@ impl Told<'_> {
         format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
     }
 
-    /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them.
+    /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more.
     fn sms(&self, name: NameId) -> String {
         let devices = self.trace.devices().iter();
         let mut sms: Vec<_> = devices.map(|it| it.info.multiprocessors).collect();
         sms.dedup();
         let shapes = tables::shapes(self.trace, Some(self.split.span));
         let shapes = shapes.iter().map(|it| &it.shape);
-        let blocks = shapes.filter(|it| it.name == name).map(occupancy::blocks);
+        let shapes = shapes.filter(|it| it.name == name);
+        if shapes
+            .clone()
+            .all(|it| it.block == [1; 3] && it.grid == [1; 3])
+        {
+            return " on 1 thread".to_owned();
+        }
+        let blocks = shapes.map(occupancy::blocks);
         match (&sms[..], blocks.clone().min(), blocks.max()) {
             (&[sms], Some(few), Some(many)) if few > 0 && 2 * many < u64::from(sms) => {
                 let most = if few == many { "" } else { "at most " };

@@ -321,6 +321,32 @@ fn a_thread_that_hands_over_is_followed() {
 }
 
 #[test]
+fn a_watchdog_hands_nothing_over() {
+    // Thread 2 asks every 68 us, also after thread 1 has been quiet for 20 us. Thread 1 was in a call before.
+    let mut scene = begun();
+    let name = scene.name("cudaEventQuery");
+    for at in [2_000, 70_000] {
+        let (thread, code) = (2, 600);
+        let call = What::Call(HostCall { thread, name, code });
+        scene.push(at, at + 500, 50, call);
+    }
+    scene.call("cudaFree", 12_000, 50_000);
+    scene
+        .call("cudaLaunchKernel", 80_000, 81_000)
+        .kernel("second", 1, 84_000, 90_000);
+    let (pieces, _) = pieces(&mut scene, 1, 50_000);
+    assert_eq!(
+        pieces,
+        [
+            (Cause::Host, 2_000, Fact),
+            (Cause::Memory, 38_000, Fact),
+            (Cause::Host, 30_000, Fact),
+            (Cause::Latency, 4_000, Fact)
+        ]
+    );
+}
+
+#[test]
 fn what_a_thread_only_waits_for_is_named_by_the_thread_that_launches() {
     // Thread 1 is in the range until 74 us and launches at 75. Thread 2 calls for the first time at 61, 14 us before: it
     // was not handed over to, and has no range.

@@ -252,3 +252,31 @@ fn a_profiler_that_begins_with_a_later_step_sees_no_first_calls() {
     sick("cold-start", &mut scene("ProfilerStep#0"));
     cured("cold-start", &mut scene("ProfilerStep#6"));
 }
+
+#[test]
+fn where_most_launches_are_first_ones_they_are_all_the_same_cold() {
+    // Six kernels, a launch of 5 ms each, and two short ones again; two frees of 20 ms between them set a library up.
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for (i, name) in ["a", "b", "c", "d", "e", "f", "a", "b"]
+        .into_iter()
+        .enumerate()
+    {
+        if i == 2 || i == 3 {
+            scene.call("cudaFree", at, at + 20_000_000);
+            at += 20_001_000;
+        }
+        let took = if i < 6 { 5_000_000 } else { 5_000 };
+        scene.call("cudaLaunchKernel", at, at + took);
+        scene.kernel(name, 1, at + took + 1_000, at + took + 3_000);
+        at += took + 10_000;
+    }
+    for _ in 0..3 {
+        scene.call("cudaFree", at, at + 1_000);
+        at += 2_000;
+    }
+    let found = sick("cold-start", &mut scene);
+    assert_eq!((found.count, found.bound_ns), (8, 70_000_000));
+    // The first launch lies before the first operation. Each other kernel begins 1 us after its launch.
+    assert_eq!(found.inside_ns, Some(65_005_000));
+}
