@@ -41,7 +41,8 @@ const CHAPTERS: &[(&str, &[&str])] = &[
 
 /// What stands for a placeholder in an example: `key=value`, by a word of what is put there in the source. Before it may
 /// stand, with a colon, a part of the source's path or of the phrase: that of the first that fits is taken.
-const SAMPLES: &str = "GPU's time:all=30 ms|queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
+const SAMPLES: &str = "GPU's time:all=30 ms|failed:of=21|failed:failed=21|failed:kind=launches|failed:code=700|failed:why=: illegal memory access|\
+    failed:text=21 of 21 launches failed (error 222)|of_threads= of 1 thread|up_to=up to |threads=32 threads|queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
     pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|on itself:name=buffer flush|\
     launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|left none:name=cudaGraphLaunch|of the job:count=2|\
     verdict:of_it=53 % |apart=|calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
