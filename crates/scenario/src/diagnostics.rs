@@ -312,8 +312,7 @@ pub fn did_you_mean<'a>(
     closest(wrong, candidates).map(|name| format!("did you mean {}?", quoted(name)))
 }
 
-/// What to write in the place of a name that is none of those known: the one that is close, or all of them behind
-/// `lead`.
+/// What to write in the place of an unknown name: the one that is close, or all known ones behind `lead`.
 pub(super) fn instead<'a>(
     wrong: &str,
     lead: &str,
