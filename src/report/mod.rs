@@ -258,8 +258,11 @@ impl From<&Facts<'_>> for Report {
     fn from(facts: &Facts<'_>) -> Report {
         facts.prepare();
         let (trace, plan, peaks) = (facts.trace, facts.plan, facts.peaks);
-        let (devices, advice, steps) = (facts.devices(), Advice::new(facts), facts.steps());
-        let (causes, records) = (&advice.causes, facts.graph().ops.len());
+        let records = facts.graph().ops.len();
+        let tables = || (tables::kernels(trace, None), tables::calls(trace, None));
+        let (devices, (kernels, calls)) = parallel::join(records, || facts.devices(), tables);
+        let (advice, steps) = (Advice::new(facts), facts.steps());
+        let causes = &advice.causes;
         let variants = facts.variants();
         let expectations = plan.map(|plan| expect::check(plan, &variants, peaks));
         let is_run = plan.is_some() || !variants.is_empty();
@@ -288,13 +291,12 @@ impl From<&Facts<'_>> for Report {
                 }
             });
             let verdicts = verdict::find(trace, causes, (None, devices), steps, job);
-            let (kernels, calls) = (tables::kernels(trace, None), tables::calls(trace, None));
-            (verdicts, launches, kernels, calls)
+            (verdicts, launches)
         };
         // What findings save takes longer than everything else.
         let (found, counted) = parallel::join(records, find, count);
         let (findings, start_up_findings, harness_findings) = found;
-        let (mut verdicts, launches, kernels, calls) = counted;
+        let (mut verdicts, launches) = counted;
         verdict::promise(&mut verdicts, findings.first());
         let idle = |device: usize| -> &[IdleCause] {
             let known = devices.iter().find(|it| it.index == device);

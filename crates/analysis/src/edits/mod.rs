@@ -238,9 +238,9 @@ impl Editing<'_, '_> {
         lanes.dedup();
         for call in first + 1..=last {
             let of = &self.program.calls[call as usize];
-            let is_of_run = calls.binary_search(&call).is_ok();
             // Calls between that wait for nothing only served the launches.
-            if is_of_run || (lanes.contains(&of.lane) && of.waits.is_empty()) {
+            let served = of.waits.is_empty() && lanes.contains(&of.lane);
+            if served || calls.binary_search(&call).is_ok() {
                 if keeps_work {
                     self.remove_call(call);
                 } else {

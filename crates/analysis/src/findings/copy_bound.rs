@@ -11,7 +11,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
     // Without kernels copying is the work. With kernels and several batches what is missing is overlap.
     let is_bound = figures::share(alone, f.recorded_ns()) >= thresholds::COPY_SHARE;
-    let overlaps = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE
+    let overlaps = is_bound
+        && figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE
         && !no_overlap::has_one_batch(scope, f);
     // Copies of pageable memory have a cure of their own.
     let of_pageable = |it: &&Copied| [it.2.from, it.2.to].contains(&MemoryKind::Pageable);

@@ -51,7 +51,7 @@ pub struct Dep {
 }
 
 /// A host call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The lane of its thread.
     pub lane: u32,
@@ -76,7 +76,7 @@ pub struct Call {
 }
 
 /// A GPU operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Op {
     /// Its stream: the lane of the timeline, or a higher number for one that an edit made.
     pub stream: u32,
@@ -126,7 +126,7 @@ enum Node {
 }
 
 /// A stretch of a recorded program. See the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Program {
     /// Host calls by start.
     pub calls: Vec<Call>,
@@ -155,6 +155,34 @@ pub struct Program {
     recorded: Arc<[At]>,
     /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].
     room: Vec<u32>,
+}
+
+impl Clone for Program {
+    fn clone(&self) -> Program {
+        let mut copy = Program::default();
+        copy.clone_from(self);
+        copy
+    }
+
+    /// Predictions make many copies, one after the other: in the memory of the last one.
+    fn clone_from(&mut self, of: &Program) {
+        self.calls.clone_from(&of.calls);
+        self.ops.clone_from(&of.ops);
+        self.room.clone_from(&of.room);
+        *self = Program {
+            calls: std::mem::take(&mut self.calls),
+            ops: std::mem::take(&mut self.ops),
+            room: std::mem::take(&mut self.room),
+            lists: of.lists.clone(),
+            not_before: of.not_before.clone(),
+            delays: of.delays.clone(),
+            known: of.known.clone(),
+            together: of.together.clone(),
+            order: Arc::clone(&of.order),
+            recorded: Arc::clone(&of.recorded),
+            ..*of
+        };
+    }
 }
 
 impl Program {

@@ -48,26 +48,8 @@ impl Program {
 
     /// Everything in the order of the recording: calls and operations are in it already, returns nearly.
     fn recorded(&self) -> Vec<At> {
-        let (calls, ops) = (self.calls.len() as u32, self.ops.len() as u32);
-        let mut returns: Vec<Key> = (calls..2 * calls).map(|at| self.key(at)).collect();
-        returns.sort();
-        let lists = [
-            Vec::from_iter((0..calls).map(|at| self.key(at))),
-            returns,
-            Vec::from_iter((2 * calls..2 * calls + ops).map(|at| self.key(at))),
-        ];
-        debug_assert!(lists.iter().all(|list| list.is_sorted()));
-        let mut order = Vec::with_capacity((2 * calls + ops) as usize);
-        let mut at = [0; 3];
-        while let Some((list, key)) = lists
-            .iter()
-            .enumerate()
-            .filter_map(|(i, list)| list.get(at[i]).map(|key| (i, *key)))
-            .min_by_key(|&(_, key)| key)
-        {
-            order.push(key.2);
-            at[list] += 1;
-        }
+        let mut order = Vec::from_iter(0..(2 * self.calls.len() + self.ops.len()) as At);
+        order.sort_by_key(|&at| self.key(at));
         order
     }
 

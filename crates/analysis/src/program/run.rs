@@ -66,24 +66,32 @@ impl Latest {
 impl Program {
     /// The times, with the delays that each dependency had.
     pub fn replay(&self) -> Times {
-        self.times(|delay, _| delay)
+        let mut times = Times::default();
+        self.replay_into(&mut times);
+        times
+    }
+
+    /// The same in the memory of other times.
+    pub fn replay_into(&self, times: &mut Times) {
+        self.times(times, |delay, _| delay);
     }
 
     /// The times, with every delay replaced by its class's median: what the graph explains without
     /// knowing the answer. Time that threads take between calls stays.
     pub fn replay_typical(&self) -> Times {
-        self.times(|_, class| self.delays.typical(class, &self.known))
+        let mut times = Times::default();
+        self.times(&mut times, |_, class| {
+            self.delays.typical(class, &self.known)
+        });
+        times
     }
 
-    fn times(&self, delay: impl Fn(Ns, super::Class) -> Ns) -> Times {
-        let of_calls = || vec![0; self.calls.len()];
-        let of_ops = || vec![0; self.ops.len()];
-        let mut times = Times {
-            call_start: of_calls(),
-            call_end: of_calls(),
-            op_start: of_ops(),
-            op_end: of_ops(),
-        };
+    /// Each time is worked out once, before anything asks for it.
+    fn times(&self, times: &mut Times, delay: impl Fn(Ns, super::Class) -> Ns) {
+        times.call_start.resize(self.calls.len(), 0);
+        times.call_end.resize(self.calls.len(), 0);
+        times.op_start.resize(self.ops.len(), 0);
+        times.op_end.resize(self.ops.len(), 0);
         let mut latest = Latest::default();
         for &at in &*self.order {
             match self.node(at) {
@@ -126,7 +134,7 @@ impl Program {
                     times.call_end[i as usize] = end;
                 }
                 Node::Op(i) => {
-                    let (start, time) = self.op(i, &times, &latest, &delay);
+                    let (start, time) = self.op(i, times, &latest, &delay);
                     times.op_start[i as usize] = start;
                     times.op_end[i as usize] = start + time;
                     let op = &self.ops[i as usize];
@@ -136,7 +144,6 @@ impl Program {
                 }
             }
         }
-        times
     }
 
     fn op(

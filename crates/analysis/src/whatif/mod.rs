@@ -14,11 +14,13 @@ pub use bounds::{Faster, Ideal};
 use parts::Part;
 pub use predict::{Outcome, Prediction};
 
+use std::cell::RefCell;
+
 use crate::breakdown::Breakdown;
 use crate::facts::Facts;
 use crate::graph::Graph;
 pub use crate::passes::Passes;
-use crate::program::Times;
+use crate::program::{Program, Times};
 use crate::steps::{self, Steps};
 use activity::stats::median_time;
 use activity::units::duration;
@@ -66,6 +68,8 @@ pub struct WhatIf<'a> {
     whole: Ns,
     /// How many times as many steps there are as were replayed.
     times: f64,
+    /// The memory of the last prediction, for the next one.
+    scratch: RefCell<(Program, Times)>,
 }
 
 impl<'a> WhatIf<'a> {
@@ -136,6 +140,7 @@ impl<'a> WhatIf<'a> {
             replayed: 0,
             whole: 0,
             times: 1.0,
+            scratch: RefCell::default(),
         };
         let (mut exact, mut typical, mut wholes) = (Vec::new(), Vec::new(), Vec::new());
         for part in &whatif.parts {

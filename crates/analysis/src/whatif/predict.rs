@@ -114,8 +114,9 @@ impl WhatIf<'_> {
 
     fn made(&self, set: &EditSet, bound: Bound) -> Result<EditResult, String> {
         let (mut made, mut needs) = (EditResult::default(), Needs::default());
+        let (mut program, mut times) = self.scratch.take();
         for part in &self.parts {
-            let mut program = part.program.clone();
+            program.clone_from(&part.program);
             let scene = Scene {
                 trace: self.trace,
                 graph: self.graph,
@@ -130,11 +131,12 @@ impl WhatIf<'_> {
             for unknown in applied.unknowns {
                 edits::add(&mut made.applied.unknowns, unknown);
             }
-            let times = program.replay();
+            program.replay_into(&mut times);
             part.measure(&program, &times, &mut made.samples);
             made.wholes.push(part.whole(&program, &times));
             needs.add(self, part, &program);
         }
+        self.scratch.replace((program, times));
         // What the mean step needs; where a few steps are long the median one needs less.
         let mean = self.samples.iter().sum::<Ns>() as f64 / self.samples.len().max(1) as f64;
         let usual = (self.measured() as f64 / mean).min(1.0);
