@@ -263,7 +263,7 @@ rules! {
 /// it is told to stop.
 pub fn weighed<'a>(
     scope: &Scope,
-    whatif: impl FnOnce() -> Result<WhatIf<'a>, String>,
+    whatif: impl FnOnce() -> Result<WhatIf<'a>, String> + Send,
     stop: &Stop,
 ) -> Vec<Finding> {
     let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
@@ -272,8 +272,9 @@ pub fn weighed<'a>(
         false => Err("recording was off for part of the time".to_owned()),
     };
     let records = scope.causes.graph().ops.len();
-    // Nearly every timeline of that length has a finding with an edit.
-    let (whatif, mut findings) = parallel::join(records, whatif, || find(scope, stop));
+    // Nearly every timeline of that length has a finding with an edit. What rules need for a while, replays need again,
+    // so both take it on this thread.
+    let (mut findings, whatif) = parallel::join(records, || find(scope, stop), whatif);
     if !stop.is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
         saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
     }

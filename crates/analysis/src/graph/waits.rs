@@ -4,8 +4,12 @@
 use super::edges::BACK;
 use super::events::is_same;
 use super::{CallId, CallKind, Graph, NONE, OpId};
+use crate::parallel;
 use activity::{Ns, SyncKind, What};
 use trace::{LaneId, LaneKind, Trace};
+
+/// Calls that a thread looks at before it asks for more.
+const AT_ONCE: usize = 4_096;
 
 /// A thread that did nothing for this long may have been waiting for another to hand over.
 pub const HANDOVER_MIN: Ns = 20_000;
@@ -30,10 +34,19 @@ impl Graph {
             .filter_map(|list| list[..list.partition_point(|&c| c < from)].last().copied())
             .filter(|&c| self.calls.end[c as usize] > time)
             .collect();
-        for call in running.into_iter().chain(from..self.calls.len() as CallId) {
+        let calls = running.into_iter().chain(from..self.calls.len() as CallId);
+        let calls = Vec::from_iter(calls);
+        let some: Vec<&[CallId]> = calls.chunks(AT_ONCE).collect();
+        let of = |&call: &CallId| {
+            let handed = self.handed(trace, call).unwrap_or(NONE);
+            (call, handed, self.waited(trace, call).unwrap_or(NONE))
+        };
+        let found = parallel::map(calls.len(), &some, |some| {
+            Vec::from_iter(some.iter().map(of))
+        });
+        for (call, handed, waited) in found.into_iter().flatten() {
             let i = call as usize;
-            self.calls.handed[i] = self.handed(trace, call).unwrap_or(NONE);
-            self.calls.waited[i] = self.waited(trace, call).unwrap_or(NONE);
+            (self.calls.handed[i], self.calls.waited[i]) = (handed, waited);
             let before = match self.calls.handed[i] {
                 NONE => self.calls.previous[i],
                 other => other,
