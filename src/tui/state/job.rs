@@ -194,6 +194,10 @@ impl JobAnswer {
 
     /// Where clocks are to be set first, when one of them is to move by more than `least`, nothing else.
     fn of(facts: &Facts<'_>, is_judged: bool, least: Option<Ns>) -> JobAnswer {
+        if is_judged && least.is_none() {
+            // Beside the graph, collectives are matched.
+            facts.prepare();
+        }
         let (trace, aligned) = (facts.trace, facts.aligned());
         let to_set = aligned.zip(least);
         if let Some(told) = to_set.and_then(|(job, least)| JobAnswer::to_set(trace, job, least)) {
