@@ -32,13 +32,9 @@ impl Graph {
             let mut at: [usize; Engine::COUNT] = std::array::from_fn(|e| new(&engines[e]));
             let ops = &self.ops.by_device[device];
             let of = |&op: &OpId| {
-                let lane = self.ops.lane[op as usize] as LaneId;
                 let slot = &mut at[self.ops.engine[op as usize] as usize];
                 *slot += 1;
-                (
-                    op,
-                    self.strongest(trace, op, lane, device, *slot - 1, &defaults),
-                )
+                (op, self.strongest(trace, op, device, *slot - 1, &defaults))
             };
             Vec::from_iter(ops[new(ops)..].iter().map(of))
         });
@@ -52,13 +48,12 @@ impl Graph {
         &self,
         trace: &Trace,
         op: OpId,
-        lane: LaneId,
         device: usize,
         on_engine: usize,
         defaults: &FxHashSet<LaneId>,
     ) -> (EdgeKind, u32) {
         let i = op as usize;
-        let start = self.ops.start[i];
+        let (lane, start) = (self.ops.lane[i] as LaneId, self.ops.start[i]);
         let mut best = (Ns::MIN, EdgeKind::None, NONE);
         let mut offer = |time: Ns, kind: EdgeKind, source: u32| {
             if time > best.0 {

@@ -168,11 +168,10 @@ impl Clone for Program {
     fn clone_from(&mut self, of: &Program) {
         self.calls.clone_from(&of.calls);
         self.ops.clone_from(&of.ops);
-        self.room.clone_from(&of.room);
         *self = Program {
             calls: std::mem::take(&mut self.calls),
             ops: std::mem::take(&mut self.ops),
-            room: std::mem::take(&mut self.room),
+            room: of.room.clone(),
             lists: of.lists.clone(),
             not_before: of.not_before.clone(),
             delays: of.delays.clone(),

@@ -66,32 +66,29 @@ impl Latest {
 impl Program {
     /// The times, with the delays that each dependency had.
     pub fn replay(&self) -> Times {
-        let mut times = Times::default();
-        self.replay_into(&mut times);
-        times
+        self.replay_in(Times::default())
     }
 
     /// The same in the memory of other times.
-    pub fn replay_into(&self, times: &mut Times) {
-        self.times(times, |delay, _| delay);
+    pub fn replay_in(&self, times: Times) -> Times {
+        self.times(times, |delay, _| delay)
     }
 
     /// The times, with every delay replaced by its class's median: what the graph explains without
     /// knowing the answer. Time that threads take between calls stays.
     pub fn replay_typical(&self) -> Times {
-        let mut times = Times::default();
-        self.times(&mut times, |_, class| {
-            self.delays.typical(class, &self.known)
-        });
-        times
+        let typical = |_, class| self.delays.typical(class, &self.known);
+        self.times(Times::default(), typical)
     }
 
     /// Each time is worked out once, before anything asks for it.
-    fn times(&self, times: &mut Times, delay: impl Fn(Ns, super::Class) -> Ns) {
-        times.call_start.resize(self.calls.len(), 0);
-        times.call_end.resize(self.calls.len(), 0);
-        times.op_start.resize(self.ops.len(), 0);
-        times.op_end.resize(self.ops.len(), 0);
+    fn times(&self, mut times: Times, delay: impl Fn(Ns, super::Class) -> Ns) -> Times {
+        for of_calls in [&mut times.call_start, &mut times.call_end] {
+            of_calls.resize(self.calls.len(), 0);
+        }
+        for of_ops in [&mut times.op_start, &mut times.op_end] {
+            of_ops.resize(self.ops.len(), 0);
+        }
         let mut latest = Latest::default();
         for &at in &*self.order {
             match self.node(at) {
@@ -134,7 +131,7 @@ impl Program {
                     times.call_end[i as usize] = end;
                 }
                 Node::Op(i) => {
-                    let (start, time) = self.op(i, times, &latest, &delay);
+                    let (start, time) = self.op(i, &times, &latest, &delay);
                     times.op_start[i as usize] = start;
                     times.op_end[i as usize] = start + time;
                     let op = &self.ops[i as usize];
@@ -144,6 +141,7 @@ impl Program {
                 }
             }
         }
+        times
     }
 
     fn op(

@@ -131,7 +131,7 @@ impl WhatIf<'_> {
             for unknown in applied.unknowns {
                 edits::add(&mut made.applied.unknowns, unknown);
             }
-            program.replay_into(&mut times);
+            times = program.replay_in(times);
             part.measure(&program, &times, &mut made.samples);
             made.wholes.push(part.whole(&program, &times));
             needs.add(self, part, &program);
