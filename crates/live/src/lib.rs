@@ -1,6 +1,7 @@
 //! Where records of real GPUs come from: the scenario runner, traced programs, and what is seen of them from outside.
 
 pub mod attach;
+mod clock;
 pub mod counters;
 mod hardware;
 mod looking;

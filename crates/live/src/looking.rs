@@ -28,7 +28,7 @@ impl Looking {
     }
 }
 
-/// Listens for SIGUSR2 until it is dropped.
+/// Listens for a signal until it is dropped.
 #[derive(Debug)]
 pub(super) struct Switch {
     came: Arc<AtomicBool>,
@@ -40,9 +40,9 @@ impl Switch {
     ///
     /// # Errors
     /// When the operating system takes no handler.
-    pub(super) fn listen() -> io::Result<Switch> {
+    pub(super) fn listen(signal: Signal) -> io::Result<Switch> {
         let came = Arc::new(AtomicBool::new(false));
-        let id = signal_hook::flag::register(Signal::USR2.as_raw(), Arc::clone(&came))?;
+        let id = signal_hook::flag::register(signal.as_raw(), Arc::clone(&came))?;
         Ok(Switch { came, id })
     }
 

@@ -3,8 +3,9 @@
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy as _;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::geteuid;
 
@@ -12,6 +13,12 @@ use rustix::process::geteuid;
 const OTHERS: u32 = 0o022;
 /// Who may write to a folder with this may not move what is another's in it.
 const STICKY: u32 = 0o1000;
+
+/// `$XDG_CACHE_HOME/cuptop`, or `~/.cache/cuptop`.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.cache_dir().join("cuptop"))
+}
 
 /// Makes such a folder: its parents as they come, the user's alone whatever the umask. Or it makes sure that the one that is there
 /// is one: a directory and no link, the user's own. Rights of others are taken away.

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
-use signal_hook::SigId;
 
 use super::Output;
+use crate::looking::Switch;
 use activity::feed::{ENDING, Message};
 
 /// Lines that may wait: a program that prints more waits for the screen, as it would for a terminal.
@@ -32,7 +32,7 @@ pub(super) struct Child {
     status: Option<i32>,
     /// Whether it leads a process group of its own.
     own_group: bool,
-    output: Receiver<Message>,
+    pub(super) output: Receiver<Message>,
     readers: Vec<JoinHandle<()>>,
     enough: Arc<AtomicBool>,
     signals: Vec<Forwarded>,
@@ -42,8 +42,7 @@ pub(super) struct Child {
 #[derive(Debug)]
 struct Forwarded {
     signal: Signal,
-    came: Arc<AtomicBool>,
-    id: SigId,
+    came: Switch,
     /// The terminal sends it to the whole group, the program included.
     from_terminal: bool,
 }
@@ -72,13 +71,7 @@ impl Child {
             Output::Capture => Vec::new(),
             Output::Inherit => forwarded()?,
         };
-        let mut child = match builder.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                forget(&signals);
-                return Err(error);
-            }
-        };
+        let mut child = builder.spawn()?;
         let (lines, received) = bounded(LINES);
         let enough = Arc::new(AtomicBool::new(false));
         let mut readers = Vec::new();
@@ -104,16 +97,11 @@ impl Child {
         self.child.id()
     }
 
-    /// Where its lines arrive.
-    pub(super) fn output(&self) -> &Receiver<Message> {
-        &self.output
-    }
-
     /// Its exit code, or 128 and the signal that ended it; `None` while it runs.
     pub(super) fn ended(&mut self) -> Option<i32> {
         if self.status.is_none() {
             self.status = match self.child.try_wait() {
-                Ok(status) => status.map(code_of),
+                Ok(status) => status.map(|it| code_of(it).unwrap_or(0)),
                 // It cannot be waited for: somebody else has. Nothing is known of how it ended.
                 Err(_) => Some(0),
             };
@@ -125,7 +113,7 @@ impl Child {
     pub(super) fn forward_signals(&mut self) {
         for index in 0..self.signals.len() {
             let it = &self.signals[index];
-            if it.came.swap(false, Ordering::Relaxed) && !(it.from_terminal && in_foreground()) {
+            if it.came.has_come() && !(it.from_terminal && in_foreground()) {
                 let signal = it.signal;
                 self.signal(signal);
             }
@@ -180,36 +168,20 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.stop(Duration::from_secs(1));
         self.rest_of_output();
-        forget(&self.signals);
-    }
-}
-
-fn forget(signals: &[Forwarded]) {
-    for signal in signals {
-        signal_hook::low_level::unregister(signal.id);
     }
 }
 
 /// While the program runs, a signal to us is a signal to it: we end when it does, and tell how.
 fn forwarded() -> io::Result<Vec<Forwarded>> {
-    let mut signals = Vec::new();
-    for signal in ENDING.into_iter().filter_map(Signal::from_named_raw) {
-        let from_terminal = matches!(signal, Signal::INT | Signal::QUIT);
-        let came = Arc::new(AtomicBool::new(false));
-        match signal_hook::flag::register(signal.as_raw(), Arc::clone(&came)) {
-            Ok(id) => signals.push(Forwarded {
-                signal,
-                came,
-                id,
-                from_terminal,
-            }),
-            Err(error) => {
-                forget(&signals);
-                return Err(error);
-            }
-        }
-    }
-    Ok(signals)
+    let signals = ENDING.into_iter().filter_map(Signal::from_named_raw);
+    let forwarded = signals.map(|signal| {
+        Ok(Forwarded {
+            signal,
+            came: Switch::listen(signal)?,
+            from_terminal: matches!(signal, Signal::INT | Signal::QUIT),
+        })
+    });
+    forwarded.collect()
 }
 
 /// Whether we and the program are what the terminal's keys speak to.
@@ -217,11 +189,9 @@ fn in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin().as_fd()).is_ok_and(|group| group == getpgrp())
 }
 
-fn code_of(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .or_else(|| Some(128 + status.signal()?))
-        .unwrap_or(0)
+/// Its exit code, or 128 and the signal that ended it.
+pub(crate) fn code_of(status: ExitStatus) -> Option<i32> {
+    status.code().or_else(|| Some(128 + status.signal()?))
 }
 
 fn read_lines(

@@ -68,7 +68,7 @@ impl Hand {
             move |error: io::Error| Refused::new(format!("{what}: {error}"), "")
         };
         let seen = ptrace::check(pid).map_err(refused(pid))?;
-        if has_mapped(pid, b"/cuptop/inject-") {
+        if python::has_mapped(pid, b"/cuptop/inject-") {
             let why =
                 format!("process {pid} is recorded already: it was started under `cuptop trace`");
             return Err(Refused::new(why, "open that recording with `cuptop open`"));
@@ -224,16 +224,10 @@ fn hand_over(directory: &Path, owner: (u32, u32)) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a process has a file with this in its path in memory.
-fn has_mapped(pid: u32, part: &[u8]) -> bool {
-    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    memchr::memmem::find(&maps, part).is_some()
-}
-
 /// The process and those that it started which have the CUDA driver in them.
 pub(super) fn users_of_cuda(root: u32) -> Vec<u32> {
     let mut all = python::family(root);
-    all.retain(|pid| has_mapped(*pid, b"/libcuda.so."));
+    all.retain(|pid| python::has_mapped(*pid, b"/libcuda.so."));
     all
 }
 

@@ -18,9 +18,9 @@ use crate::private;
 /// The unpacked library.
 #[derive(Debug)]
 pub(super) struct Library {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Why it is not a file in the cache.
-    not_cached: Option<String>,
+    pub(super) not_cached: Option<String>,
     /// Keeps the library alive where it is not a file.
     _memory: Option<OwnedFd>,
 }
@@ -34,7 +34,7 @@ impl Library {
                 "this build of cuptop holds no library for traced programs",
             ));
         }
-        let not_cached = match cache_directory() {
+        let not_cached = match private::cache() {
             None => "neither XDG_CACHE_HOME nor HOME names a folder".to_owned(),
             Some(cache) => match unpack_into(&cache, content) {
                 Ok(path) => {
@@ -49,26 +49,6 @@ impl Library {
         };
         in_memory(content, not_cached)
     }
-
-    /// Why it lies in memory and not in the user's cache; nothing where it does lie there.
-    pub(super) fn not_cached(&self) -> Option<&str> {
-        self.not_cached.as_deref()
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-/// `$XDG_CACHE_HOME/cuptop`, or `~/.cache/cuptop`.
-fn cache_directory() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(base.join("cuptop"))
 }
 
 fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
@@ -181,6 +161,6 @@ mod tests {
     #[test]
     fn in_memory_it_can_be_read_by_its_name() {
         let library = in_memory(b"content", String::new()).expect("unpacked");
-        assert_eq!(std::fs::read(library.path()).expect("readable"), b"content");
+        assert_eq!(std::fs::read(&library.path).expect("readable"), b"content");
     }
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rustix::process::Signal;
+
 use super::recorder::{Recorder, When};
 use crate::hardware::{self, Watch};
 use crate::looking::Looking;
@@ -40,7 +42,7 @@ impl LiveRecording {
         Ok(LiveRecording {
             follower: empty(&directory)?,
             recorder: Recorder::start(&directory, when, looking)?,
-            switch: Switch::listen()?,
+            switch: Switch::listen(Signal::USR2)?,
             directory,
             watch: None,
             sampler: None,

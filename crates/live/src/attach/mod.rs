@@ -50,6 +50,7 @@ use activity::Span;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
 use activity::text::plural;
 use child::Child;
+pub(crate) use child::code_of;
 use library::Library;
 use live::LiveRecording;
 use recording::{self, ProcessState};
@@ -117,7 +118,7 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         &request.collect,
         request.when.range.as_deref(),
         &live.directory,
-        library.path(),
+        &library.path,
     );
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
@@ -127,6 +128,7 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
             &live.directory,
             looking.clone(),
             request.counters,
+            None,
         )?);
     }
     if let Some(hz) = request.python {
@@ -200,7 +202,7 @@ impl Run {
         loop {
             // Output comes as it comes; recordings are looked at once in a period.
             loop {
-                match self.child.output().recv_deadline(next) {
+                match self.child.output.recv_deadline(next) {
                     Ok(message) => {
                         let is_refused = matches!(&message, Message::Output { line, .. } if profiler::is_refused(line));
                         outlet.send(message)?;

@@ -126,11 +126,11 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
         None => Vec::new(),
     };
     if request.hardware {
-        let watch = Watch::of_running(
+        let watch = Watch::start(
             &live.directory,
             looking.clone(),
             request.counters,
-            request.pid,
+            Some(request.pid),
         );
         live.watch = Some(watch.map_err(failed)?);
     }
@@ -264,9 +264,7 @@ impl RunningProgram {
             }
         }
     }
-}
 
-impl RunningProgram {
     fn pass_on_news(&mut self, outlet: &Outlet) -> Result<(), Gone> {
         let mut news = self.hands.iter_mut().filter_map(Hand::news);
         news.try_for_each(|(is_warning, text)| outlet.notice(is_warning, text))

@@ -74,7 +74,7 @@ pub fn trial(content: &'static [u8]) -> Trial {
             return Trial { end, remarks };
         }
     };
-    if let Some(reason) = library.not_cached() {
+    if let Some(reason) = &library.not_cached {
         remarks.push(format!(
             "the injected library lies in memory, which is as good while cuptop runs, because the cache does not take it: {reason}"
         ));
@@ -123,7 +123,7 @@ fn start(library: &Library, without: &[&str]) -> io::Result<End> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .arg(PROCESS_COMMAND)
-        .envs(variables(&recordings, library.path()))
+        .envs(variables(&recordings, &library.path))
         .stdin(Stdio::null())
         // Files and no pipes: nobody has to read while it runs, and what a library leaves running holds nothing up.
         .stdout(File::create(&out)?)
@@ -137,7 +137,7 @@ fn start(library: &Library, without: &[&str]) -> io::Result<End> {
     let complaints = std::fs::read(&err).unwrap_or_default();
     let last_words = last_line(&String::from_utf8_lossy(&complaints));
     Ok(conclude(
-        library.path(),
+        &library.path,
         status,
         &steps,
         &last_words,

@@ -11,11 +11,12 @@ use cupti_sys::pm::{self, Choice, Decoded, HARDWARE_BUSY, PmApi, Sample, Samplin
 use cupti_sys::{Caller, Cupti};
 use recording::file::{Clocks, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
 
 use super::metrics::{WANTED, names};
 use super::rhythm::Rhythm;
+use crate::clock;
 use activity::entry::Entry;
 use activity::text::plural;
 use activity::{Hardware, Ns, Reading, Span, Uuid};
@@ -439,9 +440,5 @@ fn beat() {
 
 /// Processor time of the process.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    clock::read(ClockId::ProcessCPUTime)
 }

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
 use cupti_sys::nvml::Nvml;
+use recording::file::Clocks;
 
 use crate::counters::Counters;
 use crate::looking::Looking;
@@ -74,7 +75,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Starts it; its files go to `directory`, which must exist. It looks while that is wanted.
+    /// Starts it; its files go to `directory`, which must exist. It looks while that is wanted. The GPUs of `root`, a process that
+    /// records nothing, and of what it started are found from outside.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -82,39 +84,24 @@ impl Watch {
         directory: &Path,
         looking: Looking,
         counters: Counters,
-    ) -> io::Result<Watch> {
-        Watch::begin(directory, looking, counters, Wanted::default())
-    }
-
-    /// As [`Watch::start`], for a process that records nothing, and what it started: their GPUs are found from outside.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
-    pub(super) fn of_running(
-        directory: &Path,
-        looking: Looking,
-        counters: Counters,
-        pid: u32,
+        root: Option<u32>,
     ) -> io::Result<Watch> {
         let known = Wanted {
-            root: Some(pid),
+            root,
             ..Wanted::default()
         };
-        Watch::begin(directory, looking, counters, known)
-    }
-
-    fn begin(
-        directory: &Path,
-        looking: Looking,
-        counters: Counters,
-        known: Wanted,
-    ) -> io::Result<Watch> {
         let wanted = Arc::new(Mutex::new(known.clone()));
         // Nothing is ever sent.
         let (stop, stopped) = bounded(0);
         let settled = Arc::new(AtomicUsize::new(0));
-        let told = Arc::clone(&settled);
-        let rounds = round::Rounds::new(directory, Arc::clone(&wanted), looking, counters, told);
+        let rounds = round::Rounds {
+            directory: directory.to_path_buf(),
+            wanted: Arc::clone(&wanted),
+            looking,
+            counters,
+            settled: Arc::clone(&settled),
+            begin: Clocks::now(),
+        };
         let thread = Joined::spawn("cuptop-hardware", move || rounds.run(&stopped))?;
         Ok(Watch {
             wanted,
@@ -223,29 +210,20 @@ pub(super) fn pass_on(
 ) -> Result<(), Gone> {
     let note = watch.as_mut().and_then(|watch| watch.note(&message));
     outlet.send(message)?;
-    note.map_or(Ok(()), |text| {
-        outlet.send(Message::Notice {
-            is_warning: false,
-            text,
-        })
-    })
+    note.map_or(Ok(()), |text| outlet.notice(false, text))
 }
 
 /// What the watching thread has to say, on its way through the recording.
 fn note_of(batch: &Batch) -> Option<String> {
-    let mut hardware = batch.hardware.iter();
-    let mut off_cpu = batch.off_cpu.iter();
-    hardware
-        .find_map(|it| match it {
-            Hardware::Note(text) => Some(text.clone()),
-            _ => None,
-        })
-        .or_else(|| {
-            off_cpu.find_map(|it| match it {
-                OffCpu::Note(text) => Some(text.clone()),
-                _ => None,
-            })
-        })
+    let hardware = batch.hardware.iter().filter_map(|it| match it {
+        Hardware::Note(text) => Some(text),
+        _ => None,
+    });
+    let off_cpu = batch.off_cpu.iter().filter_map(|it| match it {
+        OffCpu::Note(text) => Some(text),
+        _ => None,
+    });
+    hardware.chain(off_cpu).next().cloned()
 }
 
 #[cfg(test)]

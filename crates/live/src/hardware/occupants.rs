@@ -76,9 +76,7 @@ impl Listing {
             all,
         })
     }
-}
 
-impl Listing {
     /// Whether a process of another user is there. `None` before the first look. Where NVML gives no list, or ids of another
     /// process namespace, nobody is known to be there.
     pub(super) fn has_strangers(&self) -> Option<bool> {

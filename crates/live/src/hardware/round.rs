@@ -1,7 +1,7 @@
 //! The thread: a round of looks, then a pause.
 
 use std::collections::{HashMap, hash_map};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use cupti_sys::nvml::Nvml;
 use recording::file::{Clocks, Writer};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use super::finder::Finder;
 use super::gpu::Gpu;
 use super::sampled::Sampled;
 use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
+use crate::clock::read;
 use crate::counters::Counters;
 use crate::looking::Looking;
 use activity::entry::Entry;
@@ -29,12 +30,12 @@ const ACCOUNT: Duration = Duration::from_secs(1);
 /// The state of the thread.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    directory: PathBuf,
-    wanted: Arc<Mutex<Wanted>>,
-    looking: Looking,
-    counters: Counters,
-    settled: Arc<AtomicUsize>,
-    begin: Clocks,
+    pub(super) directory: PathBuf,
+    pub(super) wanted: Arc<Mutex<Wanted>>,
+    pub(super) looking: Looking,
+    pub(super) counters: Counters,
+    pub(super) settled: Arc<AtomicUsize>,
+    pub(super) begin: Clocks,
 }
 
 /// What the thread has open. Not everything of it may go from thread to thread.
@@ -54,23 +55,6 @@ struct Open {
 }
 
 impl Rounds {
-    pub(super) fn new(
-        directory: &Path,
-        wanted: Arc<Mutex<Wanted>>,
-        looking: Looking,
-        counters: Counters,
-        settled: Arc<AtomicUsize>,
-    ) -> Rounds {
-        Rounds {
-            directory: directory.to_path_buf(),
-            wanted,
-            looking,
-            counters,
-            settled,
-            begin: Clocks::now(),
-        }
-    }
-
     /// Looks until `stopped` says that nobody wants it any more.
     pub(super) fn run(self, stopped: &Receiver<()>) {
         let sampled = Sampled::new(&self.directory, self.counters);
@@ -150,11 +134,7 @@ impl Rounds {
 
 /// Processor time of this thread.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    read(ClockId::ThreadCPUTime)
 }
 
 fn as_ns(time: Duration) -> u64 {

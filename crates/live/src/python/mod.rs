@@ -23,12 +23,14 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustc_hash::FxHashMap;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
+use crate::clock;
 use crate::looking::Looking;
 use activity::Ns;
 use activity::feed::Message;
 use tree::Tree;
+pub(super) use tree::{family, has_mapped};
 use watched::{Sampled, SampledProcess};
 
 /// Looks a second, unless somebody asks for another number.
@@ -110,11 +112,6 @@ impl Drop for Sampler {
 /// Whether a process is there, and not one that has ended and waits for its parent.
 pub(super) fn is_there(pid: u32) -> bool {
     tree::began(pid).is_some()
-}
-
-/// A process and its descendants, as they are now.
-pub(super) fn family(root: u32) -> Vec<u32> {
-    tree::family(root)
 }
 
 /// Whether a process or a descendant of it has Python in it, or gets it within some time.
@@ -282,6 +279,5 @@ fn now() -> Ns {
 }
 
 fn nanoseconds(clock: ClockId) -> Ns {
-    let time = clock_gettime(clock);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
+    Ns::try_from(clock::read(clock).as_nanos()).unwrap_or(Ns::MAX)
 }

@@ -111,7 +111,9 @@ impl Member {
         }
         self.next = now + self.wait;
         self.wait *= 2;
-        self.is_python = self.program.as_deref().is_some_and(is_interpreter) || has_library(pid);
+        // A program that is called otherwise may have Python's library in it.
+        self.is_python =
+            self.program.as_deref().is_some_and(is_interpreter) || has_mapped(pid, b"/libpython");
         is_another || self.is_python
     }
 }
@@ -127,10 +129,10 @@ fn is_interpreter(program: &std::path::Path) -> bool {
     })
 }
 
-/// Whether a program that is called otherwise has Python's library in it.
-fn has_library(pid: u32) -> bool {
+/// Whether a process has a file with this in its path in memory.
+pub(crate) fn has_mapped(pid: u32, part: &[u8]) -> bool {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    memchr::memmem::find(&maps, b"/libpython").is_some()
+    memchr::memmem::find(&maps, part).is_some()
 }
 
 /// When a process began, in clock ticks since boot; `None` when it is not there, or has ended and waits for its parent.
@@ -145,7 +147,7 @@ pub(super) fn began(pid: u32) -> Option<u64> {
 }
 
 /// A process and its descendants, as they are now.
-pub(super) fn family(root: u32) -> Vec<u32> {
+pub(crate) fn family(root: u32) -> Vec<u32> {
     let (mut all, mut open) = (Vec::new(), vec![root]);
     while let Some(pid) = open.pop() {
         // Ids may be used again while they are read.

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::PROCESS_COMMAND;
 use super::protocol::{Event, Job, write_line};
+use crate::attach::code_of;
 
 /// How long a process may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_millis(700);
@@ -35,14 +36,7 @@ pub(crate) struct End(Option<ExitStatus>);
 impl End {
     /// Its exit code, or 128 and the signal that ended it.
     pub(crate) fn code(self) -> i32 {
-        use std::os::unix::process::ExitStatusExt as _;
-        match self.0 {
-            Some(status) => status
-                .code()
-                .or_else(|| status.signal().map(|signal| 128 + signal))
-                .unwrap_or(4),
-            None => 4,
-        }
+        self.0.and_then(code_of).unwrap_or(4)
     }
 
     /// In words.

@@ -10,8 +10,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy as _;
-
 use super::nvrtc::{Nvrtc, Output};
 use crate::private;
 
@@ -124,8 +122,7 @@ impl Compiler {
 /// The user's cache folder for kernels; none where nobody else can be kept from writing to it: what lies there will run on
 /// the GPU.
 pub(crate) fn cache_folder() -> Option<PathBuf> {
-    let strategy = etcetera::choose_base_strategy().ok()?;
-    let ours = strategy.cache_dir().join("cuptop");
+    let ours = private::cache()?;
     let folder = ours.join("kernels");
     private::folder(&ours).and(private::folder(&folder)).ok()?;
     Some(folder)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use activity::feed::FailureKind;
 use scenario::plan::{Site, SiteId};
 
-use super::driver::{self, CudaError, LoadError};
+use super::driver::{self, Code, CudaError, Driver, LoadError};
 
 /// What kind of failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +118,13 @@ impl Fault {
             self.message = format!("{file}:{}:{}: {}", site.line, site.column, self.message);
         }
         self
+    }
+}
+
+impl Driver {
+    /// What a call that was to do something returned, as a fault where it failed.
+    pub(crate) fn must(&self, doing: &str, code: Code) -> Result<(), Fault> {
+        self.check(code).map_err(|error| Fault::cuda(doing, &error))
     }
 }
 

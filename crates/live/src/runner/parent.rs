@@ -79,7 +79,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     let follower = Follower::open(&dir)?;
     let watch = request
         .hardware
-        .then(|| Watch::start(&dir, Looking::new(true), request.counters))
+        .then(|| Watch::start(&dir, Looking::new(true), request.counters, None))
         .transpose()?;
     Feed::spawn("runner", move |outlet| {
         let mut run = Run {

@@ -111,9 +111,22 @@ pub(crate) struct Issued {
 }
 
 impl Issued {
+    /// Each count with its name.
+    pub(crate) fn counts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("kernels", self.kernels),
+            (Direction::H2D.label(), self.h2d),
+            (Direction::D2H.label(), self.d2h),
+            (Direction::D2D.label(), self.d2d),
+            (Direction::P2P.label(), self.p2p),
+            ("memsets", self.memsets),
+            ("graphs", self.graphs),
+        ]
+    }
+
     /// All of them.
     pub(crate) fn total(&self) -> u64 {
-        self.kernels + self.h2d + self.d2h + self.d2d + self.p2p + self.memsets + self.graphs
+        self.counts().iter().map(|it| it.1).sum()
     }
 
     /// Counts `count` copies in one direction.

@@ -1,6 +1,6 @@
 //! Every operation that was issued must come back as exactly one record: the count that shows it.
 
-use activity::{Batch, Direction, What};
+use activity::{Batch, What};
 
 use super::protocol::Issued;
 
@@ -24,41 +24,30 @@ impl Tally {
 
     /// Compares with what was issued. Returns whether that calls for a warning, and a sentence.
     pub(super) fn compare(&self, issued: &Issued) -> (bool, String) {
-        let pairs = [
-            ("kernels", issued.kernels, self.0.kernels),
-            (Direction::H2D.label(), issued.h2d, self.0.h2d),
-            (Direction::D2H.label(), issued.d2h, self.0.d2h),
-            (Direction::D2D.label(), issued.d2d, self.0.d2d),
-            (Direction::P2P.label(), issued.p2p, self.0.p2p),
-            ("memsets", issued.memsets, self.0.memsets),
-            ("graphs", issued.graphs, self.0.graphs),
-        ];
+        let pairs = issued.counts().into_iter().zip(self.0.counts());
         let unequal: Vec<String> = pairs
-            .iter()
-            .filter(|(_, issued, recorded)| issued != recorded)
-            .map(|(what, issued, recorded)| format!("{what}: {issued} issued, {recorded} recorded"))
+            .filter(|(issued, recorded)| issued != recorded)
+            .map(|((what, issued), (_, recorded))| {
+                format!("{what}: {issued} issued, {recorded} recorded")
+            })
             .collect();
         if unequal.is_empty() {
             let total = activity::units::count(issued.total());
-            (
-                false,
-                format!("{total} operations were issued and {total} recorded"),
-            )
-        } else {
-            (
-                true,
-                format!(
-                    "not every operation has one record ({})",
-                    unequal.join("; ")
-                ),
-            )
+            let text = format!("{total} operations were issued and {total} recorded");
+            return (false, text);
         }
+        let unequal = unequal.join("; ");
+        (
+            true,
+            format!("not every operation has one record ({unequal})"),
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use activity::Direction;
     use activity::{Activity, Copy, Kernel, MemoryKind, Place, Span};
 
     #[test]

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use cupti_sys::driver;
 use cupti_sys::injection::Injected;
+use serde::{Deserialize, Serialize};
 
 /// What it says, a line each: how far it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) enum Step {
     /// The loader took the library.
     Loaded,
@@ -27,34 +28,14 @@ const OURS: &str = "cuptop-trial ";
 
 impl Step {
     pub(super) fn parse(line: &str) -> Option<Step> {
-        let said = line.strip_prefix(OURS)?;
-        let (word, rest) = said.split_once(' ').unwrap_or((said, ""));
-        Some(match word {
-            "loaded" => Step::Loaded,
-            "not-loaded" => Step::NotLoaded(rest.to_owned()),
-            "driver" => Step::Driver,
-            "no-driver" => Step::NoDriver(rest.to_owned()),
-            "done" => Step::Done,
-            _ => return None,
-        })
+        serde_json::from_str(line.strip_prefix(OURS)?).ok()
     }
 
     fn say(&self) -> io::Result<()> {
-        let text = match self {
-            Step::Loaded => "loaded".to_owned(),
-            Step::NotLoaded(why) => format!("not-loaded {}", one_line(why)),
-            Step::Driver => "driver".to_owned(),
-            Step::NoDriver(why) => format!("no-driver {}", one_line(why)),
-            Step::Done => "done".to_owned(),
-        };
         let mut out = io::stdout().lock();
-        writeln!(out, "{OURS}{text}")?;
+        writeln!(out, "{OURS}{}", serde_json::to_string(self)?)?;
         out.flush()
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The process. Its exit code says nothing; its lines do.
@@ -92,11 +73,12 @@ mod tests {
 
     #[test]
     fn what_libraries_print_is_no_step() {
-        assert_eq!(Step::parse("loaded"), None);
-        assert_eq!(Step::parse("cuptop-trial loaded"), Some(Step::Loaded));
+        assert_eq!(Step::parse(r#""Loaded""#), None);
+        assert_eq!(Step::parse("cuptop-trial loaded"), None);
+        assert_eq!(Step::parse(r#"cuptop-trial "Loaded""#), Some(Step::Loaded));
         assert_eq!(
-            Step::parse("cuptop-trial not-loaded a b"),
-            Some(Step::NotLoaded("a b".to_owned()))
+            Step::parse(r#"cuptop-trial {"NotLoaded":"a\nb"}"#),
+            Some(Step::NotLoaded("a\nb".to_owned()))
         );
     }
 }

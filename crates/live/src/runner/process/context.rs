@@ -17,17 +17,8 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    /// The primary contexts of devices `0..count`: those that the CUDA runtime would use.
-    pub(crate) fn primary(driver: &Driver, count: u32) -> Result<Contexts, Fault> {
-        Contexts::make(driver, count, true)
-    }
-
-    /// New contexts on devices `0..count`.
-    pub(crate) fn own(driver: &Driver, count: u32) -> Result<Contexts, Fault> {
-        Contexts::make(driver, count, false)
-    }
-
-    fn make(driver: &Driver, count: u32, is_primary: bool) -> Result<Contexts, Fault> {
+    /// Contexts on devices `0..count`: the primary ones, which the CUDA runtime would use, or new ones.
+    pub(crate) fn make(driver: &Driver, count: u32, is_primary: bool) -> Result<Contexts, Fault> {
         let mut contexts = Contexts {
             driver: *driver,
             is_primary,
@@ -46,9 +37,8 @@ impl Contexts {
                     (driver.ctx_create)(&mut context, 0, device)
                 }
             };
-            driver.check(code).map_err(|e| {
-                Fault::cuda(&format!("making a CUDA context on device {ordinal}"), &e)
-            })?;
+            let doing = format!("making a CUDA context on device {ordinal}");
+            driver.must(&doing, code)?;
             contexts.entries.push((device, context));
         }
         contexts.enter(0)?;
@@ -69,9 +59,7 @@ impl Contexts {
     pub(crate) fn enter(&self, device: u32) -> Result<(), Fault> {
         // SAFETY: the context is alive until this is dropped.
         let code = unsafe { (self.driver.ctx_set_current)(self.get(device)) };
-        self.driver
-            .check(code)
-            .map_err(|e| Fault::cuda("cuCtxSetCurrent", &e))
+        self.driver.must("cuCtxSetCurrent", code)
     }
 
     /// Lets every pair of devices copy directly. Returns the pairs that cannot: their copies go through
@@ -92,9 +80,7 @@ impl Contexts {
                 // SAFETY: the peer's context is alive; flags must be 0.
                 let code = unsafe { (self.driver.ctx_enable_peer_access)(self.get(b), 0) };
                 if code != PEER_ACCESS_ALREADY_ENABLED {
-                    self.driver
-                        .check(code)
-                        .map_err(|e| Fault::cuda("cuCtxEnablePeerAccess", &e))?;
+                    self.driver.must("cuCtxEnablePeerAccess", code)?;
                 }
             }
         }
@@ -136,9 +122,7 @@ impl Contexts {
                 ]
             };
             for code in codes {
-                self.driver
-                    .check(code)
-                    .map_err(|e| Fault::cuda("setting up the memory pool", &e))?;
+                self.driver.must("setting up the memory pool", code)?;
             }
         }
         Ok(())

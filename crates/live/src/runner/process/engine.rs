@@ -98,9 +98,7 @@ impl<'a> Engine<'a> {
                 // SAFETY: a context is current; writes one handle.
                 let code =
                     unsafe { (driver.stream_create)(&mut stream, NON_BLOCKING, spec.priority) };
-                driver
-                    .check(code)
-                    .map_err(|e| Fault::cuda(&format!("making stream `{}`", spec.name), &e))?;
+                driver.must(&format!("making stream `{}`", spec.name), code)?;
             }
             engine.streams.push(stream);
         }
@@ -109,9 +107,7 @@ impl<'a> Engine<'a> {
             let mut event: CUevent = std::ptr::null_mut();
             // SAFETY: a context is current; writes one handle.
             let code = unsafe { (driver.event_create)(&mut event, DISABLE_TIMING) };
-            driver
-                .check(code)
-                .map_err(|e| Fault::cuda(&format!("making event `{name}`"), &e))?;
+            driver.must(&format!("making event `{name}`"), code)?;
             engine.events.push(event);
         }
         contexts.enter(0)?;

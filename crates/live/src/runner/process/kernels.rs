@@ -223,9 +223,8 @@ impl Launches {
         let mut module: CUmodule = std::ptr::null_mut();
         // SAFETY: the image is a whole cubin or NUL-terminated PTX; the driver copies what it needs.
         let code = unsafe { (self.driver.module_load_data)(&mut module, image.as_ptr().cast()) };
-        self.driver.check(code).map_err(|e| {
-            Fault::cuda(&format!("loading the code of {}", kernel.file), &e).at(kernel.site)
-        })?;
+        let loaded = (self.driver).must(&format!("loading the code of {}", kernel.file), code);
+        loaded.map_err(|fault| fault.at(kernel.site))?;
         self.modules.push(module);
         Ok(module)
     }
@@ -240,16 +239,14 @@ impl Launches {
         if code == NOT_FOUND {
             return Err(no_entry(kernel));
         }
-        self.driver
-            .check(code)
-            .map_err(|e| Fault::cuda(&format!("cuModuleGetFunction of `{}`", kernel.entry), &e))?;
+        let doing = format!("cuModuleGetFunction of `{}`", kernel.entry);
+        self.driver.must(&doing, code)?;
         if let Some(load) = self.driver.func_load {
             // Otherwise the first launch would load it.
             // SAFETY: the function belongs to a loaded module.
             let code = unsafe { load(function) };
-            self.driver
-                .check(code)
-                .map_err(|e| Fault::cuda(&format!("loading kernel `{}`", kernel.entry), &e))?;
+            let doing = format!("loading kernel `{}`", kernel.entry);
+            self.driver.must(&doing, code)?;
         }
         Ok(function)
     }
@@ -286,9 +283,8 @@ impl Launches {
             let bytes = spec.shared as c_int;
             // SAFETY: the function is loaded.
             let code = unsafe { (self.driver.func_set_attribute)(function, attribute, bytes) };
-            self.driver.check(code).map_err(|e| {
-                Fault::cuda(&format!("{bytes} bytes of shared memory for a block"), &e)
-            })?;
+            let doing = format!("{bytes} bytes of shared memory for a block");
+            self.driver.must(&doing, code)?;
         }
         Ok(())
     }

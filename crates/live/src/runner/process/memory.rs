@@ -61,7 +61,7 @@ impl<'a> Buffers<'a> {
         };
         for (id, spec) in specs.iter().enumerate() {
             contexts.enter(spec.device.unwrap_or(0))?;
-            let host = buffers.allocate_host(spec)?;
+            let host = buffers.allocate_host(id)?;
             match host {
                 Host::Managed(address) => buffers.addresses[id] = address as CUdeviceptr,
                 // Pinned memory has the same address on the device (CUDA's unified addressing).
@@ -89,7 +89,8 @@ impl<'a> Buffers<'a> {
         spec.device.is_some() && spec.host != HostMemory::Managed
     }
 
-    fn allocate_host(&self, spec: &BufferSpec) -> Result<Host, Fault> {
+    fn allocate_host(&self, id: BufferId) -> Result<Host, Fault> {
+        let spec = &self.specs[id];
         let bytes = to_usize(spec.bytes);
         match spec.host {
             HostMemory::None => Ok(Host::None),
@@ -107,7 +108,7 @@ impl<'a> Buffers<'a> {
                 let code = unsafe { (self.driver.mem_host_alloc)(&mut address, bytes, PORTABLE) };
                 match code {
                     SUCCESS => Ok(Host::Pinned(address.cast())),
-                    code => Err(self.no_memory_of(spec, "pinned host", code)),
+                    code => Err(self.no_memory(id, "pinned host", code)),
                 }
             }
             HostMemory::Managed => {
@@ -117,7 +118,7 @@ impl<'a> Buffers<'a> {
                     unsafe { (self.driver.mem_alloc_managed)(&mut address, bytes, ATTACH_GLOBAL) };
                 match code {
                     SUCCESS => Ok(Host::Managed(address as *mut u8)),
-                    code => Err(self.no_memory_of(spec, "managed", code)),
+                    code => Err(self.no_memory(id, "managed", code)),
                 }
             }
         }
@@ -192,11 +193,10 @@ impl<'a> Buffers<'a> {
         }
         let to = self.device(start);
         let doing = format!("filling buffer `{}`", spec.name);
-        let failed = |error| Fault::cuda(&doing, &error);
         if spec.fill == Fill::Zero {
             // SAFETY: the allocation has `bytes` bytes; stream 0 is the default stream.
             let code = unsafe { (self.driver.memset_d8_async)(to, 0, bytes, std::ptr::null_mut()) };
-            self.driver.check(code).map_err(failed)?;
+            self.driver.must(&doing, code)?;
             self.issued.memsets += 1;
         } else {
             let mut pattern;
@@ -210,12 +210,12 @@ impl<'a> Buffers<'a> {
             let whole = bytes / size_of::<f32>() * size_of::<f32>();
             // SAFETY: both sides have `whole` bytes; the call returns after the copy.
             let code = unsafe { (self.driver.memcpy_htod)(to, from.cast(), whole) };
-            self.driver.check(code).map_err(failed)?;
+            self.driver.must(&doing, code)?;
             self.issued.copies(Direction::H2D, u64::from(whole > 0));
         }
         // SAFETY: waits for the current context.
         let code = unsafe { (self.driver.ctx_synchronize)() };
-        self.driver.check(code).map_err(failed)
+        self.driver.must(&doing, code)
     }
 
     /// Frees what a pass allocated and left behind.
@@ -231,10 +231,7 @@ impl<'a> Buffers<'a> {
 
     /// Says how much was asked for and how much there is.
     pub(super) fn no_memory(&self, id: BufferId, what: &str, code: u32) -> Fault {
-        self.no_memory_of(&self.specs[id], what, code)
-    }
-
-    fn no_memory_of(&self, spec: &BufferSpec, what: &str, code: u32) -> Fault {
+        let spec = &self.specs[id];
         let error = self.driver.error(code);
         let doing = format!(
             "allocating {} of {what} memory for buffer `{}`",

@@ -67,7 +67,9 @@ impl Session<'_> {
             } else {
                 let contexts = match &primary {
                     Some(contexts) => contexts,
-                    None => primary.insert(self.set_up(Contexts::primary(self.driver, devices)?)?),
+                    None => {
+                        primary.insert(self.set_up(Contexts::make(self.driver, devices, true)?)?)
+                    }
                 };
                 self.warm(variant, contexts, &mut quiet, &mut total)?;
             }
@@ -184,7 +186,8 @@ impl Session<'_> {
             }
             quiet.iter_mut().for_each(Quiet::settle);
             let start = now();
-            let contexts = self.set_up(Contexts::own(self.driver, variant.devices.max(1))?)?;
+            let contexts =
+                self.set_up(Contexts::make(self.driver, variant.devices.max(1), false)?)?;
             let made = now();
             let mut engine = Engine::new(self.driver, &contexts, variant, self.images)?;
             let prepared = now();
@@ -211,16 +214,9 @@ impl Session<'_> {
         (start, end, phases): PassDone,
         total: &mut Issued,
     ) {
-        let is_warmup = pass < variant.warmup;
-        let number = if is_warmup {
-            pass
-        } else {
-            pass - variant.warmup
-        };
-        let kind = if is_warmup {
-            RangeKind::Warmup
-        } else {
-            RangeKind::Repeat
+        let (kind, number) = match pass.checked_sub(variant.warmup) {
+            None => (RangeKind::Warmup, pass),
+            Some(number) => (RangeKind::Repeat, number),
         };
         self.range(kind, &variant.name, number, (start, end));
         let mut counts = vec![0; variant.phases.len()];
@@ -265,7 +261,7 @@ impl Session<'_> {
         }
         if error.is_asynchronous() {
             let launched = launched_before(variant, op.as_ref());
-            if let Some((first, _)) = launched.first() {
+            if !launched.is_empty() {
                 let names: Vec<String> = launched
                     .iter()
                     .map(|&(launch, op)| {
@@ -274,20 +270,14 @@ impl Session<'_> {
                         format!("`{}` (line {line})", kernel.name)
                     })
                     .collect();
-                let one = names.len() == 1;
-                let cause = if one {
-                    "caused by kernel"
-                } else {
-                    "caused by one of the kernels"
+                let cause = match launched.as_slice() {
+                    [(_, op)] => {
+                        fault.site = Some(op.site);
+                        "caused by kernel"
+                    }
+                    _ => "caused by one of the kernels",
                 };
                 fault.message += &format!(", {cause} {}", names.join(", "));
-                if one {
-                    let site = launched
-                        .iter()
-                        .find(|(l, _)| l == first)
-                        .map(|&(_, op)| op.site);
-                    fault.site = site.or(fault.site);
-                }
             }
         }
         fault.kind = FaultKind::Program;
