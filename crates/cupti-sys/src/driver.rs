@@ -2,7 +2,7 @@
 //!
 //! Without it libcupti 13.2 crashes at any call, and later ones answer 999 to everything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::library::{Library, Visibility};
 use crate::search::DRIVER;
@@ -84,28 +84,19 @@ pub fn is_in_use() -> bool {
     code.is_some_and(|code| code != NOT_INITIALIZED)
 }
 
-/// Loads libcuda without calling anything in it: for code that runs inside `cuInit`.
+/// Loads libcuda without calling anything in it, as code must that runs inside `cuInit`. It stays loaded.
 ///
 /// # Errors
 /// When it is missing.
-pub fn keep_loaded() -> Result<(), DriverError> {
-    open().map(drop)
-}
-
-fn open() -> Result<Library, DriverError> {
+pub fn open() -> Result<Library, DriverError> {
     // Global, as a program that links libcuda has it: libcupti looks its symbols up.
     Library::open(Path::new(DRIVER), Visibility::Global).map_err(DriverError::Missing)
 }
 
-/// The major CUDA version of a mapped driver library, from its file name (`libcuda.so.580.159.04`):
-/// what can be known without calling it.
-pub fn mapped_major(mapped: &[PathBuf]) -> Option<u32> {
-    mapped.iter().find_map(|path| major_of_file(path))
-}
-
-/// Driver branches from 580 on offer CUDA 13, from 525 on CUDA 12, from 450 on CUDA 11
+/// The major CUDA version of a driver's library, from its file name (`libcuda.so.580.159.04`): what can be known without
+/// calling it. Driver branches from 580 on offer CUDA 13, from 525 on CUDA 12, from 450 on CUDA 11
 /// (NVIDIA's compatibility table).
-fn major_of_file(path: &Path) -> Option<u32> {
+pub fn major_of_file(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     let branch: u32 = name
         .strip_prefix("libcuda.so.")?

@@ -85,11 +85,8 @@ pub(crate) const LAYOUTS: &[(u32, &[(u32, u16)])] = &[
 
 /// `CUpti_ActivityAttribute`.
 pub mod attribute {
-    pub const DEVICE_BUFFER_SIZE: u32 = 0;
-    pub const DEVICE_BUFFER_POOL_LIMIT: u32 = 2;
     /// The tool zeroes buffers itself (u8).
     pub const ZEROED_OUT_ACTIVITY_BUFFER: u32 = 5;
-    pub const DEVICE_BUFFER_PRE_ALLOCATE_VALUE: u32 = 6;
     /// One buffer for each thread that calls CUDA (u8); exists since 12.3, on by default since 13.0.
     pub const PER_THREAD_ACTIVITY_BUFFER: u32 = 9;
 }
@@ -148,7 +145,6 @@ pub mod object {
 
 /// `CUpti_ActivityFlag` of markers.
 pub mod marker {
-    pub const INSTANTANEOUS: u32 = 1 << 0;
     pub const START: u32 = 1 << 1;
     pub const END: u32 = 1 << 2;
 }

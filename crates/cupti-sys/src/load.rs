@@ -110,8 +110,9 @@ impl Cupti {
                 (Some(version), Some(version / 1000))
             }
             Caller::InsideInjection => {
-                driver::keep_loaded()?;
-                (None, driver::mapped_major(&search::mapped_files()))
+                driver::open()?;
+                let mut mapped = search::mapped_files().into_iter();
+                (None, mapped.find_map(|path| driver::major_of_file(&path)))
             }
         };
         let surroundings = Surroundings::of_this_process(&CUPTI);

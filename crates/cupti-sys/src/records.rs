@@ -73,12 +73,12 @@ pub unsafe fn text<'a>(text: Text) -> &'a [u8] {
 }
 
 /// A record's fields: each with its type, its offset and what it is.
-macro_rules! record {
-    (
+macro_rules! records {
+    ($(
         $(#[$doc:meta])*
         $name:ident { $($field:ident: $type:ty = $at:literal, $words:literal;)* }
-        $(later { $($later:ident: $later_type:ty = $later_at:literal, $later_words:literal;)* })?
-    ) => {
+        $(+ later { $($later:ident: $later_type:ty = $later_at:literal, $later_words:literal;)* })?
+    )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct $name {
@@ -96,10 +96,10 @@ macro_rules! record {
                 })
             }
         }
-    };
+    )*};
 }
 
-record! {
+records! {
     /// `CUpti_ActivityKernel8` and later: kinds KERNEL and CONCURRENT_KERNEL.
     Kernel {
         registers: u16 = 6, "Registers of a thread.";
@@ -117,13 +117,9 @@ record! {
         name: Text = 104, "Mangled.";
         graph_node: u64 = 144, "The graph's node, 0 for none.";
         graph: u32 = 156, "The graph, 0 for none.";
-        channel: u32 = 168, "Hardware queue.";
-        channel_type: u32 = 172, "`CUpti_ChannelType`.";
         cluster: [u32; 3] = 176, "Blocks of a cluster.";
     }
-}
 
-record! {
     /// `CUpti_ActivityMemcpy5` and later.
     Memcpy {
         copy_kind: u8 = 4, "[`crate::kinds::copy`]";
@@ -138,15 +134,8 @@ record! {
         stream: u32 = 40, "Stream.";
         correlation: u32 = 44, "Joins it with its API call.";
         graph: u32 = 72, "The graph, 0 for none.";
-        channel: u32 = 76, "Hardware queue.";
-        channel_type: u32 = 80, "`CUpti_ChannelType`.";
     }
-    later {
-        copy_count: u64 = 88, "Copies in a batched call (12.8 and later).";
-    }
-}
 
-record! {
     /// `CUpti_ActivityMemcpyPtoP4`: kind MEMCPY2.
     PeerCopy {
         copy_kind: u8 = 4, "[`crate::kinds::copy`]";
@@ -163,11 +152,8 @@ record! {
         target_device: u32 = 52, "Device that was written.";
         correlation: u32 = 60, "Joins it with its API call.";
         graph: u32 = 80, "The graph, 0 for none.";
-        channel: u32 = 84, "Hardware queue.";
     }
-}
 
-record! {
     /// `CUpti_ActivityMemset4` and later.
     Memset {
         bytes: u64 = 8, "Bytes.";
@@ -178,11 +164,8 @@ record! {
         stream: u32 = 40, "Stream.";
         correlation: u32 = 44, "Joins it with its API call.";
         graph: u32 = 72, "The graph, 0 for none.";
-        channel: u32 = 76, "Hardware queue.";
     }
-}
 
-record! {
     /// `CUpti_ActivityAPI`: kinds DRIVER and RUNTIME.
     ApiCall {
         callback_id: u32 = 4, "Which function, see [`crate::names`].";
@@ -192,9 +175,7 @@ record! {
         correlation: u32 = 32, "Its own id, which operations refer to.";
         code: i32 = 36, "What it returned.";
     }
-}
 
-record! {
     /// `CUpti_ActivitySynchronization` and later.
     Sync {
         sync_kind: u32 = 4, "[`crate::kinds::sync`]";
@@ -205,9 +186,7 @@ record! {
         stream: u32 = 32, "Stream or [`crate::kinds::sync::INVALID`].";
         event: u32 = 36, "Event or [`crate::kinds::sync::INVALID`].";
     }
-}
 
-record! {
     /// `CUpti_ActivityOverhead` and later.
     Overhead {
         overhead_kind: u32 = 4, "See [`crate::kinds::overhead_name`].";
@@ -216,21 +195,17 @@ record! {
         start: u64 = 24, "Nanoseconds.";
         end: u64 = 32, "Nanoseconds.";
     }
-    later {
+    + later {
         correlation: u32 = 40, "The API call (12.3 and later).";
     }
-}
 
-record! {
     /// `CUpti_ActivityName`.
     Name {
         object_kind: u32 = 4, "[`crate::kinds::object`]";
         object: [u32; 3] = 8, "Process and thread, or device, context and stream.";
         name: Text = 24, "The name.";
     }
-}
 
-record! {
     /// `CUpti_ActivityMarker2`: one end of an NVTX range, or a mark.
     Marker {
         flags: u32 = 4, "[`crate::kinds::marker`]";
@@ -239,11 +214,8 @@ record! {
         object_kind: u32 = 20, "[`crate::kinds::object`]";
         object: [u32; 3] = 24, "Process and thread, or device, context and stream.";
         name: Text = 40, "Its name; none at the end of a range.";
-        domain: Text = 48, "The domain's name; none for the default domain.";
     }
-}
 
-record! {
     /// `CUpti_ActivityDevice4` and later.
     Device {
         memory_bandwidth: u64 = 8, "Kilobytes per second.";
@@ -263,18 +235,14 @@ record! {
         name: Text = 136, "\"NVIDIA H200\"";
         visible: u8 = 144, "Whether CUDA_VISIBLE_DEVICES lets the process use it.";
     }
-}
 
-record! {
     /// `CUpti_ActivityContext` and later.
     Context {
         id: u32 = 4, "Its id.";
         device: u32 = 8, "Device ordinal.";
         null_stream: u16 = 14, "The id of its default stream.";
     }
-}
 
-record! {
     /// `CUpti_ActivityStream`.
     Stream {
         context: u32 = 4, "Context.";
@@ -282,9 +250,7 @@ record! {
         priority: i32 = 12, "CUDA's priority, an int.";
         flag: u32 = 16, "1 default, 2 non-blocking, 3 null.";
     }
-}
 
-record! {
     /// `CUpti_ActivityCudaEvent` and later.
     CudaEvent {
         correlation: u32 = 4, "The call that recorded it.";
@@ -292,12 +258,10 @@ record! {
         stream: u32 = 12, "Stream.";
         event: u32 = 16, "Event.";
     }
-    later {
+    + later {
         device: u32 = 24, "Device ordinal (12.8 and later).";
     }
-}
 
-record! {
     /// `CUpti_ActivityMemory2` and later: kind MEMORY2.
     Memory {
         operation: u32 = 4, "[`crate::kinds::memory`]: allocated or released.";
@@ -311,9 +275,7 @@ record! {
         stream: u32 = 60, "Stream.";
         is_async: u32 = 72, "Stream-ordered.";
     }
-}
 
-record! {
     /// `CUpti_ActivityGraphTrace` and later: one launch of a graph as a whole.
     GraphTrace {
         correlation: u32 = 4, "The call that launched it.";
@@ -337,8 +299,11 @@ mod tests {
         for length in 0..188 {
             assert_eq!(Kernel::read(&record[..length]), None, "{length}");
         }
-        let copy = Memcpy::read(&[1_u8; 88]).expect("the 11.8 layout");
-        assert_eq!(copy.copy_count, None);
-        assert_eq!(Memcpy::read(&[0_u8; 96]).expect("12.8").copy_count, Some(0));
+        let overhead = Overhead::read(&[1_u8; 40]).expect("the 11.8 layout");
+        assert_eq!(overhead.correlation, None);
+        assert_eq!(
+            Overhead::read(&[0_u8; 48]).expect("12.3").correlation,
+            Some(0)
+        );
     }
 }

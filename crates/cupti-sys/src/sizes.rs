@@ -45,18 +45,6 @@ impl RecordSizes {
         answer
     }
 
-    /// The table alone, for a version: what [`RecordSizes::of`] falls back to.
-    pub fn known(version: u32) -> RecordSizes {
-        let mut sizes = [0; kinds::LIMIT as usize];
-        for &(kind, _) in kinds::LAYOUTS {
-            sizes[kind as usize] = known_size(kind, version).unwrap_or(0);
-        }
-        RecordSizes {
-            sizes,
-            surprises: Vec::new(),
-        }
-    }
-
     /// The length of a record of `kind` in bytes; `None` when it is not known.
     pub fn get(&self, kind: u32) -> Option<usize> {
         match self.sizes.get(kind as usize) {
@@ -107,8 +95,8 @@ fn by_stepping(api: &Api, kind: u32) -> Option<u16> {
     None
 }
 
-/// What the table says.
-fn known_size(kind: u32, version: u32) -> Option<u16> {
+/// What the table says for a version: what [`RecordSizes::of`] falls back to.
+pub fn known_size(kind: u32, version: u32) -> Option<u16> {
     let (_, layouts) = kinds::LAYOUTS.iter().find(|(known, _)| *known == kind)?;
     layouts
         .iter()

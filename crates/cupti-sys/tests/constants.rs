@@ -79,20 +79,8 @@ fn constants() {
             Kind::CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE as u32,
         ),
         (
-            kinds::attribute::DEVICE_BUFFER_SIZE,
-            Attribute::CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE as u32,
-        ),
-        (
-            kinds::attribute::DEVICE_BUFFER_POOL_LIMIT,
-            Attribute::CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT as u32,
-        ),
-        (
             kinds::attribute::ZEROED_OUT_ACTIVITY_BUFFER,
             Attribute::CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER as u32,
-        ),
-        (
-            kinds::attribute::DEVICE_BUFFER_PRE_ALLOCATE_VALUE,
-            Attribute::CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE as u32,
         ),
         (
             kinds::attribute::PER_THREAD_ACTIVITY_BUFFER,
@@ -201,10 +189,6 @@ fn constants() {
         (
             kinds::object::STREAM,
             Object::CUPTI_ACTIVITY_OBJECT_STREAM as u32,
-        ),
-        (
-            kinds::marker::INSTANTANEOUS,
-            sys::CUpti_ActivityFlag::CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS as u32,
         ),
         (
             kinds::marker::START,

@@ -115,14 +115,8 @@ impl Server {
         };
         if let Some(why) = why {
             let text = format!("{}: {why}", path.display());
-            return send(
-                &Response::Trouble {
-                    is_last: true,
-                    text,
-                },
-                out,
-            )
-            .and_then(|()| out.flush());
+            trouble(true, text, out)?;
+            return out.flush();
         }
         self.is_shared = files::is_shared(&path);
         self.place = Some(path);
@@ -147,7 +141,7 @@ impl Server {
                 }
                 let text = format!("{} cannot be read any more: {error}", file.name);
                 file.reader = None;
-                trouble(text, out)?;
+                trouble(false, text, out)?;
             }
             file.due.polled(now, budget != before, period);
             has_more |= file.has_more;
@@ -191,7 +185,7 @@ impl Server {
                 Err(None) => {}
                 Err(Some(why)) => {
                     if self.known.get(&path) != Some(&Some(why.clone())) {
-                        trouble(why.clone(), out)?;
+                        trouble(false, why.clone(), out)?;
                         self.known.insert(path, Some(why));
                     }
                 }
@@ -201,9 +195,8 @@ impl Server {
     }
 }
 
-/// Reports what is wrong with one file; the others go on.
-fn trouble(text: String, out: &mut impl Write) -> io::Result<()> {
-    let is_last = false;
+/// Reports what is wrong: with all when it `is_last`, else with one file, and the others go on.
+fn trouble(is_last: bool, text: String, out: &mut impl Write) -> io::Result<()> {
     send(&Response::Trouble { is_last, text }, out)
 }
 
@@ -290,20 +283,15 @@ impl ServedFile {
                     *host = process.host;
                 }
             })? {}
-            reader.position()
+            reader.offset
         } else {
             status.published
         };
         self.send(limit, budget, out)?;
         self.has_more = self.sent < limit;
         if !self.has_more && self.life != Some(life) {
-            send(
-                &Response::Life {
-                    id: self.id,
-                    lives: life,
-                },
-                out,
-            )?;
+            let (id, lives) = (self.id, life);
+            send(&Response::Life { id, lives }, out)?;
             self.life = Some(life);
         }
         // All of the file that this page describes has been sent.

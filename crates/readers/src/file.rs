@@ -174,7 +174,9 @@ fn open_by(
             }
             seen.push(id);
         }
-        match is_folder_of_others(path, is_live) {
+        // A folder that is no recording and cannot become one.
+        let may_be = || is_live && recording::may_become_one(path);
+        match path.is_dir() && !recording::is_recording(path) && !may_be() {
             true => files.extend(find_in_folder(path, &mut remarks)?),
             false => files.push(detect(path, is_live)?),
         }
@@ -401,11 +403,6 @@ fn named_twice(name: &str) -> String {
     format!("{name} was named twice, and is read once")
 }
 
-/// Whether it is a folder that is no recording and, when it `is_live`, cannot become one.
-fn is_folder_of_others(path: &Path, is_live: bool) -> bool {
-    path.is_dir() && !recording::is_recording(path) && !(is_live && recording::may_become_one(path))
-}
-
 /// File name endings of other profilers' traces, as `tensorboard_trace_handler` and one export for each rank leave them.
 const ENDINGS: [&str; 3] = [".json", ".json.gz", ".sqlite"];
 
@@ -429,7 +426,6 @@ fn list_traces(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// The traces of other profilers right in a folder. A file with the name of a trace that is none is left out, with a remark.
 fn find_in_folder(folder: &Path, remarks: &mut Vec<String>) -> Result<Vec<TraceFile>, OpenError> {
-    let name = || folder.display().to_string();
     let paths = list_traces(folder).map_err(|error| OpenError::Io {
         path: folder.to_owned(),
         error,
@@ -454,10 +450,8 @@ fn find_in_folder(folder: &Path, remarks: &mut Vec<String>) -> Result<Vec<TraceF
             more => format!(" and {more} more"),
         };
         let first = first.to_string_lossy();
-        remarks.push(format!(
-            "{}: no traces, and left out: {first}{more}",
-            name()
-        ));
+        let folder = folder.display();
+        remarks.push(format!("{folder}: no traces, and left out: {first}{more}"));
     }
     Ok(found)
 }
@@ -476,10 +470,20 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         path: PathBuf::from(&name),
         what: what.to_owned(),
     };
+    let found = |format, simulated, input| TraceFile {
+        name: name.clone(),
+        format,
+        simulated,
+        input,
+    };
+    let recording_in = |input: Input| {
+        let simulated = recording::is_simulated(&[input.path().to_owned()]);
+        found(Format::Recording, simulated, input)
+    };
     if path.is_dir() {
         let may_be = || is_live && recording::may_become_one(path);
         return match recording::is_recording(path) || may_be() {
-            true => Ok(recording_file(name.clone(), Input::Path(path.to_owned()))),
+            true => Ok(recording_in(Input::Path(path.to_owned()))),
             false => Err(is_not("a folder that is no recording")),
         };
     }
@@ -502,17 +506,12 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         };
         if !is_database {
             return match recording::is_recording(input.path()) {
-                true => Ok(recording_file(name.clone(), input)),
+                true => Ok(recording_in(input)),
                 false => Err(is_not("a recording that is damaged, or of another version")),
             };
         }
         return match nsys::is_export(input.path()) {
-            Ok(true) => Ok(TraceFile {
-                name: name.clone(),
-                format: Format::Nsys,
-                simulated: false,
-                input,
-            }),
+            Ok(true) => Ok(found(Format::Nsys, false, input)),
             Ok(false) => Err(is_not(
                 "an SQLite database without the tables of Nsight Systems",
             )),
@@ -525,26 +524,15 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         Ok((Some(peek), _)) if peek.is_rocprofv3 => Err(is_not(
             "JSON of rocprofv3, which is not read: have it write pftrace for Perfetto, or CSV",
         )),
-        Ok((Some(peek), stream)) => Ok(TraceFile {
-            name: name.clone(),
-            format: Format::Kineto,
-            simulated: peek.simulated,
-            input: Input::Stream(stream),
-        }),
+        Ok((Some(peek), stream)) => {
+            let input = Input::Stream(stream);
+            Ok(found(Format::Kineto, peek.simulated, input))
+        }
         Ok((None, _)) => Err(is_not(describe_content(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(is_not("gzip data that is damaged"))
         }
         Err(error) => Err(failed(error)),
-    }
-}
-
-fn recording_file(name: String, input: Input) -> TraceFile {
-    TraceFile {
-        name,
-        format: Format::Recording,
-        simulated: recording::is_simulated(&[input.path().to_owned()]),
-        input,
     }
 }
 

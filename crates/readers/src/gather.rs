@@ -159,20 +159,19 @@ impl Gather {
 
     /// Counts a record that could not be read.
     pub(super) fn damaged(&mut self, process: u32) {
-        let health = &mut self.process(process).health;
+        let health = self.health(process);
         health.received += 1;
         health.lost += 1;
     }
 
-    /// Counts records that were lost before the file was written.
-    pub(super) fn lost_before(&mut self, process: u32, count: u64) {
-        let health = &mut self.process(process).health;
-        health.dropped = health.dropped.saturating_add(count);
+    /// The counters of a process.
+    pub(super) fn health(&mut self, process: u32) -> &mut Health {
+        &mut self.process(process).health
     }
 
     /// Counts a record without a possible time.
     pub(super) fn timeless(&mut self, process: u32) {
-        let health = &mut self.process(process).health;
+        let health = self.health(process);
         health.received += 1;
         health.no_timestamp += 1;
     }

@@ -30,9 +30,11 @@ pub(super) struct Stream {
     /// The bytes read so far, as long as they may come again.
     kept: Option<Vec<u8>>,
     /// Its length, of a file.
-    length: Option<u64>,
-    read: u64,
-    stop: Stop,
+    pub(super) length: Option<u64>,
+    /// Bytes that have been read, from [`Stream::rewind`] on.
+    pub(super) read: u64,
+    /// Reading ends with an error as soon as it asks for that.
+    pub(super) stop: Stop,
 }
 
 impl Stream {
@@ -106,16 +108,6 @@ impl Stream {
         self.length.is_none()
     }
 
-    /// Its length in bytes, where that is known before it has been read.
-    pub(super) fn length(&self) -> Option<u64> {
-        self.length
-    }
-
-    /// Bytes that have been read, from [`Stream::rewind`] on.
-    pub(super) fn consumed(&self) -> u64 {
-        self.read
-    }
-
     /// Keeps the bytes read from now on, for [`Stream::rewind`].
     pub(super) fn keep(&mut self) {
         self.kept = Some(Vec::new());
@@ -129,11 +121,6 @@ impl Stream {
             self.again = Cursor::new(kept);
         }
         self.read = 0;
-    }
-
-    /// Ends with an error as soon as `stop` asks for it.
-    pub(super) fn stop_at(&mut self, stop: &Stop) {
-        self.stop = stop.clone();
     }
 
     /// Waits until there is something to read.
@@ -200,7 +187,7 @@ mod tests {
         }
         let mut all = String::new();
         stream.read_to_string(&mut all).expect("the rest");
-        assert_eq!((all.as_str(), stream.consumed()), ("abcdef", 6));
+        assert_eq!((all.as_str(), stream.read), ("abcdef", 6));
     }
 
     #[test]
@@ -220,7 +207,7 @@ mod tests {
         let writer = writer.join().expect("no panic").expect("a reader");
         let stop = Stop::default();
         stop.stop();
-        stream.stop_at(&stop);
+        stream.stop = stop;
         assert!(stream.read(&mut [0; 8]).is_err());
         drop(writer);
     }

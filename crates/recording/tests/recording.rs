@@ -225,10 +225,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
     assert_eq!(reader.status().state, State::Closed);
     assert_eq!(reader.status().health, health);
     assert_eq!(reader.writer_lives(), Some(false));
-    assert_eq!(
-        (reader.lost(), reader.unknown(), reader.damage()),
-        (0, 0, None)
-    );
+    assert_eq!((reader.lost, reader.unknown, reader.damage()), (0, 0, None));
 }
 
 #[test]
@@ -347,7 +344,7 @@ fn a_file_cut_short_gives_what_is_there_and_counts_the_rest() {
         .expect("cut");
     let mut reader = Reader::open(&path).expect("a recording");
     assert_eq!(read_all(&mut reader).len(), 6);
-    assert_eq!(reader.lost(), 4);
+    assert_eq!(reader.lost, 4);
     let damage = reader.damage().expect("it is noticed").to_string();
     assert_eq!(damage, "it is cut short");
 }
@@ -402,7 +399,7 @@ fn behind_a_damaged_block_the_next_one_is_read_and_what_is_missing_is_known_exac
         // The first block has a name and a record, and of the third one's records two use a name that is known.
         assert_eq!(read_all(&mut reader).len(), 2 + 2);
         // Two records of the second block, and the one of the third that uses its name.
-        assert_eq!(reader.lost(), 3);
+        assert_eq!(reader.lost, 3);
         let damage = reader.damage().expect("it is noticed").to_string();
         let skipped = third_at - second_at;
         assert_eq!(
@@ -444,7 +441,7 @@ fn unknown_tags_are_skipped_and_records_among_them_counted() {
     std::fs::write(&path, bytes).expect("written");
     let mut reader = Reader::open(&path).expect("a recording");
     assert_eq!(read_all(&mut reader).len(), 1);
-    assert_eq!((reader.unknown(), reader.lost()), (1, 0));
+    assert_eq!((reader.unknown, reader.lost), (1, 0));
 }
 
 #[test]
@@ -458,7 +455,7 @@ fn references_to_what_was_never_defined_are_not_handed_on() {
     let mut reader = Reader::open(&the_only_file(directory.path())).expect("a recording");
     // Of the ten, the kernel, the call, the overhead and the range refer to a name or a shape.
     assert_eq!(read_all(&mut reader).len(), 6);
-    assert_eq!(reader.lost(), 4);
+    assert_eq!(reader.lost, 4);
 }
 
 /// The bytes of a process's entry as they were before world and host stood behind its texts.
@@ -505,6 +502,6 @@ fn names_of_a_megabyte_are_cut_and_stay_two() {
         })
         .expect("readable")
     {}
-    assert_eq!((texts.len(), reader.lost()), (2, 0));
+    assert_eq!((texts.len(), reader.lost), (2, 0));
     assert_ne!(texts[0], texts[1]);
 }

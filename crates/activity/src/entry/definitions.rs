@@ -1,8 +1,8 @@
 //! Definitions to bytes and back, as the table of [`super`] says.
 
-use super::field::{Fields, fields};
+use super::Fields;
 use super::{Entry, Field, LONGEST, UNIT, Unreadable};
-use crate::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
+use crate::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo, fields};
 
 fields! {
     LaunchShape {

@@ -112,7 +112,7 @@ impl Field for Place {
 }
 
 /// What has several values with fixed places in an entry.
-pub(super) trait Fields: Sized {
+pub trait Fields: Sized {
     /// Writes them.
     fn put_fields(&self, bytes: &mut [u8]);
     /// Reads them; all else is as by default. `None` when one cannot be read.
@@ -120,18 +120,18 @@ pub(super) trait Fields: Sized {
 }
 
 /// Type and `field @ offset`.
+#[macro_export]
 macro_rules! fields {
     ($($type:ident { $($($field:tt).+ @ $at:literal),* })*) => {$(
-        impl $crate::entry::field::Fields for $type {
+        impl $crate::entry::Fields for $type {
             fn put_fields(&self, bytes: &mut [u8]) {
-                $(self.$($field).+.put(bytes, $at);)*
+                $($crate::entry::Field::put(self.$($field).+, bytes, $at);)*
             }
             fn fields(bytes: &[u8]) -> Option<$type> {
                 let mut it = $type::default();
-                $(it.$($field).+ = Field::get(bytes, $at)?;)*
+                $(it.$($field).+ = $crate::entry::Field::get(bytes, $at)?;)*
                 Some(it)
             }
         }
     )*};
 }
-pub(super) use fields;

@@ -58,7 +58,7 @@ mod long;
 mod observed;
 mod records;
 
-pub use field::Field;
+pub use field::{Field, Fields};
 pub use long::{LONGEST_NAME, fingerprint, shortened};
 pub use observed::{metrics, occupants, take, take_text};
 pub use records::encode_record;

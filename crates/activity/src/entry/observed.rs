@@ -1,11 +1,11 @@
 //! What was seen of a process or a machine from outside, to bytes and back, as the table of [`super`] says.
 
+use super::Fields;
 use super::definitions::{begin, lossy, text};
-use super::field::{Fields, fields};
 use super::{Entry, Field, Unreadable};
 use crate::{
     Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Occupant, OffCpu, Owner, Reading,
-    SampleDef, SampledThread, Sampling, Span, StackSample, ThreadWindow, Uuid, WatchCost,
+    SampleDef, SampledThread, Sampling, Span, StackSample, ThreadWindow, Uuid, WatchCost, fields,
 };
 
 const LOOK: u8 = 32;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
-use std::fmt::Write as _;
 
 use super::layouts::{
     Handle, MemoryV1, MemoryV2, ProcessInfo, ProcessUse, TemperatureV1, Utilization, version_of,
 };
-use super::{Nvml, code};
+use super::{Nvml, checked, code};
 
 /// `NVML_CLOCK_SM`.
 const CLOCK_SM: u32 = 1;
@@ -56,29 +55,19 @@ pub struct Device {
 
 /// "8f0c2a4e-…": the sixteen bytes as NVML and CUDA write them.
 pub fn uuid_text(uuid: &[u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (index, byte) in uuid.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digits = format!("{:032x}", u128::from_be_bytes(*uuid));
+    [0..8, 8..12, 12..16, 16..20, 20..32]
+        .map(|part| &digits[part])
+        .join("-")
 }
 
 /// The bytes of "GPU-8f0c2a4e-…" or "MIG-…"; `None` for another form.
 fn uuid_of(text: &str) -> Option<[u8; 16]> {
     let (_, digits) = text.split_once('-')?;
-    let digits: Vec<u8> = digits.bytes().filter(|it| *it != b'-').collect();
-    let mut uuid = [0; 16];
-    if digits.len() != 2 * uuid.len() {
-        return None;
-    }
-    for (byte, pair) in uuid.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |it: u8| char::from(it).to_digit(16);
-        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
-    }
-    Some(uuid)
+    let digits = digits.replace('-', "");
+    let is_whole = digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    let number = u128::from_str_radix(&digits, 16).ok();
+    number.filter(|_| is_whole).map(u128::to_be_bytes)
 }
 
 impl Device {
@@ -89,13 +78,9 @@ impl Device {
         let name = CString::new(name).map_err(|_| code::NOT_FOUND)?;
         let mut handle: Handle = std::ptr::null_mut();
         // SAFETY: a NUL-terminated string, and room for one handle.
-        match unsafe { (nvml.api().handle_by_uuid)(name.as_ptr(), &raw mut handle) } {
-            code::SUCCESS => Ok(Device {
-                nvml: nvml.clone(),
-                handle,
-            }),
-            code => Err(code),
-        }
+        checked(unsafe { (nvml.api().handle_by_uuid)(name.as_ptr(), &raw mut handle) })?;
+        let nvml = nvml.clone();
+        Ok(Device { nvml, handle })
     }
 
     pub(super) fn at(nvml: &Nvml, index: u32) -> Result<Device, u32> {
@@ -103,13 +88,9 @@ impl Device {
         let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
         let mut handle: Handle = std::ptr::null_mut();
         // SAFETY: room for one handle; NVML checks the index.
-        match unsafe { function(index, &raw mut handle) } {
-            code::SUCCESS => Ok(Device {
-                nvml: nvml.clone(),
-                handle,
-            }),
-            code => Err(code),
-        }
+        checked(unsafe { function(index, &raw mut handle) })?;
+        let nvml = nvml.clone();
+        Ok(Device { nvml, handle })
     }
 
     fn text(
@@ -119,13 +100,9 @@ impl Device {
         let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
         let mut bytes = [0u8; TEXT_MAX];
         // SAFETY: the handle is of this session, which lives; NVML writes a NUL-terminated string of no more than the length given.
-        match unsafe { function(self.handle, bytes.as_mut_ptr().cast(), TEXT_MAX as u32) } {
-            code::SUCCESS => {
-                let text = CStr::from_bytes_until_nul(&bytes).map_err(|_| code::NO_DATA)?;
-                Ok(text.to_string_lossy().into_owned())
-            }
-            code => Err(code),
-        }
+        checked(unsafe { function(self.handle, bytes.as_mut_ptr().cast(), TEXT_MAX as u32) })?;
+        let text = CStr::from_bytes_until_nul(&bytes).map_err(|_| code::NO_DATA)?;
+        Ok(text.to_string_lossy().into_owned())
     }
 
     /// Its UUID. Of a part of a GPU (MIG) that of the part.
@@ -159,10 +136,7 @@ impl Device {
     ) -> Result<T, u32> {
         let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
         // SAFETY: the handle is of this session, which lives; the table has the function with the type of what it writes.
-        match unsafe { function(self.handle, &raw mut value) } {
-            code::SUCCESS => Ok(value),
-            code => Err(code),
-        }
+        checked(unsafe { function(self.handle, &raw mut value) }).map(|()| value)
     }
 
     fn ask_for(
@@ -173,10 +147,7 @@ impl Device {
         let function = function.ok_or(code::FUNCTION_NOT_FOUND)?;
         let mut value = 0;
         // SAFETY: as above; `which` is a number that NVML checks.
-        match unsafe { function(self.handle, which, &raw mut value) } {
-            code::SUCCESS => Ok(value),
-            code => Err(code),
-        }
+        checked(unsafe { function(self.handle, which, &raw mut value) }).map(|()| value)
     }
 
     /// Power drawn, in mW: on most GPUs a mean over about a second.
@@ -332,7 +303,12 @@ impl Device {
             // SAFETY: `found` has room for `count` entries of the layout that versions 2 and 3 write.
             unsafe { function(self.handle, count, found) }
         })?;
-        Ok(found.iter().map(GpuProcess::from).collect())
+        let all = found.iter().map(|it| GpuProcess {
+            pid: it.pid,
+            // NVML_VALUE_NOT_AVAILABLE.
+            memory: Some(it.used).filter(|used| *used != u64::MAX),
+        });
+        Ok(all.collect())
     }
 }
 
@@ -352,16 +328,6 @@ fn gather<T: Clone + Default>(mut ask: impl FnMut(*mut u32, *mut T) -> u32) -> R
                 room = (count.max(room) + 32).min(PROCESSES_MAX);
             }
             code => return Err(code),
-        }
-    }
-}
-
-impl From<&ProcessInfo> for GpuProcess {
-    fn from(info: &ProcessInfo) -> GpuProcess {
-        GpuProcess {
-            pid: info.pid,
-            // NVML_VALUE_NOT_AVAILABLE.
-            memory: Some(info.used).filter(|used| *used != u64::MAX),
         }
     }
 }

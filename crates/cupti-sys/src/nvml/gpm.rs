@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::layouts::{Handle, Metric, MetricsGet, ROOM, Support};
-use super::{Device, Nvml, code};
+use super::{Device, Nvml, checked, code};
 
 /// Numbers of metrics (`NVML_GPM_METRIC_…`).
 pub mod metric {
@@ -60,10 +60,9 @@ impl Gpm {
             is_supported: 0,
         };
         // SAFETY: a handle of this session, and a structure of the version that it says.
-        match unsafe { supported(device.handle, &raw mut support) } {
-            code::SUCCESS if support.is_supported != 0 => {}
-            code::SUCCESS => return Err(code::NOT_SUPPORTED),
-            code => return Err(code),
+        checked(unsafe { supported(device.handle, &raw mut support) })?;
+        if support.is_supported == 0 {
+            return Err(code::NOT_SUPPORTED);
         }
         if api.gpm_sample.is_none() || api.gpm_metrics.is_none() || api.gpm_free.is_none() {
             return Err(code::FUNCTION_NOT_FOUND);
@@ -93,10 +92,7 @@ impl Gpm {
         let alloc = api.gpm_alloc.ok_or(code::FUNCTION_NOT_FOUND)?;
         for sample in &mut gpm.samples {
             // SAFETY: room for one handle, which `drop` gives back.
-            match unsafe { alloc(std::ptr::from_mut(sample)) } {
-                code::SUCCESS => {}
-                code => return Err(code),
-            }
+            checked(unsafe { alloc(std::ptr::from_mut(sample)) })?;
         }
         Ok(gpm)
     }
@@ -108,14 +104,10 @@ impl Gpm {
     pub fn sample(&mut self) -> Result<(), u32> {
         let sample = self.nvml.api().gpm_sample.ok_or(code::FUNCTION_NOT_FOUND)?;
         // SAFETY: both are handles of this session.
-        match unsafe { sample(self.device, self.samples[self.next]) } {
-            code::SUCCESS => {
-                self.next = 1 - self.next;
-                self.taken = 2.min(self.taken + 1);
-                Ok(())
-            }
-            code => Err(code),
-        }
+        checked(unsafe { sample(self.device, self.samples[self.next]) })?;
+        self.next = 1 - self.next;
+        self.taken = 2.min(self.taken + 1);
+        Ok(())
     }
 
     /// What lay between the last two samples, for each metric its value or NVML's code. `None` as long as there are not
@@ -144,10 +136,7 @@ impl Gpm {
         self.question.after = self.samples[1 - self.next];
         // SAFETY: a structure of the version that it says, with as many metrics as it says, and two samples of this session
         // that were taken.
-        match unsafe { ask(&raw mut *self.question) } {
-            code::SUCCESS => {}
-            code => return Err(code),
-        }
+        checked(unsafe { ask(&raw mut *self.question) })?;
         let answers = self.question.metrics.iter().take(metrics.len());
         Ok(Some(
             answers

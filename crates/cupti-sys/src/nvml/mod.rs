@@ -65,6 +65,13 @@ pub fn describe(code: u32) -> &'static str {
     }
 }
 
+fn checked(code: u32) -> Result<(), u32> {
+    match code {
+        code::SUCCESS => Ok(()),
+        code => Err(code),
+    }
+}
+
 /// Why NVML cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NvmlError {
@@ -143,12 +150,9 @@ impl Nvml {
         let count = self.api().count.ok_or(code::FUNCTION_NOT_FOUND)?;
         let mut number = 0;
         // SAFETY: room for one number.
-        match unsafe { count(&raw mut number) } {
-            code::SUCCESS => Ok((0..number)
-                .filter_map(|index| Device::at(self, index).ok())
-                .collect()),
-            code => Err(code),
-        }
+        checked(unsafe { count(&raw mut number) })?;
+        let all = (0..number).filter_map(|index| Device::at(self, index).ok());
+        Ok(all.collect())
     }
 
     fn api(&self) -> &Api {

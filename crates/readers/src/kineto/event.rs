@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::{RawValue, Value};
 
 use super::repair::repair;
@@ -60,8 +61,13 @@ pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
 
 macro_rules! keys {
     ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum $name { $($key,)* Other }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+        #[serde(field_identifier)]
+        pub(super) enum $name {
+            $(#[serde(rename = $text $(, alias = $other)*)] $key,)*
+            #[serde(other)]
+            Other,
+        }
         impl $name {
             /// The key with this spelling.
             pub(super) fn of(key: &str) -> Self {
@@ -69,21 +75,6 @@ macro_rules! keys {
                     $($text $(| $other)* => $name::$key,)*
                     _ => $name::Other,
                 }
-            }
-        }
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Keys;
-                impl Visitor<'_> for Keys {
-                    type Value = $name;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str("a key")
-                    }
-                    fn visit_str<E: Error>(self, key: &str) -> Result<$name, E> {
-                        Ok($name::of(key))
-                    }
-                }
-                deserializer.deserialize_identifier(Keys)
             }
         }
     };

@@ -16,20 +16,8 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// The text of a stream that stands at its beginning.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub(super) fn of(stream: Stream) -> io::Result<Input> {
-        Self::open(stream, false)
-    }
-
-    /// The same for a caller that only peeks: [`Input::into_stream`] gives the stream back as it was.
-    pub(super) fn to_peek(stream: Stream) -> io::Result<Input> {
-        Self::open(stream, true)
-    }
-
-    fn open(mut stream: Stream, is_kept: bool) -> io::Result<Input> {
+    /// Finds out what it is. A caller that only peeks has it kept: [`Input::into_stream`] gives the stream back as it was.
+    pub(super) fn open(mut stream: Stream, is_kept: bool) -> io::Result<Input> {
         let mut magic = Vec::new();
         stream.keep();
         (&mut stream).take(2).read_to_end(&mut magic)?;
@@ -59,8 +47,8 @@ impl Input {
     /// Bytes of the file that have been read.
     pub(super) fn consumed(&self) -> u64 {
         match self {
-            Input::Plain(stream) => stream.consumed(),
-            Input::Gzip(decoder) => decoder.get_ref().get_ref().consumed(),
+            Input::Plain(stream) => stream.read,
+            Input::Gzip(decoder) => decoder.get_ref().get_ref().read,
         }
     }
 }

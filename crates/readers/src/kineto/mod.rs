@@ -55,7 +55,7 @@ pub(super) struct Peek {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
-    let input = Input::to_peek(stream)?;
+    let input = Input::open(stream, true)?;
     let mut scanner = Scanner::new(input.take(PEEK_MAX));
     let mut header = Header::default();
     let seen = walk_to_events(&mut scanner, &mut header);
@@ -148,13 +148,13 @@ pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> LoadedTrace {
 
 /// [`load`] in blocks of about so many bytes.
 fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> LoadedTrace {
-    stream.stop_at(&outlet.stop);
+    stream.stop = outlet.stop.clone();
     let mut reading = Reading {
         header: Header::default(),
         events: Events::default(),
-        meter: Meter::new(format!("reading {}", short(name)), stream.length()),
+        meter: Meter::new(format!("reading {}", short(name)), stream.length),
     };
-    let end = Input::of(stream)
+    let end = Input::open(stream, false)
         .map_err(|error| Stop::Broken(ScanError::Io(error)))
         .and_then(|input| reading.run(input, block, outlet));
     let Reading { header, events, .. } = reading;
@@ -216,11 +216,8 @@ impl LoadedTrace {
         } = self;
         let name = short(&self.name);
         if header.simulated {
-            notice(
-                outlet,
-                true,
-                format!("{name} was simulated: no GPU was involved"),
-            )?;
+            let text = format!("{name} was simulated: no GPU was involved");
+            notice(outlet, true, text)?;
         }
         if converter.operations == 0 {
             let text = format!(
@@ -241,11 +238,8 @@ impl LoadedTrace {
                 .iter()
                 .map(|(category, count)| format!("{} {category}", units::count(**count)))
                 .collect();
-            notice(
-                outlet,
-                false,
-                format!("{name}: not shown: {}", list.join(", ")),
-            )?;
+            let text = format!("{name}: not shown: {}", list.join(", "));
+            notice(outlet, false, text)?;
         }
         Ok(())
     }
@@ -287,10 +281,8 @@ impl Reading {
             if !is_document {
                 self.rest(&mut rest, outlet)?;
             }
-            self.events
-                .converter
-                .gather
-                .lost_before(0, self.header.lost);
+            let health = self.events.converter.gather.health(0);
+            health.dropped = health.dropped.saturating_add(self.header.lost);
             // It reads to the very end, where gzip has its checksum.
             match rest.peek()? {
                 None => Ok(()),

@@ -1,6 +1,7 @@
 //! The header page: who wrote the recording, and how far it has come.
 
-use activity::{Health, codes};
+use activity::entry::{Field, Fields, fingerprint};
+use activity::{Health, codes, fields};
 use rustix::time::ClockId;
 
 use super::HEADER;
@@ -131,37 +132,12 @@ pub struct Status {
     pub records: u64,
 }
 
-fn put_u32(page: &mut [u8], at: usize, value: u32) {
-    page[at..at + 4].copy_from_slice(&value.to_le_bytes());
-}
-fn put_u64(page: &mut [u8], at: usize, value: u64) {
-    page[at..at + 8].copy_from_slice(&value.to_le_bytes());
-}
-fn get_u32(page: &[u8], at: usize) -> u32 {
-    page.get(at..at + 4)
-        .and_then(|bytes| bytes.try_into().ok())
-        .map_or(0, u32::from_le_bytes)
-}
-fn get_u64(page: &[u8], at: usize) -> u64 {
-    page.get(at..at + 8)
-        .and_then(|bytes| bytes.try_into().ok())
-        .map_or(0, u64::from_le_bytes)
-}
-
-fn code_at(page: &[u8], at: usize) -> Option<u8> {
-    u8::try_from(get_u32(page, at)).ok()
-}
-
-fn put_clocks(page: &mut [u8], at: usize, clocks: Clocks) {
-    put_u64(page, at, clocks.realtime.cast_unsigned());
-    put_u64(page, at + 8, clocks.monotonic.cast_unsigned());
-    put_u64(page, at + 16, clocks.raw.cast_unsigned());
-}
-fn get_clocks(page: &[u8], at: usize) -> Clocks {
-    Clocks {
-        realtime: get_u64(page, at).cast_signed(),
-        monotonic: get_u64(page, at + 8).cast_signed(),
-        raw: get_u64(page, at + 16).cast_signed(),
+fields! {
+    Identity { pid @ 16, start.realtime @ 24, start.monotonic @ 32, start.raw @ 40, part @ 48, earlier @ 56 }
+    Status {
+        sequence @ 0, published @ 8, health.received @ 24, health.dropped @ 32, health.lost @ 40,
+        health.no_timestamp @ 48, health.end_before_start @ 56, health.bad_clock @ 64, health.unknown @ 72,
+        clocks.realtime @ 88, clocks.monotonic @ 96, clocks.raw @ 104, records @ 112
     }
 }
 
@@ -169,17 +145,13 @@ impl Identity {
     pub(super) fn encode(&self) -> [u8; HEADER] {
         let mut page = [0; HEADER];
         page[..8].copy_from_slice(&MAGIC);
-        put_u32(&mut page, 8, VERSION);
-        put_u32(&mut page, 12, HEADER as u32);
-        put_u32(&mut page, 16, self.pid);
+        VERSION.put(&mut page, 8);
+        (HEADER as u32).put(&mut page, 12);
         let flags =
             u32::from(self.simulated) | u32::from(self.locked) << 1 | u32::from(self.outside) << 2;
-        put_u32(&mut page, 20, flags);
-        put_clocks(&mut page, 24, self.start);
-        put_u32(&mut page, 48, self.part);
-        put_u64(&mut page, 56, self.earlier);
-        let sum = crc32fast::hash(&page[..IDENTITY]);
-        put_u32(&mut page, IDENTITY, sum);
+        flags.put(&mut page, 20);
+        self.put_fields(&mut page);
+        crc32fast::hash(&page[..IDENTITY]).put(&mut page, IDENTITY);
         page
     }
 
@@ -187,23 +159,19 @@ impl Identity {
         if page[..8] != MAGIC {
             return Err(NoHeader::NotARecording);
         }
-        let version = get_u32(page, 8);
-        if version != VERSION {
-            return Err(NoHeader::OtherVersion(version));
+        let number = |at| u32::get(page, at).unwrap_or(0);
+        if number(8) != VERSION {
+            return Err(NoHeader::OtherVersion(number(8)));
         }
-        let is_sound = get_u32(page, IDENTITY) == crc32fast::hash(&page[..IDENTITY]);
-        if !is_sound || get_u32(page, 12) != HEADER as u32 {
+        let is_sound = number(IDENTITY) == crc32fast::hash(&page[..IDENTITY]);
+        if !is_sound || number(12) != HEADER as u32 {
             return Err(NoHeader::Damaged);
         }
-        let flags = get_u32(page, 20);
         Ok(Identity {
-            pid: get_u32(page, 16),
-            simulated: flags & 1 != 0,
-            locked: flags & 2 != 0,
-            outside: flags & 4 != 0,
-            start: get_clocks(page, 24),
-            part: get_u32(page, 48),
-            earlier: get_u64(page, 56),
+            simulated: number(20) & 1 != 0,
+            locked: number(20) & 2 != 0,
+            outside: number(20) & 4 != 0,
+            ..Fields::fields(page).ok_or(NoHeader::Damaged)?
         })
     }
 }
@@ -211,61 +179,24 @@ impl Identity {
 impl Status {
     pub(super) fn encode(&self) -> [u8; SLOT] {
         let mut slot = [0; SLOT];
-        put_u64(&mut slot, 0, self.sequence);
-        put_u64(&mut slot, 8, self.published);
-        put_u32(&mut slot, 16, self.state.code().into());
-        put_u32(&mut slot, 20, self.error.code().into());
-        let health = &self.health;
-        for (index, value) in [
-            health.received,
-            health.dropped,
-            health.lost,
-            health.no_timestamp,
-            health.end_before_start,
-            health.bad_clock,
-            health.unknown,
-            health.oldest_open.unwrap_or(0).cast_unsigned(),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            put_u64(&mut slot, 24 + index * 8, value);
-        }
-        put_clocks(&mut slot, 88, self.clocks);
-        put_u64(&mut slot, 112, self.records);
-        let sum = checksum(&slot[..SLOT - 8]);
-        put_u64(&mut slot, SLOT - 8, sum);
+        self.put_fields(&mut slot);
+        self.state.put(&mut slot, 16);
+        self.error.put(&mut slot, 20);
+        self.health.oldest_open.unwrap_or(0).put(&mut slot, 80);
+        fingerprint(&slot[..SLOT - 8]).put(&mut slot, SLOT - 8);
         slot
     }
 
     pub(super) fn decode(slot: &[u8]) -> Option<Status> {
         let slot = slot.get(..SLOT)?;
-        if checksum(&slot[..SLOT - 8]) != get_u64(slot, SLOT - 8) {
+        if Some(fingerprint(&slot[..SLOT - 8])) != u64::get(slot, SLOT - 8) {
             return None;
         }
-        let count = |index: usize| get_u64(slot, 24 + index * 8);
-        Some(Status {
-            sequence: get_u64(slot, 0),
-            published: get_u64(slot, 8),
-            state: code_at(slot, 16)
-                .and_then(State::from_code)
-                .unwrap_or(State::Continued),
-            error: code_at(slot, 20)
-                .and_then(WriteError::from_code)
-                .unwrap_or(WriteError::Other),
-            health: Health {
-                received: count(0),
-                dropped: count(1),
-                lost: count(2),
-                no_timestamp: count(3),
-                end_before_start: count(4),
-                bad_clock: count(5),
-                unknown: count(6),
-                oldest_open: Some(count(7).cast_signed()).filter(|time| *time != 0),
-            },
-            clocks: get_clocks(slot, 88),
-            records: get_u64(slot, 112),
-        })
+        let mut status = Status::fields(slot)?;
+        status.state = State::get(slot, 16).unwrap_or(State::Continued);
+        status.error = WriteError::get(slot, 20).unwrap_or(WriteError::Other);
+        status.health.oldest_open = i64::get(slot, 80).filter(|time| *time != 0);
+        Some(status)
     }
 
     /// The newer valid slot of a header page.
@@ -283,10 +214,4 @@ impl Status {
             slot.iter().any(|byte| *byte != 0) && Status::decode(slot).is_none()
         })
     }
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

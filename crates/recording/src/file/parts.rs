@@ -58,7 +58,7 @@ impl Parts {
 pub(super) struct Defined {
     bytes: Vec<u8>,
     /// What is recorded now.
-    mode: Option<Mode>,
+    pub(super) mode: Option<Mode>,
 }
 
 impl Defined {
@@ -66,10 +66,6 @@ impl Defined {
         if self.bytes.len() < MOST_DEFINED {
             entry.encode(&mut self.bytes);
         }
-    }
-
-    pub(super) fn set_mode(&mut self, mode: Mode) {
-        self.mode = Some(mode);
     }
 
     /// Writes them from `offset` on. Returns where they end.

@@ -93,7 +93,8 @@ pub struct Reader {
     path: PathBuf,
     identity: Identity,
     status: Status,
-    offset: u64,
+    /// Up to where it was read, in bytes.
+    pub offset: u64,
     names: Ids,
     shapes: Ids,
     frames: Ids,
@@ -101,8 +102,10 @@ pub struct Reader {
     /// Records up to `sound`, the end of the last block that was read.
     records: u64,
     sound: u64,
-    lost: u64,
-    unknown: u64,
+    /// Records that this reader could not read.
+    pub lost: u64,
+    /// Records of a kind that this reader does not know.
+    pub unknown: u64,
     damage: Damage,
     wait: Wait,
     buffer: Vec<u8>,
@@ -177,11 +180,6 @@ impl Reader {
         &self.status
     }
 
-    /// Up to where it was read, in bytes.
-    pub fn position(&self) -> u64 {
-        self.offset
-    }
-
     /// Says what is waited for from now on.
     pub fn wait_for(&mut self, wait: Wait) {
         self.wait = wait;
@@ -212,16 +210,6 @@ impl Reader {
     /// Whether all that is published has been read.
     pub fn is_at_end(&self) -> bool {
         self.damage.is_cut_short || self.offset + UNIT as u64 > self.status.published
-    }
-
-    /// Records that this reader could not read.
-    pub fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Records of a kind that this reader does not know.
-    pub fn unknown(&self) -> u64 {
-        self.unknown
     }
 
     /// What is wrong with the file. While it is being written, its status may look damaged for a moment.

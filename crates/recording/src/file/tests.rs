@@ -173,7 +173,7 @@ fn follow(states: &[Vec<u8>], looks: &[[usize; 3]]) {
     take(&mut reader, &mut seen);
     let all = RECORDS.iter().sum::<u64>();
     assert_eq!(seen.cast_unsigned(), all, "{looks:?}");
-    assert_eq!((reader.lost(), reader.damage()), (0, None), "{looks:?}");
+    assert_eq!((reader.lost, reader.damage()), (0, None), "{looks:?}");
     assert_eq!(reader.status().state, State::Closed);
 }
 

@@ -177,7 +177,7 @@ impl Writer {
             Entry::Device(_) | Entry::Stream(_) | Entry::Thread(..) | Entry::Process(_) => {
                 self.defined.add(entry);
             }
-            Entry::Mode(mode) => self.defined.set_mode(*mode),
+            Entry::Mode(mode) => self.defined.mode = Some(*mode),
             _ => {}
         }
         let is_record = u64::from(entry.span().is_some());

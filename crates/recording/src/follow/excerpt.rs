@@ -22,12 +22,7 @@ use activity::{
 /// When something cannot be read or written, `to` exists, or nothing of the recording touches the window. What was written until
 /// then is left.
 pub fn excerpt(directory: &Path, to: &Path, window: Span) -> io::Result<u64> {
-    if to.exists() {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} exists", to.display()),
-        ));
-    }
+    super::must_be_new(to)?;
     // Both times the same files: one that comes in between would change what processes are numbered.
     let files = files::files_of(directory)?;
     let mut processes: FxHashMap<u32, Touched> = FxHashMap::default();

@@ -112,10 +112,7 @@ impl Follower {
         let mut all = Vec::new();
         for process in self.processes.iter_mut().chain(&mut self.outside) {
             all.append(&mut process.read_through);
-            all.push((
-                process.reader.path().to_path_buf(),
-                process.reader.position(),
-            ));
+            all.push((process.reader.path().to_path_buf(), process.reader.offset));
         }
         all
     }
@@ -330,10 +327,7 @@ impl Follower {
         {
             Some(process) => process.parts.push_back(reader),
             None => {
-                let folder = folder_of(reader.path());
-                let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
-                let known = known(reader.identity().pid).or_else(|| known(0));
-                let index = known.unwrap_or_else(|| self.next());
+                let index = self.index_of(&folder_of(reader.path()), reader.identity().pid);
                 self.processes
                     .push(Process::new(index, number, reader, wait));
             }
@@ -341,9 +335,12 @@ impl Follower {
     }
 
     /// The number of another process of the timeline.
-    fn next(&mut self) -> u32 {
-        self.count += 1;
-        self.count - 1
+    fn index_of(&mut self, folder: &Path, pid: u32) -> u32 {
+        let mut known = |pid| self.strangers.remove(&(folder.to_path_buf(), pid));
+        known(pid).or_else(|| known(0)).unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
     }
 
     /// The process of the timeline that a file is about. Several recordings may have one process id (a program that
@@ -373,9 +370,7 @@ impl Follower {
                 return process.index;
             }
         }
-        let mut known = |pid| self.strangers.remove(&(folder.clone(), pid));
-        let known = known(pid).or_else(|| known(0));
-        let index = known.unwrap_or_else(|| self.next());
+        let index = self.index_of(&folder, pid);
         self.strangers.insert((folder, pid), index);
         index
     }

@@ -16,12 +16,7 @@ use crate::file::{EXTENSION, HEADER, Reader, create_directory};
 /// # Errors
 /// When something cannot be read or written, or `to` exists. What was copied until then is left.
 pub fn keep(directory: &Path, to: &Path) -> io::Result<u64> {
-    if to.exists() {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} exists", to.display()),
-        ));
-    }
+    super::must_be_new(to)?;
     create_directory(to)?;
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory)? {

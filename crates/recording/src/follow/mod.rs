@@ -26,6 +26,7 @@ pub use process::Sink;
 pub use saver::Saver;
 pub use tee::tee;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use activity::feed::Message;
@@ -52,6 +53,16 @@ pub fn may_become_one(path: &Path) -> bool {
 }
 
 /// A message for what a recording's writer or its reader has to say.
+fn must_be_new(path: &Path) -> io::Result<()> {
+    match path.exists() {
+        true => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{} exists", path.display()),
+        )),
+        false => Ok(()),
+    }
+}
+
 fn notice(is_warning: bool, text: String) -> Message {
     Message::Notice { is_warning, text }
 }

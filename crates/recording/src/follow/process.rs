@@ -159,8 +159,8 @@ impl Process {
         let (names, shapes) = self.reader.definitions();
         self.before.names = self.before.names.saturating_add(names);
         self.before.shapes = self.before.shapes.saturating_add(shapes);
-        self.before.lost += self.reader.lost();
-        self.before.unknown += self.reader.unknown();
+        self.before.lost += self.reader.lost;
+        self.before.unknown += self.reader.unknown;
         self.totals = map::Totals::default();
         self.series = self.series.wrapping_add(1 << 16);
         self.note_damage();
@@ -232,7 +232,7 @@ impl Process {
             self.skip(sink)?;
         }
         let part = self.reader.identity().part;
-        let at = (part, self.reader.status().sequence, self.reader.position());
+        let at = (part, self.reader.status().sequence, self.reader.offset);
         let has_grown = at != self.at;
         if has_grown {
             (self.at, self.heard) = (at, now);
@@ -320,8 +320,8 @@ impl Process {
 
     fn current_health(&self) -> Health {
         let mut health = self.reader.status().health;
-        health.lost += self.before.lost + self.reader.lost();
-        health.unknown += self.before.unknown + self.reader.unknown();
+        health.lost += self.before.lost + self.reader.lost;
+        health.unknown += self.before.unknown + self.reader.unknown;
         health.bad_clock += self.before.bad_clock;
         if self.over {
             // What was open when a process was killed is not open any more.
