@@ -35,7 +35,8 @@ static HAS_ONE: AtomicBool = AtomicBool::new(false);
 /// Dropping it finishes it ([`Ending::Exit`]).
 #[derive(Debug)]
 pub struct Collector {
-    cupti: Cupti,
+    /// Which libcupti is used.
+    pub cupti: Cupti,
     commands: Option<Sender<Command>>,
     flushes: Sender<Sender<()>>,
     stop: Sender<Ending>,
@@ -118,7 +119,7 @@ impl Collector {
         writer.add(&Entry::Mode(mode));
         lacks.extend(more);
         lacks.extend(cupti.fault().map(str::to_owned));
-        for lack in lacks.iter().chain(decoder.surprises()) {
+        for lack in lacks.iter().chain(&decoder.sizes.surprises) {
             writer.notice(true, lack);
         }
         writer.publish(&Health::default());
@@ -237,11 +238,6 @@ impl Collector {
         let (done, wait) = bounded(1);
         self.send(Command::Flush(done));
         let _ = wait.recv_timeout(PATIENCE);
-    }
-
-    /// Which libcupti is used.
-    pub fn cupti(&self) -> &Cupti {
-        &self.cupti
     }
 
     /// Flushes, writes the rest, closes the recording and joins the threads. Returns whether all of that was done in time.

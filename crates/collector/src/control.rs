@@ -45,7 +45,8 @@ fn decode(page: &[u8; LENGTH]) -> Option<bool> {
 pub struct ControlPage {
     file: File,
     path: PathBuf,
-    recording: bool,
+    /// Whether to record, as it was said last.
+    pub recording: bool,
 }
 
 impl ControlPage {
@@ -71,11 +72,6 @@ impl ControlPage {
             path,
             recording,
         })
-    }
-
-    /// Whether to record, as it was said last.
-    pub fn recording(&self) -> bool {
-        self.recording
     }
 
     /// Says whether to record. It happens within a flush period, and the recording says when.

@@ -25,7 +25,7 @@ const AFTER: i64 = 1_000_000_000;
 /// Turns records into entries.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    sizes: RecordSizes,
+    pub(crate) sizes: RecordSizes,
     host: Host,
     marks: Marks,
     /// The device of each context.
@@ -62,12 +62,7 @@ impl Decoder {
 
     /// What came of the ranges inside which alone was to be recorded.
     pub(crate) fn ranges_summary(&self) -> Option<String> {
-        self.marks.watch.as_ref()?.ranges().summary()
-    }
-
-    /// What the library's record sizes differ in from those known.
-    pub(crate) fn surprises(&self) -> &[String] {
-        &self.sizes.surprises
+        self.marks.watch.as_ref()?.ranges.summary()
     }
 
     /// Decodes a buffer.

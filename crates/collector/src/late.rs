@@ -122,7 +122,7 @@ impl Hand {
 
     /// Lets the collector work until nobody wants it any more.
     fn collect(&self, collector: Collector) -> Option<()> {
-        let with = collector.cupti().describe();
+        let with = collector.cupti.describe();
         *COLLECTOR.lock().ok()? = Some(collector);
         // SAFETY: the handler lives as long as the library, which is never unloaded (linked with `nodelete`).
         AT_EXIT.call_once(|| unsafe {

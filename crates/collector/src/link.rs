@@ -1,6 +1,5 @@
 //! How a GPU is attached, from the kernel's files and without a CUDA call.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -22,7 +21,7 @@ pub(crate) fn describe(uuid: &[u8; 16]) -> String {
 }
 
 fn find(gpus: &Path, devices: &Path, uuid: &[u8; 16]) -> Option<String> {
-    let wanted = text_of(uuid);
+    let wanted = format!("GPU-{}", cupti_sys::nvml::uuid_text(uuid));
     for gpu in fs::read_dir(gpus).ok()?.flatten() {
         let information = fs::read_to_string(gpu.path().join("information")).unwrap_or_default();
         if information.contains(&wanted) {
@@ -52,18 +51,6 @@ fn link(devices: &Path, pci: &str) -> Option<String> {
     (1..=32)
         .contains(&width)
         .then(|| format!("PCIe {generation} x{width}"))
-}
-
-/// `GPU-8f6c…` as the driver writes it.
-fn text_of(uuid: &[u8; 16]) -> String {
-    let mut text = String::from("GPU-");
-    for (index, byte) in uuid.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 #[cfg(test)]

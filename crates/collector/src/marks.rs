@@ -45,6 +45,11 @@ impl Marks {
             kinds::object::THREAD => it.object[1],
             _ => 0,
         };
+        let here = || Open {
+            start: time,
+            name: name.into(),
+            thread,
+        };
         if it.flags & kinds::marker::START != 0 {
             if let Some(watch) = &mut self.watch {
                 watch.begin(it.id, name);
@@ -52,33 +57,21 @@ impl Marks {
             if self.open.len() >= MOST_OPEN {
                 return 1;
             }
-            let open = Open {
-                start: time,
-                name: name.into(),
-                thread,
-            };
             // An id that comes again while its range is open: the first one's end was lost.
-            u64::from(self.open.insert(it.id, open).is_some())
-        } else if it.flags & kinds::marker::END != 0 {
+            return u64::from(self.open.insert(it.id, here()).is_some());
+        }
+        let open = if it.flags & kinds::marker::END != 0 {
             if let Some(watch) = &mut self.watch {
                 watch.end(it.id);
             }
-            match self.open.remove(&it.id) {
-                Some(open) => {
-                    write(&open, time, 0, writer);
-                    0
-                }
-                None => 1,
-            }
+            self.open.remove(&it.id)
         } else {
-            let open = Open {
-                start: time,
-                name: name.into(),
-                thread,
-            };
-            write(&open, time, 0, writer);
-            0
+            Some(here())
+        };
+        if let Some(open) = &open {
+            write(open, time, 0, writer);
         }
+        u64::from(open.is_none())
     }
 
     /// Of ranges that are open at the end of the program only the beginning is known. A library may have left one by a call that

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is known of the ranges that are asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ranges {
     name: String,
     is_open: AtomicBool,
@@ -23,10 +23,7 @@ impl Ranges {
     pub(crate) fn called(name: String) -> Ranges {
         Ranges {
             name,
-            is_open: AtomicBool::new(false),
-            is_recorded: AtomicBool::new(false),
-            seen: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
+            ..Ranges::default()
         }
     }
 
@@ -70,7 +67,7 @@ impl Ranges {
 /// The ranges that are open, as the decode thread sees them.
 #[derive(Debug)]
 pub(crate) struct RangeWatch {
-    ranges: std::sync::Arc<Ranges>,
+    pub(crate) ranges: std::sync::Arc<Ranges>,
     /// Ids of those that are open.
     open: HashSet<u32>,
 }
@@ -99,10 +96,6 @@ impl RangeWatch {
                 .is_open
                 .store(!self.open.is_empty(), Ordering::Relaxed);
         }
-    }
-
-    pub(crate) fn ranges(&self) -> &Ranges {
-        &self.ranges
     }
 }
 

@@ -83,15 +83,19 @@ pub(crate) fn subscribe(cupti: &Cupti) -> Result<Subscription, StartError> {
     // SAFETY: writes one pointer; the callback does nothing.
     let code =
         unsafe { (cupti.api.subscribe)(&raw mut handle, Some(nothing), std::ptr::null_mut()) };
+    if code == MULTIPLE_SUBSCRIBERS {
+        let tool = other_tool(cupti);
+        return Err(StartError::Taken { tool });
+    }
+    insist(code, "accept a subscriber")?;
+    Ok(Subscription(handle))
+}
+
+/// Whether CUPTI did what nothing can be recorded without.
+fn insist(code: u32, what: &'static str) -> Result<(), StartError> {
     match code {
-        SUCCESS => Ok(Subscription(handle)),
-        MULTIPLE_SUBSCRIBERS => Err(StartError::Taken {
-            tool: other_tool(cupti),
-        }),
-        code => Err(StartError::Refused {
-            what: "accept a subscriber",
-            code,
-        }),
+        SUCCESS => Ok(()),
+        code => Err(StartError::Refused { what, code }),
     }
 }
 
@@ -162,21 +166,11 @@ pub(crate) fn enable(cupti: &Cupti, options: &Options) -> Result<Vec<String>, St
     }
     // SAFETY: both functions have the right types and live forever.
     let code = unsafe { (api.register_callbacks)(buffers::requested, buffers::completed) };
-    if code != SUCCESS {
-        return Err(StartError::Refused {
-            what: "take buffers",
-            code,
-        });
-    }
+    insist(code, "take buffers")?;
     for &(kind, _) in &WORK[..ESSENTIAL] {
         // SAFETY: takes a number.
         let code = unsafe { (api.enable)(kind) };
-        if code != SUCCESS {
-            return Err(StartError::Refused {
-                what: "record kernels and copies",
-                code,
-            });
-        }
+        insist(code, "record kernels and copies")?;
     }
     for &(kind, what) in ALWAYS {
         enable_kind(cupti, kind, what, &mut lacks);

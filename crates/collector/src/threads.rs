@@ -245,9 +245,7 @@ impl DecodeThread {
                 recv(flusher_gone) -> _ => ending = true,
                 default(TICK) => busy = false,
             }
-            while let Some(completed) = self.pool.done().take() {
-                self.buffer(&completed);
-            }
+            self.drain();
             while let Ok(command) = commands.try_recv() {
                 waiting = self.command(command).or(waiting);
             }
@@ -263,16 +261,12 @@ impl DecodeThread {
                 let _ = waiting.send(());
             }
             if ending {
-                match flusher_gone.recv_timeout(Duration::from_secs(10)) {
-                    Err(RecvTimeoutError::Timeout) => {
-                        self.writer
-                            .notice(true, "CUPTI did not come back from its last flush");
-                    }
-                    _ => {
-                        while let Some(completed) = self.pool.done().take() {
-                            self.buffer(&completed);
-                        }
-                    }
+                let gone = flusher_gone.recv_timeout(Duration::from_secs(10));
+                if gone == Err(RecvTimeoutError::Timeout) {
+                    let text = "CUPTI did not come back from its last flush";
+                    self.writer.notice(true, text);
+                } else {
+                    self.drain();
                 }
                 break;
             }
@@ -291,6 +285,13 @@ impl DecodeThread {
         self.count();
         crate::fork::forget();
         self.writer.close(&self.decoder.health, State::Closed);
+    }
+
+    /// Decodes what is there by now.
+    fn drain(&mut self) {
+        while let Some(completed) = self.pool.done().take() {
+            self.buffer(&completed);
+        }
     }
 
     fn buffer(&mut self, completed: &crate::buffers::Completed) {

@@ -4,6 +4,7 @@ use super::program::{Engine, Load, Returns};
 use activity::occupancy;
 use activity::{Direction, LaunchShape, MemoryKind, Ns};
 use profile::{Entry, Pageable, Profile, RAMP_BYTES, WARP};
+use scenario::plan::LaunchSpec;
 
 /// How a copy runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,23 +16,6 @@ pub(super) struct CopyCost {
     pub call_ns: Ns,
     /// When even the asynchronous call returns.
     pub returns: Returns,
-}
-
-/// What a kernel does, as far as the model cares.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct KernelWork {
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Dynamic shared memory of a block.
-    pub shared: u32,
-    /// Floating point operations.
-    pub flops: Option<u64>,
-    /// Bytes of device memory moved.
-    pub bytes: Option<u64>,
-    /// How long it runs by its nature.
-    pub time: Option<Ns>,
 }
 
 /// Nanoseconds that `bytes` take at `gbps` (10^9 bytes a second, which is bytes per nanosecond).
@@ -170,7 +154,7 @@ pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
 
 /// The cost of a kernel. It is its latency, and the time for its arithmetic and its memory traffic at the rates that so
 /// many blocks reach. A time that the scenario states replaces these.
-pub(super) fn kernel(profile: &Profile, entry: &str, work: &KernelWork) -> (Engine, Ns) {
+pub(super) fn kernel(profile: &Profile, entry: &str, work: &LaunchSpec) -> (Engine, Ns) {
     let known = profile.entry.get(entry).copied().unwrap_or_default();
     let (d, k) = (&profile.device, &profile.kernel);
     let sms = u64::from(d.multiprocessors);
@@ -244,7 +228,7 @@ fn l2_gain(profile: &Profile, bytes: u64) -> f64 {
 }
 
 /// Blocks that one multiprocessor holds at a time, by the rule that the screen's occupancy follows.
-fn blocks_that_fit(profile: &Profile, known: Entry, work: &KernelWork) -> u64 {
+fn blocks_that_fit(profile: &Profile, known: Entry, work: &LaunchSpec) -> u64 {
     let shape = LaunchShape {
         grid: work.grid,
         block: work.block.map(|n| n.max(1)),
@@ -273,10 +257,15 @@ mod tests {
             registers: Some(33),
             ..Entry::default()
         };
-        let work = KernelWork {
+        let work = LaunchSpec {
+            kernel: 0,
             grid: [1000, 1, 1],
             block: [256, 1, 1],
-            ..KernelWork::default()
+            shared: 0,
+            args: Vec::new(),
+            flops: None,
+            bytes: None,
+            time: None,
         };
         assert_eq!(blocks_that_fit(&Profile::bundled(), known, &work), 6);
     }

@@ -229,16 +229,9 @@ impl Device {
 
     fn set_rates(&mut self) {
         let is_running = |engine| self.running.iter().any(|a| a.op.engine == engine);
-        let h2d = if is_running(Engine::D2H) {
-            self.h2d_shared
-        } else {
-            1.0
-        };
-        let d2h = if is_running(Engine::H2D) {
-            self.d2h_shared
-        } else {
-            1.0
-        };
+        let beside = |other, share| if is_running(other) { share } else { 1.0 };
+        let h2d = beside(Engine::D2H, self.h2d_shared);
+        let d2h = beside(Engine::H2D, self.d2h_shared);
         let demand: f64 = (self.running.iter())
             .map(|a| match a.op.engine {
                 Engine::Compute { share, memory, .. } => memory * a.share / share,

@@ -21,7 +21,7 @@ mod stream;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use self::lower::Lowering;
 use self::machine::Machine;
@@ -189,9 +189,7 @@ impl Sender<'_> {
 
 /// `CLOCK_REALTIME`, as CUPTI has it.
 fn now() -> Ns {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .ok()
+    (UNIX_EPOCH.elapsed().ok())
         .and_then(|d| Ns::try_from(d.as_nanos()).ok())
         .unwrap_or(FIXED_START)
 }

@@ -134,7 +134,10 @@ impl Lowering {
             Position::Pass(variant, pass) => {
                 let spec = &self.plan.clone().variants[variant];
                 if pass >= spec.warmup + spec.repeat.max(1) {
-                    self.end_variant(spec);
+                    if !spec.cold {
+                        self.tear_down(spec);
+                    }
+                    self.push(Step::End);
                     Position::Variant(variant + 1)
                 } else {
                     self.begin_pass(spec, pass);
@@ -182,13 +185,6 @@ impl Lowering {
             self.make_contexts(spec);
             self.set_up(spec);
         }
-    }
-
-    fn end_variant(&mut self, spec: &VariantPlan) {
-        if !spec.cold {
-            self.tear_down(spec);
-        }
-        self.push(Step::End);
     }
 
     fn begin_pass(&mut self, spec: &VariantPlan, pass: u32) {

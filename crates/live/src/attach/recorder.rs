@@ -105,7 +105,7 @@ impl Recorder {
     pub(super) fn toggle_sampling(&self) -> String {
         self.with(|state| {
             state.is_looking = !state.is_looking;
-            let is_recording = state.page.as_ref().is_some_and(|it| it.recording());
+            let is_recording = state.page.as_ref().is_some_and(|it| it.recording);
             state.looking.want(state.is_looking && is_recording);
             match state.is_looking {
                 true => "looking from outside goes on (SIGUSR2)".to_owned(),
@@ -124,7 +124,7 @@ impl Recorder {
             let Some(page) = &state.page else {
                 return Err("the program has ended: there is nothing to record".to_owned());
             };
-            let on = !page.recording();
+            let on = !page.recording;
             (state.on, state.off) = (None, None);
             state.from_first_use = false;
             state
@@ -187,7 +187,7 @@ mod tests {
         let looking = Looking::new(true);
         let it = Recorder::start(directory.path(), &when, looking.clone());
         let it = it.expect("starts");
-        let asked = || it.with(|state| state.page.as_ref().map(|page| page.recording()));
+        let asked = || it.with(|state| state.page.as_ref().map(|page| page.recording));
         let begin = Instant::now();
         assert_eq!((asked(), it.tick(begin + 9 * second)), (Some(false), None));
         let began = begin + 11 * second;
@@ -212,7 +212,7 @@ mod tests {
         };
         let it = Recorder::start(directory.path(), &when, Looking::new(false));
         let it = it.expect("starts");
-        let asked = || it.with(|state| state.page.as_ref().map(|page| page.recording()));
+        let asked = || it.with(|state| state.page.as_ref().map(|page| page.recording));
         let begin = Instant::now();
         // Importing takes a minute.
         let used = begin + 60 * second;

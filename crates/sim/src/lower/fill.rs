@@ -1,6 +1,7 @@
 //! What buffers hold at first, and what it takes to put it there.
 
 use super::Lowering;
+use super::ops::memory_kind;
 use crate::cost::{memset_call_ns, transfer_ns};
 use crate::program::{Item, Step};
 use activity::{Copy, Direction, MemoryKind, Ns};
@@ -31,14 +32,10 @@ impl Lowering {
             let cost = memset_call_ns(&self.profile, buffer.bytes) + first;
             self.submit_first("cuMemsetD8Async", cost, default, item, None);
         } else {
-            let from = match buffer.host {
-                HostMemory::Pinned => MemoryKind::Pinned,
-                _ => MemoryKind::Pageable,
-            };
             let template = Copy {
                 place,
                 direction: Direction::H2D,
-                from,
+                from: memory_kind(buffer.host, true),
                 to: MemoryKind::Device,
                 is_async: false,
                 bytes: 0,

@@ -53,8 +53,8 @@ impl Lowering {
     pub(super) fn capture(&mut self, spec: &VariantPlan, graph: GraphId, _stream: StreamId) {
         let api = self.profile.api.clone();
         let captured = &spec.graphs[graph];
-        let id = self.tables.next_graph;
-        self.tables.next_graph += 1;
+        self.tables.graphs += 1;
+        let id = self.tables.graphs;
         self.call("cuStreamBeginCapture", api.graph_capture_node_ns);
         for op in &captured.ops {
             if let Some(call) = op.kind.driver_call() {

@@ -306,7 +306,7 @@ fn returns(copy: &Copy, cost: CopyCost, is_async: bool) -> Returns {
     cost.returns
 }
 
-fn memory_kind(host: HostMemory, is_host_side: bool) -> MemoryKind {
+pub(super) fn memory_kind(host: HostMemory, is_host_side: bool) -> MemoryKind {
     match (host, is_host_side) {
         (HostMemory::Managed, _) => MemoryKind::Managed,
         (HostMemory::Pinned, true) => MemoryKind::Pinned,

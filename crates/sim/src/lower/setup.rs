@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::cache::HostCache;
 use super::{Current, Lowering};
-use crate::cost::{self, KernelWork, transfer_ns};
+use crate::cost::{self, transfer_ns};
 use crate::lower::tables::context_of;
 use crate::program::{Operation, Step, THREAD};
 use activity::feed::{Failure, FailureKind};
@@ -301,19 +301,10 @@ impl Lowering {
             dynamic_shared: launch.shared,
             ..LaunchShape::default()
         });
-        let work = KernelWork {
-            grid: launch.grid,
-            block: launch.block,
-            shared: launch.shared,
-            flops: launch.flops,
-            bytes: launch.bytes,
-            time: launch.time,
-        };
-        let (engine, ns) = cost::kernel(&self.profile, entry, &work);
-        let place = Place::default();
+        let (engine, ns) = cost::kernel(&self.profile, entry, launch);
         Operation {
             what: What::Kernel(Kernel {
-                place,
+                place: Place::default(),
                 shape,
                 graph: 0,
                 node: 0,

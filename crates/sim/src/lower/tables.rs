@@ -17,6 +17,7 @@ const FIRST_ADDRESS: u64 = 0x7f00_0000_0000;
 const ALIGNMENT: u64 = 512;
 
 /// What was given out so far.
+#[derive(Default)]
 pub(super) struct Tables {
     names: HashMap<String, NameId>,
     shapes: HashMap<LaunchShape, ShapeId>,
@@ -25,29 +26,15 @@ pub(super) struct Tables {
     /// By [`StreamKey`].
     pub places: Vec<Place>,
     pub next_event: EventKey,
-    next_address: u64,
-    pub next_graph: u32,
-}
-
-impl Default for Tables {
-    fn default() -> Tables {
-        Tables {
-            names: HashMap::new(),
-            shapes: HashMap::new(),
-            streams: HashMap::new(),
-            places: Vec::new(),
-            next_event: 0,
-            next_address: FIRST_ADDRESS,
-            next_graph: 1,
-        }
-    }
+    allocated: u64,
+    pub graphs: u32,
 }
 
 impl Tables {
     /// A place in memory that was not given out before.
     pub(super) fn address(&mut self, bytes: u64) -> u64 {
-        let address = self.next_address;
-        self.next_address += bytes.max(1).div_ceil(ALIGNMENT) * ALIGNMENT;
+        let address = FIRST_ADDRESS + self.allocated;
+        self.allocated += bytes.max(1).div_ceil(ALIGNMENT) * ALIGNMENT;
         address
     }
 }

@@ -2,12 +2,12 @@
 
 use super::{Machine, SimEvent};
 use crate::program::{EventKey, Item, Returns, Step, StreamKey, THREAD, Target};
-use activity::{Correlation, HostCall, NameId, Ns, Range, RangeKind, Span, Sync, What};
+use activity::{Correlation, HostCall, NameId, Ns, Range, Span, Sync, What};
 
 /// The host thread.
 pub(super) struct Thread {
     pub(super) steps: Box<dyn Iterator<Item = Step> + Send>,
-    pub(super) phases: Vec<(RangeKind, NameId, u32, Ns)>,
+    pub(super) phases: Vec<(Range, Ns)>,
     pub(super) blocked: Option<Blocked>,
     pub(super) is_done: bool,
 }
@@ -50,10 +50,8 @@ enum Continuation {
         /// Host time between the wait's end and the return.
         after: Ns,
     },
-    /// The step is tried again (its stream was full).
+    /// The step is tried again: its stream was full, or the device used the memory that it frees.
     Again(Step),
-    /// The memory is freed.
-    Memory(Step),
 }
 
 impl Machine {
@@ -79,10 +77,19 @@ impl Machine {
             Step::Open(key, config) => self.open(key, config),
             Step::Work(ns) => return Some(self.now + ns.max(0)),
             Step::Begin { kind, name, index } => {
-                let now = self.now;
-                self.thread.phases.push((kind, name, index, now));
+                let range = Range {
+                    kind,
+                    name,
+                    thread: THREAD,
+                    index,
+                };
+                self.thread.phases.push((range, self.now));
             }
-            Step::End => self.end_phase(),
+            Step::End => {
+                if let Some((range, start)) = self.thread.phases.pop() {
+                    self.record(Span::new(start, self.now), 0, What::Range(range));
+                }
+            }
             Step::Queue(stream, item) => {
                 self.enqueue(stream, item, 0, self.now, 0);
             }
@@ -148,7 +155,7 @@ impl Machine {
                 waits_for: Some(device),
             } => {
                 let until = self.conditions(Target::Device(device));
-                let then = Continuation::Memory(Step::Memory {
+                let then = Continuation::Again(Step::Memory {
                     call,
                     cost,
                     op,
@@ -181,26 +188,23 @@ impl Machine {
     ) -> Option<Ns> {
         let correlation = self.next_correlation();
         let queued = self.now + cost;
-        let sync = match &item {
-            Item::Wait(_, sync) => Some(*sync),
-            _ => None,
-        };
-        let latency = match &item {
-            Item::Run(op) if matches!(op.what, What::Copy(_)) => self.latency.copy_ns,
-            Item::Run(_) => self.latency.launch_ns,
+        let (mut latency, mut event_turn, mut sync) = (0, 0, None);
+        match &item {
+            Item::Run(op) if matches!(op.what, What::Copy(_)) => latency = self.latency.copy_ns,
+            Item::Run(_) => latency = self.latency.launch_ns,
             // Its nodes arrive one by one, while the call goes on.
-            Item::Graph(_, upload) => upload.fixed_ns - cost,
-            Item::Record(..) | Item::Wait(..) | Item::Pause(_) => 0,
-        };
-        let event_turn = match &item {
+            Item::Graph(_, upload) => latency = upload.fixed_ns - cost,
             Item::Record(event, _) => {
                 let state = self.event(*event);
                 state.queued += 1;
-                state.queued
+                event_turn = state.queued;
             }
-            Item::Wait(event, _) => self.event(*event).queued,
-            _ => 0,
-        };
+            Item::Wait(event, wait) => {
+                event_turn = self.event(*event).queued;
+                sync = Some(*wait);
+            }
+            Item::Pause(_) => {}
+        }
         let ticket = self.enqueue(stream, item, correlation, queued + latency, event_turn);
         if let Returns::After(after) = returns {
             let then = Continuation::Return {
@@ -268,8 +272,7 @@ impl Machine {
                 }
                 Some(self.end_call(span, call, correlation))
             }
-            Continuation::Again(step) => self.execute(step, blocked.began),
-            Continuation::Memory(mut step) => {
+            Continuation::Again(mut step) => {
                 if let Step::Memory { cost, .. } = &mut step {
                     *cost += wake;
                 }
@@ -316,22 +319,6 @@ impl Machine {
         });
         self.record(span, correlation, what);
         span.end + self.api.between_ns
-    }
-
-    fn end_phase(&mut self) {
-        if let Some((kind, name, index, start)) = self.thread.phases.pop() {
-            let span = Span::new(start, self.now);
-            self.record(
-                span,
-                0,
-                What::Range(Range {
-                    kind,
-                    name,
-                    thread: THREAD,
-                    index,
-                }),
-            );
-        }
     }
 
     fn next_correlation(&mut self) -> Correlation {
