@@ -39,14 +39,8 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
         if let Some(next) = on.next_wait(c) {
             let class = Class::Wake(on.program.calls[next as usize].kind);
             let delay = on.program.delays.typical(class, &on.program.known);
-            let wait = Dep {
-                op,
-                is_start: false,
-                delay,
-                class,
-            };
             let waits = &mut on.program.calls[next as usize].waits;
-            on.program.lists.push(waits, wait);
+            on.program.lists.push(waits, Dep::on_end(op, delay, class));
         }
     }
     if staged > 0 {

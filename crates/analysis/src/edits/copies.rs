@@ -56,12 +56,7 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
             let delay = on.program.known.wake.unwrap_or(0);
             let of = &mut on.program.calls[call as usize];
             of.own = of.own.min(own.unwrap_or(of.own));
-            let wait = Dep {
-                op,
-                is_start: false,
-                delay,
-                class: wake,
-            };
+            let wait = Dep::on_end(op, delay, wake);
             of.waits = on.program.lists.list((!is_async).then_some(wait));
         }
     }

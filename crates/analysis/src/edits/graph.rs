@@ -2,7 +2,7 @@
 
 use super::{Bound, Editing};
 use crate::graph::{CallKind, EdgeKind};
-use crate::program::{Class, Engines, GpuRates, NONE, Op};
+use crate::program::{Class, GpuRates, NONE, Op};
 use activity::Ns;
 use activity::units::duration;
 
@@ -134,9 +134,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
     for (i, &op) in run.iter().enumerate() {
         let of = &mut on.program.ops[op as usize];
         let known = &on.program.known;
-        let launch = known
-            .launch
-            .map_or(0, |l| l[usize::from(Engines::is_copy(of.engine))]);
+        let launch = known.latency(of.engine).unwrap_or(0);
         let after = (launch - known.launch_call.unwrap_or(0)).max(0);
         let handed = if is_step {
             own

@@ -66,6 +66,17 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// Adds what was done elsewhere; each sentence once.
+    pub(crate) fn add(&mut self, other: Applied) {
+        self.count += other.count;
+        for note in other.notes {
+            self.note(note);
+        }
+        for unknown in other.unknowns {
+            self.unknown(unknown);
+        }
+    }
+
     fn note(&mut self, note: impl Into<String>) {
         add(&mut self.notes, note.into());
     }
@@ -76,7 +87,7 @@ impl Applied {
 }
 
 /// Adds a sentence that is not there.
-pub fn add(list: &mut Vec<String>, sentence: String) {
+fn add(list: &mut Vec<String>, sentence: String) {
     if !list.contains(&sentence) {
         list.push(sentence);
     }
@@ -116,13 +127,7 @@ pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<A
         if one.count == 0 {
             idle.push(nothing(&edit.kind).to_owned());
         }
-        applied.count += one.count;
-        for note in one.notes {
-            applied.note(note);
-        }
-        for unknown in one.unknowns {
-            applied.unknown(unknown);
-        }
+        applied.add(one);
     }
     if applied.count == 0 {
         return Err(idle.into_iter().next().unwrap_or_default());
@@ -190,7 +195,7 @@ impl Editing<'_, '_> {
     /// Whether an operation does: by its call.
     fn has_op(&self, op: u32) -> bool {
         match self.program.ops[op as usize].call {
-            NONE => self.within.is_everywhere(),
+            NONE => self.within.ranges().is_none(),
             call => self.has_call(call),
         }
     }

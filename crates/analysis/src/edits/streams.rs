@@ -108,12 +108,7 @@ fn part(on: &mut Editing<'_, '_>, list: &[u32]) {
             && deps.iter().all(|dep| dep.op != before)
         {
             let (delay, class) = on.program.delay(EdgeKind::Engine, engine, engine);
-            deps.push(Dep {
-                op: before,
-                is_start: false,
-                delay,
-                class,
-            });
+            deps.push(Dep::on_end(before, delay, class));
         }
         on.program.ops[op as usize].deps = on.program.lists.list(deps);
     }
@@ -140,13 +135,7 @@ fn cover(on: &mut Editing<'_, '_>) {
         for &op in &issued[from..to] {
             let caller = on.program.ops[op as usize].call;
             if process(on.program.calls[caller as usize].lane) == mine {
-                let wait = Dep {
-                    op,
-                    is_start: false,
-                    delay,
-                    class,
-                };
-                on.program.lists.push(&mut waits, wait);
+                on.program.lists.push(&mut waits, Dep::on_end(op, delay, class));
             }
         }
         on.program.calls[c as usize].waits = waits;

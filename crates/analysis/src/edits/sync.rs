@@ -114,14 +114,8 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
                     && deps.iter().all(|dep| dep.op != source);
                 if is_kept {
                     let (delay, class) = on.program.delay(EdgeKind::Event, before.engine, engine);
-                    let dep = Dep {
-                        op: source,
-                        is_start: false,
-                        delay,
-                        class,
-                    };
                     let deps = &mut on.program.ops[i].deps;
-                    on.program.lists.push(deps, dep);
+                    on.program.lists.push(deps, Dep::on_end(source, delay, class));
                     kept += 1;
                 }
             }

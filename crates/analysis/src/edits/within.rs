@@ -39,10 +39,6 @@ impl Within {
         Ok(Within(Some(ranges)))
     }
 
-    pub(super) fn is_everywhere(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// The ranges; `None` for everywhere.
     pub(super) fn ranges(&self) -> Option<&Ranges> {
         self.0.as_ref()

@@ -26,18 +26,8 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    /// All of them, by number.
-    pub const ALL: [EdgeKind; 9] = [
-        EdgeKind::None,
-        EdgeKind::Launch,
-        EdgeKind::Stream,
-        EdgeKind::Engine,
-        EdgeKind::Event,
-        EdgeKind::GraphNode,
-        EdgeKind::EventLikely,
-        EdgeKind::DefaultLikely,
-        EdgeKind::OtherLikely,
-    ];
+    /// How many there are.
+    pub const COUNT: usize = EdgeKind::OtherLikely as usize + 1;
 
     /// Whether times alone show it.
     pub fn is_inferred(self) -> bool {

@@ -46,6 +46,11 @@ impl Engine {
         }
     }
 
+    /// Whether it is a copy engine.
+    pub fn is_copy(self) -> bool {
+        !matches!(self, Engine::Compute | Engine::Memset)
+    }
+
     /// Whether copies on it run one after the other, whatever their streams.
     pub fn is_serial(self) -> bool {
         matches!(self, Engine::H2D | Engine::D2H | Engine::P2P)

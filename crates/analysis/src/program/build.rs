@@ -75,11 +75,8 @@ struct Build<'a> {
 
 impl Build<'_> {
     fn call_at(&self, id: u32) -> u32 {
-        if id == NONE {
-            NONE
-        } else {
-            id.checked_sub(self.program.first_call).unwrap_or(NONE)
-        }
+        let call = id.checked_sub(self.program.first_call);
+        call.filter(|_| id != NONE).unwrap_or(NONE)
     }
 
     fn call(&mut self, id: u32) {
@@ -119,7 +116,7 @@ impl Build<'_> {
         let (lists, first_op) = (&mut self.program.lists, self.program.first_op);
         let mut deps = List::default();
         let mut depend = |kind: EdgeKind, on: OpId| {
-            let Some(op) = (on != NONE).then(|| on.checked_sub(first_op)).flatten() else {
+            let Some(op) = on.checked_sub(first_op).filter(|_| on != NONE) else {
                 return;
             };
             let delay = span.start - ops.end[on as usize];
@@ -127,22 +124,11 @@ impl Build<'_> {
                 return;
             }
             let class = Class::between(kind, ops.engine[on as usize], engine);
-            let dep = Dep {
-                op,
-                is_start: false,
-                delay,
-                class,
-            };
-            lists.push(&mut deps, dep);
+            lists.push(&mut deps, Dep::on_end(op, delay, class));
         };
-        depend(
-            ops.edge[i],
-            if ops.edge[i] == EdgeKind::Launch {
-                NONE
-            } else {
-                ops.bind[i]
-            },
-        );
+        if ops.edge[i] != EdgeKind::Launch {
+            depend(ops.edge[i], ops.bind[i]);
+        }
         depend(EdgeKind::Stream, before(graph, ops.before_on_lane(id), id));
         let slot = &mut self.slots[device][engine as usize];
         if engine.is_serial() {
@@ -153,7 +139,6 @@ impl Build<'_> {
         for on in graph.awaited(self.trace, id) {
             depend(EdgeKind::Event, on);
         }
-        let is_launch = ops.edge[i] == EdgeKind::Launch;
         let call = self.call_at(ops.call[i]);
         let call = if call != NONE && self.program.calls[call as usize].span.start <= span.start {
             call
@@ -164,9 +149,8 @@ impl Build<'_> {
             NONE => 0,
             call => span.start - self.program.calls[call as usize].span.start,
         };
-        let bound = match (is_launch, ops.edge[i]) {
-            (true, _) => None,
-            (_, EdgeKind::None) => None,
+        let bound = match ops.edge[i] {
+            EdgeKind::Launch | EdgeKind::None => None,
             _ => {
                 let mut deps = self.program.lists.get(deps).iter();
                 deps.position(|d| d.op + first_op == ops.bind[i])
@@ -178,11 +162,7 @@ impl Build<'_> {
             What::Kernel(kernel) => kernel.shape,
             _ => NONE,
         };
-        let share = match engine {
-            Engine::Memset => 0.0,
-            Engine::Compute => self.share(device, &what),
-            _ => 1.0,
-        };
+        let share = self.share(device, &what);
         self.program.ops.push(Op {
             stream: lane as u32,
             device: device as u32,
@@ -209,20 +189,14 @@ impl Build<'_> {
             _ => share(self.trace, device, what),
         }
     }
-}
 
-impl Build<'_> {
     /// Which kernels ran at the same time for half of the shorter one: the SMs had room for both, whatever their blocks say.
     fn together(&mut self) {
         let program = &mut self.program;
         // By stream, its last kernel.
         let mut last: Vec<(u32, usize)> = Vec::new();
-        for (i, op) in program
-            .ops
-            .iter()
-            .enumerate()
-            .filter(|(_, op)| op.shape != NONE)
-        {
+        let kernels = program.ops.iter().enumerate();
+        for (i, op) in kernels.filter(|(_, op)| op.shape != NONE) {
             for &(stream, at) in &last {
                 let other = &program.ops[at];
                 let shared = other.span.end.min(op.span.end) - op.span.start;
@@ -275,11 +249,10 @@ impl Program {
     /// Whether an engine's copies carry data to where `to` could use it. These must stay in order when nothing but a
     /// sync of the CPU kept it.
     pub fn carries(from: Engine, to: Engine) -> bool {
-        use super::Engines;
         match (from, to) {
             (Engine::D2H, _) | (_, Engine::H2D) => false,
             (Engine::H2D, Engine::D2H) => false,
-            (from, to) => !(Engines::is_copy(from) && Engines::is_copy(to)) || from != to,
+            (from, to) => !(from.is_copy() && to.is_copy()) || from != to,
         }
     }
 }

@@ -43,9 +43,6 @@ impl Class {
     }
 
     fn number(self) -> usize {
-        const BETWEEN: usize = 2 * Engine::COUNT;
-        const WAKE: usize = BETWEEN + EdgeKind::ALL.len() * Engine::COUNT * Engine::COUNT;
-        const STAGED: usize = WAKE + CallKind::COUNT;
         match self {
             Class::Launch { to, is_staged } => 2 * to as usize + usize::from(is_staged),
             Class::Between { kind, from, to } => {
@@ -70,11 +67,11 @@ pub struct Delays {
     known: Vec<Class>,
 }
 
-/// Classes have numbers below this.
-const CLASSES: usize = 2 * Engine::COUNT
-    + EdgeKind::ALL.len() * Engine::COUNT * Engine::COUNT
-    + CallKind::COUNT
-    + Engine::COUNT;
+/// Where the numbers of each kind of class begin, and where all end.
+const BETWEEN: usize = 2 * Engine::COUNT;
+const WAKE: usize = BETWEEN + EdgeKind::COUNT * Engine::COUNT * Engine::COUNT;
+const STAGED: usize = WAKE + CallKind::COUNT;
+const CLASSES: usize = STAGED + Engine::COUNT;
 
 impl Delays {
     pub(super) fn see(&mut self, class: Class, delay: Ns) {

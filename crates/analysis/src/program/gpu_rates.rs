@@ -39,28 +39,16 @@ pub struct GpuRates {
     pub link_share: Option<f64>,
 }
 
-/// Whether operations are kernels or copies, for what follows what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Engines;
-
-impl Engines {
-    /// Whether it runs on a copy engine.
-    pub fn is_copy(engine: Engine) -> bool {
-        !matches!(engine, Engine::Compute | Engine::Memset)
-    }
-}
-
 impl GpuRates {
     /// Between two queued operations of a stream.
     pub fn between(&self, from: Engine, to: Engine) -> Option<Ns> {
-        let at = 2 * usize::from(Engines::is_copy(from)) + usize::from(Engines::is_copy(to));
+        let at = 2 * usize::from(from.is_copy()) + usize::from(to.is_copy());
         self.queued.map(|times| times[at])
     }
 
     /// From the start of a call to that of its operation, on an idle device.
     pub fn latency(&self, to: Engine) -> Option<Ns> {
-        self.launch
-            .map(|times| times[usize::from(Engines::is_copy(to))])
+        self.launch.map(|times| times[usize::from(to.is_copy())])
     }
 
     /// A copy of pinned memory in GB/s.

@@ -23,7 +23,7 @@ mod tests;
 pub(crate) use build::INLINE;
 pub use build::share;
 pub use delays::{Class, Delays};
-pub use gpu_rates::{Engines, GpuRates};
+pub use gpu_rates::GpuRates;
 pub use lists::{List, Lists};
 pub use run::Times;
 
@@ -48,6 +48,18 @@ pub struct Dep {
     pub delay: Ns,
     /// Of which kind it is.
     pub class: Class,
+}
+
+impl Dep {
+    /// On an operation's end.
+    pub fn on_end(op: u32, delay: Ns, class: Class) -> Dep {
+        Dep {
+            op,
+            is_start: false,
+            delay,
+            class,
+        }
+    }
 }
 
 /// A host call.

@@ -1,6 +1,6 @@
 //! Working out the times of a program.
 
-use super::{Engines, NONE, Node, Op, Program};
+use super::{NONE, Node, Op, Program};
 use crate::graph::Engine;
 use activity::Ns;
 
@@ -45,7 +45,7 @@ struct Latest {
 
 impl Latest {
     fn add(&mut self, i: u32, op: &Op) {
-        if Engines::is_copy(op.engine) {
+        if op.engine.is_copy() {
             return self.copies.push(i);
         }
         let at = self.streams.iter().position(|of| of.0 == op.stream);
@@ -179,8 +179,7 @@ impl Program {
         if op.is_gone {
             return (start, 0);
         }
-        let is_copy = Engines::is_copy(op.engine);
-        if !is_copy {
+        if !op.engine.is_copy() {
             return (self.room(i, start, times, latest), op.time);
         }
         (start, self.beside(i, start, times, latest))

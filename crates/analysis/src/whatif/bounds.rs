@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Part, WhatIf};
 use crate::graph::Engine;
-use crate::program::{Engines, NONE, Program};
+use crate::program::{NONE, Program};
 use activity::stats::median_time;
 use activity::{Ns, What};
 
@@ -131,7 +131,7 @@ impl Needs {
         let mut longest = LongestChain::default();
         let live = program.ops.iter().filter(|op| !op.is_gone);
         for op in live.filter(|op| of.is_measured(part, op.span.start)) {
-            let share = match Engines::is_copy(op.engine) {
+            let share = match op.engine.is_copy() {
                 true => 1.0,
                 false => f64::from(op.share),
             };

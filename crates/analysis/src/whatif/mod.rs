@@ -17,6 +17,7 @@ pub use predict::{Outcome, Prediction};
 use std::cell::RefCell;
 
 use crate::breakdown::Breakdown;
+use crate::edits::{Bound, Scene as EditScene};
 use crate::facts::Facts;
 use crate::graph::Graph;
 pub use crate::passes::Passes;
@@ -103,9 +104,8 @@ impl<'a> WhatIf<'a> {
         steps: Option<&Steps>,
         window: Option<Span>,
     ) -> Result<Self, String> {
-        let (trace, graph) = (facts.trace, facts.graph());
-        let (scope, parts) = parts::of_steps(trace, graph, steps, window, &facts.known);
-        Self::of(trace, graph, scope, parts)
+        let (scope, parts) = parts::of_steps(facts, steps, window);
+        Self::of(facts, scope, parts)
     }
 
     /// The same for a variant of a scenario's run, by its place among those that ran.
@@ -120,20 +120,14 @@ impl<'a> WhatIf<'a> {
         if variant >= passes.variants.len() {
             return Err("this variant did not run".to_owned());
         }
-        let (trace, graph) = (facts.trace, facts.graph());
-        let (scope, parts) = parts::of_passes(trace, graph, passes, variant, &facts.known);
-        Self::of(trace, graph, scope, parts)
+        let (scope, parts) = parts::of_passes(facts, passes, variant);
+        Self::of(facts, scope, parts)
     }
 
-    fn of(
-        trace: &'a Trace,
-        graph: &'a Graph,
-        scope: Scope,
-        parts: Vec<Part>,
-    ) -> Result<Self, String> {
+    fn of(facts: &'a Facts<'_>, scope: Scope, parts: Vec<Part>) -> Result<Self, String> {
         let mut whatif = WhatIf {
-            trace,
-            graph,
+            trace: facts.trace,
+            graph: facts.graph(),
             scope,
             parts,
             samples: Vec::new(),
@@ -156,6 +150,16 @@ impl<'a> WhatIf<'a> {
             return Err("no GPU operation was recorded".to_owned());
         }
         Ok(whatif)
+    }
+
+    /// What edits of a part need to know.
+    fn scene<'s>(&'s self, part: &'s Part, bound: Bound) -> EditScene<'s> {
+        EditScene {
+            trace: self.trace,
+            graph: self.graph,
+            steps: &part.steps,
+            bound,
+        }
     }
 
     /// What was measured.

@@ -1,15 +1,14 @@
 //! The stretches that are replayed: the repeats of a variant, the steps of a program, or a window.
 
 use super::Scope;
-use crate::graph::Graph;
+use crate::facts::Facts;
 use crate::passes::Passes;
-use crate::program::{GpuRates, NONE, Program, Times};
+use crate::program::{NONE, Program, Times};
 use crate::steps::Steps;
 use activity::{Ns, Span};
-use trace::Trace;
 
 /// A stretch that is replayed, with the steps in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) program: Program,
     /// Operations (indices into the program) with which steps begin, and the one that ends the last of
@@ -71,49 +70,45 @@ pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, Str
 }
 
 pub(super) fn of_passes(
-    trace: &Trace,
-    graph: &Graph,
+    facts: &Facts<'_>,
     passes: &Passes,
     variant: usize,
-    known: &GpuRates,
 ) -> (Scope, Vec<Part>) {
-    let measured: Vec<usize> = passes.measured(variant).collect();
-    let of = if measured.is_empty() {
-        passes.of_variant(variant).collect()
-    } else {
-        measured
-    };
+    let mut of: Vec<usize> = passes.measured(variant).collect();
+    if of.is_empty() {
+        of.extend(passes.of_variant(variant));
+    }
     let parts = of.into_iter().map(|pass| {
-        let program = Program::new(trace, graph, Some(passes.list[pass].span), known);
+        let window = Some(passes.list[pass].span);
         Part {
-            program,
-            marks: Vec::new(),
-            steps: Vec::new(),
+            program: program(facts, window),
+            ..Part::default()
         }
     });
     let label = passes.variants[variant].label();
     (Scope::Repeats(label), parts.collect())
 }
 
+fn program(facts: &Facts<'_>, window: Option<Span>) -> Program {
+    Program::new(facts.trace, facts.graph(), window, &facts.known)
+}
+
 pub(super) fn of_steps(
-    trace: &Trace,
-    graph: &Graph,
+    facts: &Facts<'_>,
     steps: Option<&Steps>,
     window: Option<Span>,
-    known: &GpuRates,
 ) -> (Scope, Vec<Part>) {
-    let program = Program::new(trace, graph, window, known);
+    let program = program(facts, window);
     let Some(steps) = steps else {
         let whole = Part {
             program,
-            marks: Vec::new(),
-            steps: Vec::new(),
+            ..Part::default()
         };
         return (Scope::Run, vec![whole]);
     };
     let of_process = |op: &u32| {
         let lane = program.ops[*op as usize].stream as usize;
-        trace.lanes()[lane].key().process == steps.process
+        facts.trace.lanes()[lane].key().process == steps.process
     };
     let at = |time: Ns| {
         let from = program.ops.partition_point(|op| op.span.start < time) as u32;

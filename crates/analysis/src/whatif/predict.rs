@@ -2,7 +2,7 @@
 
 use super::bounds::Needs;
 use super::{Scope, WhatIf, whole};
-use crate::edits::{self, Applied, Bound, Scene};
+use crate::edits::{self, Applied, Bound};
 use activity::Ns;
 use activity::stats::{self, median_time};
 use scenario::edit::EditSet;
@@ -117,20 +117,8 @@ impl WhatIf<'_> {
         let (mut program, mut times) = self.scratch.take();
         for part in &self.parts {
             program.clone_from(&part.program);
-            let scene = Scene {
-                trace: self.trace,
-                graph: self.graph,
-                steps: &part.steps,
-                bound,
-            };
-            let applied = edits::apply(set, &mut program, scene)?;
-            made.applied.count += applied.count;
-            for note in applied.notes {
-                edits::add(&mut made.applied.notes, note);
-            }
-            for unknown in applied.unknowns {
-                edits::add(&mut made.applied.unknowns, unknown);
-            }
+            let scene = self.scene(part, bound);
+            made.applied.add(edits::apply(set, &mut program, scene)?);
             times = program.replay_in(times);
             part.measure(&program, &times, &mut made.samples);
             made.wholes.push(part.whole(&program, &times));

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::WhatIf;
-use crate::edits::{self, Bound, Scene};
+use crate::edits::{self, Bound};
 use crate::program::{Program, Times};
 use activity::{Activity, Batch, Def, Span, StreamInfo, What};
 use scenario::edit::EditSet;
@@ -31,13 +31,7 @@ impl WhatIf<'_> {
             return Err("no GPU operation was recorded".to_owned());
         };
         let mut program = part.program.clone();
-        let scene = Scene {
-            trace: self.trace,
-            graph: self.graph,
-            steps: &part.steps,
-            bound: Bound::Likely,
-        };
-        edits::apply(set, &mut program, scene)?;
+        edits::apply(set, &mut program, self.scene(part, Bound::Likely))?;
         Ok(self.drawn(&program, &program.replay()))
     }
 

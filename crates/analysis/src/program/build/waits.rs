@@ -31,12 +31,7 @@ impl Build<'_> {
                 let delay = span.end - end;
                 let class = Class::Wake(kind);
                 self.program.delays.see(class, delay);
-                waits.push(Dep {
-                    op,
-                    is_start: false,
-                    delay,
-                    class,
-                });
+                waits.push(Dep::on_end(op, delay, class));
                 let call = &mut self.program.calls[c];
                 call.own = match kind {
                     // What is left to do after the wait is the call's own.
@@ -51,12 +46,7 @@ impl Build<'_> {
                 for op in self.covered(kind, c, lane, &streams) {
                     let delay = span.end - self.program.ops[op as usize].span.end;
                     if delay >= 0 && waits.iter().all(|w| w.op != op) {
-                        waits.push(Dep {
-                            op,
-                            is_start: false,
-                            delay,
-                            class: Class::Wake(kind),
-                        });
+                        waits.push(Dep::on_end(op, delay, Class::Wake(kind)));
                     }
                 }
             }
