@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use activity::Span;
-use trace::{Lane, LaneId, LaneKind, Trace};
+use trace::{Lane, LaneId, Trace};
 
 /// Where one host call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,10 +39,7 @@ impl CallIndex {
 
     fn of(trace: &Trace, rows: impl Fn(&Lane) -> Range<usize>) -> Self {
         let mut processes = vec![Vec::new(); trace.processes().len()];
-        for (id, lane) in trace.lanes().iter().enumerate() {
-            if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
-                continue;
-            }
+        for (id, lane, _) in trace.threads() {
             let Some(entries) = processes.get_mut(lane.key().process) else {
                 continue;
             };

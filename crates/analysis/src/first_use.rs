@@ -6,7 +6,7 @@ use crate::findings::thresholds;
 use crate::graph::{CallId, CallKind, Graph, NONE};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-use trace::{LaneId, LaneKind, SourceKind, Trace};
+use trace::{Lane, LaneId, LaneKind, SourceKind, Trace};
 
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
@@ -250,11 +250,9 @@ pub(crate) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
     };
     let mut own = Vec::new();
     let mut from = span.start;
-    for (id, calls) in trace.lanes().iter().enumerate() {
-        let of = calls.key();
-        if of.process != key.process || of.kind != (LaneKind::Thread { thread }) {
-            continue;
-        }
+    let mine =
+        |&(_, calls, of): &(LaneId, &Lane, u32)| calls.key().process == key.process && of == thread;
+    for (id, calls, _) in trace.threads().filter(mine) {
         for row in calls.starting(span) {
             let call = trace.activity(id, row);
             let What::Call(what) = call.what else {
@@ -291,11 +289,8 @@ fn has_beginning(trace: &Trace, graph: &Graph) -> bool {
     {
         return false;
     }
-    let threads = trace.lanes().iter();
-    let threads = threads
-        .filter(|lane| matches!(lane.key().kind, LaneKind::Thread { .. }) && !lane.is_empty());
     let mut begin = Ns::MAX;
-    for lane in threads {
+    for (_, lane, _) in trace.threads().filter(|(_, lane, _)| !lane.is_empty()) {
         if lane.kept().start > 0 {
             return false;
         }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::CallIndex;
 use activity::{Ns, Span};
-use trace::{LaneKind, Trace};
+use trace::Trace;
 
 /// How long operations waited from the start of their host call to their own start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,13 +46,9 @@ pub fn of_device(
 /// starts before its call; where the clocks say so, it did not wait.
 pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Span>) -> Vec<Span> {
     let mut waits = Vec::new();
-    for lane in trace.lanes() {
-        let key = lane.key();
-        if !matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device) {
-            continue;
-        }
+    for (_, lane) in trace.streams_of(device) {
         for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
-            if let Some(call) = calls.span(trace, key.process, lane.correlation(row)) {
+            if let Some(call) = calls.span(trace, lane.key().process, lane.correlation(row)) {
                 waits.push(Span::new(call.start, lane.span(row).start));
             }
         }

@@ -242,6 +242,15 @@ impl Trace {
         )
     }
 
+    /// The lanes of calls, each with its thread.
+    pub fn threads(&self) -> impl Iterator<Item = (LaneId, &Lane, u32)> {
+        let lanes = self.lanes.iter().enumerate();
+        lanes.filter_map(|(id, lane)| match lane.key().kind {
+            LaneKind::Thread { thread } => Some((id, lane, thread)),
+            _ => None,
+        })
+    }
+
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }

@@ -135,7 +135,9 @@ fn cover(on: &mut Editing<'_, '_>) {
         for &op in &issued[from..to] {
             let caller = on.program.ops[op as usize].call;
             if process(on.program.calls[caller as usize].lane) == mine {
-                on.program.lists.push(&mut waits, Dep::on_end(op, delay, class));
+                on.program
+                    .lists
+                    .push(&mut waits, Dep::on_end(op, delay, class));
             }
         }
         on.program.calls[c as usize].waits = waits;

@@ -115,7 +115,9 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
                 if is_kept {
                     let (delay, class) = on.program.delay(EdgeKind::Event, before.engine, engine);
                     let deps = &mut on.program.ops[i].deps;
-                    on.program.lists.push(deps, Dep::on_end(source, delay, class));
+                    on.program
+                        .lists
+                        .push(deps, Dep::on_end(source, delay, class));
                     kept += 1;
                 }
             }

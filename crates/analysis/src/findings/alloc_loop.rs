@@ -9,7 +9,6 @@ use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::duration;
 use activity::{NameId, Ns, Span, What};
-use trace::LaneKind;
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
 /// pool, and cost next to nothing while that keeps its memory.
@@ -30,10 +29,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut at = Vec::new();
     let mut by_name: FxHashMap<NameId, Vec<Ns>> = FxHashMap::default();
     let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
-    for (id, lane) in scope.trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Thread { .. }) {
-            continue;
-        }
+    for (id, ..) in scope.trace.threads() {
         let mut has_launched = false;
         for (row, call) in scope.trace.activities(id, scope.rows(id)) {
             let What::Call(what) = call.what else {

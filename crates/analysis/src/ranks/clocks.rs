@@ -6,6 +6,7 @@
 //! stays there.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::group::Group;
 use super::line::{self, Line};
@@ -62,14 +63,11 @@ impl Clocks {
 
     /// How well they are aligned, in a few words: "clocks aligned to ± 14 us over 96 collectives", else "wall clock".
     pub fn words(&self) -> String {
-        match self.residual {
-            Some(it) => format!(
-                "clocks aligned to ± {} over {}",
-                duration(it.median_ns as Ns),
-                plural(it.count as u64, "collective")
-            ),
-            None => "wall clock".to_owned(),
-        }
+        let long = self.short().replacen("clocks", "clocks aligned to", 1);
+        let count = self
+            .residual
+            .map(|it| plural(it.count as u64, "collective"));
+        count.map_or(long.clone(), |count| format!("{long} over {count}"))
     }
 
     /// The same where there is little room: "clocks ± 14 us".
@@ -108,10 +106,9 @@ pub(super) fn align(hosts: &[&str], groups: &[Group], is_set: bool) -> Clocks {
     share_hosts(hosts, root, &is_known, &mut lines, &last);
     let off = |lines: &[Line]| -> Vec<Vec<f64>> {
         let points = points(&collectives, lines, &is_known);
-        let of = |rank: usize| {
-            let mine = points[rank].iter().filter(|_| is_known[rank]);
-            mine.map(|&(own, other)| (lines[rank].apply(own) - other).abs() as f64)
-                .collect()
+        let of = |rank: usize| match is_known[rank] {
+            true => distances(&lines[rank], &points[rank]),
+            false => Vec::new(),
         };
         (0..ranks).map(of).collect()
     };
@@ -136,6 +133,12 @@ pub(super) fn align(hosts: &[&str], groups: &[Group], is_set: bool) -> Clocks {
         residual: residual(&all.concat(), count),
         lines,
     }
+}
+
+/// How far the points lie off a line, ns.
+fn distances(line: &Line, points: &[(Ns, Ns)]) -> Vec<f64> {
+    let off = |(own, other): &(Ns, Ns)| (line.apply(*own) - other).abs() as f64;
+    points.iter().map(off).collect()
 }
 
 /// By rank, each of its ends, and the median of those of the others whose clocks are known, by these lines.
@@ -200,11 +203,8 @@ fn ends(groups: &[Group]) -> (Vec<Ends>, usize) {
         count += mutual.len();
         for &row in mutual.iter().step_by(mutual.len().div_ceil(POINTS).max(1)) {
             let members = group.members(row).into_iter();
-            all.push(
-                members
-                    .map(|(slot, part)| (group.ranks[slot], part.span.end))
-                    .collect(),
-            );
+            let ends = members.map(|(slot, part)| (group.ranks[slot], part.span.end));
+            all.push(ends.collect());
         }
     }
     (all, count)
@@ -281,14 +281,8 @@ fn share_hosts(
     lines: &mut [Line],
     points: &[Points],
 ) {
-    let mut names: Vec<&str> = hosts
-        .iter()
-        .copied()
-        .filter(|host| !host.is_empty())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
+    let names: BTreeSet<&str> = hosts.iter().copied().collect();
+    for name in names.into_iter().filter(|host| !host.is_empty()) {
         let here = |known: bool| -> Vec<usize> {
             let all = 0..hosts.len();
             all.filter(|&r| hosts[r] == name && is_known[r] == known)
@@ -307,10 +301,7 @@ fn share_hosts(
             continue;
         };
         let off = |line: &Line, points: &[(Ns, Ns)]| -> f64 {
-            let off = points
-                .iter()
-                .map(|(x, y)| (line.apply(*x) - y).abs() as f64);
-            stats::median(&off.collect::<Vec<_>>()).unwrap_or(0.0)
+            stats::median(&distances(line, points)).unwrap_or(0.0)
         };
         let fits = known.iter().zip(&all).all(|(&rank, points)| {
             off(&line, points) <= SHARED * off(&lines[rank], points) + SHARED_NS

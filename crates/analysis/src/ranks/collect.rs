@@ -4,6 +4,8 @@
 //! 2.19 "ncclKernel_AllReduce_…"). Where that is a send, the range around its launch says it (`host_hint`). The stream
 //! stands for the communicator: NCCL's order of operations is that of one stream, in graphs as well.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use super::host_hint::HostHints;
@@ -159,9 +161,8 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
             found.entry(Key { unit, on }).or_default().push(part);
         }
     }
-    let mut units: Vec<Unit> = found.keys().map(|key| key.unit).collect();
-    units.sort_unstable();
-    units.dedup();
+    let units: BTreeSet<Unit> = found.keys().map(|key| key.unit).collect();
+    let units = Vec::from_iter(units);
     let mut found: Vec<_> = found.into_iter().collect();
     for (_, parts) in &mut found {
         parts.sort_by_key(|part| (part.span.start, part.row));

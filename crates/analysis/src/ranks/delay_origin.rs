@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::collect::{self, Unit};
 use super::line::Line;
-use super::split::Wait;
+use super::split::{self, Wait};
 use activity::{Ns, ShapeId, Span, What};
-use trace::{LaneKind, Trace};
+use trace::Trace;
 
 /// A late rank holds another up where collectives ran between two kernels of that other's for this part of its lead. It
 /// waited in them for as much.
@@ -32,13 +32,7 @@ impl Own {
     pub(super) fn of(trace: &Trace, unit: Unit) -> Own {
         let mut collectives: FxHashMap<ShapeId, bool> = FxHashMap::default();
         let mut kernels = Vec::new();
-        for (id, lane) in trace.lanes().iter().enumerate() {
-            let key = lane.key();
-            let is_its =
-                matches!(key.kind, LaneKind::Stream { device, .. } if device == unit.device);
-            if !is_its || key.process != unit.process {
-                continue;
-            }
+        for (id, lane) in split::streams(trace, unit) {
             for row in lane.kept() {
                 let What::Kernel(kernel) = trace.activity(id, row).what else {
                     continue;
@@ -125,24 +119,24 @@ impl Side<'_> {
         here.map(|c| c.intersect(stretch).len().max(0)).sum()
     }
 
+    /// Its waits for a rank from one on that begin before a stretch ends.
+    fn waits(&self, rank: usize, from: usize, stretch: Span) -> impl Iterator<Item = Span> {
+        let here = self.waits[from..].iter().map(|w| (w.for_rank, w.span));
+        here.take_while(move |(_, span)| span.start < stretch.end)
+            .filter_map(move |(whom, span)| (whom == rank).then_some(span))
+    }
+
     /// For how much of a stretch it was waiting for a rank in a collective.
     fn waits_for(&self, rank: usize, stretch: Span) -> Ns {
         let from = self.waits.partition_point(|w| w.span.end <= stretch.start);
-        let here = self.waits[from..]
-            .iter()
-            .take_while(|w| w.span.start < stretch.end)
-            .filter(|w| w.for_rank == rank);
-        here.map(|w| w.span.intersect(stretch).len().max(0)).sum()
+        let here = self.waits(rank, from, stretch);
+        here.map(|w| w.intersect(stretch).len().max(0)).sum()
     }
 
     /// How long it waited for a rank in collectives that began in a stretch.
     fn waited_for(&self, rank: usize, stretch: Span) -> Ns {
         let from = self.waits.partition_point(|w| w.span.start < stretch.start);
-        let here = self.waits[from..]
-            .iter()
-            .take_while(|w| w.span.start < stretch.end)
-            .filter(|w| w.for_rank == rank);
-        here.map(|w| w.span.len()).sum()
+        self.waits(rank, from, stretch).map(Span::len).sum()
     }
 }
 

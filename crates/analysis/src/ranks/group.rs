@@ -39,7 +39,7 @@ pub(crate) struct Group {
 impl Group {
     /// Collectives of which two ranks' parts or more are known, in order.
     pub(crate) fn collectives(&self) -> impl Iterator<Item = Vec<(usize, &Part)>> + '_ {
-        (0..self.table.len() / self.ranks.len().max(1)).filter_map(|row| {
+        (0..self.rows()).filter_map(|row| {
             let members = self.members(row);
             (members.len() > 1).then_some(members)
         })
@@ -47,14 +47,14 @@ impl Group {
 
     /// The parts of a collective, each with its place in `ranks`.
     pub(super) fn members(&self, row: usize) -> Vec<(usize, &Part)> {
-        let width = self.ranks.len();
-        let cells = self.table[row * width..(row + 1) * width]
-            .iter()
-            .enumerate();
-        cells
-            .filter(|(_, part)| **part != NONE)
-            .map(|(slot, part)| (slot, &self.parts[slot][*part as usize]))
-            .collect()
+        let slots = 0..self.ranks.len();
+        let part = |slot| Some((slot, self.part(row, slot)?));
+        slots.filter_map(part).collect()
+    }
+
+    /// A rank's place in `ranks`.
+    pub(super) fn slot(&self, rank: usize) -> Option<usize> {
+        self.ranks.iter().position(|r| *r == rank)
     }
 
     /// The part of one rank (by its place in `ranks`) of a collective.
@@ -65,12 +65,10 @@ impl Group {
 
     /// Whether parts of two ranks or more are known, and the operation cannot end on one before it has begun on all.
     pub(super) fn is_mutual(&self, row: usize) -> bool {
-        let width = self.ranks.len();
-        let cells = &self.table[row * width..(row + 1) * width];
-        let is_shared = cells.iter().filter(|part| **part != NONE).nth(1).is_some();
+        let mut parts = (0..self.ranks.len()).filter_map(|slot| self.part(row, slot));
         // All of one collective have its kind.
-        let first = (0..width).find_map(|slot| self.part(row, slot));
-        is_shared && first.is_some_and(|part| part.kind.operation.is_mutual())
+        let first = parts.next();
+        first.is_some_and(|part| part.kind.operation.is_mutual()) && parts.next().is_some()
     }
 
     /// Every collective of one of its ranks, judged or not.
@@ -91,7 +89,7 @@ impl Group {
 
     /// Parts of each rank that no other has one to.
     pub(super) fn alone(&self) -> Vec<u64> {
-        let mut alone: Vec<u64> = self.parts.iter().map(|parts| parts.len() as u64).collect();
+        let mut alone: Vec<u64> = self.counts().map(|(_, count)| count).collect();
         for members in self.collectives() {
             for (slot, _) in members {
                 alone[slot] -= 1;

@@ -1,6 +1,7 @@
 //! Waiting and lateness by rank and step: what a map of a job is drawn from.
 
 use super::JobAnalysis;
+use super::late::step_of;
 use crate::steps::Steps;
 use activity::{Ns, Span};
 
@@ -34,11 +35,7 @@ impl Heat {
     /// The map of a job.
     pub fn of(ranks: &JobAnalysis, steps: &[Steps]) -> Heat {
         let (stretches, steps) = stretches(ranks, steps);
-        let place = |time: Ns| {
-            let at = stretches.partition_point(|it: &Span| it.start <= time);
-            let at = at.checked_sub(1)?;
-            (time < stretches[at].end).then_some(at)
-        };
+        let place = |time: Ns| step_of(&stretches, time);
         let mut spots = vec![vec![Spot::default(); stretches.len()]; ranks.ranks.len()];
         for (rank, waits) in ranks.split.waits.iter().enumerate() {
             for wait in waits {

@@ -16,8 +16,8 @@ const LEVELS: usize = 16;
 /// The ranges that name operations, and the calls that lie in them.
 pub(super) struct HostHints<'a> {
     trace: &'a Trace,
-    /// Lanes of host calls, by process; empty where no range names an operation.
-    calls: Vec<Vec<LaneId>>,
+    /// Lanes of host calls, each with its thread, by process; empty where no range names an operation.
+    calls: Vec<Vec<(LaneId, u32)>>,
     known: FxHashMap<NameId, Option<Operation>>,
 }
 
@@ -28,11 +28,9 @@ impl<'a> HostHints<'a> {
         let mut calls = Vec::new();
         if is_any {
             calls.resize(trace.processes().len(), Vec::new());
-            for (id, lane) in trace.lanes().iter().enumerate() {
-                if let LaneKind::Thread { .. } = lane.key().kind
-                    && let Some(calls) = calls.get_mut(lane.key().process)
-                {
-                    calls.push(id);
+            for (id, lane, thread) in trace.threads() {
+                if let Some(calls) = calls.get_mut(lane.key().process) {
+                    calls.push((id, thread));
                 }
             }
         }
@@ -47,10 +45,7 @@ impl<'a> HostHints<'a> {
     pub(super) fn operation(&mut self, process: usize, correlation: u32) -> Option<Operation> {
         let lanes = self.trace.lanes();
         let calls = self.calls.get(process)?.iter();
-        let (thread, time) = calls.into_iter().find_map(|&id| {
-            let LaneKind::Thread { thread } = lanes[id].key().kind else {
-                return None;
-            };
+        let (thread, time) = calls.into_iter().find_map(|&(id, thread)| {
             let row = lanes[id].find_correlation(correlation)?;
             Some((thread, lanes[id].span(row).start))
         })?;

@@ -279,7 +279,8 @@ fn named(units: &Units<'_>, late: &[usize], all: &[Late], arose: Option<&Arose>)
     late.iter().filter_map(of_step).collect()
 }
 
-fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
+/// Which of some stretches a moment lies in; they are in order.
+pub(super) fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
     let step = spans
         .partition_point(|span| span.start <= time)
         .checked_sub(1)?;
@@ -317,11 +318,8 @@ fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &
     let asked = |step: usize| late.is_empty() || late.contains(&step);
     let here: Vec<&Behind> = arose.paid.iter().filter(|it| asked(it.step)).collect();
     let all: Ns = here.iter().map(|it| it.by).sum();
-    let idle: Ns = here
-        .iter()
-        .filter(|it| it.idle.is_some())
-        .map(|it| it.by)
-        .sum();
+    let idle = here.iter().filter(|it| it.idle.is_some());
+    let idle: Ns = idle.map(|it| it.by).sum();
     let most = (MOST * all as f64) as Ns;
     if all <= 0 {
         return Reason::Unknown;

@@ -60,21 +60,25 @@ pub(super) struct Units<'a> {
 pub(super) struct RankPairs<'a> {
     pub(super) known: &'a Input<'a>,
     split: &'a Split,
-    kernels: Vec<OnceLock<Own>>,
-    collectives: Vec<OnceLock<Vec<Span>>>,
+    made: Vec<MadeOnce>,
+}
+
+/// Of one rank.
+#[derive(Default)]
+struct MadeOnce {
+    kernels: OnceLock<Own>,
+    collectives: OnceLock<Vec<Span>>,
     /// From one collective to the next.
-    stretches: Vec<OnceLock<(Vec<Span>, Ns)>>,
+    stretches: OnceLock<(Vec<Span>, Ns)>,
 }
 
 impl<'a> RankPairs<'a> {
     pub(super) fn new(known: &'a Input<'a>, split: &'a Split) -> RankPairs<'a> {
-        let count = known.units.len();
+        let made = known.units.iter().map(|_| MadeOnce::default());
         RankPairs {
             known,
             split,
-            kernels: std::iter::repeat_with(OnceLock::new).take(count).collect(),
-            collectives: std::iter::repeat_with(OnceLock::new).take(count).collect(),
-            stretches: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            made: made.collect(),
         }
     }
 
@@ -89,7 +93,9 @@ impl<'a> RankPairs<'a> {
                 median: steps.median_ns,
             });
         }
-        let (spans, median) = self.stretches[rank].get_or_init(|| self.stretches(rank));
+        let (spans, median) = self.made[rank]
+            .stretches
+            .get_or_init(|| self.stretches(rank));
         (spans.len() >= STRETCHES_MIN).then_some(Units {
             unit: Stretch::Collective,
             spans,
@@ -100,7 +106,7 @@ impl<'a> RankPairs<'a> {
     fn stretches(&self, rank: usize) -> (Vec<Span>, Ns) {
         let groups = self.known.groups.iter();
         let of_groups = groups.filter_map(|group| {
-            let slot = group.ranks.iter().position(|r| *r == rank)?;
+            let slot = group.slot(rank)?;
             let rows = 0..group.rows();
             let starts = rows.filter_map(|row| Some(group.part(row, slot)?.span.start));
             Some(starts.collect::<Vec<Ns>>())
@@ -118,8 +124,7 @@ impl<'a> RankPairs<'a> {
     pub(super) fn begun(&self, rank: usize, other: usize) -> [Vec<Ns>; 2] {
         let groups = self.known.groups.iter();
         let shared = groups.filter_map(|group| {
-            let slot = |rank: usize| group.ranks.iter().position(|r| *r == rank);
-            let (a, b) = (slot(rank)?, slot(other)?);
+            let (a, b) = (group.slot(rank)?, group.slot(other)?);
             let rows = (0..group.rows()).filter_map(|row| {
                 let (a, b) = (group.part(row, a)?, group.part(row, b)?);
                 Some((a.span.start, b.span.start))
@@ -133,11 +138,13 @@ impl<'a> RankPairs<'a> {
     pub(super) fn side(&self, rank: usize) -> Option<Side<'_>> {
         let units = self.units(rank)?;
         let unit = self.known.units[rank];
-        let own = self.kernels[rank].get_or_init(|| Own::of(self.known.trace, unit));
-        let collectives = self.collectives[rank].get_or_init(|| {
+        let own = self.made[rank]
+            .kernels
+            .get_or_init(|| Own::of(self.known.trace, unit));
+        let collectives = self.made[rank].collectives.get_or_init(|| {
             let groups = self.known.groups.iter();
             let mine = groups.flat_map(|group| {
-                let slot = group.ranks.iter().position(|r| *r == rank);
+                let slot = group.slot(rank);
                 slot.into_iter().flat_map(|slot| group.spans(slot))
             });
             merged(mine.collect())

@@ -8,7 +8,7 @@ use super::collect::{Kind, Unit};
 use super::group::Group;
 use super::operation::Operation;
 use activity::{Ns, Span};
-use trace::{LaneId, LaneKind, Trace};
+use trace::{Lane, LaneId, Trace};
 
 /// Ranks that arrive no further apart than this arrive together, whatever the residual says.
 const TOGETHER: Ns = 10_000;
@@ -95,7 +95,8 @@ pub struct Split {
 /// Splits all collectives. Ranks whose arrival lies no further from the next than `noise` came together.
 pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
     let noise = noise.max(TOGETHER);
-    let lanes: Vec<Vec<LaneId>> = units.iter().map(|unit| lanes(trace, *unit)).collect();
+    let lanes = |unit: &Unit| streams(trace, *unit).map(|(id, _)| id).collect();
+    let lanes: Vec<Vec<LaneId>> = units.iter().map(lanes).collect();
     let mut split = Split {
         sums: vec![Sums::default(); units.len()],
         waits: vec![Vec::new(); units.len()],
@@ -119,7 +120,6 @@ pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns
             let (transfer, by) = (length(last), length(next) - length(last));
             times.push((members[0].1.kind, width, transfer));
             let rank_of = |i: usize| group.ranks[members[i].0];
-            let late = by > noise;
             for &i in &order {
                 let part = members[i].1;
                 let rank = rank_of(i);
@@ -140,7 +140,7 @@ pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns
                     });
                 }
             }
-            if late {
+            if by > noise {
                 // What the others would have saved: they all wait for the last one until it comes.
                 let step = (order.len() - 1).div_ceil(ASKED);
                 let asked = order[1..].iter().step_by(step).map(|&i| {
@@ -174,15 +174,9 @@ pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns
 }
 
 /// The streams of a rank's device, of its own process.
-fn lanes(trace: &Trace, unit: Unit) -> Vec<LaneId> {
-    let all = trace.lanes().iter().enumerate();
-    all.filter(|(_, lane)| {
-        let key = lane.key();
-        key.process == unit.process
-            && matches!(key.kind, LaneKind::Stream { device, .. } if device == unit.device)
-    })
-    .map(|(id, _)| id)
-    .collect()
+pub(super) fn streams(trace: &Trace, unit: Unit) -> impl Iterator<Item = (LaneId, &Lane)> {
+    let of_device = trace.streams_of(unit.device);
+    of_device.filter(move |(_, lane)| lane.key().process == unit.process)
 }
 
 /// The time of a stretch in which no stream but `own` had work.

@@ -156,11 +156,8 @@ impl Caused {
     /// thread (PyTorch's backward pass) belongs to it.
     pub(super) fn by(trace: &Trace, process: usize, calls: &ByCall, range: Span) -> Caused {
         let mut caused = Caused::default();
-        for lane in trace.lanes() {
-            let key = lane.key();
-            if key.process != process || !matches!(key.kind, LaneKind::Thread { .. }) {
-                continue;
-            }
+        let threads = trace.threads();
+        for (_, lane, _) in threads.filter(|(_, lane, _)| lane.key().process == process) {
             for row in lane.starting(range) {
                 for &(_, span) in calls.of_call(lane.correlation(row)) {
                     caused.count += 1;

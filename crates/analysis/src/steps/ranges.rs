@@ -268,10 +268,9 @@ fn of_group(
     group: Group,
 ) -> Option<Found> {
     let has_calls = calls.len() > 0
-        && trace.lanes().iter().any(|lane| {
-            let key = lane.key();
-            key.process == process && matches!(key.kind, LaneKind::Thread { .. })
-        });
+        && trace
+            .threads()
+            .any(|(_, lane, _)| lane.key().process == process);
     let caused: Vec<(Span, Caused)> = group
         .spans
         .iter()

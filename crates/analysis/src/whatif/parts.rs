@@ -69,11 +69,7 @@ pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, Str
     }
 }
 
-pub(super) fn of_passes(
-    facts: &Facts<'_>,
-    passes: &Passes,
-    variant: usize,
-) -> (Scope, Vec<Part>) {
+pub(super) fn of_passes(facts: &Facts<'_>, passes: &Passes, variant: usize) -> (Scope, Vec<Part>) {
     let mut of: Vec<usize> = passes.measured(variant).collect();
     if of.is_empty() {
         of.extend(passes.of_variant(variant));

@@ -6,7 +6,7 @@ use crate::causes::limits::stages_first;
 use crate::causes::{Cause, Certainty, Culprit};
 use crate::graph::{CallId, CallKind, Engine, LATENCY_MAX, NONE, OpId};
 use activity::{Direction, Ns, Place, Span, What};
-use trace::LaneKind;
+use trace::{Lane, LaneKind};
 
 impl Walk<'_, '_> {
     /// From a call to the operation that nothing else held back.
@@ -190,12 +190,8 @@ impl Walk<'_, '_> {
         let is_of = |call: &CallId| trace.lanes()[graph.calls.at(*call).0].key().process == process;
         let to = graph.calls.start.partition_point(|&at| at <= start) as CallId;
         let last = (0..to).rev().find(is_of)?;
-        let mut threads = trace.lanes().iter().filter(|lane| {
-            let key = lane.key();
-            key.process == process
-                && matches!(key.kind, LaneKind::Thread { .. })
-                && !lane.is_empty()
-        });
+        let is_its = |lane: &Lane| lane.key().process == process && !lane.is_empty();
+        let mut threads = trace.threads().filter(|(_, lane, _)| is_its(lane));
         let is_only = threads.next().is_some() && threads.next().is_none();
         let name = self.of.call_name(last);
         let is_meant = match graph.calls.end[last as usize] > start {
