@@ -83,6 +83,13 @@ pub struct Copy {
     pub graph: u32,
 }
 
+impl Copy {
+    /// Whether one side is pageable memory of the host.
+    pub fn is_pageable(&self) -> bool {
+        [self.from, self.to].contains(&MemoryKind::Pageable)
+    }
+}
+
 /// A memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memset {

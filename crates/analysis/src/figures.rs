@@ -140,21 +140,21 @@ impl DeviceFigures {
     #[must_use]
     pub(crate) fn since(self, begins: Option<Ns>) -> Self {
         let lead = begins.map_or(0, |begins| (self.span.start - begins).max(0));
-        DeviceFigures {
-            span: Span::new(self.span.start - lead, self.span.end),
-            span_ns: self.span_ns + lead,
-            idle_ns: self.idle_ns + lead,
-            ..self
-        }
+        self.with_idle(lead, 0)
     }
 
     /// Of whole steps: with the pause behind their last operation, up to where the next step begins.
     #[must_use]
     pub(crate) fn with_pause(self, pause: Ns) -> Self {
+        self.with_idle(0, pause)
+    }
+
+    /// With so much more idle time before the first operation and behind the last.
+    fn with_idle(self, before: Ns, behind: Ns) -> Self {
         DeviceFigures {
-            span: Span::new(self.span.start, self.span.end + pause),
-            span_ns: self.span_ns + pause,
-            idle_ns: self.idle_ns + pause,
+            span: Span::new(self.span.start - before, self.span.end + behind),
+            span_ns: self.span_ns + before + behind,
+            idle_ns: self.idle_ns + before + behind,
             ..self
         }
     }
@@ -185,9 +185,14 @@ impl DeviceFigures {
         self.span_ns - self.not_recorded_ns
     }
 
+    /// A time as a share of the recorded one.
+    pub fn part(&self, time: Ns) -> f64 {
+        share(time, self.recorded_ns())
+    }
+
     /// Share of the recorded time in which nothing ran.
     pub fn idle_share(&self) -> f64 {
-        share(self.idle_ns, self.recorded_ns())
+        self.part(self.idle_ns)
     }
 
     /// Share of copy time during which a kernel ran; `None` when nothing was copied.

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use activity::{NameId, Ns, RangeKind, Span, What, units};
 use scenario::plan::Plan;
 use scenario::value::Unit;
@@ -54,21 +56,28 @@ impl Pass {
 }
 
 /// A variant that has run or begun to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Variant {
     /// Its place in the plan's list of variants.
+    #[serde(skip)]
     pub index: usize,
     pub name: String,
     /// The sweep's value it ran at, where a plan says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub point: Option<i64>,
     /// What the sweep's values count, and the parameter that takes them.
+    #[serde(skip)]
     pub unit: Unit,
+    #[serde(skip)]
     param: String,
     /// Which one of its name, from 1, where several have it and no plan tells them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nth: Option<u32>,
     /// Whether it is over.
+    #[serde(skip)]
     pub is_complete: bool,
     /// The name of the variant that it is compared with, where a plan says what it is compared with.
+    #[serde(skip)]
     baseline: Option<Option<String>>,
 }
 
@@ -439,11 +448,4 @@ fn hull(trace: &Trace, window: Span) -> Option<Span> {
         .streams()
         .filter_map(|(_, lane)| lane.hull(lane.starting(window)))
         .reduce(Span::hull)
-}
-
-/// The operations that start in `window`, lane by lane.
-pub(super) fn for_operations(trace: &Trace, window: Span, mut f: impl FnMut(Span)) {
-    for (_, lane) in trace.streams() {
-        lane.starting(window).for_each(|row| f(lane.span(row)));
-    }
 }

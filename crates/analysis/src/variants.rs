@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::calls::CallIndex;
 use super::figures::{self, DeviceFigures};
 use super::memory::MemoryUse;
-use super::passes::{Pass, Passes, Variant, for_operations};
+use super::passes::{Pass, Passes, Variant};
 use super::tables::{self, NameRow, ShapeTime};
 use activity::{Direction, Ns, RangeKind, Span};
 use measure::Measured;
@@ -25,7 +25,7 @@ pub struct VariantFigures {
     #[serde(skip)]
     pub position: usize,
     /// Its name, value of the sweep and place in the plan.
-    #[serde(flatten, serialize_with = "identity")]
+    #[serde(flatten)]
     pub variant: Variant,
     /// Measured passes.
     pub repeats: usize,
@@ -59,20 +59,6 @@ pub struct VariantFigures {
     pub shapes: Vec<ShapeTime>,
 }
 
-/// "name", and "point" or "nth" where there is one.
-fn identity<S: Serializer>(variant: &Variant, serializer: S) -> Result<S::Ok, S::Error> {
-    use serde::ser::SerializeMap;
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("name", &variant.name)?;
-    if let Some(point) = variant.point {
-        map.serialize_entry("point", &point)?;
-    }
-    if let Some(nth) = variant.nth {
-        map.serialize_entry("nth", &nth)?;
-    }
-    map.end()
-}
-
 fn by_name<S: Serializer>(all: &[Measured], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(all.iter().map(|m| (m.figure.name(), m.value)))
 }
@@ -95,8 +81,10 @@ impl VariantFigures {
         let window = Some(pass.span);
         let repeats = passes.measured(position).map(|it| passes.list[it].span);
         let sampled = repeats.reduce(Span::hull);
-        let mut spans = Vec::with_capacity(pass.ops);
-        for_operations(trace, pass.span, |span| spans.push(span));
+        let spans = trace.streams().flat_map(|(_, lane)| {
+            let rows = lane.starting(pass.span);
+            rows.map(|row| lane.span(row))
+        });
         let makespans_ns: Vec<Ns> = passes
             .measured(position)
             .map(|i| passes.list[i].makespan())
@@ -111,7 +99,7 @@ impl VariantFigures {
             pass,
             figures: Vec::new(),
             devices: figures::count(trace, calls, window),
-            idle_ns: pass.makespan() - tables::union(spans),
+            idle_ns: pass.makespan() - tables::union(spans.collect()),
             kernels: tables::kernels_sampled(trace, window, sampled),
             phases: tables::ranges(trace, RangeKind::Phase, window),
             peak_memory: memory.peak(pass.span),

@@ -151,12 +151,8 @@ impl Sums {
         for row in &mut rows {
             row.line = row.seen.telling(causes.trace);
         }
-        rows.sort_by(|a, b| {
-            let order = |r: &IdleCause| (std::cmp::Reverse(r.total_ns), r.cause);
-            order(a)
-                .cmp(&order(b))
-                .then_with(|| (&a.culprit, &a.root).cmp(&(&b.culprit, &b.root)))
-        });
+        // What is equal stays in the order of its key.
+        rows.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
         rows
     }
 }
@@ -183,12 +179,9 @@ impl Causes<'_> {
             Culprit::Call(_) if matches!(piece.cause, Cause::Latency | Cause::Unknown) => {
                 Label::Nobody
             }
-            Culprit::Call(call) => self.call_name(call).map_or(Label::Nobody, Label::Name),
-            Culprit::Row(lane, row) => match self.trace.activity(lane, row).what {
-                What::Range(range) => Label::Name(range.name),
-                What::Overhead(overhead) => Label::Name(overhead.name),
-                _ => Label::Nobody,
-            },
+            of @ (Culprit::Call(_) | Culprit::Row(..)) => {
+                self.host_name(of).map_or(Label::Nobody, Label::Name)
+            }
             Culprit::Op(op) => match piece.cause {
                 Cause::Event | Cause::Engine | Cause::Stream => {
                     Label::Stream(self.graph.ops.place(op).0)
@@ -198,11 +191,28 @@ impl Causes<'_> {
         }
     }
 
-    pub(super) fn call_name(&self, call: CallId) -> Option<NameId> {
-        let (lane, row) = self.graph.calls.at(call);
+    /// Which record is to blame.
+    pub(super) fn place(&self, culprit: Culprit) -> Option<(LaneId, usize)> {
+        match culprit {
+            Culprit::Nobody => None,
+            Culprit::Call(call) => Some(self.graph.calls.at(call)),
+            Culprit::Op(op) => Some(self.graph.ops.place(op)),
+            Culprit::Row(lane, row) => Some((lane, row)),
+        }
+    }
+
+    /// The name of the call, range or overhead that is to blame.
+    pub(crate) fn host_name(&self, culprit: Culprit) -> Option<NameId> {
+        let (lane, row) = self.place(culprit)?;
         match self.trace.activity(lane, row).what {
             What::Call(call) => Some(call.name),
+            What::Range(range) => Some(range.name),
+            What::Overhead(overhead) => Some(overhead.name),
             _ => None,
         }
+    }
+
+    pub(super) fn call_name(&self, call: CallId) -> Option<NameId> {
+        self.host_name(Culprit::Call(call))
     }
 }

@@ -64,16 +64,17 @@ impl Causes<'_> {
         let mut shares: Vec<Share> = Vec::new();
         for piece in &pieces {
             let key = |p: &Piece| (p.cause, p.certainty, self.named(p));
+            let total = piece.span.len();
             match shares.iter_mut().find(|s| key(&s.piece) == key(piece)) {
                 Some(share) => {
-                    if piece.span.len() > share.piece.span.len() {
+                    if total > share.piece.span.len() {
                         share.piece = *piece;
                     }
-                    share.total += piece.span.len();
+                    share.total += total;
                 }
                 None => shares.push(Share {
                     piece: *piece,
-                    total: piece.span.len(),
+                    total,
                 }),
             }
         }
@@ -110,22 +111,13 @@ impl Causes<'_> {
         }
         sentence.push('.');
         sentence.push_str(&seen);
-        let mut evidence: Vec<Evidence> = shares
-            .iter()
-            .filter_map(|s| self.evidence(s.piece.culprit))
-            .collect();
-        evidence.extend(
-            main.piece
-                .root
-                .and_then(|r| self.evidence(Culprit::Call(r))),
-        );
+        let blamed = shares.iter().map(|share| share.piece.culprit);
+        let blamed = blamed.chain(main.piece.root.map(Culprit::Call));
+        let mut evidence: Vec<Evidence> = blamed.filter_map(|it| self.evidence(it)).collect();
         let call = self.graph.ops.call[gap.next as usize];
         if call != NONE {
-            let (lane, row) = self.graph.calls.at(call);
-            let launch = Evidence::row(self.trace, lane, row);
-            if !evidence.contains(&launch) {
-                evidence.push(launch);
-            }
+            let launch = self.evidence(Culprit::Call(call));
+            evidence.extend(launch.filter(|it| !evidence.contains(it)));
         }
         Explanation {
             gap: gap.span,
@@ -253,24 +245,16 @@ impl Causes<'_> {
     }
 
     fn evidence(&self, culprit: Culprit) -> Option<Evidence> {
-        let (lane, row) = match culprit {
-            Culprit::Nobody => return None,
-            Culprit::Call(call) => self.graph.calls.at(call),
-            Culprit::Op(op) => self.graph.ops.place(op),
-            Culprit::Row(lane, row) => (lane, row),
-        };
+        let (lane, row) = self.place(culprit)?;
         Some(Evidence::row(self.trace, lane, row))
     }
 
     /// What a record is called.
     fn name_of(&self, culprit: Culprit) -> String {
-        let (lane, row) = match culprit {
-            Culprit::Nobody => return "nothing".to_owned(),
-            Culprit::Call(call) => self.graph.calls.at(call),
-            Culprit::Op(op) => self.graph.ops.place(op),
-            Culprit::Row(lane, row) => (lane, row),
-        };
-        describe::in_sentence(self.trace, &self.trace.activity(lane, row).what)
+        self.place(culprit)
+            .map_or("nothing".to_owned(), |(lane, row)| {
+                describe::in_sentence(self.trace, &self.trace.activity(lane, row).what)
+            })
     }
 
     /// An operation with its stream.
@@ -292,22 +276,16 @@ impl Causes<'_> {
 
 /// A sentence begins with a capital, but for names.
 fn capital(text: &str) -> String {
-    if ![
+    let words = [
         "the ",
         "records ",
         "likely ",
         "no record",
         "stream ",
         "default stream",
-    ]
-    .iter()
-    .any(|it| text.starts_with(it))
-    {
-        return text.to_owned();
-    }
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => String::new(),
+    ];
+    match words.iter().find(|it| text.starts_with(**it)) {
+        Some(_) => text[..1].to_uppercase() + &text[1..],
+        None => text.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use super::{AROUND_MAX, Editing};
 use crate::graph::{CallKind, Engine};
 use crate::program::{Class, Dep, List};
-use activity::{MemoryKind, What};
+use activity::What;
 
 /// Copies of pinned memory do not block their caller; the next wait of the thread covers them.
 pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
@@ -18,7 +18,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
             continue;
         };
         let is_pageable = match on.what(op) {
-            What::Copy(copy) => [copy.from, copy.to].contains(&MemoryKind::Pageable),
+            What::Copy(copy) => copy.is_pageable(),
             _ => false,
         };
         // Pinned by another edit, a copy no longer starts as one that is staged.

@@ -142,7 +142,7 @@ fn pageable(on: &Editing<'_, '_>, op: u32) -> Option<Copy> {
         return None;
     }
     match on.what(op) {
-        What::Copy(copy) if [copy.from, copy.to].contains(&MemoryKind::Pageable) => Some(copy),
+        What::Copy(copy) if copy.is_pageable() => Some(copy),
         _ => None,
     }
 }

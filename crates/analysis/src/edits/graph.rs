@@ -1,7 +1,7 @@
 //! `graph`: launches become one launch of a CUDA graph.
 
 use super::{Bound, Editing};
-use crate::graph::{CallKind, EdgeKind};
+use crate::graph::{CallKind, EdgeKind, Engine};
 use crate::program::{Class, GpuRates, NONE, Op};
 use activity::Ns;
 use activity::units::duration;
@@ -54,24 +54,17 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
             one_of(on, &run, pace)?;
             run.clear();
         }
-        if is_launch && call_waits_not(on, c) && on.has_call(c) {
+        if is_launch && !breaks && on.has_call(c) {
             run.extend_from_slice(mine);
         }
     }
     one_of(on, &run, pace)
 }
 
-fn call_waits_not(on: &Editing<'_, '_>, call: u32) -> bool {
-    on.program.calls[call as usize].waits.is_empty()
-}
-
 /// Copies from and to the host's memory are left outside: their addresses change from step to step.
 fn is_of_host(on: &Editing<'_, '_>, op: u32) -> bool {
-    use crate::graph::Engine;
-    matches!(
-        on.program.ops[op as usize].engine,
-        Engine::H2D | Engine::D2H
-    )
+    let engine = on.program.ops[op as usize].engine;
+    matches!(engine, Engine::H2D | Engine::D2H)
 }
 
 fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String> {

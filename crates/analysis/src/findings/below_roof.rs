@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, declared, thresholds};
-use crate::figures;
 use activity::Ns;
 use activity::units::{percent, rate};
 
@@ -41,7 +40,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     let (entry, sum) = slow.max_by_key(|(entry, sum)| (saved(sum), *entry))?;
     let saving = saved(&sum);
-    if figures::share(saving, f.recorded_ns()) < thresholds::LARGE_SHARE {
+    if f.part(saving) < thresholds::LARGE_SHARE {
         return None;
     }
     let reached = sum.bytes as f64 / sum.time as f64;

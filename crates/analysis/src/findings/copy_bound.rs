@@ -1,22 +1,20 @@
 //! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
-use super::{
-    Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first, no_overlap, thresholds,
-};
-use crate::{figures, tables};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, no_overlap, thresholds};
+use crate::tables;
+use activity::Direction;
 use activity::units::{duration, percent};
-use activity::{Direction, MemoryKind};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
     // Without kernels copying is the work. With kernels and several batches what is missing is overlap.
-    let is_bound = figures::share(alone, f.recorded_ns()) >= thresholds::COPY_SHARE;
+    let is_bound = f.part(alone) >= thresholds::COPY_SHARE;
     let overlaps = is_bound
-        && figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE
+        && f.part(f.compute_ns) >= thresholds::ENGINE_SHARE
         && !no_overlap::has_one_batch(scope, f);
     // Copies of pageable memory have a cure of their own.
-    let of_pageable = |it: &&Copied| [it.2.from, it.2.to].contains(&MemoryKind::Pageable);
-    let pageable = scope.copies(f).iter().filter(of_pageable).map(|it| it.1);
+    let pageable = scope.copies(f).iter().filter(|it| it.2.is_pageable());
+    let pageable = pageable.map(|it| it.1);
     let is_pageable = tables::union(pageable.collect()) * 2 >= alone;
     if f.kernels == 0 || overlaps || !is_bound || is_pageable {
         return None;
@@ -30,9 +28,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         title: format!(
             "copies run without kernels for {} ({}); {} copies are busy {} of the time",
             duration(alone),
-            percent(figures::share(alone, f.recorded_ns())),
+            percent(f.part(alone)),
             direction.label(),
-            percent(figures::share(busiest(&direction), f.recorded_ns())),
+            percent(f.part(busiest(&direction))),
         ),
         advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
             .to_owned(),

@@ -2,26 +2,30 @@
 
 use serde::{Serialize, Serializer};
 
-use activity::{Ns, Span};
+use activity::Span;
 use trace::{LaneId, LaneKind, Trace};
 
 /// Places that a finding lists. More would only make reports long; `count` says how many there are.
 pub const EVIDENCE_MAX: usize = 20;
 
 /// A record that shows something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// The lane; `None` for a stretch of a device as a whole.
+    #[serde(skip)]
     pub lane: Option<LaneId>,
     /// The row of that lane; `None` for a stretch between rows.
+    #[serde(skip)]
     pub row: Option<usize>,
     /// The device's id, for what happened on one.
     pub device: Option<u32>,
     /// The stream's id, for what happened on one.
     pub stream: Option<u32>,
     /// The host thread, for what happened on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
     /// When.
+    #[serde(flatten, serialize_with = "ends")]
     pub span: Span,
 }
 
@@ -67,24 +71,6 @@ impl Evidence {
     }
 }
 
-impl Serialize for Evidence {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Fields {
-            device: Option<u32>,
-            stream: Option<u32>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            thread: Option<u32>,
-            start_ns: Ns,
-            end_ns: Ns,
-        }
-        Fields {
-            device: self.device,
-            stream: self.stream,
-            thread: self.thread,
-            start_ns: self.span.start,
-            end_ns: self.span.end,
-        }
-        .serialize(serializer)
-    }
+fn ends<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("start_ns", span.start), ("end_ns", span.end)])
 }

@@ -2,12 +2,10 @@
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::collectives::Collectives;
-use crate::figures;
-use crate::ranks::JobAnalysis;
 use crate::verdict::NAME_MAX;
+use activity::Ns;
 use activity::text::cut_middle;
 use activity::units::{duration, percent};
-use activity::{Ns, Span};
 
 const ADVICE: &str = "Overlap: send finished parts (buckets) on their own stream while the rest is computed. Or send less, or less often.";
 
@@ -17,11 +15,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let window = scope.window_on(f.index);
     let collectives = Collectives::of(scope.trace, f, window);
     // What a rank waits in them for a later one is another rule's, where the ranks are known.
-    let waited = scope
-        .ranks
-        .map_or(0, |ranks| waited(ranks, f.index, window));
+    let waits = scope.ranks.map(|ranks| ranks.waits_on(f.index, window));
+    let waited: Ns = waits.into_iter().flatten().map(|it| it.1).sum();
     let alone = collectives.alone - waited;
-    let [share, all] = [alone, collectives.took].map(|it| figures::share(it, f.recorded_ns()));
+    let [share, all] = [alone, collectives.took].map(|it| f.part(it));
     // One rank by itself does not show who waits: what takes much is told, though most of it is hidden.
     let is_much = scope.ranks.is_none() && all >= thresholds::COLLECTIVE_SHARE;
     let least = match is_much {
@@ -52,15 +49,4 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         ..scope.found(f.span_ns, alone, &at)
     })
-}
-
-/// How long the ranks of a device waited in collectives, with nothing beside it.
-fn waited(ranks: &JobAnalysis, device: usize, window: Option<Span>) -> Ns {
-    let of_device = ranks.ranks.iter().zip(&ranks.split.waits);
-    let waits = of_device.filter(|(rank, _)| rank.device == device);
-    let exposed = waits.flat_map(|(_, waits)| waits).map(|wait| {
-        let within = window.map_or(wait.span, |w| wait.span.intersect(w));
-        wait.exposed.min(within.len())
-    });
-    exposed.sum()
 }

@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 use super::migrations::is_migration;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
-use crate::causes::{Culprit, Group, Piece};
+use crate::causes::{Group, Piece};
 use crate::figures;
 use crate::lines::StackCounts;
 use crate::verdict::of_host;
 use activity::units::{duration, percent};
-use activity::{NameId, Ns, What};
+use activity::{NameId, Ns};
 
 /// One gap that holds this part of the idle time is nearly all of it.
 pub(super) const ONE_GAP: f64 = 0.9;
@@ -48,7 +48,7 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
             if is_asked && is_host && !is_first(piece) {
                 sum += piece.span.len();
                 scope.causes.add_samples(gap.next, piece.span, &mut seen);
-                *by.entry(name_of(scope, piece)).or_default() += piece.span.len();
+                *by.entry(scope.causes.host_name(piece.culprit)).or_default() += piece.span.len();
             }
         }
         if sum > 0 {
@@ -60,7 +60,7 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
     let longest = at.iter().map(|a| a.0).max();
     let is_once = scope.window.is_none()
         && longest.is_some_and(|longest| figures::share(longest, idle) >= ONE_GAP);
-    if is_once || figures::share(idle, f.recorded_ns()) < thresholds::HOST_SHARE {
+    if is_once || f.part(idle) < thresholds::HOST_SHARE {
         return None;
     }
     let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;
@@ -90,7 +90,7 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
         title: format!(
             "the GPU waits for the CPU{whose} for {} ({}){doing}{seen}",
             duration(idle),
-            percent(figures::share(idle, f.recorded_ns())),
+            percent(f.part(idle)),
         ),
         advice: match reads {
             true => "Prefetch in one piece what the CPU reads (cudaMemPrefetchAsync), and launch what comes next before it is read.",
@@ -99,17 +99,4 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
         .to_owned(),
         ..scope.found(f.span_ns, idle, &longest_first(at))
     })
-}
-
-fn name_of(scope: &Scope, piece: &Piece) -> Option<NameId> {
-    let (lane, row) = match piece.culprit {
-        Culprit::Call(call) => scope.causes.graph().calls.at(call),
-        Culprit::Row(lane, row) => (lane, row),
-        Culprit::Op(_) | Culprit::Nobody => return None,
-    };
-    match scope.trace.activity(lane, row).what {
-        What::Call(call) => Some(call.name),
-        What::Range(range) => Some(range.name),
-        _ => None,
-    }
 }

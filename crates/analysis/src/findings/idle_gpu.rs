@@ -1,7 +1,6 @@
 //! A GPU that the program uses elsewhere and leaves idle while another computes.
 
 use super::{Finding, Occurrence, Scope, thresholds};
-use crate::figures;
 use activity::units::percent;
 use trace::Trace;
 
@@ -16,7 +15,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let idle = (0..scope.trace.devices().len()).find(|&index| {
         is_used(scope.trace, index) && scope.devices.iter().all(|f| f.index != index)
     })?;
-    if figures::share(f.compute_ns, f.recorded_ns()) < thresholds::COMPUTE_SHARE || f.kernels < 2 {
+    if f.part(f.compute_ns) < thresholds::COMPUTE_SHARE || f.kernels < 2 {
         return None;
     }
     let id = scope.trace.devices()[idle].info.id;
@@ -24,7 +23,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         title: format!(
             "GPU {id} is idle all the time, while GPU {} computes {} of the time",
             f.device,
-            percent(figures::share(f.compute_ns, f.recorded_ns())),
+            percent(f.part(f.compute_ns)),
         ),
         advice: "Give independent parts of the work to the other GPU.".to_owned(),
         ..scope.found(

@@ -5,7 +5,6 @@
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces};
-use crate::figures;
 use activity::Ns;
 use activity::units::{duration, percent};
 
@@ -32,14 +31,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         })
         .collect();
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
-    if figures::share(idle, f.recorded_ns()) < thresholds::LAUNCH_IDLE_SHARE {
+    if f.part(idle) < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
     Some(Finding {
         title: format!(
             "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
             duration(idle),
-            percent(figures::share(idle, f.recorded_ns())),
+            percent(f.part(idle)),
         ),
         advice: if 2 * of_graphs > idle {
             "Most of it is before graph launches: capture more per graph, or launch the next graph earlier."

@@ -33,7 +33,7 @@ fn name(scope: &Scope, it: &Config) -> String {
 pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let all = sampled(scope, f)?;
     let most = *all.first()?;
-    let part = share(most.row.total_ns, f.recorded_ns());
+    let part = f.part(most.row.total_ns);
     let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
     let blocks = sms - most.row.fill.idle_sms.map_or(0.0, f64::from);
     let ran = declared::kernels(scope, f);
@@ -86,7 +86,7 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
     let lost = lost.sum::<f64>() as Ns;
-    if share(lost, f.recorded_ns()) < thresholds::LARGE_SHARE {
+    if f.part(lost) < thresholds::LARGE_SHARE {
         return None;
     }
     let most = all.first()?;
@@ -123,7 +123,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     // The simulator takes tensor cores for idle, whatever a kernel does.
     let is_counted = !scope.trace.source.simulated;
-    if !is_counted || share(time(&all), f.recorded_ns()) < thresholds::LARGE_SHARE {
+    if !is_counted || f.part(time(&all)) < thresholds::LARGE_SHARE {
         return None;
     }
     Some(Finding {
@@ -163,7 +163,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
     }
     let is_many = at.len() as u64 >= thresholds::LOOP_MIN || is_sampled;
-    if !is_many || share(saved, f.recorded_ns()) < thresholds::LARGE_SHARE {
+    if !is_many || f.part(saved) < thresholds::LARGE_SHARE {
         return None;
     }
     let how = match is_sampled {

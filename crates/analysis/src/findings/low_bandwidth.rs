@@ -1,9 +1,9 @@
 //! Large copies that stay under what the link was calibrated to carry.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::{figures, tables};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use crate::tables;
 use activity::units::{percent, rate};
-use activity::{Direction, MemoryKind, Ns, Span};
+use activity::{Direction, Ns};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let directions = [Direction::H2D, Direction::D2H, Direction::P2P];
@@ -13,23 +13,19 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 fn slow(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<Finding> {
     let peak = scope.peaks.rate(direction)?;
-    let mut at = Vec::new();
-    let mut spans: Vec<Span> = Vec::new();
-    let mut moved = 0u64;
-    for &(place, span, copy) in scope.copies(f) {
-        // Pageable copies have a rule of their own.
-        let is_pageable = [copy.from, copy.to].contains(&MemoryKind::Pageable);
-        if copy.direction == direction && copy.bytes >= thresholds::LARGE_BYTES && !is_pageable {
-            moved += copy.bytes;
-            spans.push(span);
-            at.push(Occurrence::Row(place));
-        }
-    }
+    // Pageable copies have a rule of their own.
+    let is_wanted = |(.., copy): &&Copied| {
+        let is_large = copy.bytes >= thresholds::LARGE_BYTES;
+        copy.direction == direction && is_large && !copy.is_pageable()
+    };
+    let copies = || scope.copies(f).iter().filter(is_wanted);
+    let at: Vec<_> = copies().map(|it| Occurrence::Row(it.0)).collect();
+    let moved: u64 = copies().map(|it| it.2.bytes).sum();
     // Two copies at once share the link, so what counts is the time in which any ran.
-    let time = tables::union(spans);
+    let time = tables::union(copies().map(|it| it.1).collect());
     let saving = time - (moved as f64 / peak) as Ns;
     let gbps = moved as f64 / time.max(1) as f64;
-    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
+    let is_worth = f.part(saving) >= thresholds::WORTH_SHARE;
     if at.is_empty() || gbps >= peak * thresholds::PEAK_SHARE || !is_worth {
         return None;
     }

@@ -1,9 +1,9 @@
 //! Managed memory that the driver moves when it is touched.
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
-use crate::{figures, tables};
+use crate::tables;
 use activity::units::{bytes, count, duration};
-use activity::{Direction, Ns, Place as On, Span, What};
+use activity::{Direction, Place as On, What};
 
 /// Whether an operation is the driver's own, which no call asked for.
 pub(super) fn is_migration(what: &What) -> bool {
@@ -12,31 +12,27 @@ pub(super) fn is_migration(what: &What) -> bool {
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut at: Vec<(Ns, Occurrence)> = Vec::new();
-    let mut spans: Vec<Span> = Vec::new();
-    let (mut moved, mut up, mut down) = (0u64, 0u64, 0u64);
-    for &(place, span, copy) in scope.copies(f) {
-        if copy.place.stream == On::NO_STREAM {
-            moved += copy.bytes;
-            match copy.direction {
-                Direction::H2D => up += 1,
-                Direction::D2H => down += 1,
-                _ => {}
-            }
-            spans.push(span);
-            at.push((span.len(), Occurrence::Row(place)));
-        }
-    }
-    let time = tables::union(spans);
-    let is_worth = figures::share(time, f.recorded_ns()) >= thresholds::WORTH_SHARE;
+    let copies = scope.copies(f).iter();
+    let copies = || {
+        copies
+            .clone()
+            .filter(|it| it.2.place.stream == On::NO_STREAM)
+    };
+    let at: Vec<_> = copies()
+        .map(|it| (it.1.len(), Occurrence::Row(it.0)))
+        .collect();
+    let moved: u64 = copies().map(|it| it.2.bytes).sum();
+    let time = tables::union(copies().map(|it| it.1).collect());
+    let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
+    let is_worth = f.part(time) >= thresholds::WORTH_SHARE;
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;
     }
     Some(Finding {
         title: format!(
             "managed memory moved {} times to the GPU and {} times back: {} in {}",
-            count(up),
-            count(down),
+            count(of(Direction::H2D)),
+            count(of(Direction::D2H)),
             bytes(moved),
             duration(time),
         ),

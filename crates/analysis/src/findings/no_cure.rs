@@ -72,7 +72,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let tells = |it: &Finding| it.inside_ns.is_none_or(|inside| 2 * inside >= time);
     let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
     let is_told = told.any(tells);
-    let is_long = figures::share(time, f.recorded_ns()) >= thresholds::NO_CURE_SHARE;
+    let is_long = f.part(time) >= thresholds::NO_CURE_SHARE;
     if is_told || !is_long || time < thresholds::WORTH_NS {
         return None;
     }
@@ -100,7 +100,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
                 known => known.label(),
             },
             duration(time),
-            percent(figures::share(time, f.recorded_ns())),
+            percent(f.part(time)),
         ),
         advice: match is_alone {
             true => "No other GPU work could run meanwhile: only faster CPU code helps.",

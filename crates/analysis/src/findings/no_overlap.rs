@@ -9,7 +9,7 @@ use crate::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use crate::{edits, program, tables};
 use activity::text::listed;
 use activity::units::{duration, percent};
-use activity::{Direction, MemoryKind, Ns, Span};
+use activity::{Direction, Ns, Span};
 use trace::{Engine, engine_of};
 
 /// How long the SMs and the two copy engines to and from the host worked.
@@ -79,7 +79,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let engines = Engines::new(scope, f);
-    let takes_part = |&busy: &Ns| figures::share(busy, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    let takes_part = |&busy: &Ns| f.part(busy) >= thresholds::ENGINE_SHARE;
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
         return None;
     }
@@ -98,7 +98,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let saving = engines.hideable();
-    let is_worth = figures::share(saving, f.recorded_ns()) >= thresholds::LARGE_SHARE;
+    let is_worth = f.part(saving) >= thresholds::LARGE_SHARE;
     if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
         return None;
     }
@@ -110,7 +110,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             at.push((span.len(), Occurrence::Row(place)));
         }
         copied += span.len();
-        if [copy.from, copy.to].contains(&MemoryKind::Pageable) {
+        if copy.is_pageable() {
             pageable += span.len();
             let op = graph.op_at(place.0, place.1);
             staging.extend(op.map(|op| graph.ops.call[op as usize]));
@@ -123,9 +123,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .filter(|part| part.1 > 0)
         .map(|(name, busy)| format!("{name} ({})", duration(busy)))
         .collect();
-    let is_queued = |&&((lane, row), span, _): &&Copied| {
-        let op = graph.op_at(lane, row);
-        let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
+    let is_queued = |&&(place, span, _): &&Copied| {
+        let call = graph.call_at(place);
         call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start
     };
     let ahead = scope.copies(f).iter().filter(is_queued).count();

@@ -1,13 +1,12 @@
 //! Copies of one direction on several streams, which one engine takes one after the other.
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::figures;
 use crate::graph::{EdgeKind, Engine, OpId};
 use activity::units::percent;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Beside kernels several streams have another purpose.
-    if figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE {
+    if f.part(f.compute_ns) >= thresholds::ENGINE_SHARE {
         return None;
     }
     let graph = scope.causes.graph();

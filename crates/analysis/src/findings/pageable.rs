@@ -30,12 +30,8 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         let peak = scope.peaks.rate(copy.direction).or(link);
         let at_peak = peak.map_or(0.0, |peak| copy.bytes as f64 / peak);
         saving += (length as f64 - at_peak).max(0.0);
-        let op = graph.op_at(place.0, place.1);
-        ops.extend(op);
-        calls.extend(
-            op.map(|op| graph.ops.call[op as usize])
-                .filter(|&call| call != NONE),
-        );
+        ops.extend(graph.op_at(place.0, place.1));
+        calls.extend(Some(graph.call_at(place)).filter(|&call| call != NONE));
         at.push((length, Occurrence::Row(place)));
     }
     if at.is_empty() {
@@ -55,7 +51,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let called: Ns = calls.iter().map(|&call| graph.calls.span(call).len()).sum();
     let saving = saving as Ns + idle;
     let saving = saving + behind.min((called - saving).max(0));
-    if super::figures::share(saving, figures.recorded_ns()) < thresholds::WORTH_SHARE {
+    if figures.part(saving) < thresholds::WORTH_SHARE {
         return None;
     }
     let at = longest_first(at);

@@ -3,7 +3,7 @@
 use super::no_overlap::{self, Engines};
 use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
 use crate::graph::NONE;
-use crate::{figures, tables};
+use crate::tables;
 use activity::units::duration;
 use activity::{Direction, Span};
 
@@ -18,9 +18,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     for &(place, span, copy) in scope.copies(f) {
         if !copy.is_async && matches!(copy.direction, Direction::H2D | Direction::D2H) {
             spans.push(span);
-            let op = graph.op_at(place.0, place.1);
-            let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
-            waited.push(match call {
+            waited.push(match graph.call_at(place) {
                 NONE => span,
                 call => graph.calls.span(call),
             });
@@ -34,9 +32,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What the engines could hide of each other is all that an asynchronous copy can win.
     let saving = time.min(Engines::new(scope, f).hideable());
     // A copy and its way back hide nothing of each other: it takes kernels to run beside.
-    let computes = figures::share(f.compute_ns, f.recorded_ns()) >= thresholds::ENGINE_SHARE;
+    let computes = f.part(f.compute_ns) >= thresholds::ENGINE_SHARE;
     let computes = computes && (scope.planned.is_some() || !no_overlap::is_one_batch(scope, f));
-    let is_worth = computes && figures::share(saving, f.recorded_ns()) >= thresholds::WORTH_SHARE;
+    let is_worth = computes && f.part(saving) >= thresholds::WORTH_SHARE;
     if !is_worth {
         return None;
     }

@@ -7,7 +7,7 @@ use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
 use crate::graph::{CallId, NONE};
 use crate::lines::StackCounts;
-use crate::{figures, tables};
+use crate::tables;
 use activity::units::{duration, percent};
 use activity::{Direction, Ns, Span, What};
 
@@ -39,16 +39,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let of_values = by_wait.iter().filter(|it| fetches_value(scope, *it.0));
     let of_values = 2 * of_values.map(|it| *it.1).sum::<Ns>() >= by_wait.values().sum::<Ns>();
     let idle = by_wait.values().sum::<Ns>().min(tables::union(spans));
-    let mut at: Vec<(Ns, CallId)> = by_wait
-        .into_iter()
-        .map(|(wait, part)| (part, wait))
-        .collect();
-    at.sort_by_key(|&(part, wait)| (std::cmp::Reverse(part), wait));
-    let at: Vec<Occurrence> = at
-        .into_iter()
-        .map(|(_, wait)| Occurrence::Row(calls.at(wait)))
-        .collect();
-    let share = figures::share(idle, f.recorded_ns());
+    let mut at: Vec<(CallId, Ns)> = by_wait.into_iter().collect();
+    at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
+    let row = |(wait, _)| Occurrence::Row(calls.at(wait));
+    let at: Vec<Occurrence> = at.into_iter().map(row).collect();
+    let share = f.part(idle);
     let least = match share >= thresholds::LARGE_SHARE {
         true => thresholds::FEW_WAITS_MIN,
         false => thresholds::LOOP_MIN,
@@ -89,7 +84,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "{} between launches keep the GPU idle for {} ({}){}{}",
             activity::text::counted(at.len() as u64, "CPU sync", "CPU syncs"),
             duration(idle),
-            percent(figures::share(idle, f.recorded_ns())),
+            percent(f.part(idle)),
             apart,
             seen_at(seen.telling(scope.trace).as_ref()),
         ),
@@ -113,14 +108,18 @@ const OF_VALUES: &str = "Keep the values on the GPU, or copy many back at once, 
 
 /// Whether what was waited for brings a value or a few to the CPU.
 fn fetches_value(scope: &Scope, wait: CallId) -> bool {
+    fetched(scope, wait).is_some_and(|bytes| bytes <= thresholds::TINY_BYTES)
+}
+
+/// Bytes that what was waited for brings to the CPU.
+fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
     let graph = scope.causes.graph();
     let waited = graph.calls.waited[wait as usize];
-    if waited == NONE {
-        return false;
+    let (lane, row) = (waited != NONE).then(|| graph.ops.place(waited))?;
+    match scope.trace.activity(lane, row).what {
+        What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
+        _ => None,
     }
-    let (lane, row) = graph.ops.place(waited);
-    matches!(scope.trace.activity(lane, row).what, What::Copy(copy)
-        if copy.direction == Direction::D2H && copy.bytes <= thresholds::TINY_BYTES)
 }
 
 /// Bytes a nanosecond at which one core reads memory at best.
@@ -129,22 +128,13 @@ const READ_RATE: f64 = 20.0;
 /// Whether the CPU works on what it waits for: a large copy to its memory. After it the CPU is at work for as long as it
 /// takes to read that. It cannot go on without.
 fn is_needed(scope: &Scope, wait: CallId) -> bool {
-    let graph = scope.causes.graph();
-    let waited = graph.calls.waited[wait as usize];
-    if waited == NONE {
+    let Some(bytes) = fetched(scope, wait) else {
         return false;
-    }
-    let (lane, row) = graph.ops.place(waited);
-    match scope.trace.activity(lane, row).what {
-        What::Copy(copy) if copy.direction == Direction::D2H => {
-            let read = (copy.bytes as f64 / READ_RATE) as Ns;
-            let after = |call: &CallId| graph.calls.next(*call);
-            let mut after = std::iter::successors(Some(wait), after).skip(1);
-            let next = after.find(|&call| !graph.calls.kind[call as usize].is_wait());
-            let next = next.map_or(Ns::MAX, |next| graph.calls.start[next as usize]);
-            copy.bytes > thresholds::TINY_BYTES
-                && next.saturating_sub(graph.calls.end[wait as usize]) >= read
-        }
-        _ => false,
-    }
+    };
+    let calls = &scope.causes.graph().calls;
+    let read = (bytes as f64 / READ_RATE) as Ns;
+    let mut after = std::iter::successors(Some(wait), |call| calls.next(*call)).skip(1);
+    let next = after.find(|&call| !calls.kind[call as usize].is_wait());
+    let next = next.map_or(Ns::MAX, |next| calls.start[next as usize]);
+    bytes > thresholds::TINY_BYTES && next.saturating_sub(calls.end[wait as usize]) >= read
 }

@@ -22,8 +22,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             continue;
         }
         let graph = scope.causes.graph();
-        let op = graph.op_at(lane, row);
-        let call = op.map_or(NONE, |op| graph.ops.call[op as usize]);
+        let call = graph.call_at((lane, row));
         // A copy costs what it takes, or what its thread does for it; other work between two is something else's.
         let (from, cost) = match last {
             Some((l, r, end, before)) if l == lane && r + 1 == row => {
@@ -45,7 +44,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let all = figures.h2d.count + figures.d2h.count;
     let tiny = at.len() as u64;
     let saving = saving.min(figures.span_ns);
-    let is_worth = super::figures::share(saving, figures.recorded_ns()) >= thresholds::WORTH_SHARE;
+    let is_worth = figures.part(saving) >= thresholds::WORTH_SHARE;
     if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
         return None;
     }

@@ -77,7 +77,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let saving = (wasted as Ns).min(f.compute_ns);
-    if figures::share(saving, f.recorded_ns()) < thresholds::WORTH_SHARE {
+    if f.part(saving) < thresholds::WORTH_SHARE {
         return None;
     }
     let at = longest_first(at);

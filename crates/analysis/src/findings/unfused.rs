@@ -2,7 +2,6 @@
 
 use super::declared::{self, Ran};
 use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::figures;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use scenario::plan::Arg;
@@ -28,7 +27,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         moved += bytes;
         at.extend(group.iter().map(|k| Occurrence::Row(k.at)));
     }
-    if figures::share(saving, f.recorded_ns()) < thresholds::LARGE_SHARE {
+    if f.part(saving) < thresholds::LARGE_SHARE {
         return None;
     }
     let reached = declared::time_at(moved, rate) as f64 / all as f64;

@@ -5,7 +5,7 @@ use super::kind::EdgeKind;
 use super::ops::{Engine, GRAPH, STAGED};
 use super::waits::HANDOVER_MIN;
 use super::{CallId, Graph, NONE, OpId};
-use activity::{MemoryKind, Ns, Span, What};
+use activity::{Ns, Span, What};
 use trace::{Lane, LaneId, LaneKey, LaneKind, Trace};
 
 /// What was taken of each lane so far.
@@ -317,8 +317,7 @@ fn flags(what: &What) -> u8 {
     let in_graph = if what.graph() != 0 { GRAPH } else { 0 };
     match what {
         What::Copy(copy) => {
-            let is_pageable = [copy.from, copy.to].contains(&MemoryKind::Pageable);
-            let staged = if is_pageable || !copy.is_async {
+            let staged = if copy.is_pageable() || !copy.is_async {
                 STAGED
             } else {
                 0

@@ -85,6 +85,12 @@ impl Graph {
         self.ops.at(lane, row)
     }
 
+    /// The call that launched the operation in a row of a stream; [`NONE`] where none is known.
+    pub fn call_at(&self, (lane, row): (LaneId, usize)) -> CallId {
+        let op = self.op_at(lane, row);
+        op.map_or(NONE, |op| self.ops.call[op as usize])
+    }
+
     /// When the host issued an operation: its call's start, or its own where no call is known.
     pub fn issued(&self, op: OpId) -> Ns {
         match self.ops.call[op as usize] {

@@ -219,6 +219,22 @@ impl MatchedCollectives {
     }
 }
 
+impl JobAnalysis {
+    /// Waits of a device's ranks that lie in a stretch, each with how much of it nothing ran beside, there.
+    pub(crate) fn waits_on(
+        &self,
+        device: usize,
+        window: Option<Span>,
+    ) -> impl Iterator<Item = (&Wait, Ns)> {
+        let ours = self.ranks.iter().zip(&self.split.waits);
+        let ours = ours.filter(move |(rank, _)| rank.device == device);
+        ours.flat_map(|(_, waits)| waits).filter_map(move |wait| {
+            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+            (!within.is_empty()).then(|| (wait, wait.exposed.min(within.len())))
+        })
+    }
+}
+
 impl Deref for JobAnalysis {
     type Target = Alignment;
 

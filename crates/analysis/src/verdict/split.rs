@@ -1,6 +1,7 @@
 //! Where the time of a device went: classes that sum to it.
 
 use std::hash::Hash;
+use std::ops::AddAssign;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,7 +10,7 @@ use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
 use super::super::graph::{CallId, OpId};
 use super::super::lines::StackCounts;
-use super::super::ranks::{JobAnalysis, Wait};
+use super::super::ranks::JobAnalysis;
 use super::{Bound, STALL_SHARE, path};
 use activity::{Direction, NameId, Ns, Span, What};
 use trace::{LaneId, Trace};
@@ -106,7 +107,7 @@ impl Split {
         let mut waits = FxHashSet::default();
         let mut worked = 0;
         for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
-            worked += split.gap(trace, causes, &mut waits, (gap, &pieces), false);
+            worked += split.gap(causes, &mut waits, (gap, &pieces), false);
         }
         // Waits are not the class where they are so only by what the CPU then works on for long.
         let [sync, host] = [Bound::Sync, Bound::Host].map(|bound| split.time_of(bound));
@@ -114,18 +115,15 @@ impl Split {
             split = before;
             waits.clear();
             for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
-                split.gap(trace, causes, &mut waits, (gap, &pieces), true);
+                split.gap(causes, &mut waits, (gap, &pieces), true);
             }
         }
         split.syncs = waits.len() as u64;
         let ops = causes.graph().ops.of_device(f.index);
         let graph = causes.graph();
         let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
-        if let Some(&last) = ops
-            .iter()
-            .filter(within)
-            .max_by_key(|&&op| graph.ops.end[op as usize])
-        {
+        let ops = ops.iter().filter(within);
+        if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
             split.on_path = path::on_host(graph, last, f.span);
         }
         let engines = split.directions.iter().copied().max().unwrap_or(0);
@@ -151,15 +149,10 @@ impl Split {
         ] {
             *into += from;
         }
-        for (into, from) in self.times.iter_mut().zip(other.times) {
-            *into += from;
-        }
-        for (into, from) in self.groups.iter_mut().zip(other.groups) {
-            *into += from;
-        }
-        for (into, from) in self.counts.iter_mut().zip(other.counts) {
-            *into += from;
-        }
+        add_each(&mut self.times, other.times);
+        add_each(&mut self.groups, other.groups);
+        add_each(&mut self.counts, other.counts);
+        add_each(&mut self.directions, other.directions);
         add(&mut self.waited_for, other.waited_for);
         add(&mut self.host_by, other.host_by);
         add(&mut self.cold, other.cold);
@@ -167,9 +160,6 @@ impl Split {
         add(&mut self.kernels, other.kernels);
         for (class, seen) in &other.seen {
             self.seen.entry(*class).or_default().add(seen);
-        }
-        for (into, from) in self.directions.iter_mut().zip(other.directions) {
-            *into += from;
         }
         self.syncs += other.syncs;
         self.span = self.span.hull(other.span);
@@ -251,19 +241,9 @@ impl Split {
         let Some(ranks) = ranks else {
             return by_kernel;
         };
-        let of_device = |wait: &&Wait| {
-            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
-            !within.is_empty()
-        };
-        let ours = ranks.ranks.iter().zip(&ranks.split.waits);
-        let ours = ours.filter(|(rank, _)| rank.device == f.index);
-        for wait in ours.flat_map(|(_, waits)| waits).filter(of_device) {
-            let within = window.map_or(wait.span, |w| wait.span.intersect(w));
+        for (wait, exposed) in ranks.waits_on(f.index, window) {
             // Of several ranks on one device each may wait while another computes.
-            let time = wait
-                .exposed
-                .min(within.len())
-                .min(self.time_of(Bound::Compute));
+            let time = exposed.min(self.time_of(Bound::Compute));
             *self.at(Bound::Compute) -= time;
             self.computing = (self.computing - time).max(0);
             *self.at(Bound::Peer) += time;
@@ -296,7 +276,6 @@ impl Split {
     /// Adds a gap. Returns how much of it the CPU worked for long though a wait is the reason; with `apart` that is its work.
     fn gap(
         &mut self,
-        trace: &Trace,
         causes: &Causes<'_>,
         waits: &mut FxHashSet<CallId>,
         (gap, pieces): (Gap, &[Piece]),
@@ -316,14 +295,14 @@ impl Split {
                     worked += if is_work { length } else { 0 };
                     *self.at(Bound::Sync) += length;
                     waits.insert(causes.graph().calls.with_copy(wait));
-                    if let Some(name) = name_of(trace, causes, Culprit::Call(wait)) {
+                    if let Some(name) = causes.host_name(Culprit::Call(wait)) {
                         *self.sync_by.entry(name).or_default() += length;
                     }
                     Bound::Sync
                 }
                 None => {
                     let bound = causes.bound(gap, piece.cause);
-                    self.piece(trace, causes, piece, (bound, length));
+                    self.piece(causes, piece, (bound, length));
                     bound
                 }
             };
@@ -336,16 +315,12 @@ impl Split {
     }
 
     /// Puts what is left of a piece where it belongs.
-    fn piece(
-        &mut self,
-        trace: &Trace,
-        causes: &Causes<'_>,
-        piece: &Piece,
-        (bound, time): (Bound, Ns),
-    ) {
+    fn piece(&mut self, causes: &Causes<'_>, piece: &Piece, (bound, time): (Bound, Ns)) {
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
-            _ => name_of(trace, causes, piece.culprit).map_or(CpuWork::Untraced, CpuWork::Name),
+            _ => causes
+                .host_name(piece.culprit)
+                .map_or(CpuWork::Untraced, CpuWork::Name),
         };
         if bound == Bound::Host {
             *self.host_by.entry(doing()).or_default() += time;
@@ -357,23 +332,14 @@ impl Split {
     }
 }
 
+fn add_each<T: AddAssign, const N: usize>(into: &mut [T; N], from: [T; N]) {
+    into.iter_mut()
+        .zip(from)
+        .for_each(|(into, from)| *into += from);
+}
+
 fn add<K: Eq + Hash>(into: &mut FxHashMap<K, Ns>, from: FxHashMap<K, Ns>) {
     for (key, time) in from {
         *into.entry(key).or_default() += time;
-    }
-}
-
-/// What names a culprit.
-fn name_of(trace: &Trace, causes: &Causes<'_>, culprit: Culprit) -> Option<NameId> {
-    let (lane, row) = match culprit {
-        Culprit::Call(call) => causes.graph().calls.at(call),
-        Culprit::Row(lane, row) => (lane, row),
-        Culprit::Op(_) | Culprit::Nobody => return None,
-    };
-    match trace.activity(lane, row).what {
-        What::Call(call) => Some(call.name),
-        What::Range(range) => Some(range.name),
-        What::Overhead(overhead) => Some(overhead.name),
-        _ => None,
     }
 }
