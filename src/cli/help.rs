@@ -103,7 +103,7 @@ pub(super) fn man(args: &Man) -> Result<u8, Ending> {
 pub(super) fn completions(args: &Completions) -> Result<u8, Ending> {
     let shells = Shells::builtins();
     let mut script = Vec::new();
-    let written = match shells.completer(args.shell.name()) {
+    let written = match shells.completer(&args.shell) {
         Some(shell) => shell.write_registration(ASKS, "cuptop", "cuptop", "cuptop", &mut script),
         None => Err(io::ErrorKind::Unsupported.into()),
     };

@@ -4,13 +4,14 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::{Export, OnClock, Open, Report as ReportArgs, ScreenArgs, Weigh};
+use super::args::{Export, OnClock, Open, Report as ReportArgs, ScreenArgs};
 use super::collect::collect_into;
 use super::exit::{self, Ending};
 use super::playback::Playback;
 use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, screen};
+use crate::export::folded::Weight;
 use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
 use crate::tui::{OtherRun, Peaks, Running, StartFn, StillTimeline};
@@ -129,17 +130,13 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
             let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
             let is_sampled = export::folded::has_stacks(&trace);
             let is_recorded = analysis::lines::has_functions(&trace);
-            let weight = match args.weight {
-                Some(Weigh::Samples) => export::folded::Weight::Samples,
-                Some(Weigh::Time) => export::folded::Weight::Time,
-                Some(Weigh::Idle) | None => export::folded::Weight::Idle,
-            };
+            let weight = args.weight.unwrap_or(Weight::Idle);
             let lack = match weight {
-                export::folded::Weight::Idle if !is_sampled && !is_recorded => {
+                Weight::Idle if !is_sampled && !is_recorded => {
                     "stack samples, and no Python functions,"
                 }
-                export::folded::Weight::Samples if !is_sampled => "stack samples",
-                export::folded::Weight::Time if !is_recorded => "Python functions",
+                Weight::Samples if !is_sampled => "stack samples",
+                Weight::Time if !is_recorded => "Python functions",
                 _ => "",
             };
             if !lack.is_empty() {
@@ -148,7 +145,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
                      their functions with with_stack=True",
                 ));
             }
-            if weight == export::folded::Weight::Idle && trace.operations_extent().is_none() {
+            if weight == Weight::Idle && trace.operations_extent().is_none() {
                 return Err(
                     Ending::input("nothing ran on a GPU in it, so none was idle")
                         .help("--weight samples weighs the stacks of all threads by their samples"),

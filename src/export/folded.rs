@@ -18,13 +18,13 @@ use trace::samples::short_file;
 use trace::{Process, Trace};
 
 /// What a stack weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Weight {
-    /// Microseconds of idle time of a GPU.
+    /// Microseconds of GPUs' idle time, by the stacks of the threads that launch.
     Idle,
-    /// Samples.
+    /// Samples of all threads.
     Samples,
-    /// Microseconds in which a function that was recorded was the innermost.
+    /// Microseconds of all threads, by the Python functions that the program's own profiler recorded.
     Time,
 }
 

@@ -21,10 +21,8 @@ pub enum Action {
     Show(usize),
     /// Goes to the view at a place of the bar, from 0.
     ShowNth(usize),
-    /// Goes to the next view.
-    NextView,
-    /// Goes to the view before.
-    PreviousView,
+    /// Goes on by so many views, or back.
+    View(isize),
     /// Follows the newest data, or stops following.
     Follow,
     /// Holds the picture still, or lets it go on.
@@ -55,29 +53,20 @@ pub enum Action {
     First,
     /// Its last line.
     Last,
-    /// The next operation of the lane.
-    NextOperation,
-    /// The operation before.
-    PreviousOperation,
-    /// The next gap of the lane.
-    NextGap,
-    /// The gap before.
-    PreviousGap,
+    /// The next operation of the lane, or with -1 the one before.
+    Operation(isize),
+    /// The next gap of the lane, or the one before.
+    Gap(isize),
     /// The longest gap of the lane or the device.
     LongestGap,
-    NextVariant,
+    /// The next variant, or the one before.
+    Variant(isize),
     /// A variant: index into the run's.
     ShowVariant(usize),
-    /// The same variant at the next value of the sweep.
-    NextPoint,
-    /// And at the one before.
-    PreviousPoint,
-    /// The variant before.
-    PreviousVariant,
-    /// The next pass of the variant.
-    NextPass,
-    /// The pass before.
-    PreviousPass,
+    /// The same variant at the next value of the sweep, or at the one before.
+    Point(isize),
+    /// The next pass of the variant, or the one before.
+    Pass(isize),
     /// One pass at a time, or the whole run.
     WholeRun,
     /// Shows more or fewer counters of the hardware.
@@ -118,10 +107,8 @@ pub enum Action {
     HideName,
     /// Goes to the next one of that name.
     NextOfName,
-    /// The next one of what is looked for.
-    NextHit,
-    /// The one before.
-    PreviousHit,
+    /// The next one of what is looked for, or the one before.
+    Hit(isize),
     /// Adds a character to the line that is being typed.
     Type(char),
     /// Takes its last character away.

@@ -299,16 +299,16 @@ fn the_help() {
 fn a_selected_operation_and_a_selected_gap() {
     let mut app = done(120, 24);
     for action in [
-        Action::PreviousVariant,
+        Action::Variant(-1),
         Action::Down,
-        Action::NextOperation,
-        Action::NextOperation,
+        Action::Operation(1),
+        Action::Operation(1),
     ] {
         app.act(action);
         app.prepare();
     }
     insta::assert_snapshot!("operation_120x24", both(&mut app));
-    app.act(Action::PreviousGap);
+    app.act(Action::Gap(-1));
     insta::assert_snapshot!("gap_120x24", both(&mut app));
 }
 
@@ -464,7 +464,7 @@ fn the_picker_of_a_machine_with_gpus() {
 fn ascii_without_colours_is_ascii_without_colours() {
     let mut app = done(100, 30);
     app.act(Action::Down);
-    app.act(Action::NextGap);
+    app.act(Action::Gap(1));
     app.prepare();
     let theme = Theme {
         level: ColorLevel::None,
@@ -533,7 +533,7 @@ fn no_size_and_no_view_panics() {
             Action::Help,
             Action::Help,
             Action::Down,
-            Action::NextGap,
+            Action::Gap(1),
             Action::ZoomToSelection,
             Action::Click { x: 5, y: 4 },
             Action::Drag {

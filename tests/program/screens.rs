@@ -320,7 +320,7 @@ fn what_is_said_of_a_gap_stands_whole_on_a_small_screen_or_says_that_it_does_not
     let (mut whole, mut all) = (0, 0);
     for scenario in LIBRARY.scenarios {
         let mut app = ended(&plan_of(scenario));
-        for moves in [&[Action::LongestGap][..], &[Action::Down, Action::NextGap]] {
+        for moves in [&[Action::LongestGap][..], &[Action::Down, Action::Gap(1)]] {
             for action in moves {
                 app.act(*action);
             }
@@ -458,12 +458,12 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
             .to_owned()
     };
     assert!(title(&mut app).starts_with("gpu_matmul_with_copies n=1024"));
-    app.act(Action::NextVariant);
+    app.act(Action::Variant(1));
     assert!(title(&mut app).starts_with("gpu_matmul_alone n=1024"));
-    app.act(Action::NextPoint);
+    app.act(Action::Point(1));
     assert!(title(&mut app).starts_with("gpu_matmul_alone n=32"));
-    app.act(Action::PreviousPoint);
-    app.act(Action::PreviousVariant);
+    app.act(Action::Point(-1));
+    app.act(Action::Variant(-1));
     assert!(title(&mut app).starts_with("gpu_matmul_with_copies n=1024"));
     // Those at this value stand under the header with their times, and take clicks.
     let screen = lines(&mut app, (200, 50));

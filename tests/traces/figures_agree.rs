@@ -145,7 +145,7 @@ fn found(app: &App) -> &[Finding] {
 fn check_findings(app: &mut App, report: &Report, name: &str) {
     let variants = report.variants.as_deref().expect("variants");
     for _ in variants {
-        app.act(Action::NextVariant);
+        app.act(Action::Variant(1));
         app.prepare();
         let shown = app.state.camera.variant(&app.state.run);
         let of = variants.iter().find(|v| Some(v.figures.position) == shown);

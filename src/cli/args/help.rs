@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, SubcommandCandidates, ValueCompleter,
 };
@@ -33,32 +33,14 @@ pub struct Man {
 #[command(after_help = COMPLETIONS_HELP)]
 pub struct Completions {
     /// The shell.
-    pub shell: Shell,
+    #[arg(value_parser = ["bash", "zsh", "fish"])]
+    pub shell: String,
 }
 
 const COMPLETIONS_HELP: &str = "\
 bash  source <(cuptop completions bash)      in ~/.bashrc
 zsh   source <(cuptop completions zsh)       in ~/.zshrc, after compinit
 fish  cuptop completions fish | source       in ~/.config/fish/config.fish";
-
-/// Shells whose command lines can be completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-impl Shell {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shell::Bash => "bash",
-            Shell::Zsh => "zsh",
-            Shell::Fish => "fish",
-        }
-    }
-}
 
 /// Names of bundled scenarios, and scenario files.
 pub(super) fn scenarios() -> ArgValueCompleter {

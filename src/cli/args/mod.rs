@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use help::{Completions, Help, Man};
-pub use open::{Compare, Export, Open, Report, Weigh, WhatIf};
+pub use open::{Compare, Export, Open, Report, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
 pub use screen::{
     Color, First, Json, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs,

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 
 use super::screen::{First, OnClock, Picture, Printed, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
+use crate::export::folded::Weight;
 
 /// `cuptop open`.
 #[derive(Debug, Args)]
@@ -116,17 +117,6 @@ const EDITS_HELP: &str = "\
 Edits: pin, pin:55GB/s · async · no-sync · own-stream · merge-copies · graph · fuse, fuse:once · reuse ·
 scale:NAME=0.5 · drop:NAME · prefetch:NAME, prefetch:NAME=4. `@RANGE` behind one limits it to a range's or function's name.";
 
-/// What a stack weighs in collapsed stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Weigh {
-    /// Microseconds of GPUs' idle time, by the stacks of the threads that launch.
-    Idle,
-    /// Samples of all threads.
-    Samples,
-    /// Microseconds of all threads, by the Python functions that the program's own profiler recorded.
-    Time,
-}
-
 /// `cuptop export`.
 #[derive(Debug, Args)]
 pub struct Export {
@@ -141,7 +131,7 @@ pub struct Export {
     pub output: Option<PathBuf>,
     /// With --to folded: what a stack weighs.
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub weight: Option<Weigh>,
+    pub weight: Option<Weight>,
     /// Size of the screen for pictures.
     #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
     pub size: (u16, u16),

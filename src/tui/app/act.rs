@@ -104,18 +104,14 @@ impl App {
                 }
             }
             Action::Sort if self.views.is_swept(state) => self.views.show(SWEEP, state),
-            Action::NextView => self.views.step(true, state),
-            Action::PreviousView => self.views.step(false, state),
+            Action::View(by) => self.views.step(by, state),
             Action::Follow => state.toggle_follow(),
             Action::Pause => state.toggle_pause(),
             Action::Counters => state.step_counters(),
-            Action::NextVariant => state.step_variant(1),
-            Action::PreviousVariant => state.step_variant(-1),
+            Action::Variant(by) => state.step_variant(by),
             Action::ShowVariant(variant) => state.show_variant(variant),
-            Action::NextPoint => state.step_point(1),
-            Action::PreviousPoint => state.step_point(-1),
-            Action::NextPass => state.step_pass(1),
-            Action::PreviousPass => state.step_pass(-1),
+            Action::Point(by) => state.step_point(by),
+            Action::Pass(by) => state.step_pass(by),
             Action::Predict => self.predict(),
             Action::WholeRun => match state.camera.scope {
                 Scope::Pass(_) => state.show(Scope::Whole),

@@ -7,20 +7,15 @@ use crate::tui::action::Action;
 fn is_jump(action: Action) -> bool {
     matches!(
         action,
-        Action::NextGap
-            | Action::PreviousGap
+        Action::Gap(_)
             | Action::LongestGap
             | Action::ZoomToSelection
-            | Action::NextHit
-            | Action::PreviousHit
+            | Action::Hit(_)
             | Action::OtherEnd
             | Action::Choose
-            | Action::NextVariant
-            | Action::PreviousVariant
-            | Action::NextPoint
-            | Action::PreviousPoint
-            | Action::NextPass
-            | Action::PreviousPass
+            | Action::Variant(_)
+            | Action::Point(_)
+            | Action::Pass(_)
             | Action::WholeRun
             | Action::ShowVariant(_)
     )

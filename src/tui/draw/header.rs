@@ -1,5 +1,7 @@
 //! The first line: what is on screen, on which device, how the run stands, what was lost.
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -176,9 +178,14 @@ fn is_over(state: &State) -> bool {
     trace.source.kind == SourceKind::Recording && ends.len() > 0 && ends.all(|it| it.is_some())
 }
 
+/// "0:03.2".
+pub(super) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0)
+}
+
 fn status(state: &State) -> (String, Role) {
-    let seconds = state.run.elapsed.as_secs_f64();
-    let clock = format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0);
+    let clock = clock(state.run.elapsed);
     match &state.run.status {
         Status::Idle => (String::new(), Role::Dim),
         _ if state.camera.is_paused() => {

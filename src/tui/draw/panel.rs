@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::widgets::{Clear, Widget};
+use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 
 use super::pen;
 use crate::tui::theme::{Role, Theme};
@@ -58,17 +58,10 @@ impl Widget for &Panel<'_> {
         Clear.render(place, buf);
         let theme = self.theme;
         let frame = theme.fg(self.role);
-        let last = place.width - 1;
-        for (i, line) in pen::lines(place).enumerate() {
-            let (left, middle, right) = match i {
-                0 => ('╭', '─', '╮'),
-                _ if line.y + 1 == place.bottom() => ('╰', '─', '╯'),
-                _ => ('│', ' ', '│'),
-            };
-            pen::fill(buf, line, middle, frame);
-            pen::cell(buf, line, 0, left, frame);
-            pen::cell(buf, line, last, right, frame);
-        }
+        let block = Block::bordered().border_type(BorderType::Rounded);
+        let block = block.padding(Padding::horizontal(1)).style(frame);
+        let inner = block.inner(place);
+        block.render(place, buf);
         let top = Rect::new(place.x, place.y, place.width - 1, 1);
         let title = format!(" {} ", self.title);
         pen::text(buf, top, 2, &title, theme.bold(self.role));
@@ -78,12 +71,6 @@ impl Widget for &Panel<'_> {
             let x = usize::from(place.width).saturating_sub(foot.len() + 2) as u16;
             pen::text(buf, bottom, x, &foot, theme.fg(Role::Dim));
         }
-        let inner = Rect::new(
-            place.x + 2,
-            place.y + 1,
-            place.width.saturating_sub(4),
-            place.height - 2,
-        );
         for (line, at) in self.lines.iter().zip(pen::lines(inner)) {
             let mut x = 0;
             for (text, style) in line {

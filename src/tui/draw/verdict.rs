@@ -1,10 +1,9 @@
 //! The line under the header: what bounds what is on screen, and what that was told from.
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::header::clock;
 use super::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::{Answer, StepTime};
@@ -169,10 +168,4 @@ fn about(answer: &Answer, state: &State) -> Vec<String> {
         parts.push("computing …".to_owned());
     }
     parts
-}
-
-/// "0:03.2", as in the header.
-fn clock(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    format!("{}:{:04.1}", (seconds / 60.0) as u64, seconds % 60.0)
 }

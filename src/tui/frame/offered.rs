@@ -21,8 +21,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
             action,
             Action::Show(_)
                 | Action::ShowNth(_)
-                | Action::NextView
-                | Action::PreviousView
+                | Action::View(_)
                 | Action::Copy
                 | Action::Rerun
                 | Action::Predict
@@ -31,18 +30,12 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
     }
     use Action as A;
     Some(match action {
-        A::NextVariant | A::PreviousVariant if state.variants_beside().len() < 2 => {
-            "there is no other variant"
-        }
-        A::NextPoint | A::PreviousPoint if state.points().len() < 2 => {
-            "there is no sweep: no other value"
-        }
-        A::NextPass | A::PreviousPass if state.camera.scope == Scope::Whole => {
+        A::Variant(_) if state.variants_beside().len() < 2 => "there is no other variant",
+        A::Point(_) if state.points().len() < 2 => "there is no sweep: no other value",
+        A::Pass(_) if state.camera.scope == Scope::Whole => {
             "the whole run is on screen; a shows one repeat of it"
         }
-        A::NextPass | A::PreviousPass if run.passes.list.len() <= run.passes.variants.len() => {
-            "each variant ran once"
-        }
+        A::Pass(_) if run.passes.list.len() <= run.passes.variants.len() => "each variant ran once",
         A::WholeRun if run.passes.list.is_empty() => "all there is belongs to one run",
         A::Follow | A::Pause | A::Stop if !is_running => "nothing runs: the timeline is complete",
         // What is opened is what it is.
@@ -65,7 +58,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::HideLane | A::PinLane | A::FoldLanes if state.selection.row.is_none() => {
             "select a row first: j, k or a click"
         }
-        A::NextGap | A::PreviousGap | A::LongestGap if !has_gaps(state) => {
+        A::Gap(_) | A::LongestGap if !has_gaps(state) => {
             "this row has no gaps; select that of a GPU or a stream"
         }
         A::OtherEnd if state.link().is_none() => {

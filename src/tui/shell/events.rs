@@ -87,11 +87,7 @@ impl<'a> Loop<'a> {
             Ok(analyst) => app.state.analyst = analyst,
             // Everything is answered at once then, which may take its time.
             Err(error) => {
-                let text = format!("no thread for analysis: {error}");
-                app.state
-                    .messages
-                    .log
-                    .push(Duration::ZERO, LineKind::Warning, &text);
+                app.state.note(format!("no thread for analysis: {error}"));
             }
         }
         Loop {
@@ -475,12 +471,7 @@ impl<'a> Loop<'a> {
                 Err(error) => {
                     self.watch = None;
                     let text = format!("{} is not watched: {error}", file.display());
-                    let at = self.app.state.run.elapsed;
-                    self.app
-                        .state
-                        .messages
-                        .log
-                        .push(at, LineKind::Warning, &text);
+                    self.app.state.note(text);
                 }
             },
         }

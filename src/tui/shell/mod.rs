@@ -18,7 +18,7 @@ use std::process::Command;
 use crossbeam_channel::{Sender, bounded};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGHUP, SIGTSTP};
 
 pub use events::{Host, Loop};
 use guard::Guard;
@@ -76,15 +76,22 @@ struct RealHost {
     sender: Sender<Input>,
 }
 
-impl Host for RealHost {
-    fn suspend(&mut self) -> io::Result<()> {
+impl RealHost {
+    /// Gives the terminal back while something else is done.
+    fn aside(&mut self, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         drop(self.input.take());
         self.guard.leave();
-        // Stops this process as the terminal's own Ctrl-Z would; goes on here after SIGCONT.
-        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        let result = work();
         self.guard.enter_again()?;
         self.input = Some(InputThread::start(self.sender.clone())?);
-        Ok(())
+        result
+    }
+}
+
+impl Host for RealHost {
+    fn suspend(&mut self) -> io::Result<()> {
+        // Stops this process as the terminal's own Ctrl-Z would; goes on here after SIGCONT.
+        self.aside(|| signal_hook::low_level::emulate_default_handler(SIGTSTP))
     }
 
     fn copy(&mut self, text: &str) -> Result<String, String> {
@@ -92,12 +99,7 @@ impl Host for RealHost {
     }
 
     fn edit(&mut self, file: &Path) -> io::Result<()> {
-        drop(self.input.take());
-        self.guard.leave();
-        let result = edit(file);
-        self.guard.enter_again()?;
-        self.input = Some(InputThread::start(self.sender.clone())?);
-        result
+        self.aside(|| edit(file))
     }
 }
 

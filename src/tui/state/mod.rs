@@ -185,6 +185,12 @@ impl State {
         self.messages.flash = Some(text.into());
     }
 
+    /// Puts a warning into the log.
+    pub fn note(&mut self, text: String) {
+        let log = &mut self.messages.log;
+        log.push(self.run.elapsed, LineKind::Warning, &text);
+    }
+
     /// Another run takes the place of this one.
     pub fn replace(&mut self, run: Run) {
         self.needs_choice = matches!(run.status, Status::Ended(_));

@@ -341,11 +341,11 @@ impl Views {
     }
 
     /// Puts the next (or previous) view that has something to show on screen.
-    pub fn step(&mut self, is_forwards: bool, state: &State) {
+    pub fn step(&mut self, by: isize, state: &State) {
         let bar: Vec<usize> = self.bar(state).collect();
         let at = bar.iter().position(|view| *view == self.at_bar());
-        let by = if is_forwards { 1 } else { bar.len() - 1 };
-        self.show(bar[(at.unwrap_or(0) + by) % bar.len()], state);
+        let next = (at.unwrap_or(0) as isize + by).rem_euclid(bar.len() as isize);
+        self.show(bar[next as usize], state);
     }
 
     /// Makes what they show.
