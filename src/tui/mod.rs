@@ -163,6 +163,7 @@ pub struct Exit {
 }
 
 /// A complete timeline, to be drawn.
+#[derive(Default)]
 pub struct StillTimeline {
     /// It.
     pub trace: Trace,
@@ -179,9 +180,7 @@ impl StillTimeline {
     pub fn of(trace: Trace) -> StillTimeline {
         StillTimeline {
             trace,
-            plan: None,
-            peaks: Peaks::default(),
-            beside: None,
+            ..StillTimeline::default()
         }
     }
 }

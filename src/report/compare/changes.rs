@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::OperationChange;
-use crate::report::table::Table;
+use crate::report::page::Page;
+use crate::report::table::Column;
 use activity::Ns;
 use activity::units::{count, duration};
 use trace::short;
@@ -35,22 +36,20 @@ pub(super) fn between(
     changes
 }
 
-/// At most `rows` of them.
-pub(super) fn table(changes: &[OperationChange], rows: usize) -> Table {
-    let mut table = Table::new(["", "count A", "count B", "time A", "time B", "change"]);
+/// A table of them.
+#[rustfmt::skip]
+pub(super) fn section(page: &mut Page, changes: &[OperationChange]) {
+    let column = Column::<(&OperationChange, String)>::new;
+    let columns = [
+        column("", 0, |(_, name)| name.clone()),
+        column("count A", 0, |(it, _)| count(it.count_a)),
+        column("count B", 0, |(it, _)| count(it.count_b)),
+        column("time A", 0, |(it, _)| duration(it.total_a_ns)),
+        column("time B", 0, |(it, _)| duration(it.total_b_ns)),
+        column("change", 0, |(it, _)| signed(it.change_ns)),
+    ];
     let names: Vec<&str> = changes.iter().map(|o| o.name.as_str()).collect();
-    let shown = short::unique(&names);
-    for (o, name) in changes.iter().zip(shown).take(rows) {
-        table.row([
-            name,
-            count(o.count_a),
-            count(o.count_b),
-            duration(o.total_a_ns),
-            duration(o.total_b_ns),
-            signed(o.change_ns),
-        ]);
-    }
-    table
+    page.rows(&columns, changes.iter().zip(short::unique(&names)));
 }
 
 /// "+1.20 ms", "-30 ns".

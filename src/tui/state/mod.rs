@@ -360,10 +360,7 @@ impl State {
                 memory.update(trace, Some(device));
             }
         }
-        self.selection.settle(trace);
-        if self.selection.row.is_some() && self.selection.position(&self.rows).is_none() {
-            self.selection = Selection::default();
-        }
+        self.selection.settle(trace, &self.rows);
         self.prepared = Some((trace.revision(), self.camera.scope));
     }
 

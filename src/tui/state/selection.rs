@@ -159,8 +159,15 @@ impl Selection {
         self.cursor = span.start;
     }
 
-    /// Finds the selected record again after records were added.
-    pub fn settle(&mut self, trace: &Trace) {
+    /// Finds what is selected again after records were added: its row, and on it its record.
+    pub fn settle(&mut self, trace: &Trace, rows: &[Row]) {
+        self.find_record(trace);
+        if self.row.is_some() && self.position(rows).is_none() {
+            *self = Selection::default();
+        }
+    }
+
+    fn find_record(&mut self, trace: &Trace) {
         let (Some(id), Item::Record { row, span }) = (self.row.and_then(RowKind::lane), self.item)
         else {
             return;

@@ -81,9 +81,6 @@ impl State {
         self.selection = spot.selection;
         self.camera.viewport.show(spot.window);
         // Late records may have moved what was selected.
-        self.selection.settle(&self.run.trace);
-        if self.selection.row.is_some() && self.selection.position(&self.rows).is_none() {
-            self.selection = Selection::default();
-        }
+        self.selection.settle(&self.run.trace, &self.rows);
     }
 }

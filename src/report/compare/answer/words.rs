@@ -1,7 +1,6 @@
 //! An answer in words: for a terminal, and for a pull request.
 
 use super::{Answer, Row, Samples};
-use crate::report::compare::OperationChange;
 use crate::report::compare::changes::{self, signed};
 use crate::report::page::{Options, Page, Tone};
 use crate::report::table::Table;
@@ -292,8 +291,7 @@ impl Answer {
             }
             if !row.changed.is_empty() {
                 page.title(&of("Changed operations"));
-                page.table(&changes::table(&row.changed, options.rows));
-                left_out(&mut page, &row.changed, options.rows);
+                changes::section(&mut page, &row.changed);
             }
         }
         page.title("Figures");
@@ -322,11 +320,4 @@ fn why_table(row: &Row) -> Table {
     }
     table.row(["together", "", "", &signed(sum(row))].map(str::to_owned));
     table
-}
-
-fn left_out(page: &mut Page, changed: &[OperationChange], rows: usize) {
-    let left = changed.len().saturating_sub(rows);
-    if left > 0 {
-        page.wrapped(&format!("… and {left} more"));
-    }
 }

@@ -114,15 +114,24 @@ fn timelines(
     let names = ["A", "B"].map(str::to_owned);
     let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
     let idle = idle.maps(traces, pair.spans);
-    let half = |i: usize| Half {
+    let halves = halves(traces, pair.spans, &names, &figures, idle);
+    Some(Versus::new(halves, &words, role, false, area, gutter))
+}
+
+fn halves<'a>(
+    traces: [&'a Trace; 2],
+    spans: [Span; 2],
+    names: &'a [String; 2],
+    figures: &'a [String; 2],
+    idle: [&'a IdleMap; 2],
+) -> [Half<'a>; 2] {
+    [0, 1].map(|i| Half {
         idle: idle[i],
         trace: traces[i],
-        span: pair.spans[i],
+        span: spans[i],
         name: &names[i],
         figures: &figures[i],
-    };
-    let halves = [half(0), half(1)];
-    Some(Versus::new(halves, &words, role, false, area, gutter))
+    })
 }
 
 /// The line of the table to begin with. It is the variant on screen where it is compared with another. Else it is the
@@ -180,14 +189,7 @@ fn variants(
     let clock = if is_wall { ", by the host's time" } else { "" };
     let (words, role) = words(faster.factor, clock, spans);
     let idle = idle.maps([trace; 2], spans);
-    let half = |i: usize| Half {
-        idle: idle[i],
-        trace,
-        span: spans[i],
-        name: &names[i],
-        figures: &figures[i],
-    };
-    let halves = [half(0), half(1)];
+    let halves = halves([trace; 2], spans, &names, &figures, idle);
     Some(Versus::new(halves, &words, role, is_wall, area, gutter))
 }
 
