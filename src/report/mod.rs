@@ -269,8 +269,8 @@ impl From<&Facts<'_>> for Report {
         let variants = is_run.then(|| reports(facts, &advice, variants));
         let job = facts.ranks().map(|it| &**it);
         let watching = watching::measure(trace, causes, devices, None);
-        let scope = advice.scope(None, devices);
-        let scope = scope.with_ranks(job).with_watching(watching.as_ref());
+        let mut scope = advice.scope(None, devices);
+        (scope.ranks, scope.watching) = (job, watching.as_ref());
         let find = || match &variants {
             Some(variants) if !variants.is_empty() => {
                 let named = advice::in_one(variants.iter().map(VariantReport::named));

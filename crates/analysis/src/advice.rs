@@ -83,7 +83,8 @@ impl<'a> Advice<'a> {
         let plan = self.facts.plan;
         let planned = plan.and_then(|plan| plan.variants.get(variant.index));
         let planned = planned.filter(|planned| planned.name == variant.name);
-        let scope = self.scope(Some(of.span), devices).with_plan(planned);
+        let mut scope = self.scope(Some(of.span), devices);
+        scope.planned = planned;
         let whatif = || WhatIf::of_repeats(self.facts, passes, of.variant);
         findings::weighed(&scope, whatif, &self.facts.stop)
     }

@@ -66,7 +66,7 @@ pub struct DeviceFigures {
     pub kernels: u64,
     pub memsets: u64,
     /// Launches of CUDA graphs of which only the whole was recorded: what is in them is not known. Absent when there are none.
-    #[serde(skip_serializing_if = "is_none_counted")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub graphs: u64,
     /// First operation's start to the last one's end.
     pub span_ns: Ns,
@@ -412,12 +412,8 @@ fn gaps(
     }
 }
 
-fn is_none_counted(count: &u64) -> bool {
-    *count == 0
-}
-
-fn is_zero(time: &Ns) -> bool {
-    *time == 0
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The report gives rates to four decimals, rounded from the exact decimal form (as Python's `round` does).

@@ -34,19 +34,17 @@ impl MemoryUse {
     /// Takes in what was added to the timeline of that device since. Only records that belong before
     /// what is known make it begin anew.
     pub fn update(&mut self, trace: &Trace, device: Option<usize>) {
+        let new = || MemoryUse {
+            late: trace.late(),
+            ..MemoryUse::default()
+        };
         if trace.late() != self.late {
-            *self = MemoryUse {
-                late: trace.late(),
-                ..MemoryUse::default()
-            };
+            *self = new();
         }
         let known_until = self.steps.last().map(|step| step.0);
         let mut ops = self.take_new(trace, device);
         if ops.first().map(|op| op.0) < known_until && !ops.is_empty() {
-            *self = MemoryUse {
-                late: self.late,
-                ..MemoryUse::default()
-            };
+            *self = new();
             ops = self.take_new(trace, device);
         }
         for (time, process, op) in ops {

@@ -6,11 +6,10 @@
 
 use serde::Serialize;
 
-use super::causes::{Cause, Causes, Gap, Piece};
+use super::causes::{Cause, Causes, Piece};
 use super::figures::DeviceFigures;
-use super::graph::NONE;
 use activity::{Ns, Span};
-use trace::{LaneKind, ThreadTime, Throttling, Trace};
+use trace::{ThreadTime, Throttling, Trace};
 
 /// Of all devices and processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -156,7 +155,7 @@ pub fn idle(
     let mut longest = 0.0;
     let mut launching: Vec<(usize, u32)> = Vec::new();
     for gap in causes.gaps_of_device(device.index, window) {
-        let Some((process, thread)) = launcher(trace, causes, gap) else {
+        let Some((process, thread)) = causes.launcher(gap.next) else {
             continue;
         };
         if !launching.contains(&(process, thread)) {
@@ -187,18 +186,4 @@ pub fn idle(
     });
     all.most_waiting_ns = waited.sum::<Ns>().min(all.total_ns);
     all
-}
-
-/// The process and the thread that launched what ended a gap.
-fn launcher(trace: &Trace, causes: &Causes<'_>, gap: Gap) -> Option<(usize, u32)> {
-    let graph = causes.graph();
-    let call = graph.ops.call[gap.next as usize];
-    if call == NONE {
-        return None;
-    }
-    let key = trace.lanes()[graph.calls.at(call).0].key();
-    match key.kind {
-        LaneKind::Thread { thread } => Some((key.process, thread)),
-        _ => None,
-    }
 }

@@ -174,47 +174,32 @@ fn for_each(
     }
 }
 
+/// Rows under way.
 #[derive(Default)]
-struct Sums(FxHashMap<NameId, Sum>);
-
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    count: u64,
-    total: Ns,
-    min: Ns,
-    max: Ns,
-}
+struct Sums(FxHashMap<NameId, NameRow>);
 
 impl Sums {
     fn add(&mut self, name: NameId, length: Ns) {
-        let sum = self.0.entry(name).or_default();
-        sum.min = if sum.count == 0 {
-            length
-        } else {
-            sum.min.min(length)
-        };
-        sum.max = sum.max.max(length);
-        sum.count += 1;
-        sum.total += length;
+        let row = self.0.entry(name).or_insert(NameRow {
+            id: name,
+            min_ns: length,
+            ..NameRow::default()
+        });
+        row.min_ns = row.min_ns.min(length);
+        row.max_ns = row.max_ns.max(length);
+        row.count += 1;
+        row.total_ns += length;
     }
 
     fn rows(self, trace: &Trace) -> Vec<NameRow> {
-        let all: Ns = self.0.values().map(|s| s.total).sum();
-        let mut rows: Vec<NameRow> = self
-            .0
-            .into_iter()
-            .map(|(id, sum)| NameRow {
-                name: trace.names().full(id).to_owned(),
-                id,
-                count: sum.count,
-                total_ns: sum.total,
-                mean_ns: sum.total / sum.count.max(1) as Ns,
-                min_ns: sum.min,
-                max_ns: sum.max,
-                share: share(sum.total, all),
-                shapes: Vec::new(),
-            })
-            .collect();
+        let all: Ns = self.0.values().map(|row| row.total_ns).sum();
+        let named = |row: NameRow| NameRow {
+            name: trace.names().full(row.id).to_owned(),
+            mean_ns: row.total_ns / row.count.max(1) as Ns,
+            share: share(row.total_ns, all),
+            ..row
+        };
+        let mut rows: Vec<NameRow> = self.0.into_values().map(named).collect();
         rows.sort_by(|a, b| (b.total_ns, &a.name).cmp(&(a.total_ns, &b.name)));
         rows
     }

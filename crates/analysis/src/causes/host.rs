@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::nested::{LEVELS, NONE, Nested};
 use activity::{Ns, RangeKind, Span, What};
 use trace::{LaneId, LaneKind, Trace};
 
@@ -38,21 +39,14 @@ pub(super) struct OverheadSpan {
     pub at: (LaneId, usize),
 }
 
-/// Nested ranges of one thread: from each moment on, which is the innermost.
-#[derive(Clone, Debug, Default)]
+/// Nested ranges of one thread.
+#[derive(Clone, Debug)]
 struct Ranges {
     lane: LaneId,
-    times: Vec<Ns>,
-    rows: Vec<u32>,
-    /// The row that the lists by row begin with.
-    first: usize,
-    /// By row, the range around it.
-    parents: Vec<u32>,
+    nested: Nested,
     /// By row, the outermost range around it that says something; itself where it is that.
     tops: Vec<u32>,
 }
-
-const NO_ROW: u32 = u32::MAX;
 
 /// A range that covers three quarters of a stretch names it.
 const MOST: (Ns, Ns) = (3, 4);
@@ -62,9 +56,6 @@ const NEARLY_ALL: f64 = 0.95;
 
 /// A range that lasts so many times as long as a stretch says little of it.
 const LONG: Ns = 8;
-
-/// So many ranges inside each other are looked at, from the innermost: more than functions of Python can be by default.
-const LEVELS: usize = 1024;
 
 /// What is known of the host's threads, by process and thread.
 #[derive(Clone, Debug, Default)]
@@ -207,53 +198,31 @@ fn says_nothing(name: &str) -> bool {
     begins.iter().any(|it| name.starts_with(it)) || ends.iter().any(|it| name.ends_with(it))
 }
 
+fn is_named(trace: &Trace, lane: LaneId, row: usize) -> bool {
+    match trace.activity(lane, row).what {
+        What::Range(range) => !says_nothing(trace.names().full(range.name)),
+        _ => false,
+    }
+}
+
 impl Ranges {
     fn of(trace: &Trace, id: LaneId) -> Ranges {
-        let lane = &trace.lanes()[id];
-        let mut ranges = Ranges {
-            lane: id,
-            first: lane.kept().start,
-            ..Ranges::default()
-        };
-        let mut stack: Vec<(Ns, u32)> = Vec::new();
-        for row in lane.kept() {
-            let span = lane.span(row);
-            ranges.leave(&mut stack, span.start);
-            let parent = stack.last().map_or(NO_ROW, |s| s.1);
-            let top = match parent {
-                NO_ROW => NO_ROW,
-                row => ranges.tops[row as usize - ranges.first],
-            };
-            let is_named = match trace.activity(id, row).what {
-                What::Range(range) => !says_nothing(trace.names().full(range.name)),
-                _ => false,
-            };
-            ranges.parents.push(parent);
-            ranges.tops.push(match top {
-                NO_ROW if is_named => row as u32,
+        let first = trace.lanes()[id].kept().start;
+        let mut tops: Vec<u32> = Vec::new();
+        let nested = Nested::of(trace, id, |row, around| {
+            let top = around
+                .last()
+                .map_or(NONE, |top| tops[top.1 as usize - first]);
+            tops.push(match top {
+                NONE if is_named(trace, id, row) => row as u32,
                 top => top,
             });
-            if !span.is_empty() {
-                ranges.push(span.start, row as u32);
-                stack.push((span.end, row as u32));
-            }
+        });
+        Ranges {
+            lane: id,
+            nested,
+            tops,
         }
-        ranges.leave(&mut stack, Ns::MAX);
-        ranges
-    }
-
-    fn leave(&mut self, stack: &mut Vec<(Ns, u32)>, until: Ns) {
-        while let Some(&(end, _)) = stack.last().filter(|top| top.0 <= until) {
-            stack.pop();
-            self.push(end, stack.last().map_or(NO_ROW, |s| s.1));
-        }
-    }
-
-    fn push(&mut self, time: Ns, row: u32) {
-        // Ranges that overlap without nesting must not turn time back.
-        let time = self.times.last().map_or(time, |&last| last.max(time));
-        self.times.push(time);
-        self.rows.push(row);
     }
 
     /// Of a range that lasts much longer than what it is to name, a shorter one of these that covers the same.
@@ -270,30 +239,17 @@ impl Ranges {
 
     /// See [`Host::ranges`].
     fn parts(&self, trace: &Trace, span: Span) -> Vec<(Span, Option<(LaneId, usize)>)> {
-        let first = self.times.partition_point(|&t| t <= span.start);
         // Parts, and the outermost range of each.
         let mut parts: Vec<(Span, u32)> = Vec::new();
         let mut time = span.start;
-        for at in first.saturating_sub(1)..self.times.len() {
-            if self.times[at] >= span.end {
-                break;
-            }
-            let until = self.times.get(at + 1).copied().unwrap_or(Ns::MAX);
-            let segment = Span {
-                start: self.times[at],
-                end: until,
-            }
-            .intersect(span);
-            if segment.is_empty() {
-                continue;
-            }
-            let top = match self.rows[at] {
-                NO_ROW => NO_ROW,
-                row => self.tops[row as usize - self.first],
+        for (segment, row) in self.nested.within(span) {
+            let top = match row {
+                NONE => NONE,
+                row => self.tops[self.nested.place(row)],
             };
             if segment.start > time {
                 // Only before the first range of all.
-                parts.push((Span::new(time, segment.start), NO_ROW));
+                parts.push((Span::new(time, segment.start), NONE));
             }
             match parts.last_mut() {
                 Some(part) if part.1 == top => part.0.end = segment.end,
@@ -302,10 +258,10 @@ impl Ranges {
             time = segment.end;
         }
         if time < span.end {
-            parts.push((Span::new(time, span.end), NO_ROW));
+            parts.push((Span::new(time, span.end), NONE));
         }
         let named = |(span, top): (Span, u32)| {
-            let most = (top != NO_ROW).then(|| self.most(trace, span, top));
+            let most = (top != NONE).then(|| self.most(trace, span, top));
             (span, most.flatten().map(|row| (self.lane, row)))
         };
         parts.into_iter().rev().map(named).collect()
@@ -320,23 +276,15 @@ impl Ranges {
             covered * MOST.1 >= part.len() * MOST.0
         };
         let middle = part.start + part.len() / 2;
-        let at = self
-            .times
-            .partition_point(|&t| t <= middle)
-            .checked_sub(1)?;
-        let mut row = self.rows[at];
+        let mut row = self.nested.at(middle)?;
         for _ in 0..LEVELS {
-            if row == NO_ROW || row == top {
+            if row == NONE || row == top {
                 break;
             }
-            let is_named = || match trace.activity(self.lane, row as usize).what {
-                What::Range(range) => !says_nothing(trace.names().full(range.name)),
-                _ => false,
-            };
-            if covers(row) && is_named() {
+            if covers(row) && is_named(trace, self.lane, row as usize) {
                 return Some(row as usize);
             }
-            row = self.parents[row as usize - self.first];
+            row = self.nested.parent(row);
         }
         covers(top).then_some(top as usize)
     }

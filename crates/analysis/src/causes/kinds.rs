@@ -82,7 +82,7 @@ pub enum Group {
 }
 
 /// What bounds a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// The host works between launches.
@@ -100,6 +100,7 @@ pub enum Bound {
     /// Another device: copies to and from it, and waiting for it, in collectives for late ranks too.
     Peer,
     /// Nothing takes a large part.
+    #[default]
     Nothing,
     /// Nothing recorded says why the device was idle.
     Unknown,

@@ -49,20 +49,7 @@ impl Limits {
             plain: plain(graph, sample),
         }
     }
-}
 
-fn plain(graph: &Graph, sample: usize) -> [Option<Ns>; 2] {
-    let mut times = [Vec::new(), Vec::new()];
-    for call in 0..graph.calls.len().min(sample) as CallId {
-        if locks::is_plain(graph, call) {
-            let is_copy = graph.calls.kind[call as usize] == CallKind::Copy;
-            times[usize::from(is_copy)].push(graph.calls.span(call).len());
-        }
-    }
-    times.map(|mut times| lower_median(&mut times))
-}
-
-impl Limits {
     /// What the call of a launch, or of a copy that nothing stages, takes as a rule.
     pub(super) fn usual(&self, kind: CallKind) -> Option<Ns> {
         match kind {
@@ -76,6 +63,17 @@ impl Limits {
     pub(super) fn latency(&self, engine: Engine) -> Ns {
         self.latency[engine.side() as usize]
     }
+}
+
+fn plain(graph: &Graph, sample: usize) -> [Option<Ns>; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    for call in 0..graph.calls.len().min(sample) as CallId {
+        if locks::is_plain(graph, call) {
+            let is_copy = graph.calls.kind[call as usize] == CallKind::Copy;
+            times[usize::from(is_copy)].push(graph.calls.span(call).len());
+        }
+    }
+    times.map(|mut times| lower_median(&mut times))
 }
 
 /// Whether the host brings the bytes to a buffer of the driver's before the operation can begin.

@@ -212,7 +212,7 @@ impl<'a> Causes<'a> {
 
     /// Whether nothing ran there: else nobody knows.
     fn is_recorded(&self, device: usize, gap: Gap) -> bool {
-        !self.trace.is_unrecorded(device, gap.span)
+        !self.trace.has_unrecorded() || !self.trace.is_unrecorded(device, gap.span)
     }
 
     /// The gap's pieces in order of time. They sum to it.

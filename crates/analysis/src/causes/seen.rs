@@ -28,17 +28,23 @@ impl Causes<'_> {
         if !self.ready.is_sampled {
             return;
         }
-        let lanes = self.trace.lanes();
-        let process = lanes[self.graph.ops.place(next).0].key().process;
-        let thread = match self.graph.ops.call[next as usize] {
-            NONE => None,
-            call => match lanes[self.graph.calls.at(call).0].key().kind {
-                LaneKind::Thread { thread } => Some(thread),
-                _ => None,
-            },
-        };
-        // Nothing says who launched it: the main thread is where a program's lines are.
-        let thread = thread.unwrap_or(self.trace.processes()[process].info.pid);
+        let (process, thread) = self.launcher(next).unwrap_or_else(|| {
+            // Nothing says who launched it: the main thread is where a program's lines are.
+            let lane = &self.trace.lanes()[self.graph.ops.place(next).0];
+            let process = lane.key().process;
+            (process, self.trace.processes()[process].info.pid)
+        });
         seen.add_samples(self.trace, process, thread, span);
+    }
+
+    /// The process and the thread that launched an operation.
+    pub(crate) fn launcher(&self, op: OpId) -> Option<(usize, u32)> {
+        let call = self.graph.ops.call[op as usize];
+        let (lane, _) = (call != NONE).then(|| self.graph.calls.at(call))?;
+        let key = self.trace.lanes()[lane].key();
+        match key.kind {
+            LaneKind::Thread { thread } => Some((key.process, thread)),
+            _ => None,
+        }
     }
 }

@@ -48,17 +48,7 @@ impl Causes<'_> {
         }
         pieces[first..].reverse();
     }
-}
 
-fn certain(is_fact: bool) -> Certainty {
-    if is_fact {
-        Certainty::Fact
-    } else {
-        Certainty::Likely
-    }
-}
-
-impl Causes<'_> {
     /// What of a gap is due to a wait: without it the host would be ahead by what it took, and no more. What the device
     /// idled since, it has made up for.
     fn due_to(&self, wait: CallId, gap: Gap) -> Ns {
@@ -71,6 +61,14 @@ impl Causes<'_> {
         let since = Span::new(end.min(gap.span.start), gap.span.start);
         let usage = &self.trace.devices()[device].usage;
         calls.span(wait).len() + usage.time(Measure::Busy, since) - since.len()
+    }
+}
+
+fn certain(is_fact: bool) -> Certainty {
+    if is_fact {
+        Certainty::Fact
+    } else {
+        Certainty::Likely
     }
 }
 

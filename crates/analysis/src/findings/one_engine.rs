@@ -12,15 +12,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let graph = scope.causes.graph();
     let ops = &graph.ops;
     let found = [Engine::H2D, Engine::D2H].into_iter().filter_map(|engine| {
-        let all: Vec<OpId> = ops
-            .of_device(f.index)
-            .iter()
-            .copied()
-            .filter(|&op| {
-                let is_within = (f.span.start..=f.span.end).contains(&ops.start[op as usize]);
-                is_within && ops.engine[op as usize] == engine
-            })
-            .collect();
+        let is_within = |op: &OpId| (f.span.start..=f.span.end).contains(&ops.start[*op as usize]);
+        let all = ops.of_engine(f.index, engine).iter().copied();
+        let all: Vec<OpId> = all.filter(is_within).collect();
         let is_queued = |op: &&OpId| ops.edge[**op as usize] == EdgeKind::Engine;
         let at: Vec<Occurrence> = all
             .iter()

@@ -75,18 +75,6 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same, knowing what was planned.
-    #[must_use]
-    pub fn with_plan(self, planned: Option<&'a VariantPlan>) -> Self {
-        Scope { planned, ..self }
-    }
-
-    /// The same, knowing the ranks of the job.
-    #[must_use]
-    pub fn with_ranks(self, ranks: Option<&'a JobAnalysis>) -> Self {
-        Scope { ranks, ..self }
-    }
-
     /// What is looked at of a process, in its own time.
     pub(super) fn window_of(&self, process: usize) -> Option<Span> {
         let window = self.window?;
@@ -111,12 +99,6 @@ impl<'a> Scope<'a> {
             Some(ranks) => ranks.on_all(process, span),
             None => span,
         }
-    }
-
-    /// The same, knowing what recording may have cost.
-    #[must_use]
-    pub fn with_watching(self, watching: Option<&'a WatchingCost>) -> Self {
-        Scope { watching, ..self }
     }
 
     /// Looks at another stretch of the same timeline.

@@ -36,6 +36,17 @@ pub enum CallKind {
     Other,
 }
 
+/// Words of calls that take or give back memory.
+const MEMORY: [&str; 7] = [
+    "Malloc",
+    "Free",
+    "MemAlloc",
+    "HostAlloc",
+    "HostRegister",
+    "HostUnregister",
+    "MemPool",
+];
+
 impl CallKind {
     /// How many there are.
     pub const COUNT: usize = CallKind::Other as usize + 1;
@@ -48,42 +59,32 @@ impl CallKind {
             .unwrap_or(name);
         let has = |parts: &[&str]| parts.iter().any(|part| bare.contains(part));
         if has(&["Synchronize"]) {
-            if has(&["Stream"]) {
-                CallKind::WaitStream
-            } else if has(&["Event"]) {
-                CallKind::WaitEvent
-            } else {
-                CallKind::WaitDevice
-            }
-        } else if has(&["BeginCapture"]) {
-            CallKind::CaptureBegin
-        } else if has(&["EndCapture"]) {
-            CallKind::CaptureEnd
-        } else if has(&["GraphLaunch"]) {
-            CallKind::GraphLaunch
-        } else if has(&["GraphInstantiate", "GraphUpload", "GraphExecUpdate"]) {
-            CallKind::GraphSetup
-        } else if has(&["Launch"]) {
-            CallKind::Launch
-        } else if has(&["GetLoadingMode"]) {
-            CallKind::Other
-        } else if has(&["Module", "Library", "Link", "FuncLoad", "nvrtc"]) {
-            CallKind::Load
-        } else if has(&["Memcpy", "Memset", "Prefetch"]) {
-            CallKind::Copy
-        } else if has(&[
-            "Malloc",
-            "Free",
-            "MemAlloc",
-            "HostAlloc",
-            "HostRegister",
-            "HostUnregister",
-            "MemPool",
-        ]) {
-            CallKind::Memory
-        } else {
-            CallKind::Other
+            return match (has(&["Stream"]), has(&["Event"])) {
+                (true, _) => CallKind::WaitStream,
+                (_, true) => CallKind::WaitEvent,
+                _ => CallKind::WaitDevice,
+            };
         }
+        // In this order: some words are parts of others' names.
+        let kinds: [(&[&str], CallKind); 9] = [
+            (&["BeginCapture"], CallKind::CaptureBegin),
+            (&["EndCapture"], CallKind::CaptureEnd),
+            (&["GraphLaunch"], CallKind::GraphLaunch),
+            (
+                &["GraphInstantiate", "GraphUpload", "GraphExecUpdate"],
+                CallKind::GraphSetup,
+            ),
+            (&["Launch"], CallKind::Launch),
+            (&["GetLoadingMode"], CallKind::Other),
+            (
+                &["Module", "Library", "Link", "FuncLoad", "nvrtc"],
+                CallKind::Load,
+            ),
+            (&["Memcpy", "Memset", "Prefetch"], CallKind::Copy),
+            (&MEMORY, CallKind::Memory),
+        ];
+        let kind = kinds.into_iter().find(|(words, _)| has(words));
+        kind.map_or(CallKind::Other, |(_, kind)| kind)
     }
 
     /// Whether the call is there to wait.

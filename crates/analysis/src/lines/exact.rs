@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{Functions, LEVELS, NONE};
+use super::functions::Functions;
 use super::{Count, DeviceLines, Key, Line, launched_gaps, step_at, stretches};
 use crate::CallIndex;
+use crate::nested::{LEVELS, NONE};
 use crate::steps::Steps;
 use activity::{NameId, Ns, RangeKind, Span};
-use trace::{LaneKind, Trace};
+use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// Where PyTorch's own files lie.
 const TORCH: &str = "torch/";
@@ -39,17 +40,14 @@ pub(super) fn of_device(
         processes.insert(process);
         idle += gap.len();
         unseen += gap.len();
-        functions.within(gap, |span, row| {
+        for (span, row) in functions.nested.within(gap) {
             if let Some(doing) = functions.doing(trace, row) {
                 unseen -= span.len();
                 let sum = sums.entry(doing).or_default();
                 sum.time += span.len();
-                sum.steps.extend(step_at(steps, process, span.start));
-                if gap.len() > sum.longest.len() {
-                    sum.longest = gap;
-                }
+                sum.see(step_at(steps, process, span.start), gap);
             }
-        });
+        }
     }
     if sums.is_empty() {
         return None;
@@ -67,10 +65,7 @@ pub(super) fn of_device(
         };
         let sum = lines.entry(key).or_default();
         sum.time += of.time;
-        sum.steps.extend(of.steps);
-        if of.longest.len() > sum.longest.len() {
-            sum.longest = of.longest;
-        }
+        sum.see(of.steps, of.longest);
     }
     let known = (idle - unseen).max(1) as f64;
     let mut lines: Vec<Line> = lines
@@ -117,9 +112,7 @@ pub fn idle_stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<(us
     let of_device = |(device, (stretch, _))| {
         let mut stacks = Stacks::new();
         for (gap, _, functions) in gaps(trace, calls, device, stretch, &threads) {
-            functions.within(gap, |span, row| {
-                *stacks.entry(functions.path(row)).or_default() += span.len();
-            });
+            add_paths(functions, gap, &mut stacks);
         }
         (device, stacks)
     };
@@ -128,14 +121,20 @@ pub fn idle_stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<(us
     devices.filter(|it| !it.1.is_empty()).collect()
 }
 
+/// Adds the stacks in which a thread was in a stretch.
+fn add_paths(functions: &Functions, stretch: Span, stacks: &mut Stacks) {
+    let parts = functions.nested.within(stretch);
+    for (span, row) in parts.filter(|it| it.1 != NONE) {
+        *stacks.entry(functions.path(row)).or_default() += span.len();
+    }
+}
+
 /// The stacks of recorded functions of every thread, with its process and its id, over all time.
 pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
     let whole = Span::new(Ns::MIN / 4, Ns::MAX / 4);
     let of_thread = |functions: &Functions| {
         let mut stacks = Stacks::new();
-        functions.within(whole, |span, row| {
-            *stacks.entry(functions.path(row)).or_default() += span.len();
-        });
+        add_paths(functions, whole, &mut stacks);
         stacks
     };
     let threads = functions(trace);
@@ -147,32 +146,24 @@ pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
 
 /// Whether a program's own profiler recorded its Python functions.
 pub fn has_functions(trace: &Trace) -> bool {
-    let mut lanes = trace.lanes().iter();
-    lanes.any(|lane| {
-        let is_function = matches!(
-            lane.key().kind,
-            LaneKind::Range {
-                kind: RangeKind::Function,
-                ..
-            }
-        );
-        is_function && !lane.kept().is_empty()
+    lanes_of_functions(trace).any(|(id, ..)| !trace.lanes()[id].kept().is_empty())
+}
+
+/// The lanes of functions, each with its process and thread.
+fn lanes_of_functions(trace: &Trace) -> impl Iterator<Item = (LaneId, (usize, u32))> {
+    let lanes = trace.lanes().iter().map(Lane::key).enumerate();
+    lanes.filter_map(|(id, key)| match key.kind {
+        LaneKind::Range {
+            kind: RangeKind::Function,
+            thread,
+        } => Some((id, (key.process, thread))),
+        _ => None,
     })
 }
 
 fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
-    let mut threads = FxHashMap::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if let LaneKind::Range {
-            kind: RangeKind::Function,
-            thread,
-        } = key.kind
-        {
-            threads.insert((key.process, thread), Functions::of(trace, id));
-        }
-    }
-    threads
+    let of = lanes_of_functions(trace).map(|(id, thread)| (thread, Functions::of(trace, id)));
+    of.collect()
 }
 
 impl Functions {
@@ -183,8 +174,7 @@ impl Functions {
             if row == NONE {
                 break;
             }
-            let index = row as usize - self.first;
-            let name = self.names[index];
+            let name = self.name(row);
             match parse(trace.names().full(name)) {
                 Some((file, ..)) if file.starts_with(TORCH) => {
                     of_torch = of_torch.or(Some((name, called)));
@@ -193,7 +183,7 @@ impl Functions {
                 None => {}
             }
             called = Some(name);
-            row = self.parents[index];
+            row = self.nested.parent(row);
         }
         of_torch
     }

@@ -249,10 +249,7 @@ fn of_device(
             let count = counts.entry(Key::of(trace, sample.stack)).or_default();
             count.samples += 1;
             *count.stacks.entry(sample.stack).or_default() += 1;
-            count.steps.extend(step_at(steps, process, sample.time));
-            if gap.len() > count.longest.len() {
-                count.longest = gap;
-            }
+            count.see(step_at(steps, process, sample.time), gap);
         }
         found.samples += seen;
         if seen == 0 {
@@ -397,6 +394,16 @@ struct Count {
     time: Ns,
     steps: BTreeSet<(usize, usize)>,
     longest: Span,
+}
+
+impl Count {
+    /// It was seen in these steps, and in a gap.
+    fn see(&mut self, steps: impl IntoIterator<Item = (usize, usize)>, gap: Span) {
+        self.steps.extend(steps);
+        if gap.len() > self.longest.len() {
+            self.longest = gap;
+        }
+    }
 }
 
 impl Key {

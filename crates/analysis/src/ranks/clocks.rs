@@ -98,7 +98,7 @@ pub(super) fn align(hosts: &[&str], groups: &[Group], is_set: bool) -> Clocks {
         let records = points.iter().map(Vec::len).sum();
         lines = parallel::map(records, &all, |&rank| {
             let is_asked = rank != root && is_known[rank];
-            let improved = is_asked.then(|| line::improved(&lines[rank], &points[rank]));
+            let improved = is_asked.then(|| line::through(&points[rank], Some(&lines[rank])));
             improved.flatten().unwrap_or(lines[rank])
         });
     }
@@ -230,7 +230,7 @@ fn spread(ranks: usize, root: usize, groups: &[Group]) -> (Vec<Line>, Vec<bool>)
         if points.len() < LEAST {
             return;
         }
-        if let Some(line) = line::through(&points) {
+        if let Some(line) = line::through(&points, None) {
             lines[rank] = line.then(&lines[with]);
             is_known[rank] = true;
         }
@@ -295,7 +295,7 @@ fn share_hosts(
         let all: Vec<&[(Ns, Ns)]> = known.iter().map(|&r| points[r].as_slice()).collect();
         let line = match known.contains(&root) {
             true => Some(Line::default()),
-            false => line::through(&all.concat()),
+            false => line::through(&all.concat(), None),
         };
         let Some(line) = line else {
             continue;

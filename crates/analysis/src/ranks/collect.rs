@@ -119,7 +119,7 @@ fn element_bytes(word: &str) -> u64 {
     }
 }
 
-/// Every collective of a timeline by rank and communicator. Ranks are in order of process and device.
+/// Every collective of a timeline by rank and communicator. Ranks are in order of number, else of host and process.
 pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     let mut shapes: FxHashMap<ShapeId, ShapeUse> = FxHashMap::default();
     let mut names = Names::new();
@@ -161,8 +161,14 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
             found.entry(Key { unit, on }).or_default().push(part);
         }
     }
-    let units: BTreeSet<Unit> = found.keys().map(|key| key.unit).collect();
-    let units = Vec::from_iter(units);
+    let order = |unit: Unit| {
+        let info = &trace.processes()[unit.process].info;
+        let number = info.rank.unwrap_or(u32::MAX);
+        (number, &info.host, info.pid, unit)
+    };
+    let units: BTreeSet<_> = found.keys().map(|key| order(key.unit)).collect();
+    let units: Vec<Unit> = units.into_iter().map(|it| it.3).collect();
+    let ranks: FxHashMap<Unit, usize> = units.iter().copied().zip(0..).collect();
     let mut found: Vec<_> = found.into_iter().collect();
     for (_, parts) in &mut found {
         parts.sort_by_key(|part| (part.span.start, part.row));
@@ -171,7 +177,7 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     found.sort_by_key(|(key, parts)| (key.unit, began(parts), key.on));
     let mut streams = vec![0; units.len()];
     let channels = found.into_iter().filter_map(|(key, parts)| {
-        let rank = units.binary_search(&key.unit).ok()?;
+        let rank = *ranks.get(&key.unit)?;
         let label = match key.on {
             Ok(name) => {
                 let (name, size) = names[name].clone();

@@ -182,7 +182,7 @@ fn is_together(a: &Channel, b: &Channel, pairs: &[(usize, usize)]) -> bool {
         .map(|&(i, j)| (a.parts[i].span, b.parts[j].span))
         .collect();
     let points: Vec<(Ns, Ns)> = both.iter().map(|(a, b)| (b.end, a.end)).collect();
-    let Some(line) = line::through(&points) else {
+    let Some(line) = line::through(&points, None) else {
         return false;
     };
     let off = |of: fn(&(Span, Span), &Line) -> Ns| -> f64 {

@@ -11,16 +11,9 @@ const PAIRS: usize = 150;
 
 /// A line through times on this clock and on the other. It is the median of the slopes between them (Theil and Sen),
 /// then weighted by how far each lies off (Tukey's biweight). `None` without points.
-pub(super) fn through(points: &[(Ns, Ns)]) -> Option<Line> {
-    fitted(points, None)
-}
-
-/// The same, from a line that is about right: without the median of all slopes, which takes most of the time.
-pub(super) fn improved(line: &Line, points: &[(Ns, Ns)]) -> Option<Line> {
-    fitted(points, Some(line.drift))
-}
-
-fn fitted(points: &[(Ns, Ns)], about: Option<f64>) -> Option<Line> {
+///
+/// With a line that is `about` right it goes without the median of all slopes, which takes most of the time.
+pub(super) fn through(points: &[(Ns, Ns)], about: Option<&Line>) -> Option<Line> {
     let &(first, to) = points.first()?;
     let base = to.saturating_sub(first);
     let at = first.midpoint(points.last()?.0);
@@ -35,7 +28,7 @@ fn fitted(points: &[(Ns, Ns)], about: Option<f64>) -> Option<Line> {
     let mut drift = if points.len() < DRIFT_MIN {
         0.0
     } else {
-        about.unwrap_or_else(|| slope(&points))
+        about.map_or_else(|| slope(&points), |line| line.drift)
     };
     let off = |drift: f64| {
         points
@@ -119,7 +112,7 @@ mod tests {
                 (x, x + hours + 1_700_000 - drift + noise + far)
             })
             .collect();
-        let line = through(&points).expect("a line");
+        let line = through(&points, None).expect("a line");
         assert!((line.drift + 20e-6).abs() < 1e-6, "{line:?}");
         let (x, i) = (points[500].0, 500i64);
         let truth = x + hours + 1_700_000 - i * 200;
@@ -135,8 +128,8 @@ mod tests {
 
     #[test]
     fn few_points_make_an_offset_alone() {
-        let line = through(&[(0, 10), (100, 130), (200, 212)]).expect("a line");
+        let line = through(&[(0, 10), (100, 130), (200, 212)], None).expect("a line");
         assert_eq!((line.offset, line.drift), (12, 0.0));
-        assert!(through(&[]).is_none());
+        assert!(through(&[], None).is_none());
     }
 }

@@ -129,31 +129,16 @@ impl MatchedCollectives {
             return None;
         }
         crate::made("ranks");
-        let (mut units, mut channels) = collect::find(trace);
+        let (units, channels) = collect::find(trace);
         if units.len() < 2 {
             return None;
-        }
-        let info = |unit: &collect::Unit| &trace.processes()[unit.process].info;
-        let order = |unit: &collect::Unit| {
-            let info = info(unit);
-            let number = info.rank.unwrap_or(u32::MAX);
-            (number, info.host.clone(), info.pid, *unit)
-        };
-        let old = units.clone();
-        units.sort_by_cached_key(order);
-        let place = |unit: &collect::Unit| units.iter().position(|u| u == unit).unwrap_or(0);
-        let places: Vec<usize> = old.iter().map(place).collect();
-        for channel in &mut channels {
-            channel.rank = places[channel.rank];
         }
         let groups = group::find(&channels);
         if groups.is_empty() {
             return None;
         }
-        let mut ranks: Vec<Rank> = units
-            .iter()
-            .map(|unit| rank(trace, *unit, &units))
-            .collect();
+        let ranks = units.iter().map(|unit| rank(trace, *unit, &units));
+        let mut ranks: Vec<Rank> = ranks.collect();
         for channel in &channels {
             let parts = || channel.parts.iter().map(|part| part.span);
             if let Some(span) = parts().reduce(Span::hull) {

@@ -8,13 +8,6 @@ use activity::units::{count, duration};
 /// Steps that are named by their numbers.
 const NUMBERED: usize = 4;
 
-impl Lateness {
-    /// Whether the profiler itself made it late.
-    pub fn is_profilers(&self) -> bool {
-        matches!(&self.reason, Reason::Idle(cause) if cause.cause == Cause::Profiler)
-    }
-}
-
 impl JobAnalysis {
     /// Why a rank is late, in words; `None` where nothing shows.
     pub fn reason(&self, late: &Lateness) -> Option<String> {
@@ -81,6 +74,11 @@ impl JobAnalysis {
 }
 
 impl Lateness {
+    /// Whether the profiler itself made it late.
+    pub fn is_profilers(&self) -> bool {
+        matches!(&self.reason, Reason::Idle(cause) if cause.cause == Cause::Profiler)
+    }
+
     /// "3.1 ms late every third step".
     fn how(&self) -> String {
         let by: Vec<f64> = self.steps.iter().map(|it| it.by as f64).collect();

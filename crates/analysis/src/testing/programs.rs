@@ -86,6 +86,7 @@ pub fn in_scope<T>(
     let graph = Graph::new(trace);
     let causes = Causes::new(trace, &graph);
     let watching = watching::measure(trace, &causes, &devices, window);
-    let scope = Scope::new(trace, &causes, window, &devices, peaks);
-    ask(&scope.with_watching(watching.as_ref()))
+    let mut scope = Scope::new(trace, &causes, window, &devices, peaks);
+    scope.watching = watching.as_ref();
+    ask(&scope)
 }

@@ -33,7 +33,7 @@ pub use words::{HEADLINE_MAX, nothing_ran};
 pub(super) use words::{NAME_MAX, of_host};
 
 /// What bounds a device, or all of them together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Verdict {
     /// The device's id; `None` for all devices together.
     pub device: Option<u32>,
@@ -111,15 +111,8 @@ pub fn find(
     let judged = parallel::map(records, devices, of_device);
     let whole = match judged.as_slice() {
         [] => Verdict {
-            device: None,
-            bound_by: Bound::Nothing,
-            share: 0.0,
-            ideal_ns: 0,
-            span_ns: 0,
-            steps: None,
-            line: None,
             text: nothing_ran(trace).to_owned(),
-            gain: None,
+            ..Verdict::default()
         },
         [(one, ..)] => Verdict {
             device: None,

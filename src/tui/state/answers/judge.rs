@@ -123,8 +123,8 @@ fn judge(
         None if !is_live && !looked.passes.list.is_empty() => advice.of_run(&looked.passes),
         // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
         _ => {
-            let scope = advice.scope(window, &devices);
-            let scope = scope.with_ranks(ranks).with_watching(watching.as_ref());
+            let mut scope = advice.scope(window, &devices);
+            (scope.ranks, scope.watching) = (ranks, watching.as_ref());
             advice.of_program(&scope, steps).in_one()
         }
     };
