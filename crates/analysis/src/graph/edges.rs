@@ -6,7 +6,6 @@ use super::events::Wait;
 use super::kind::EdgeKind;
 use super::ops::Engine;
 use super::{Graph, LATENCY_MAX, LATENCY_MIN, NONE, OpId};
-use crate::parallel;
 use activity::Ns;
 use trace::{LaneId, LaneKind, Trace};
 
@@ -24,23 +23,24 @@ const JUST_BEFORE: Ns = 5_000;
 impl Graph {
     /// Finds what bound the operations from `from` on.
     pub(super) fn bind(&mut self, trace: &Trace, from: OpId) {
+        let mut at: Vec<[usize; Engine::COUNT]> = self
+            .ops
+            .by_engine
+            .iter()
+            .map(|lists| std::array::from_fn(|e| lists[e].partition_point(|&op| op < from)))
+            .collect();
         let defaults = default_streams(trace);
-        let devices: Vec<usize> = (0..self.ops.by_device.len()).collect();
-        let bound = parallel::map(self.ops.len() - from as usize, &devices, |&device| {
-            let new = |list: &[OpId]| list.partition_point(|&op| op < from);
-            let engines = &self.ops.by_engine[device];
-            let mut at: [usize; Engine::COUNT] = std::array::from_fn(|e| new(&engines[e]));
-            let ops = &self.ops.by_device[device];
-            let of = |&op: &OpId| {
-                let slot = &mut at[self.ops.engine[op as usize] as usize];
-                *slot += 1;
-                (op, self.strongest(trace, op, device, *slot - 1, &defaults))
+        for op in from..self.ops.len() as OpId {
+            let i = op as usize;
+            let lane = self.ops.lane[i] as LaneId;
+            let LaneKind::Stream { device, .. } = trace.lanes()[lane].key().kind else {
+                continue;
             };
-            Vec::from_iter(ops[new(ops)..].iter().map(of))
-        });
-        for (op, (kind, source)) in bound.into_iter().flatten() {
-            self.ops.edge[op as usize] = kind;
-            self.ops.bind[op as usize] = source;
+            let slot = &mut at[device][self.ops.engine[i] as usize];
+            let (kind, source) = self.strongest(trace, op, lane, device, *slot, &defaults);
+            *slot += 1;
+            self.ops.edge[i] = kind;
+            self.ops.bind[i] = source;
         }
     }
 
@@ -48,12 +48,13 @@ impl Graph {
         &self,
         trace: &Trace,
         op: OpId,
+        lane: LaneId,
         device: usize,
         on_engine: usize,
         defaults: &FxHashSet<LaneId>,
     ) -> (EdgeKind, u32) {
         let i = op as usize;
-        let (lane, start) = (self.ops.lane[i] as LaneId, self.ops.start[i]);
+        let start = self.ops.start[i];
         let mut best = (Ns::MIN, EdgeKind::None, NONE);
         let mut offer = |time: Ns, kind: EdgeKind, source: u32| {
             if time > best.0 {
