@@ -270,7 +270,8 @@ pub(crate) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
     own
 }
 
-fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
+/// The kernel that an operation is.
+pub(crate) fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
     let (lane, row) = (op != NONE).then(|| graph.ops.place(op))?;
     match trace.activity(lane, row).what {
         What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),

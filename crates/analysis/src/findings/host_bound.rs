@@ -1,14 +1,15 @@
 //! The GPU waits for the host, which is at other work for long.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::migrations::is_migration;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Group, Piece};
-use crate::figures;
+use crate::graph::OpId;
 use crate::lines::StackCounts;
 use crate::verdict::of_host;
+use crate::{figures, first_use};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns};
 
@@ -38,7 +39,22 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
     let may_be_ahead = scope.may_be_ahead(f);
     // What only the first one of its name takes is a cold start.
     let is_first = |piece: &Piece| scope.causes.is_first(piece);
+    // Nor is there a next batch of what is done once: before a kernel's first launch the CPU most likely made it.
+    let graph = scope.causes.graph();
+    let mut met = FxHashSet::default();
+    let is_new = |op: &OpId| {
+        let kernel = first_use::kernel(scope.trace, graph, *op);
+        kernel.is_some_and(|kernel| met.insert(kernel))
+    };
+    let ops = graph.ops.of_device(f.index).iter().copied();
+    let new: FxHashSet<OpId> = match scope.window {
+        Some(_) => FxHashSet::default(),
+        None => ops.filter(is_new).collect(),
+    };
     for (gap, pieces) in scope.gaps(f) {
+        if new.contains(&gap.next) {
+            continue;
+        }
         let (lane, row) = scope.causes.graph().ops.place(gap.next);
         let is_asked =
             may_be_ahead(gap.span.end) && is_migration(&scope.trace.what(lane, row)) == reads;

@@ -9,7 +9,8 @@ use crate::graph::{CallId, NONE};
 use crate::lines::StackCounts;
 use crate::tables;
 use activity::units::{duration, percent};
-use activity::{Direction, Ns, Span, What};
+use activity::{Direction, Ns, RangeKind, Span, What};
+use trace::{LaneKey, LaneKind};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -26,6 +27,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 // What the CPU then works on for long it may have decided by the value that it waited for.
                 let is_long = piece.is_long_work(&gap) && 2 * piece.span.len() > gap.span.len();
                 let is_decided = is_long && fetches_value(scope, wait);
+                if is_search(scope, wait) {
+                    continue;
+                }
                 if is_decided || is_needed(scope, wait) {
                     has_needed = true;
                     continue;
@@ -120,6 +124,27 @@ fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
         What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
         _ => None,
     }
+}
+
+/// Whether a library waits there while it tries what is fastest: cuDNN and MIOpen wait for nothing else.
+fn is_search(scope: &Scope, wait: CallId) -> bool {
+    let (lane, row) = scope.causes.graph().calls.at(wait);
+    let lane = &scope.trace.lanes()[lane];
+    let LaneKind::Thread { thread } = lane.key().kind else {
+        return false;
+    };
+    // CPU ops lie among the ranges.
+    let kind = RangeKind::Nvtx;
+    let kind = LaneKind::Range { kind, thread };
+    let ops = scope.trace.lane_id(LaneKey { kind, ..lane.key() });
+    let found = ops.and_then(|id| {
+        let row = scope.trace.lanes()[id].at(lane.span(row).start)?;
+        Some(scope.trace.activity(id, row).what)
+    });
+    matches!(found, Some(What::Range(op)) if {
+        let name = scope.trace.names().full(op.name);
+        name.contains("cudnn") || name.contains("miopen")
+    })
 }
 
 /// Bytes a nanosecond at which one core reads memory at best.

@@ -214,3 +214,38 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
     let told = "nearly all in one gap (busy for 67 % of the rest): no cure is known";
     assert!(found.title.ends_with(told), "{}", found.title);
 }
+
+#[test]
+fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
+    // A kernel every 5 ms, launched within 6 us. It runs for 10 us: the CPU works for 4.984 ms before each but the first.
+    let scene = |names: [&str; 5]| {
+        let mut scene = Scene::new();
+        for (i, name) in (0..).zip(names) {
+            let at = i * 5_000_000;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel(name, 1, at + 6_000, at + 16_000);
+        }
+        scene
+    };
+    let found = sick("host-bound", &mut scene(["a", "a", "b", "a", "b"]));
+    assert_eq!((found.count, found.bound_ns), (3, 3 * 4_984_000));
+    cured("host-bound", &mut scene(["a", "b", "c", "d", "e"]));
+}
+
+#[test]
+fn what_a_library_tries_is_no_sync_of_the_program() {
+    let scene = |operator: &str| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 100_000;
+            scene.range(activity::RangeKind::CpuOp, operator, 0, at, at + 80_000);
+            scene.call("cudaLaunchKernel", at + 1_000, at + 4_000);
+            scene.kernel("k", 1, at + 8_000, at + 40_000);
+            scene.call("cudaEventSynchronize", at + 5_000, at + 41_000);
+        }
+        scene
+    };
+    sick("sync-in-loop", &mut scene("aten::item"));
+    let all = all_of(&mut scene("aten::cudnn_convolution"));
+    assert!(all.iter().all(|it| it.rule != "sync-in-loop"), "{all:?}");
+}
