@@ -43,26 +43,27 @@ impl Failed {
                 _ => None,
             }
         };
-        let kinds: [(_, fn(CallKind) -> bool); 3] = [
-            ("launches", |kind| {
-                matches!(kind, CallKind::Launch | CallKind::GraphLaunch)
-            }),
-            ("copies", |kind| kind == CallKind::Copy),
-            ("syncs", CallKind::is_wait),
-        ];
-        kinds.into_iter().find_map(|(kind, is_one)| {
-            let all = 0..graph.calls.len() as CallId;
-            let all = all.filter(|&call| is_one(graph.calls.kind[call as usize]));
-            let calls: Vec<CallId> = all.clone().filter(|call| code(call).is_some()).collect();
-            let code = code(calls.first()?)?;
-            let of = all.count();
-            Some(Failed {
-                calls,
-                of,
-                code,
-                kind,
+        let name = |call: CallId| match graph.calls.kind[call as usize] {
+            CallKind::Launch | CallKind::GraphLaunch => "launches",
+            CallKind::Copy => "copies",
+            kind if kind.is_wait() => "syncs",
+            _ => "",
+        };
+        ["launches", "copies", "syncs"]
+            .into_iter()
+            .find_map(|kind| {
+                let all = 0..graph.calls.len() as CallId;
+                let all = all.filter(|&call| name(call) == kind);
+                let calls: Vec<CallId> = all.clone().filter(|call| code(call).is_some()).collect();
+                let code = code(calls.first()?)?;
+                let of = all.count();
+                Some(Failed {
+                    calls,
+                    of,
+                    code,
+                    kind,
+                })
             })
-        })
     }
 
     /// Whether no kernel can have run.
