@@ -10,7 +10,8 @@ use trace::LaneKind;
 pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
 
 impl Piece {
-    /// Whether it is work of the CPU in a gap that is too long to be a matter of launching, whatever came before it.
+    /// Whether it is work of the CPU in a gap that is too long to be a matter of launching. Then it is CPU work, whatever wait
+    /// came before it.
     pub(crate) fn is_long_work(&self, gap: &Gap) -> bool {
         self.cause == Cause::Host && gap.span.len() > LAUNCH_GAP_MAX
     }
@@ -31,8 +32,8 @@ impl Causes<'_> {
     /// What a piece of this gap is added up under.
     pub fn group(&self, gap: Gap, piece: &Piece) -> Group {
         match self.wait_of(piece) {
-            Some(_) => Group::Sync,
-            None => self.group_of_cause(gap, piece.cause),
+            Some(_) if !piece.is_long_work(&gap) => Group::Sync,
+            _ => self.group_of_cause(gap, piece.cause),
         }
     }
 

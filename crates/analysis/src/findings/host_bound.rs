@@ -60,7 +60,7 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
             may_be_ahead(gap.span.end) && is_migration(&scope.trace.what(lane, row)) == reads;
         let mut sum: Ns = 0;
         for piece in &*pieces {
-            let is_host = piece.is_long_work(&gap) || scope.causes.group(gap, piece) == Group::Host;
+            let is_host = scope.causes.group(gap, piece) == Group::Host;
             if is_asked && is_host && !is_first(piece) {
                 sum += piece.span.len();
                 scope.causes.add_samples(gap.next, piece.span, &mut seen);

@@ -3,6 +3,7 @@
 use super::configs::{self, Config};
 use super::{Finding, Occurrence, Scope, Severity, declared, thresholds};
 use crate::DeviceFigures;
+use crate::causes::LAUNCH_GAP_MAX;
 use crate::class::{Class, NO_PEAK};
 use crate::collectives::is_collective;
 use crate::figures::share;
@@ -154,7 +155,12 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut ran: Vec<_> = with_size.collect();
     ran.sort_unstable();
     let (mut saved, mut time, mut at) = (0, 0, Vec::new());
-    for group in ran.chunk_by(|a, b| (a.0.0, a.0.1 + 1, a.2) == (b.0.0, b.0.1, b.2)) {
+    let span = |(lane, row): (usize, usize)| scope.trace.lanes()[lane].span(row);
+    // What the CPU does for long between two of them may need the first one's result, and ends the row.
+    let is_near = |a, b| span(b).start - span(a).end <= LAUNCH_GAP_MAX;
+    for group in
+        ran.chunk_by(|a, b| (a.0.0, a.0.1 + 1, a.2) == (b.0.0, b.0.1, b.2) && is_near(a.0, b.0))
+    {
         let lengths = group.iter().map(|it| it.1);
         let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
         if group.len() > 1 {
@@ -170,6 +176,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => "are limited by memory",
         false => "each read and write memory anew",
     };
+    let found = scope.found(f.span_ns, saved, &at);
     Some(Finding {
         title: format!(
             "{} elementwise kernels in a row {how}: {} ({} of kernel time)",
@@ -178,6 +185,8 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(share(time, f.compute_ns))
         ),
         advice: "Fuse those that read what the previous one wrote (torch.compile does so): memory is then read once.".to_owned(),
-        ..scope.found(f.span_ns, saved, &at)
+        // Without counters nobody knows.
+        severity: if is_sampled { found.severity } else { Severity::Info },
+        ..found
     })
 }

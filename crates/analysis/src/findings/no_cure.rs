@@ -53,11 +53,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     for (gap, pieces) in scope.gaps(f) {
         let before = sums;
         for piece in &*pieces {
-            let group = match piece.is_long_work(&gap) {
-                true => Group::Host,
-                false => scope.causes.group(gap, piece),
-            };
-            sums[group as usize] += piece.span.len();
+            sums[scope.causes.group(gap, piece) as usize] += piece.span.len();
         }
         let mut here = sums;
         here.iter_mut()

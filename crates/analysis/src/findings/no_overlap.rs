@@ -9,7 +9,7 @@ use crate::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use crate::{edits, program, tables};
 use activity::text::listed;
 use activity::units::{duration, percent};
-use activity::{Direction, Ns, Span};
+use activity::{Direction, MemoryKind, Ns, Span};
 use trace::{Engine, engine_of};
 
 /// How long the SMs and the two copy engines to and from the host worked.
@@ -105,15 +105,21 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
     let mut staging: FxHashSet<CallId> = FxHashSet::default();
+    let (mut lanes, mut ready) = (FxHashSet::default(), 0);
     for &(place, span, copy) in scope.copies(f) {
+        let call = graph.call_at(place);
         if matches!(copy.direction, Direction::H2D | Direction::D2H) {
             at.push((span.len(), Occurrence::Row(place)));
+            lanes.insert(place.0);
+            let is_queued =
+                call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start;
+            let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
+            ready += usize::from(is_queued && is_pinned);
         }
         copied += span.len();
         if copy.is_pageable() {
             pageable += span.len();
-            let op = graph.op_at(place.0, place.1);
-            staging.extend(op.map(|op| graph.ops.call[op as usize]));
+            staging.insert(call);
         }
     }
     let names = ["kernels", "H2D", "D2H"];
@@ -123,14 +129,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .filter(|part| part.1 > 0)
         .map(|(name, busy)| format!("{name} ({})", duration(busy)))
         .collect();
-    let is_queued = |&&(place, span, _): &&Copied| {
-        let call = graph.call_at(place);
-        call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start
-    };
-    let ahead = scope.copies(f).iter().filter(is_queued).count();
-    let is_apart = pageable == 0 && f.streams.len() > 1 && 2 * ahead > at.len();
+    let is_apart = pageable == 0 && lanes.len() > 1 && 2 * ready > at.len();
     let advice = if !computes && is_apart {
-        "They are pinned, on several streams and queued ahead: something else keeps them apart, as Windows may (WSL, WDDM)."
+        "They are pinned, on several streams and queued ahead: something else keeps them apart. On Windows and WSL the driver may."
     } else if !computes {
         "Put the two directions on two streams, with pinned memory: each has its own copy engine."
     } else if waits_for_kernels(scope, f) {
@@ -143,7 +144,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let elsewhere = scope.idle_that(f, |gap, piece| {
         let group = scope.causes.group(*gap, piece);
         let is_staging = matches!(piece.culprit, Culprit::Call(call) if staging.contains(&call));
-        matches!(group, Group::Host | Group::SetUp) || is_staging || piece.is_long_work(gap)
+        matches!(group, Group::Host | Group::SetUp) || is_staging
     });
     Some(Finding {
         title: format!(

@@ -20,7 +20,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
     let mut spans: Vec<Span> = Vec::new();
-    let (mut seen, mut has_needed) = (StackCounts::default(), false);
+    let (mut seen, mut has_needed, mut worked) = (StackCounts::default(), false, 0);
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             if let Some(wait) = scope.causes.wait_of(piece) {
@@ -35,6 +35,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                     continue;
                 }
                 *by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
+                let is_work = piece.is_long_work(&gap);
+                worked += if is_work { piece.span.len() } else { 0 };
                 spans.push(calls.span(wait));
                 scope.causes.add_samples(gap.next, piece.span, &mut seen);
             }
@@ -83,9 +85,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
         _ => String::new(),
     };
+    let keep = match 2 * worked >= idle {
+        true => "keep CPU work from overlapping with the GPU: idle for",
+        false => "keep the GPU idle for",
+    };
     Some(Finding {
         title: format!(
-            "{} between launches keep the GPU idle for {} ({}){}{}",
+            "{} between launches {keep} {} ({}){}{}",
             activity::text::counted(at.len() as u64, "CPU sync", "CPU syncs"),
             duration(idle),
             percent(f.part(idle)),

@@ -248,7 +248,9 @@ fn of_device(
             seen += 1;
             let count = counts.entry(Key::of(trace, sample.stack)).or_default();
             count.samples += 1;
-            *count.stacks.entry(sample.stack).or_default() += 1;
+            let of_stack = count.stacks.entry(sample.stack).or_default();
+            of_stack.0 += 1;
+            of_stack.1 = std::cmp::max_by_key(of_stack.1, gap, |it| it.len());
             count.see(step_at(steps, process, sample.time), gap);
         }
         found.samples += seen;
@@ -389,7 +391,8 @@ fn launcher(
 #[derive(Debug, Default)]
 struct Count {
     samples: u64,
-    stacks: FxHashMap<StackId, u64>,
+    /// How many samples each stack has, and the longest gap of those.
+    stacks: FxHashMap<StackId, (u64, Span)>,
     /// Where functions were recorded, in place of samples.
     time: Ns,
     steps: BTreeSet<(usize, usize)>,

@@ -272,6 +272,8 @@ fn a_line_with_most_of_the_samples_is_opened() {
     };
     let mut scene = Scene::new();
     scene.kernel("k", 7, 0, MS).kernel("k", 7, 20 * MS, 21 * MS);
+    // All of `linear` lies in the first gap, all of `sort` in the longer second one.
+    scene.kernel("k", 7, 7 * MS + 1, 8 * MS - 1);
     let mut trace = scene.trace();
     trace.apply(Batch {
         samples: Some(Samples {
@@ -295,6 +297,10 @@ fn a_line_with_most_of_the_samples_is_opened() {
     ];
     let expected = expected.map(|(name, samples)| (name.to_owned(), samples));
     assert_eq!(told.collect::<Vec<_>>(), expected);
+    let longest = found[0].with_functions().map(|it| it.longest);
+    let (first, second) = (Span::new(MS, 7 * MS + 1), Span::new(8 * MS - 1, 20 * MS));
+    let expected = [second, second, first, first, first, second];
+    assert_eq!(longest.collect::<Vec<_>>(), expected);
 }
 
 /// A worker is looked at outside the ranges of `--range` too; what the GPU did there nobody knows.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Count, Key, Line, wilson};
 use activity::text::printable;
-use activity::{Frame, Ns, StackId};
+use activity::{Frame, Ns, Span, StackId};
 use trace::Trace;
 use trace::samples::short_file;
 
@@ -19,14 +19,15 @@ const HANDED_ON: f64 = 0.95;
 /// No more are told of one line.
 const MOST: usize = 20;
 
-/// Frames outermost last, and how many samples have them.
-type Path<'f> = (&'f [&'f Frame], u64);
+/// Frames outermost last, how many samples have them, and the longest gap of those.
+type Path<'f> = (&'f [&'f Frame], u64, Span);
 
-/// A function of the tree: how deep in it, and its samples.
+/// A function of the tree: how deep in it, its samples, and the longest gap in which it was seen.
 struct Node<'f> {
     depth: usize,
     frame: &'f Frame,
     samples: u64,
+    longest: Span,
 }
 
 /// The functions below what a line calls, where it has much of all samples and of the idle time.
@@ -35,11 +36,12 @@ pub(super) fn below(trace: &Trace, of: (&Key, &Count), (all, idle): (u64, Ns)) -
     if (count.samples as f64) < OPENED * all as f64 {
         return Vec::new();
     }
-    let stacks = below_line(trace, &count.stacks, (&key.file, key.line));
+    let stacks = count.stacks.iter().map(|(&id, &of)| (id, of));
+    let stacks = below_line(trace, stacks, (&key.file, key.line));
     // The line tells what it calls.
-    let paths = stacks.iter().filter_map(|(frames, samples)| {
+    let paths = stacks.iter().filter_map(|(frames, (samples, longest))| {
         let (_, below) = frames.split_last()?;
-        Some((below, *samples))
+        Some((below, *samples, *longest))
     });
     let mut nodes = Vec::new();
     add(&paths.collect::<Vec<_>>(), 1, PART * all as f64, &mut nodes);
@@ -48,7 +50,7 @@ pub(super) fn below(trace: &Trace, of: (&Key, &Count), (all, idle): (u64, Ns)) -
         let (low, high) = wilson(it.samples, all);
         let of = Count {
             samples: it.samples,
-            longest: count.longest,
+            longest: it.longest,
             ..Count::default()
         };
         let key = Key {
@@ -70,8 +72,10 @@ pub(super) fn deepest(
     all: &FxHashMap<StackId, u64>,
     own: (&str, u32),
 ) -> Option<String> {
-    let stacks = below_line(trace, all, own);
-    let paths: Vec<Path<'_>> = stacks.iter().map(|it| (&it.0[..], it.1)).collect();
+    let none = Span::default();
+    let stacks = all.iter().map(|(&id, &samples)| (id, (samples, none)));
+    let stacks = below_line(trace, stacks, own);
+    let paths: Vec<Path<'_>> = stacks.iter().map(|it| (&it.0[..], it.1.0, none)).collect();
     let mut nodes = Vec::new();
     let half = all.values().sum::<u64>() as f64 / 2.0;
     add(&paths, 0, half, &mut nodes);
@@ -83,17 +87,17 @@ pub(super) fn deepest(
     )))
 }
 
-/// The frames of each stack below a line, with its samples.
+/// The frames of each stack below a line, with its samples and their longest gap.
 fn below_line<'t>(
     trace: &'t Trace,
-    stacks: &FxHashMap<StackId, u64>,
+    stacks: impl Iterator<Item = (StackId, (u64, Span))>,
     own: (&str, u32),
-) -> Vec<(Vec<&'t Frame>, u64)> {
-    let below = stacks.iter().filter_map(|(&stack, &samples)| {
+) -> Vec<(Vec<&'t Frame>, (u64, Span))> {
+    let below = stacks.filter_map(|(stack, of)| {
         let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
         let is_own = |it: &&Frame| (it.file.as_str(), it.line) == own;
         let at = frames.iter().position(is_own)?;
-        Some((frames[..at].to_vec(), samples))
+        Some((frames[..at].to_vec(), of))
     });
     below.collect()
 }
@@ -101,19 +105,21 @@ fn below_line<'t>(
 /// Adds the outermost functions of the paths, each with its own behind it.
 fn add<'f>(paths: &[Path<'f>], depth: usize, least: f64, into: &mut Vec<Node<'f>>) {
     let mut by: BTreeMap<(&str, &str), (&Frame, u64, Vec<Path<'f>>)> = BTreeMap::new();
-    for (frames, samples) in paths {
+    for (frames, samples, longest) in paths {
         if let [inner @ .., frame] = frames {
             let key = (frame.file.as_str(), frame.function.as_str());
             let of = by.entry(key).or_insert((frame, 0, Vec::new()));
             of.1 += samples;
-            of.2.push((inner, *samples));
+            of.2.push((inner, *samples, *longest));
         }
     }
     let mut by: Vec<_> = by.into_values().filter(|it| it.1 as f64 >= least).collect();
     by.sort_by_key(|it| Reverse(it.1));
     for (frame, samples, inner) in by {
         let at = into.len();
+        let longest = inner.iter().map(|it| it.2).max_by_key(|it| it.len());
         into.push(Node {
+            longest: longest.unwrap_or_default(),
             depth,
             frame,
             samples,

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::operations::{ByCall, Caused, is_ascending};
 use super::{Found, Origin, STEPS_MIN};
+use crate::lead::PROFILER_STEP;
 use activity::stats;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{LaneKind, SourceKind, Trace};
@@ -47,7 +48,7 @@ impl Group {
     }
 
     fn is_profiler_step(&self) -> bool {
-        self.name.starts_with("ProfilerStep#")
+        self.name.starts_with(PROFILER_STEP)
     }
 }
 
@@ -108,15 +109,6 @@ pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -
             caused >= COVERED_MIN * count_all(trace, process, window) as f64
         })
     })
-}
-
-/// Where the only step begins that a profiler marks, of a timeline without further operations.
-pub(super) fn begins(trace: &Trace, process: usize) -> Option<Ns> {
-    let mut marked = groups(trace, process, None, RangeKind::Nvtx).into_iter();
-    match marked.find(Group::is_profiler_step)?.spans[..] {
-        [one] => Some(one.start),
-        _ => None,
-    }
 }
 
 /// Whether the calls within a single range caused all operations that start in a stretch.
@@ -229,13 +221,29 @@ fn count_all(trace: &Trace, process: usize, window: Option<Span>) -> usize {
 }
 
 /// Whether what a name counts are the parts of a network: PyTorch's modules ("nn.Module: Block_3"), a path to one
-/// ("blocks.9.norm"), or layers by that word.
+/// ("blocks.9.norm", but not "step.9"), or layers by that word (but no player).
 fn counts_layers(name: &str) -> bool {
-    let is_path = |(at, _): (usize, &str)| name[..at].ends_with(|c: char| c.is_alphabetic());
+    let is_path = |(at, _): (usize, &str)| {
+        let before = name[..at].to_lowercase();
+        let is_word = before.ends_with(char::is_alphabetic);
+        is_word && !ITERATIONS.iter().any(|word| before.ends_with(word))
+    };
+    let others = name.replace("player", "").replace("Player", "");
     name.starts_with("nn.Module")
         || name.match_indices(".#").any(is_path)
-        || name.to_lowercase().contains("layer")
+        || others.to_lowercase().contains("layer")
 }
+
+/// Words for what a program does over and over: "epoch1.step.7" is no part of a network.
+const ITERATIONS: [&str; 7] = [
+    "step",
+    "epoch",
+    "iter",
+    "iteration",
+    "batch",
+    "frame",
+    "round",
+];
 
 /// Whether no two share time.
 fn are_apart(spans: &[Span]) -> bool {

@@ -438,6 +438,30 @@ fn the_parts_of_a_network_are_no_steps_whatever_counts_them() {
 }
 
 #[test]
+fn names_of_iterations_are_steps_and_not_parts_of_a_network() {
+    type Name = fn(i64) -> String;
+    let steps: [Name; 5] = [
+        |i| format!("step.{i}"),
+        |i| format!("epoch1.step.{i}"),
+        |i| format!("train_iter.{i}"),
+        |i| format!("player_step {i}"),
+        |i| format!("player {i}"),
+    ];
+    for name in steps {
+        assert_eq!(find(&marked(name, 10), None)[0].spans.len(), 10);
+    }
+    let parts: [Name; 4] = [
+        |i| format!("blocks.{i}"),
+        |i| format!("step.layers.{i}"),
+        |i| format!("layers.{i}.mlp"),
+        |i| format!("MLPLayer_{i}"),
+    ];
+    for name in parts {
+        assert_eq!(find(&marked(name, 10), None), []);
+    }
+}
+
+#[test]
 fn ranges_that_hold_most_of_the_one_step_that_a_profiler_marks_are_steps() {
     // Of ten calls of one graph, so many are marked.
     let steps = |from: i64| {

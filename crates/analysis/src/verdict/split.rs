@@ -103,20 +103,9 @@ impl Split {
         *split.at(Bound::Compute) -= split.collective;
         *split.at(Bound::Peer) += split.collective;
         split.kernels(trace, f, window, &in_collectives);
-        let before = split.clone();
         let mut waits = FxHashSet::default();
-        let mut worked = 0;
         for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
-            worked += split.gap(causes, &mut waits, (gap, &pieces), false);
-        }
-        // Waits are not the class where they are so only by what the CPU then works on for long.
-        let [sync, host] = [Bound::Sync, Bound::Host].map(|bound| split.time_of(bound));
-        if worked > 0 && host + worked >= sync - worked {
-            split = before;
-            waits.clear();
-            for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
-                split.gap(causes, &mut waits, (gap, &pieces), true);
-            }
+            split.gap(causes, &mut waits, (gap, &pieces));
         }
         split.syncs = waits.len() as u64;
         let ops = causes.graph().ops.of_device(f.index);
@@ -273,26 +262,18 @@ impl Split {
         }
     }
 
-    /// Adds a gap. Returns how much of it the CPU worked for long though a wait is the reason; with `apart` that is its work.
     fn gap(
         &mut self,
         causes: &Causes<'_>,
         waits: &mut FxHashSet<CallId>,
         (gap, pieces): (Gap, &[Piece]),
-        apart: bool,
-    ) -> Ns {
-        let mut worked = 0;
+    ) {
         for piece in pieces {
             let length = piece.span.len();
-            let is_work = piece.is_long_work(&gap);
-            let group = match is_work && apart {
-                true => Group::Host,
-                false => causes.group(gap, piece),
-            };
+            let group = causes.group(gap, piece);
             self.groups[group as usize] += length;
-            let bound = match causes.wait_of(piece).filter(|_| !(is_work && apart)) {
+            let bound = match causes.wait_of(piece).filter(|_| group == Group::Sync) {
                 Some(wait) => {
-                    worked += if is_work { length } else { 0 };
                     *self.at(Bound::Sync) += length;
                     waits.insert(causes.graph().calls.with_copy(wait));
                     if let Some(name) = causes.host_name(Culprit::Call(wait)) {
@@ -311,7 +292,6 @@ impl Split {
                 causes.add_samples(gap.next, piece.span, seen);
             }
         }
-        worked
     }
 
     /// Puts what is left of a piece where it belongs.

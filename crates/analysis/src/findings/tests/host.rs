@@ -200,6 +200,42 @@ fn a_value_that_is_fetched_before_long_work_keeps_its_sync() {
 }
 
 #[test]
+fn work_behind_a_sync_has_one_account() {
+    // Ten kernels of 6 ms that are waited for, and 5 ms of the CPU behind each: 5.015 ms idle nine times, of 105.135.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * 11_015_000) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 10_000, at + 6_010_000);
+        scene.call("cudaDeviceSynchronize", at + 10_000, at + 6_015_000);
+    }
+    let trace = scene.trace();
+    let graph = crate::graph::Graph::new(&trace);
+    let causes = crate::causes::Causes::new(&trace, &graph);
+    let mut groups = crate::causes::Shares::default();
+    for (gap, pieces) in causes.gaps_with_pieces(0, None) {
+        for piece in &*pieces {
+            groups[causes.group(gap, piece) as usize] += piece.span.len();
+        }
+    }
+    let host = groups[crate::causes::Group::Host as usize];
+    assert_eq!((host, groups.iter().sum::<Ns>()), (45_000_000, 45_135_000));
+    let devices = figures::count(&trace, None, None);
+    let verdict = crate::verdict::find(&trace, &causes, (None, &devices), &[], None).remove(0);
+    assert_eq!(verdict.bound_by, crate::verdict::Bound::Host);
+    assert!(
+        (verdict.share - 45_000.0 / 105_135.0).abs() < 1e-9,
+        "{verdict:?}"
+    );
+    let found = in_scope(&trace, None, PEAKS, all);
+    let of = |rule: &str| found.iter().find(|it| it.rule == rule).expect("found");
+    assert_eq!(of("host-bound").bound_ns, 45_000_000);
+    // Without the syncs the CPU would work beside the GPU.
+    let told = "9 CPU syncs between launches keep CPU work from overlapping with the GPU: idle for 45.1 ms (43 %)";
+    assert_eq!(of("sync-in-loop").title, told);
+    assert!(!found.iter().any(|it| it.rule == "no-cure"));
+}
+
+#[test]
 fn one_gap_that_holds_nearly_all_is_told_as_one() {
     // A kernel of 1 ms, 10 s of the CPU, and 100 kernels of 1 ms that begin 1.5 ms apart: 101 ms in 149.5 without it.
     let mut scene = Scene::new();
