@@ -334,6 +334,9 @@ impl Activity {
 impl Place {
     /// The stream of what runs on none: the driver's own migrations of managed memory.
     pub const NO_STREAM: u32 = u32::MAX;
+
+    /// That of pages which the program asked to be moved ahead. Whatever is below it is a stream of the program.
+    pub const PREFETCHED: u32 = u32::MAX - 1;
 }
 
 impl Direction {

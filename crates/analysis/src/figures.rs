@@ -276,7 +276,7 @@ fn one(
         if rows.is_empty() {
             continue;
         }
-        if stream != Place::NO_STREAM {
+        if stream < Place::PREFETCHED {
             *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
         }
         for (_, activity) in trace.activities(id, rows) {

@@ -2,6 +2,12 @@
 
 use super::Editing;
 use crate::graph::CallKind;
+use activity::Ns;
+use activity::stats::lower_median;
+
+/// An allocation or a free is that of a library that starts where it takes so long, and so many times what others do.
+const SET_UP_MIN: Ns = 10_000_000;
+const OUTLIER: Ns = 10;
 
 /// Calls that take or give back memory between the first operation and the last go, with their waits.
 pub(super) fn reuse(on: &mut Editing<'_, '_>) {
@@ -11,9 +17,18 @@ pub(super) fn reuse(on: &mut Editing<'_, '_>) {
         return;
     };
     let mut removed = Vec::new();
+    let calls = on.program.calls.iter();
+    let mut times: Vec<Ns> = calls
+        .filter(|call| call.kind == CallKind::Memory)
+        .map(|call| call.own)
+        .collect();
+    let usual = lower_median(&mut times).unwrap_or(0);
     for c in 0..on.program.calls.len() as u32 {
         let call = &on.program.calls[c as usize];
+        // A library that starts takes its time whoever reuses what.
+        let is_start = call.own >= SET_UP_MIN && call.own >= OUTLIER * usual;
         if call.kind == CallKind::Memory
+            && !is_start
             && !call.is_gone
             && call.span.start < last
             && on.has_call(c)

@@ -25,6 +25,12 @@ use scenario::edit::{Edit, EditKind, EditSet};
 use trace::{LaneId, Trace};
 use within::Within;
 
+/// A launch that takes so long by itself loads code.
+const LOAD_MIN: Ns = 100_000;
+
+/// What a thread is at for so long between two launches does not serve these.
+const WORK_MIN: Ns = 1_000_000;
+
 /// A thread that does no more than this between two calls goes around its loop. What takes longer is work of its own,
 /// and calls on both sides of it are no neighbours. From C++ it is 0.1 to 4 us, from Python 5 to 15. A thread that is
 /// quiet for as long as this counts as quiet elsewhere, too.
@@ -243,6 +249,11 @@ impl Editing<'_, '_> {
         lanes.dedup();
         for call in first + 1..=last {
             let of = &self.program.calls[call as usize];
+            // What loads code, or works for long, does so however often is launched.
+            if of.own >= LOAD_MIN {
+                continue;
+            }
+            let keeps_work = keeps_work || of.think > WORK_MIN;
             // Calls between that wait for nothing only served the launches.
             let served = of.waits.is_empty() && lanes.contains(&of.lane);
             if served || calls.binary_search(&call).is_ok() {

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::migrations::is_migration;
+use super::migrations::comes_back;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Group, Piece};
@@ -57,7 +57,7 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
         }
         let (lane, row) = scope.causes.graph().ops.place(gap.next);
         let is_asked =
-            may_be_ahead(gap.span.end) && is_migration(&scope.trace.what(lane, row)) == reads;
+            may_be_ahead(gap.span.end) && comes_back(&scope.trace.what(lane, row)) == reads;
         let mut sum: Ns = 0;
         for piece in &*pieces {
             let is_host = scope.causes.group(gap, piece) == Group::Host;

@@ -1,14 +1,22 @@
 //! Managed memory that the driver moves when it is touched.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
+use rustc_hash::FxHashSet;
+
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, pageable, thresholds};
 use crate::tables;
+use activity::stats::lower_median;
 use activity::units::{bytes, count, duration};
-use activity::{Direction, Place as On, What};
+use activity::{Direction, Ns, Place as On, Span, What};
 
 /// Whether an operation is the driver's own, which no call asked for.
 pub(super) fn is_migration(what: &What) -> bool {
     what.place()
         .is_some_and(|place| place.stream == On::NO_STREAM)
+}
+
+/// Whether it is a page that the CPU touched, so that it came back.
+pub(super) fn comes_back(what: &What) -> bool {
+    is_migration(what) && matches!(what, What::Copy(copy) if copy.direction == Direction::D2H)
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -25,12 +33,25 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let time = tables::union(copies().map(|it| it.1).collect());
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
     let is_worth = f.part(time) >= thresholds::WORTH_SHARE;
+    let link = pageable::link(scope.trace.devices()[f.index].info.capability.0);
+    let at_link = copies().map(|it| {
+        let peak = scope.peaks.rate(it.2.direction).or(link);
+        peak.map_or(0.0, |peak| it.2.bytes as f64 / peak)
+    });
+    let at_link: f64 = at_link.sum();
     if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
         return None;
     }
+    let faults = faults(scope, f);
+    let and_faults = match faults >= thresholds::WORTH_NS {
+        true => format!(", and some {} for the CPU's page faults", duration(faults)),
+        false => String::new(),
+    };
+    // However they are asked for, the bytes have to be moved.
+    let saving = (time - at_link as Ns).max(0) + faults;
     Some(Finding {
         title: format!(
-            "managed memory moved {} times to the GPU and {} times back: {} in {}",
+            "managed memory moved {} times to the GPU and {} times back: {} in {}{and_faults}",
             count(of(Direction::H2D)),
             count(of(Direction::D2H)),
             bytes(moved),
@@ -38,6 +59,47 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
             .to_owned(),
-        ..scope.found(f.span_ns, time, &longest_first(at))
+        ..scope.found(f.span_ns, saving, &longest_first(at))
     })
+}
+
+/// Pages that come back so soon after another came with it.
+const SAME_FAULT: Ns = 1_000;
+
+/// What the CPU's page faults take in idle time. A pause between two pages that come back has what a fault takes, and what the
+/// CPU does with the bytes of the page before. The line that fits them best tells the two apart.
+fn faults(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let idle: FxHashSet<Span> = scope.gaps(f).map(|(gap, _)| gap.span).collect();
+    let pages = scope.copies(f).iter();
+    let pages = pages.filter(|it| comes_back(&What::Copy(it.2)));
+    let (mut moved, mut before) = (0, None);
+    let mut pauses: Vec<(f64, f64)> = Vec::new();
+    for (_, span, copy) in pages {
+        let pause = Span::new(before.unwrap_or(span.start), span.start);
+        // Pages that follow at once came with the one before.
+        if pause.len() > SAME_FAULT {
+            if idle.contains(&pause) {
+                pauses.push((moved as f64, pause.len() as f64));
+            }
+            moved = 0;
+        }
+        moved += copy.bytes;
+        before = Some(span.end);
+    }
+    if (pauses.len() as u64) < thresholds::LOOP_MIN {
+        return 0;
+    }
+    let number = pauses.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| pauses.iter().map(of).sum::<f64>() / number;
+    let [x, y] = [mean(|it| it.0), mean(|it| it.1)];
+    let both: f64 = pauses.iter().map(|it| (it.0 - x) * (it.1 - y)).sum();
+    let spread: f64 = pauses.iter().map(|it| (it.0 - x).powi(2)).sum();
+    let slope = if spread > 0.0 {
+        (both / spread).max(0.0)
+    } else {
+        0.0
+    };
+    let mut lengths: Vec<Ns> = pauses.iter().map(|it| it.1 as Ns).collect();
+    let usual = lower_median(&mut lengths).unwrap_or(0) as f64;
+    ((y - slope * x).clamp(0.0, usual) * number) as Ns
 }

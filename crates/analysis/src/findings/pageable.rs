@@ -77,7 +77,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
 }
 
 /// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by the first part of a GPU's compute capability.
-fn link(generation: u32) -> Option<f64> {
+pub(super) fn link(generation: u32) -> Option<f64> {
     match generation {
         0 => None,
         1..=7 => Some(13.0),

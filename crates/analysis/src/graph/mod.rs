@@ -123,7 +123,7 @@ impl Graph {
     pub fn capture(&self) -> Option<[Ns; 2]> {
         let calls = &self.calls;
         let mut begun: FxHashMap<u32, Ns> = FxHashMap::default();
-        let mut captured = 0;
+        let mut captured: Vec<Span> = Vec::new();
         for call in 0..calls.len() {
             match calls.kind[call] {
                 CallKind::CaptureBegin => {
@@ -131,16 +131,22 @@ impl Graph {
                 }
                 CallKind::CaptureEnd => {
                     let start = begun.remove(&calls.lane[call]);
-                    captured += start.map_or(0, |start| calls.end[call] - start);
+                    captured.extend(start.map(|start| Span::new(start, calls.end[call])));
                 }
                 _ => {}
             }
         }
-        let all = calls.end.iter().max()? - calls.start.first()?;
-        let ran: Ns = (0..self.ops.len() as OpId)
-            .map(|op| self.ops.span(op).len())
-            .sum();
-        (2 * captured >= all && CAPTURE_RUNS * ran <= captured).then_some([captured, all])
+        let all = Span::new(*calls.start.first()?, *calls.end.iter().max()?);
+        let ops = (0..self.ops.len() as OpId).map(|op| self.ops.span(op));
+        let ran: Ns = ops.clone().map(|span| span.len()).sum();
+        // What comes before the first operation is told of nothing else, either.
+        let stretches = [Some(all), ops.reduce(Span::hull)];
+        let told = stretches.into_iter().flatten().find_map(|stretch| {
+            let captured = captured.iter().map(|it| it.intersect(stretch).len());
+            let captured = captured.sum::<Ns>();
+            (2 * captured >= stretch.len()).then_some([captured, stretch.len()])
+        });
+        told.filter(|[captured, _]| CAPTURE_RUNS * ran <= *captured)
     }
 
     /// Bytes of memory that it takes.

@@ -168,7 +168,7 @@ impl Ops {
     }
 
     /// The latest-ending operation of a device that ended no later than `time`.
-    pub(super) fn ended(&self, device: usize, time: Ns) -> impl Iterator<Item = OpId> + '_ {
+    pub(crate) fn ended(&self, device: usize, time: Ns) -> impl Iterator<Item = OpId> + '_ {
         let list = self.by_end.get(device).map_or(&[][..], Vec::as_slice);
         let to = list.partition_point(|&op| self.end[op as usize] <= time);
         list[..to].iter().rev().copied()

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{Call, Class, Dep, GpuRates, List, Lists, NONE, Op, Program};
 use crate::graph::{EdgeKind, Engine, Graph, OpId};
 use activity::occupancy;
-use activity::{Ns, Span, What};
+use activity::{Ns, Place, Span, What};
 use trace::{LaneId, LaneKind, Trace};
 
 /// How far back one that had ended is looked for among operations of a stream or an engine.
@@ -109,7 +109,7 @@ impl Build<'_> {
         let i = id as usize;
         let span = ops.span(id);
         let lane = ops.lane[i] as LaneId;
-        let LaneKind::Stream { device, .. } = self.trace.lanes()[lane].key().kind else {
+        let LaneKind::Stream { device, stream, .. } = self.trace.lanes()[lane].key().kind else {
             return;
         };
         let engine = ops.engine[i];
@@ -136,6 +136,11 @@ impl Build<'_> {
             depend(EdgeKind::Engine, before(graph, list, id));
         }
         *slot += 1;
+        if stream == Place::NO_STREAM {
+            // The CPU touches a page some time after what ran before.
+            let mut before = ops.ended(device, span.start);
+            depend(EdgeKind::OtherLikely, before.next().unwrap_or(NONE));
+        }
         for on in graph.awaited(self.trace, id) {
             depend(EdgeKind::Event, on);
         }

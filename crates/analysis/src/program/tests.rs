@@ -7,7 +7,7 @@ use crate::edits::{self, Scene};
 use crate::graph::Graph;
 use crate::graph::made::{run, steps, trace_of};
 use crate::testing::{Scene as Made, pinned};
-use activity::{Copy, Direction, MemoryKind};
+use activity::{Copy, Direction, MemoryKind, Place};
 use trace::Trace;
 
 fn program(trace: &Trace) -> (Graph, Program) {
@@ -152,4 +152,54 @@ fn a_value_that_goes_with_its_command_is_held_by_the_kernel_before_it() {
     // Of each of the three kernels 1,000 us go, but what a launch of the copy takes instead: a few us.
     let left = program.makespan(&program.replay());
     assert!(left < 3 * 1_020_000 - 3 * 980_000, "{left}");
+}
+
+#[test]
+fn a_page_that_the_cpu_touches_comes_back_as_long_after_the_kernel() {
+    // A kernel of 10 ms, then four pages 100 us apart. Without it only these are left, 20 us behind where it began.
+    let mut made = Made::new();
+    made.call("cudaLaunchKernel", 0, 3_000);
+    made.kernel("k", 7, 5_000, 10_005_000);
+    made.call("cudaDeviceSynchronize", 4_000, 10_006_000);
+    made.without_call();
+    for page in 0..4 {
+        let at = 10_025_000 + page * 100_000;
+        made.copy(Direction::D2H, Place::NO_STREAM, 4096, at, at + 2_000);
+    }
+    let trace = made.trace();
+    let (graph, mut program) = program(&trace);
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+        bound: edits::Bound::Likely,
+    };
+    edits::apply(&"drop:k".parse().expect("an edit"), &mut program, scene).expect("a kernel");
+    assert_eq!(program.makespan(&program.replay()), 302_000);
+}
+
+#[test]
+fn what_loads_code_or_works_for_long_takes_its_time_in_fewer_launches_too() {
+    // Three kernels of 10 us: the second's launch loads code for 5 ms, and the CPU works for 3 ms before the third's.
+    let mut made = Made::new();
+    made.call("cudaLaunchKernel", 0, 3_000);
+    made.kernel("a", 7, 5_000, 15_000);
+    made.call("cudaLaunchKernel", 4_000, 5_004_000);
+    made.kernel("b", 7, 5_006_000, 5_016_000);
+    made.call("cudaLaunchKernel", 8_004_000, 8_007_000);
+    made.kernel("c", 7, 8_009_000, 8_019_000);
+    made.call("cudaMalloc", 8_010_000, 8_011_000);
+    made.call("cudaLaunchKernel", 8_012_000, 8_013_000);
+    made.kernel("last", 8, 8_020_000, 8_030_000);
+    let trace = made.trace();
+    let (graph, mut program) = program(&trace);
+    let scene = Scene {
+        trace: &trace,
+        graph: &graph,
+        steps: &[],
+        bound: edits::Bound::Likely,
+    };
+    edits::apply(&"fuse".parse().expect("an edit"), &mut program, scene).expect("kernels");
+    // The launch of the last one still comes 8 ms behind the first.
+    assert!(program.makespan(&program.replay()) > 8_000_000);
 }

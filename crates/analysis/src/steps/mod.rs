@@ -150,7 +150,8 @@ impl Steps {
                 let is_loop = !self.is_in_one || self.has_copies;
                 // Where a few hold much of the time, no step is what all of them are at the mean.
                 let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
-                let is_even = 2 * sum <= 3 * self.median_ns * self.steady.len() as Ns;
+                let is_even = 2 * sum <= 3 * self.median_ns * self.steady.len() as Ns
+                    && 2 * self.deviation_ns <= self.median_ns;
                 operations > 1
                     && is_even
                     && ((is_loop && 2 * steady >= all) || (is_the_work && !self.is_in_one))

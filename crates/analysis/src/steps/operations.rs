@@ -60,7 +60,7 @@ pub(super) fn busiest(
         _ => None,
     };
     // What the driver moves by itself, a page here and there, is in no program's loop.
-    let is_asked = |lane: &Lane| !matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream == Place::NO_STREAM);
+    let is_asked = |lane: &Lane| !matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::PREFETCHED);
     let all: Vec<(LaneId, Option<usize>, Range<usize>)> = streams(trace, process)
         .filter(|(_, lane)| is_asked(lane))
         .map(|(id, lane)| (id, device_of(lane), rows(lane, window)))

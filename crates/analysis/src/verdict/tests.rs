@@ -525,8 +525,9 @@ fn where_all_launches_failed_no_kernel_ran() {
 
 #[test]
 fn a_capture_of_graphs_is_no_work_of_the_gpu() {
-    let scene = |runs: Ns| {
+    let scene = |runs: Ns, before: Ns| {
         let mut scene = Scene::new();
+        scene.call("cudaFree", -before, 0);
         scene.call("cudaLaunchKernel", 0, 3_000);
         scene.kernel("fill", 1, 5_000, 5_000 + runs);
         scene.call("cudaStreamBeginCapture", 10_000, 11_000);
@@ -541,12 +542,15 @@ fn a_capture_of_graphs_is_no_work_of_the_gpu() {
     };
     // From 10 to 940 us of 953.
     let told = "CUDA graphs are captured for 930 µs of 953 µs: next to nothing runs on the GPU";
-    let capture = scene(1_000);
+    let capture = scene(1_000, 0);
     assert_eq!(
         (capture.text.as_str(), capture.bound_by),
         (told, Bound::Nothing)
     );
-    assert_ne!(scene(500_000).bound_by, Bound::Nothing);
+    assert_ne!(scene(500_000, 0).bound_by, Bound::Nothing);
+    // Behind 5 ms before the first operation, of the 951 us from that to the end of the last.
+    let late = scene(1_000, 5_000_000).text;
+    assert!(late.contains("for 930 µs of 951 µs"), "{late}");
 }
 
 #[test]

@@ -142,9 +142,14 @@ impl Needs {
             *end = op.span.end.max(*end);
             self.chain += longest.after(op.engine, op.stream, op.time);
         }
-        for call in &program.calls {
+        // What comes before the first operation is no part of what is replayed.
+        let first = program.ops.iter().map(|op| op.span.start).min();
+        let from = first.unwrap_or(Ns::MIN);
+        for call in program.calls.iter().filter(|call| call.span.end > from) {
             if of.is_measured(part, call.span.start) {
-                *self.threads.entry(call.lane).or_default() += call.own + call.think;
+                let think = call.think.min((call.span.start - from).max(0));
+                let own = call.own.min(call.span.end - from);
+                *self.threads.entry(call.lane).or_default() += own + think;
             }
         }
     }

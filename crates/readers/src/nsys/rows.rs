@@ -14,6 +14,9 @@ use activity::{
 /// Processes that one export may have; records of further ones count as lost.
 const PROCESSES_MAX: usize = 4096;
 
+/// Why a page moved: the program asked for it (`cudaMemPrefetchAsync`).
+const ASKED_FOR: i64 = 1;
+
 /// Calls of the operating system that take less say little, and are many.
 const OS_CALL_MIN: i64 = 1_000_000;
 
@@ -195,6 +198,9 @@ impl<'a> Reader<'a> {
         let (direction, is_migration) = self.kinds.direction(int(row, 8));
         let place = match is_migration {
             // Its stream is 0 or nothing, which is no stream of the program's.
+            true if int(row, 14) == Some(ASKED_FOR) => {
+                self.place_on(Place::PREFETCHED, process, row)
+            }
             true => self.place_on(Place::NO_STREAM, process, row),
             false => self.place(process, row),
         };

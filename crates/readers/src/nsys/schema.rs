@@ -36,7 +36,7 @@ tables! {
         clusterY clusterZ graphId graphNodeId;
     CUPTI_ACTIVITY_KIND_MEMCPY operation copy:
         start end globalPid correlationId deviceId contextId streamId bytes copyKind srcKind dstKind srcDeviceId
-        dstDeviceId graphNodeId;
+        dstDeviceId graphNodeId migrationCause;
     CUPTI_ACTIVITY_KIND_MEMSET operation memset:
         start end globalPid correlationId deviceId contextId streamId bytes graphNodeId;
     CUPTI_ACTIVITY_KIND_GRAPH_TRACE operation graph:

@@ -189,6 +189,7 @@ fn streams(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
         let key = (pid, place.context, place.stream);
         let name = match place.stream {
             Place::NO_STREAM => "managed memory".to_owned(),
+            Place::PREFETCHED => "prefetched memory".to_owned(),
             _ => names.remove(&key).unwrap_or_default(),
         };
         let (priority, flag) = kinds.get(&key).copied().unwrap_or((0, 0));

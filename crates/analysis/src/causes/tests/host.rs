@@ -288,7 +288,7 @@ fn a_thread_that_hands_over_is_followed() {
     // Thread 1 launches and goes quiet; 60 us later thread 2, quiet until then, goes on.
     let mut scene = begun();
     scene.call("cudaStreamSynchronize", 3_500, 15_000);
-    scene.call("cudaEventQuery", 16_000, 17_000);
+    scene.call("cudaEventRecord", 16_000, 17_000);
     let name = scene.name("cudaLaunchKernel");
     let call = What::Call(HostCall {
         thread: 2,

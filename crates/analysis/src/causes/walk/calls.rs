@@ -180,7 +180,7 @@ impl Walk<'_, '_> {
         let (lane, row) = graph.ops.place(op);
         let process = trace.lanes()[lane].key().process;
         let direction = match trace.activity(lane, row).what {
-            What::Copy(copy) if copy.place.stream == Place::NO_STREAM => copy.direction,
+            What::Copy(copy) if copy.place.stream >= Place::PREFETCHED => copy.direction,
             _ => return None,
         };
         if graph.ops.call[op as usize] != NONE {

@@ -334,6 +334,17 @@ fn communication_that_nothing_runs_beside() {
         "take 300 µs (30 %), 300 µs (30 %) of it alone (not overlapped), mostly ncclDevKernel";
     assert!(found.title.contains(words), "{}", found.title);
     cured("exposed-communication", &mut scene(true));
+    // One that takes 2 ms, ten times what all others do, waits for another rank: overlap hides the 20 us that the second
+    // longest takes, and those of the other nine.
+    let mut late = beside(0, 70_000);
+    late.kernel("ncclDevKernel_AllGather_RING_LL", 2, 1_000_000, 3_000_000);
+    let found = sick("exposed-communication", &mut late);
+    assert_eq!(found.bound_ns, 10 * 30_000 + 30_000);
+    assert!(
+        found.title.contains("one of them 2.00 ms"),
+        "{}",
+        found.title
+    );
     // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
     let found = sick("exposed-communication", &mut beside(27_000, 97_000));
     let words = "take 300 µs (30 %), 30.0 µs (3 %) of it alone";
@@ -360,13 +371,50 @@ fn pages_that_the_driver_moves() {
         scene
     };
     let found = sick("page-migration", &mut scene(activity::Place::NO_STREAM));
-    assert_eq!((found.count, found.bound_ns), (100, 200_000));
+    // 400 KiB have to be moved in any case, at 55 GB/s in 7.447 us.
+    assert_eq!((found.count, found.bound_ns), (100, 200_000 - 7_447));
     let words = "75 times to the GPU and 25 times back: 400 KiB in 200 µs";
     assert!(found.title.contains(words), "{}", found.title);
     // Nobody asked for them, so that nobody can gather them.
     cured("tiny-copies", &mut scene(activity::Place::NO_STREAM));
     cured("page-migration", &mut scene(2));
+    // Nor is anything to be prefetched that was.
+    cured("page-migration", &mut scene(activity::Place::PREFETCHED));
     // Without calls on the timeline nothing is said of them.
     let found = sick("tiny-copies", &mut scene(2));
     assert!(!found.title.contains("calls"), "{}", found.title);
+}
+
+#[test]
+fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
+    // Twenty pages of 4 and 64 KiB by turns come back. The CPU is at work on each for 2 ns a byte, and a fault takes 50 us.
+    let scene = |fault: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 5_000, 105_000);
+        scene.without_call();
+        let mut at = 200_000;
+        for bytes in [4096, 65_536].repeat(10) {
+            scene.copy(
+                Direction::D2H,
+                activity::Place::NO_STREAM,
+                bytes,
+                at,
+                at + 5_000,
+            );
+            at += 5_000 + fault + 2 * bytes as Ns;
+        }
+        scene
+    };
+    // 10 * (4,096 + 65,536) bytes take 12.66 us at 55 GB/s; 19 pauses lie between two pages.
+    let found = sick("page-migration", &mut scene(50_000));
+    let off = found.bound_ns - (20 * 5_000 - 12_660 + 19 * 50_000);
+    assert!(off.abs() < 20, "{found:?}");
+    assert!(
+        found
+            .title
+            .contains("some 950 µs for the CPU's page faults"),
+        "{}",
+        found.title
+    );
 }

@@ -280,3 +280,18 @@ fn where_most_launches_are_first_ones_they_are_all_the_same_cold() {
     // The first launch lies before the first operation. Each other kernel begins 1 us after its launch.
     assert_eq!(found.inside_ns, Some(65_005_000));
 }
+
+#[test]
+fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
+    // Three kernels with 50 ms of the CPU before each, the same or each another.
+    let scene = |names: [&str; 4]| {
+        let mut scene = Scene::new();
+        for (at, name) in (0..).map(|i| i * 51_000_000).zip(names) {
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.kernel(name, 1, at + 4_000, at + 1_000_000);
+        }
+        scene
+    };
+    assert_eq!(sick("host-bound", &mut scene(["k"; 4])).count, 3);
+    cured("host-bound", &mut scene(["a", "b", "c", "d"]));
+}
