@@ -6,8 +6,8 @@
 //! the device memory in use. A run of a scenario falls into variants and passes ([`passes`]); the figures of a variant
 //! ([`variants`]) are those of one table ([`variants::measure`]); [`breakdown`] is for windows that are no pass.
 //! [`graph`] holds what depended on what, and [`causes`] tells from it why a gap is there. [`off_cpu`] has what the CPU
-//! did in it ([`nested`]: which of its ranges is innermost), [`hardware`] what counters said meanwhile, and [`lines`] at which line of the program. [`verdict`] says
-//! what bounds a device, and [`findings`] what could be better. [`whatif`] says what [`edits`] would save, by replay of
+//! did in it ([`nested`]: which of its ranges is innermost). [`hardware`] has what counters said meanwhile, and [`lines`] at
+//! which line the program was. [`verdict`] says what bounds a device, and [`findings`] what could be better. [`whatif`] says what [`edits`] would save, by replay of
 //! a [`program`], and [`advice`] puts these together; [`facts`] makes each of them once; [`ranks`] who waits for whom
 //! in a job. Nothing here draws.
 

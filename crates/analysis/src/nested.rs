@@ -1,4 +1,4 @@
-//! Rows of a lane that lie inside each other, as the ranges of a thread do: which one is innermost when, and what it is in.
+//! Rows of a lane that lie inside each other, as the ranges of a thread do: which is innermost when, and in which.
 
 use activity::{Ns, Span};
 use trace::{LaneId, Trace};

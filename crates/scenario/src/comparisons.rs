@@ -1,11 +1,12 @@
 //! Which variant is compared with which: baselines, and the pairs whose cure an edit of the mistake predicts.
 
 use super::Overrides;
-use super::diagnostics::{Diagnostic, Diagnostics, instead, list, quoted};
+use super::diagnostics::{Diagnostic, Diagnostics, list, quoted};
 use super::expr::value::Value;
 use super::expr::{ExprError, Loc};
 use super::file::decl::Named;
 use super::file::{File, PairDecl, VariantDecl};
+use super::names::unknown;
 use super::plan::{Pair, Sweep, VariantPlan};
 use super::site::Sites;
 
@@ -162,16 +163,4 @@ pub(super) fn known_variant<'f>(
     let names = variants.clone().map(|known| known.name.text.as_str());
     let found = variants.find(|variant| variant.name.text == name);
     found.ok_or_else(|| unknown("variant", name, loc, names))
-}
-
-/// What is wrong with a name that is none of `names`.
-pub(super) fn unknown<'a>(
-    what: &str,
-    name: &str,
-    loc: Loc,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> ExprError {
-    let message = format!("there is no {what} {}", quoted(name));
-    let help = instead(name, &format!("the {what}s are"), names);
-    ExprError::new(loc, message).with_help(help)
 }

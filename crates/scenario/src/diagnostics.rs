@@ -10,8 +10,6 @@ use std::sync::Arc;
 use activity::text::{is_unprintable, listed, printable};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::expr::ExprError;
-
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -170,12 +168,6 @@ impl Diagnostics {
     }
 
     /// All of them, in the order of the file, errors, warnings and notes together.
-    /// Adds an error. Always `None`, for the caller to return.
-    pub(super) fn fail<T>(&mut self, error: ExprError) -> Option<T> {
-        self.push(Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help));
-        None
-    }
-
     pub fn items(&self) -> &[Diagnostic] {
         &self.items
     }

@@ -2,7 +2,7 @@
 //! sweep.
 
 use super::Overrides;
-use super::comparisons::{known_variant, no_point, point_value, unknown};
+use super::comparisons::{known_variant, no_point, point_value};
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, quoted};
 use super::expect::{Compare, Expectation, Figure};
 use super::expr::parse::{self, Piece};
@@ -11,6 +11,7 @@ use super::expr::{ExprError, Loc};
 use super::figures::{FIGURES, Needs, Operand};
 use super::file::decl::Named;
 use super::file::{ExpectDecl, File, VariantDecl};
+use super::names::unknown;
 use super::plan::{LaunchSpec, OpKind, Sweep, VariantPlan};
 use super::site::Sites;
 

@@ -2,11 +2,22 @@
 
 use std::collections::HashSet;
 
-use super::comparisons::unknown;
-use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, list, quoted};
+use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, instead, list, quoted};
 use super::expr::parse::{Part, Template};
-use super::expr::{Expr, Loc};
+use super::expr::{Expr, ExprError, Loc};
 use super::file::decl::{BufferRef, Declarations, Named};
+
+/// What is wrong with a name that is none of `names`.
+pub(super) fn unknown<'a>(
+    what: &str,
+    name: &str,
+    loc: Loc,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> ExprError {
+    let message = format!("there is no {what} {}", quoted(name));
+    let help = instead(name, &format!("the {what}s are"), names);
+    ExprError::new(loc, message).with_help(help)
+}
 
 /// What names stand for, where a step or a table is.
 pub(crate) struct Names<'f> {

@@ -7,6 +7,7 @@
 pub mod parse;
 pub mod value;
 
+use super::diagnostics::{Diagnostic, Diagnostics};
 use std::ops::Range;
 
 use value::{Operator, Unit, Value};
@@ -51,6 +52,14 @@ pub struct ExprError {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+}
+
+impl Diagnostics {
+    /// Adds an error. Always `None`, for the caller to return.
+    pub(super) fn fail<T>(&mut self, error: ExprError) -> Option<T> {
+        self.push(Diagnostic::error(error.loc.range(), error.message).maybe_help(error.help));
+        None
+    }
 }
 
 impl ExprError {

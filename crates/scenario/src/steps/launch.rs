@@ -2,13 +2,13 @@
 
 mod args;
 
-use super::super::comparisons::unknown;
 use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
 use super::super::file::args::args as read_args;
 use super::super::file::decl::{ArgDecl, BufferRef, Named};
 use super::super::file::keys::key;
+use super::super::names::unknown;
 use super::super::plan::{Arg, KernelSpec, LaunchId, LaunchSpec, OpKind};
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
