@@ -12,7 +12,7 @@ pub(crate) const PROFILER_STEP: &str = "ProfilerStep#";
 /// to the step. With a window, where it holds both.
 pub fn find(trace: &Trace, device: usize, window: Option<Span>) -> Option<Span> {
     let lanes = trace.streams_of(device).map(|(_, lane)| lane);
-    let lanes: Vec<&Lane> = lanes.filter(|lane| !lane.is_empty()).collect();
+    let lanes: Vec<&Lane> = lanes.filter(|lane| !lane.kept().is_empty()).collect();
     let [one, ..] = lanes[..] else { return None };
     let process = one.key().process;
     let first = lanes.iter().map(|lane| lane.span(lane.kept().start).start);

@@ -247,7 +247,13 @@ pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
     };
     let shape = trace.shape(kernel.shape);
     let info = &trace.devices()[device].info;
-    occupancy::theoretical(&shape, info).map_or(1.0, |o| o.waves.min(1.0) as f32)
+    // Without the number of SMs there are no waves.
+    let waves = occupancy::theoretical(&shape, info).map_or(0.0, |it| it.waves);
+    if waves > 0.0 {
+        waves.min(1.0) as f32
+    } else {
+        1.0
+    }
 }
 
 impl Program {
