@@ -10,6 +10,7 @@ use crate::tui::state::answers::{Answer, StepTime};
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
+use analysis::findings::Severity;
 use analysis::verdict::{Bound, nothing_ran};
 use trace::SourceKind;
 
@@ -136,8 +137,13 @@ fn headline(state: &State, answer: &Answer) -> Option<(String, Role)> {
         return Some((printable(&beside.headline), role));
     }
     let verdict = answer.verdicts.first()?;
+    // A busy GPU is used well only where nothing is found that could be better.
+    let is_fine = !answer
+        .findings
+        .iter()
+        .any(|it| it.severity == Severity::Warning);
     let role = match verdict.bound_by {
-        Bound::Compute | Bound::Memory => Role::Good,
+        Bound::Compute | Bound::Memory if is_fine => Role::Good,
         Bound::Nothing | Bound::Unknown => Role::Text,
         _ => Role::Warning,
     };

@@ -205,7 +205,10 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         last.1 = OTHER.to_owned();
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
-    let of = format!(" of {}", units::duration(window.len()));
+    let mut of = format!(" of {}", units::duration(window.len()));
+    if count > 1 {
+        of.push_str(&format!(" on {count} GPUs"));
+    }
     let has_room = width(&shares, others.len()) + pen::width(&of) <= room + 2;
     let shares = shares.iter().map(|it| (it.0, words(it.1, it.2)));
     let mut legend: Vec<_> = shares.chain(others).collect();
