@@ -36,7 +36,7 @@ fn survives(text: &str, overrides: &Overrides) {
         !rendered.chars().any(steers),
         "control characters in {rendered:?}"
     );
-    for item in diagnostics.items() {
+    for item in &diagnostics.items {
         assert!(
             text.get(item.span.clone()).is_some(),
             "a span outside of the text"

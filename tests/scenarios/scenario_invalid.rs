@@ -24,7 +24,7 @@ fn check(path: &Path) -> Result<(), String> {
     };
     let rendered = diagnostics.render(false);
     let places: Vec<String> = diagnostics
-        .items()
+        .items
         .iter()
         .filter(|item| item.severity == severity)
         .map(|item| format!("{}:{}", item.line, item.column))
@@ -79,10 +79,5 @@ fn a_bracket_that_is_not_closed_is_one_mistake() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/invalid_scenarios/toml_open_array.toml");
     let source = Source::read(&path, LIBRARY).expect("it is read");
     let diagnostics = compile(&source, &Overrides::default()).expect_err("it is refused");
-    assert_eq!(
-        diagnostics.items().len(),
-        1,
-        "{}",
-        diagnostics.render(false)
-    );
+    assert_eq!(diagnostics.items.len(), 1, "{}", diagnostics.render(false));
 }

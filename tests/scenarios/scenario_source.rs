@@ -70,7 +70,7 @@ fn overrides_go_before_the_sweep_and_variants_before_params() {
         let errors = try_compile(text, &set, variant).expect_err(fragment);
         let rendered = errors.render(false);
         assert!(rendered.contains(fragment), "{rendered}");
-        assert_eq!(errors.items()[0].line, 0, "it is about the command line");
+        assert_eq!(errors.items[0].line, 0, "it is about the command line");
     }
 }
 

@@ -218,7 +218,7 @@ fn the_bundled_race_is_found_and_no_other() {
         .flat_map(|bundled| {
             let notes = clean(&LIBRARY.source(bundled)).warnings;
             let races: Vec<_> = notes
-                .items()
+                .items
                 .iter()
                 .filter(|note| note.message.contains("race"))
                 .map(|note| (bundled.name, note.message.clone()))

@@ -27,7 +27,7 @@ const AFTER: i64 = 1_000_000_000;
 pub(crate) struct Decoder {
     pub(crate) sizes: RecordSizes,
     host: Host,
-    marks: Marks,
+    pub(crate) marks: Marks,
     /// The device of each context.
     contexts: HashMap<u32, u32>,
     earliest: i64,
@@ -58,11 +58,6 @@ impl Decoder {
             health: Health::default(),
             timeless_nodes: 0,
         }
-    }
-
-    /// What came of the ranges inside which alone was to be recorded.
-    pub(crate) fn ranges_summary(&self) -> Option<String> {
-        self.marks.watch.as_ref()?.ranges.summary()
     }
 
     /// Decodes a buffer.

@@ -56,7 +56,10 @@ impl Host {
     ) {
         let function = self.function(kind, it.callback_id, writer);
         if self.threads.len() < MOST_THREADS && self.threads.insert(it.thread) {
-            name_thread(it.thread, writer);
+            let path = format!("/proc/self/task/{}/comm", it.thread);
+            if let Ok(name) = std::fs::read(path) {
+                writer.add(&Entry::Thread(it.thread, name.trim_ascii_end()));
+            }
         }
         writer.record(&Activity {
             span,
@@ -115,8 +118,8 @@ impl Host {
         } else {
             (1, domain::RUNTIME_API)
         };
-        if self.part != writer.part() {
-            self.part = writer.part();
+        if self.part != writer.identity.part {
+            self.part = writer.identity.part;
             self.functions = [const { Vec::new() }; 2];
         }
         let at = id as usize;
@@ -146,10 +149,4 @@ fn write_event(correlation: u32, place: Place, event: u32, time: i64, writer: &m
         correlation,
         what: What::Event(EventRecord { place, event }),
     });
-}
-
-fn name_thread(thread: u32, writer: &mut Writer) {
-    if let Ok(name) = std::fs::read(format!("/proc/self/task/{thread}/comm")) {
-        writer.add(&Entry::Thread(thread, name.trim_ascii_end()));
-    }
 }

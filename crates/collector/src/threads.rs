@@ -278,7 +278,8 @@ impl DecodeThread {
             // At least one in each: how many there are nobody knows.
             self.decoder.health.lost += unread;
         }
-        if let Some(text) = self.decoder.ranges_summary() {
+        let watch = self.decoder.marks.watch.as_ref();
+        if let Some(text) = watch.and_then(|it| it.ranges.summary()) {
             self.writer.notice(true, &text);
         }
         self.decoder.end(&mut self.writer);

@@ -95,7 +95,6 @@ pub struct SubscriberParams {
 // The types are those of the headers; they have not changed from 11.8 to 13.5.
 crate::functions! {
     /// The functions of one loaded libcupti.
-    #[derive(Debug)]
     pub struct Api
     required {
         /// `cuptiGetVersion(version)`

@@ -92,7 +92,7 @@ macro_rules! functions {
         optional { $($(#[$odoc:meta])* $oname:ident = $($osymbol:literal)|+ ($($oarg:ty),*);)* }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         $vis struct $table {
             $($(#[$doc])* $vis $name: unsafe extern "C" fn($($arg),*) -> $crate::result!($($result)?),)*
             $($(#[$odoc])* $vis $oname: Option<unsafe extern "C" fn($($oarg),*) -> u32>,)*

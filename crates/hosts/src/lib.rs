@@ -46,7 +46,8 @@ const LOST: Duration = Duration::from_secs(90);
 
 /// One place on another machine.
 pub struct Host {
-    name: String,
+    /// The name that the user gave it.
+    pub name: String,
     host: String,
     shared: Shared,
     stop: Stop,
@@ -169,11 +170,6 @@ impl Host {
                 Phase::Up | Phase::Down => return Ok(()),
             }
         }
-    }
-
-    /// The name that the user gave it.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 }
 

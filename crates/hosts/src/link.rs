@@ -150,7 +150,7 @@ impl Link {
         let status = finish(&mut child);
         match end {
             End::Broke(text) if text.is_empty() && has_greeted => {
-                End::Broke(why::it_ended(status, &lines))
+                End::Broke(lines.last().cloned().unwrap_or_else(|| why::how(status)))
             }
             End::Broke(text) if text.is_empty() => End::Broke(why::no_far_side(
                 host,

@@ -266,7 +266,7 @@ impl ServedFile {
             reader.reopen();
         }
         let mut page = Box::new([0; PAGE]);
-        reader.file().read_exact_at(&mut page[..], 0)?;
+        reader.file.read_exact_at(&mut page[..], 0)?;
         let is_same = self.page.as_ref() == Some(&page);
         if !is_same {
             let (id, page) = (self.id, page.clone());
@@ -313,7 +313,7 @@ impl ServedFile {
             let room = PIECE.min(*budget);
             let want = usize::try_from(limit - self.sent).map_or(room, |left| left.min(room));
             let mut bytes = vec![0; want];
-            let got = reader.file().read_at(&mut bytes, self.sent)?;
+            let got = reader.file.read_at(&mut bytes, self.sent)?;
             if got == 0 {
                 // Cut short, or not here yet.
                 break;

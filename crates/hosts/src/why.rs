@@ -52,12 +52,7 @@ pub(super) fn no_far_side(
     format!("no link to {host}: {program}: {why} (and no file here is called so)")
 }
 
-/// A working link ended.
-pub(super) fn it_ended(status: Option<ExitStatus>, lines: &[String]) -> String {
-    lines.last().cloned().unwrap_or_else(|| how(status))
-}
-
-fn how(status: Option<ExitStatus>) -> String {
+pub(super) fn how(status: Option<ExitStatus>) -> String {
     match status {
         Some(status) if status.success() => "it ended".to_owned(),
         Some(status) => format!("it ended with {status}"),

@@ -254,7 +254,7 @@ fn way_in(request: &Request<'_>) -> Result<Loaded, Refused> {
         "Linux 5.6 or later is needed, which can share descriptors",
     ))?;
     let found = Search::new(pid, &memory, &maps, &locks).run(request.limit)?;
-    let (thread, since) = (found.tracee.tid(), found.since);
+    let (thread, since) = (found.tracee.tid, found.since);
     let mut guest = Guest::enter(found, &memory, &places)?;
     match guest.prepare(request, &handle) {
         Ok(socket) => {

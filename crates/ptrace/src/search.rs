@@ -166,7 +166,7 @@ impl<'a> Search<'a> {
     fn add(&mut self, most: usize) -> Result<(), Refused> {
         let mut tids: Vec<(u32, i32)> = threads(self.pid)
             .into_iter()
-            .filter(|tid| self.candidates.iter().all(|it| it.tracee.tid() != *tid))
+            .filter(|tid| self.candidates.iter().all(|it| it.tracee.tid != *tid))
             .map(|tid| (order(self.pid, tid), tid))
             .collect();
         tids.sort_unstable();
@@ -237,7 +237,7 @@ impl<'a> Search<'a> {
     /// Whether a thread that is gone has taken the first one's place with another program.
     fn is_exec(&self) -> bool {
         let first = self.pid.cast_signed();
-        let is_looked_at = self.candidates.iter().any(|it| it.tracee.tid() == first);
+        let is_looked_at = self.candidates.iter().any(|it| it.tracee.tid == first);
         !is_looked_at && Tracee::known(first).stop(false) == Some(Stop::Exec)
     }
 
@@ -247,7 +247,7 @@ impl<'a> Search<'a> {
         let cut = arch::interrupted(&registers).filter(|it| *it != arch::RESTART);
         it.interrupted = cut.or(it.interrupted);
         if let Some(again) = arch::repeated(&registers)
-            && !has_signal(self.pid, it.tracee.tid())
+            && !has_signal(self.pid, it.tracee.tid)
         {
             it.tracee.set_registers(&again)?;
         }

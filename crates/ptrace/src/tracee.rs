@@ -13,7 +13,7 @@ const LONGEST: usize = 64 * 1024;
 /// A thread that was seized. Whatever becomes of us, the kernel lets it go on.
 #[derive(Debug)]
 pub(crate) struct Tracee {
-    tid: i32,
+    pub(crate) tid: i32,
 }
 
 /// Why a thread stands still.
@@ -51,10 +51,6 @@ impl Tracee {
     /// A thread that may be traced by us.
     pub(crate) fn known(tid: i32) -> Tracee {
         Tracee { tid }
-    }
-
-    pub(crate) fn tid(&self) -> i32 {
-        self.tid
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> io::Result<i64> {

@@ -245,7 +245,7 @@ fn open_hosts(
 /// Recordings here and on other machines as one timeline.
 pub fn follow_hosts(here: &[PathBuf], hosts: Vec<Host>, is_live: bool) -> io::Result<Feed> {
     let mut names: Vec<String> = here.iter().map(|it| it.display().to_string()).collect();
-    names.extend(hosts.iter().map(|host| host.name().to_owned()));
+    names.extend(hosts.iter().map(|host| host.name.clone()));
     let inlets = hosts
         .into_iter()
         .map(|host| Box::new(host) as Box<dyn Inlet>);

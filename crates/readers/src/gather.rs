@@ -36,7 +36,8 @@ const DEVICE_MAX: u32 = 4095;
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     processes: Vec<Process>,
-    total: usize,
+    /// Activities so far.
+    pub(super) total: usize,
 }
 
 #[derive(Debug, Default)]
@@ -62,11 +63,6 @@ impl Gather {
     /// How many processes have been mentioned.
     pub(super) fn processes(&self) -> u32 {
         self.processes.len() as u32
-    }
-
-    /// Activities so far.
-    pub(super) fn len(&self) -> usize {
-        self.total
     }
 
     /// The devices that operations of a process ran on.

@@ -120,7 +120,8 @@ pub struct Diagnostics {
     text: Arc<str>,
     /// The same text as it is shown, of the same length in bytes.
     shown: Arc<str>,
-    items: Vec<Diagnostic>,
+    /// All there are.
+    pub items: Vec<Diagnostic>,
     /// Errors that were left out because there were so many.
     left_out: usize,
 }
@@ -165,11 +166,6 @@ impl Diagnostics {
             (item.line, item.column) = line_and_column(&self.text, item.span.start);
         }
         self.items.push(item);
-    }
-
-    /// All of them, in the order of the file, errors, warnings and notes together.
-    pub fn items(&self) -> &[Diagnostic] {
-        &self.items
     }
 
     /// Whether there are none.
@@ -375,6 +371,6 @@ mod tests {
             column(lines[line + 1], '^'),
             "{shown}"
         );
-        assert_eq!(found.items()[1].line, 2);
+        assert_eq!(found.items[1].line, 2);
     }
 }

@@ -43,7 +43,8 @@ pub struct EditSet {
     text: String,
     /// Each edit as it was written.
     texts: Vec<String>,
-    edits: Vec<Edit>,
+    /// The edits, at least one, in the order given.
+    pub edits: Vec<Edit>,
 }
 
 /// One edit.
@@ -97,11 +98,6 @@ pub enum EditKind {
 }
 
 impl EditSet {
-    /// The edits, at least one, in the order given.
-    pub fn edits(&self) -> &[Edit] {
-        &self.edits
-    }
-
     /// These and others together, each once.
     pub fn with(&self, others: &EditSet) -> EditSet {
         let mut all = self.clone();
@@ -373,7 +369,7 @@ mod tests {
     fn kinds(text: &str) -> Vec<EditKind> {
         let set: EditSet = text.parse().expect(text);
         assert_eq!(set.to_string(), text);
-        set.edits().iter().map(|edit| edit.kind.clone()).collect()
+        set.edits.iter().map(|edit| edit.kind.clone()).collect()
     }
 
     #[test]
@@ -417,7 +413,7 @@ mod tests {
     #[test]
     fn an_edit_may_be_limited_to_a_range() {
         let set: EditSet = "pin@load batch+drop:x@\"a@b\"".parse().expect("valid");
-        let ranges: Vec<_> = set.edits().iter().map(|e| e.range.as_deref()).collect();
+        let ranges: Vec<_> = set.edits.iter().map(|e| e.range.as_deref()).collect();
         assert_eq!(ranges, [Some("load batch"), Some("a@b")]);
     }
 

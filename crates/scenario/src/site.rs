@@ -21,7 +21,7 @@ pub struct Site {
 
 /// Collects the places of a file.
 pub(super) struct Sites {
-    list: Vec<Site>,
+    pub(super) list: Vec<Site>,
     known: HashMap<Loc, SiteId>,
     text: String,
     /// Where each line starts.
@@ -63,9 +63,5 @@ impl Sites {
     /// The place of a number that [`Self::id`] gave.
     pub(super) fn get(&self, id: SiteId) -> &Site {
         &self.list[id as usize]
-    }
-
-    pub(super) fn into_list(self) -> Vec<Site> {
-        self.list
     }
 }

@@ -72,7 +72,7 @@ impl Trace {
         let route = self.processes[process].routes.get(&item.what).copied();
         let route = route.unwrap_or_else(|| self.find_route(process, item.what));
         let lane = &mut self.lanes[route.lane];
-        if !lane.has_queued() {
+        if lane.pending.is_empty() {
             touched.push(route.lane);
         }
         lane.queue(Row {

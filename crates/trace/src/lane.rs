@@ -30,7 +30,7 @@ pub struct Lane {
     /// Rows that start before this are evicted, though their chunk may still be there.
     since: Ns,
     /// Rows that wait for [`Lane::settle`].
-    pending: Vec<Row>,
+    pub(super) pending: Vec<Row>,
 }
 
 impl Lane {
@@ -205,10 +205,6 @@ impl Lane {
 
     pub(super) fn queue(&mut self, row: Row) {
         self.pending.push(row);
-    }
-
-    pub(super) fn has_queued(&self) -> bool {
-        !self.pending.is_empty()
     }
 
     /// Takes in the queued rows. Returns how many came late: before a row that was there.

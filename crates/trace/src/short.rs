@@ -143,7 +143,10 @@ fn telling(argument: &str, depth: usize) -> Option<String> {
     }
     let argument = without_return_type(argument.trim());
     let parts = path(argument);
-    let lambda = parts.iter().rev().find(|part| is_lambda(part.name));
+    let lambda = parts.iter().rev().find(|part| {
+        let marks = ["{lambda", "[lambda", "'lambda"];
+        marks.iter().any(|mark| part.name.starts_with(mark))
+    });
     let owner = match lambda {
         // The function that holds the lambda. All before it are namespaces, all after it its lambdas.
         Some(_) => parts
@@ -172,12 +175,6 @@ fn telling(argument: &str, depth: usize) -> Option<String> {
         .filter(|kind| !kind.is_empty());
     let name = bare_functor(owner.name);
     Some(kind.map_or_else(|| name.to_owned(), |kind| format!("{name}<{kind}>")))
-}
-
-fn is_lambda(name: &str) -> bool {
-    ["{lambda", "[lambda", "'lambda"]
-        .iter()
-        .any(|mark| name.starts_with(mark))
 }
 
 fn is_functor(name: &str) -> bool {

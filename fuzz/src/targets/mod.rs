@@ -63,7 +63,7 @@ fn compiled(data: &[u8]) {
         Err(diagnostics) => diagnostics,
     };
     is_plain(&diagnostics.render(false));
-    for item in diagnostics.items() {
+    for item in &diagnostics.items {
         assert!(
             text.get(item.span.clone()).is_some(),
             "a span outside of the text"

@@ -104,7 +104,7 @@ fn add(list: &mut Vec<String>, sentence: String) {
 /// # Errors
 /// Why one of them cannot be made, in a sentence.
 pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<Applied, String> {
-    let mut edits: Vec<&Edit> = set.edits().iter().collect();
+    let mut edits: Vec<&Edit> = set.edits.iter().collect();
     edits.sort_by_key(|edit| order(&edit.kind));
     let mut applied = Applied::default();
     let mut idle: Vec<String> = Vec::new();

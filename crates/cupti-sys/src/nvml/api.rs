@@ -10,7 +10,6 @@ use super::layouts::{
 // The types are those that nvml.h gives the functions of these names. Handles are pointers, enumerations are unsigned ints.
 crate::functions! {
     /// NVML's functions. Their names are those of `nvml.h` without `nvml` and `DeviceGet`.
-    #[derive(Debug)]
     pub(super) struct Api
     required {
         init = c"nvmlInit_v2" ();

@@ -65,7 +65,10 @@ impl LiveRecording {
         let is_alive = self.follower.any_alive();
         let (watch, recorder, is_used) = (&mut self.watch, &self.recorder, &mut self.is_used);
         self.follower.poll_into(&mut |message| {
-            if !*is_used && has_operation(&message) {
+            if !*is_used
+                && let Message::Batch(batch) = &message
+                && batch.items.iter().any(Activity::is_operation)
+            {
                 *is_used = true;
                 recorder.used(Instant::now());
             }
@@ -104,9 +107,4 @@ fn empty(directory: &Path) -> io::Result<Follower> {
             directory.display()
         ),
     ))
-}
-
-/// Whether a message has a record of something that ran on a GPU.
-fn has_operation(message: &Message) -> bool {
-    matches!(message, Message::Batch(batch) if batch.items.iter().any(Activity::is_operation))
 }

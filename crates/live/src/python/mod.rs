@@ -125,7 +125,7 @@ pub(super) fn is_in(pid: u32, within: Duration) -> bool {
         if begin.elapsed() >= within || !is_there(pid) {
             return false;
         }
-        std::thread::sleep(tree.pause());
+        std::thread::sleep(tree.pause);
     }
 }
 
@@ -164,7 +164,7 @@ impl Work {
             let now = Instant::now();
             if now >= next_search {
                 self.tree.search(now);
-                next_search = now + self.tree.pause();
+                next_search = now + self.tree.pause;
                 self.begin(now);
             }
             let begin = cpu_time();
@@ -236,7 +236,7 @@ impl Work {
 
     /// Looks a second at present: fewer than asked for where looking takes long.
     fn hz_now(&self) -> u32 {
-        let cost: Ns = self.watched.values().map(SampledProcess::cost).sum();
+        let cost: Ns = self.watched.values().map(|it| it.cost).sum();
         let most = 1_000_000_000 / (cost.max(1) * Ns::from(SHARE));
         u32::try_from(most).unwrap_or(u32::MAX).clamp(1, self.hz)
     }

@@ -29,7 +29,8 @@ struct Member {
 pub(super) struct Tree {
     root: u32,
     members: FxHashMap<u32, Member>,
-    pause: Duration,
+    /// How long the next search may wait.
+    pub(super) pause: Duration,
 }
 
 impl Tree {
@@ -39,11 +40,6 @@ impl Tree {
             members: FxHashMap::default(),
             pause: OFTEN,
         }
-    }
-
-    /// How long the next search may wait.
-    pub(super) fn pause(&self) -> Duration {
-        self.pause
     }
 
     /// Whether a process is still there.

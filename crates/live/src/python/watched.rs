@@ -47,8 +47,8 @@ pub(super) enum Sampled {
 pub(super) struct SampledProcess {
     pid: u32,
     state: State,
-    /// Mean time that a look takes, in ns.
-    cost: Ns,
+    /// Mean time that a look takes, in ns of one core.
+    pub(super) cost: Ns,
 }
 
 enum State {
@@ -94,11 +94,6 @@ impl SampledProcess {
             State::Waiting { next, .. } => Some(next),
             _ => None,
         }
-    }
-
-    /// Mean time that a look takes, in ns of one core.
-    pub(super) fn cost(&self) -> Ns {
-        self.cost
     }
 
     /// Samples it, `hz` times a second at present.

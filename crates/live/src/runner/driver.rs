@@ -6,7 +6,6 @@
 #![expect(unsafe_code, reason = "looks symbols up and calls the driver")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
-use std::fmt;
 use std::path::Path;
 
 use cudarc::driver::sys::{
@@ -124,12 +123,6 @@ cupti_sys::functions! {
     }
 }
 
-impl fmt::Debug for Driver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Driver")
-    }
-}
-
 /// Why there is no driver to call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LoadError {
@@ -171,7 +164,8 @@ impl LoadError {
 }
 
 /// A driver function's failure, with CUDA's own name and words for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text} ({name})")]
 pub(crate) struct CudaError {
     /// The number.
     pub(crate) code: Code,
@@ -185,12 +179,6 @@ impl CudaError {
     /// Whether something that ran on the device caused it, maybe long before the call that reports it.
     pub(crate) fn is_asynchronous(&self) -> bool {
         ASYNCHRONOUS.contains(&self.code)
-    }
-}
-
-impl fmt::Display for CudaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.text, self.name)
     }
 }
 

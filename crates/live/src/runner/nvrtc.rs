@@ -8,7 +8,6 @@
 #![expect(unsafe_code, reason = "looks symbols up and calls NVRTC")]
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use cudarc::nvrtc::sys::nvrtcProgram as Program;
@@ -44,6 +43,7 @@ cupti_sys::functions! {
 }
 
 /// NVRTC, ready to compile.
+#[derive(Debug)]
 pub(crate) struct Nvrtc {
     table: Table,
     /// The file it was loaded from.
@@ -52,12 +52,6 @@ pub(crate) struct Nvrtc {
     pub(crate) version: (u32, u32),
     /// Compute capabilities that it makes machine code for, as 90 for 9.0, in rising order.
     pub(crate) architectures: Vec<u32>,
-}
-
-impl fmt::Debug for Nvrtc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Nvrtc({})", self.path.display())
-    }
 }
 
 impl Nvrtc {

@@ -186,7 +186,7 @@ impl LoadedTrace {
 
     /// Sends the trace as the processes from `*next` on, and moves `*next` behind them.
     pub(super) fn send(self, next: &mut u32, outlet: &Outlet) -> Outcome {
-        let (records, first) = (self.converter.gather.len(), *next);
+        let (records, first) = (self.converter.gather.total, *next);
         *next += self.converter.gather.processes();
         if matches!(self.end, Err(Stop::Gone))
             || self.tell(outlet).is_err()

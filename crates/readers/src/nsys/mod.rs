@@ -50,7 +50,7 @@ fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Out
             end = Err(Stop::Broken(error));
         }
     }
-    let (records, first) = (reader.gather.len(), *next);
+    let (records, first) = (reader.gather.total, *next);
     *next += reader.gather.processes();
     if matches!(end, Err(Stop::Gone))
         || tell(outlet, path, &reader).is_err()

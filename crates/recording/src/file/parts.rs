@@ -20,7 +20,7 @@ const MOST_DEFINED: usize = 4 << 20;
 pub(super) struct Parts {
     /// How much is to be kept at least: the part before the present one always covers this long.
     age: Duration,
-    begun: Instant,
+    pub(super) begun: Instant,
     previous: Option<PathBuf>,
 }
 
@@ -36,11 +36,6 @@ impl Parts {
     /// Whether the present part is to end.
     pub(super) fn is_due(&self) -> bool {
         self.begun.elapsed() >= self.age
-    }
-
-    /// Tries again after another while.
-    pub(super) fn put_off(&mut self) {
-        self.begun = Instant::now();
     }
 
     /// A new part has begun after the one at `ended`: the one before that is not needed any more.

@@ -89,7 +89,8 @@ pub enum Wait {
 /// Reads one recording.
 #[derive(Debug)]
 pub struct Reader {
-    file: File,
+    /// The file: another one where what was opened is of a former format.
+    pub file: File,
     path: PathBuf,
     identity: Identity,
     status: Status,
@@ -163,11 +164,6 @@ impl Reader {
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The file: another one where what was opened is of a former format.
-    pub fn file(&self) -> &File {
-        &self.file
     }
 
     /// Who wrote it.

@@ -78,7 +78,7 @@ impl StackLog {
                 _ => self.threads.insert(it.thread, *it),
             };
         }
-        if self.block.replace(writer.block()) != Some(writer.block()) {
+        if self.block.replace(writer.end) != Some(writer.end) {
             // The first of a block names all: a lost block costs no more than itself.
             changed.retain(|it| it.stack == 0);
             changed.extend(self.threads.values());

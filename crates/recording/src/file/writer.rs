@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use activity::entry::{Entry, UNIT, encode_record, shortened};
 use activity::{Activity, Health, LaunchShape, SampleDef};
@@ -30,19 +30,21 @@ const MOST_SHAPES: usize = 1 << 18;
 pub struct Writer {
     file: File,
     path: PathBuf,
-    identity: Identity,
+    /// Whose it is, and which part of the recording is being written. Ids of names and shapes are those of one part.
+    pub identity: Identity,
     parts: Option<Parts>,
     retired: Option<File>,
     defined: Defined,
     max_bytes: u64,
-    /// Where the next bytes go.
-    end: u64,
+    /// Where the next bytes go: the block that is being put together.
+    pub(super) end: u64,
     /// The block that comes next: room for its first unit, then entries.
     pending: Vec<u8>,
     /// What this part holds up to the pending block, and with it.
     sealed: Counts,
     so_far: Counts,
-    status: Status,
+    /// What keeps it from writing, if anything does. Nothing more is written then but the counters.
+    pub status: Status,
     names: Interner<Box<[u8]>>,
     shapes: Interner<LaunchShape>,
     /// Records that could not be written.
@@ -111,19 +113,9 @@ impl Writer {
             && self.end + self.pending.len() as u64 >= self.max_bytes / 2 - room
     }
 
-    /// Which part of the recording is being written. Ids of names and shapes are those of one part.
-    pub fn part(&self) -> u32 {
-        self.identity.part
-    }
-
     /// Where the recording lies.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// What keeps it from writing, if anything does. Nothing more is written then but the counters.
-    pub fn error(&self) -> WriteError {
-        self.status.error
     }
 
     /// The file's descriptor, to be closed in a forked child.
@@ -195,11 +187,6 @@ impl Writer {
         self.write_when_full();
     }
 
-    /// Where the block begins that is being put together.
-    pub(super) fn block(&self) -> u64 {
-        self.end
-    }
-
     /// What it counts by itself: for who has no other counters.
     fn own_health(&self) -> Health {
         Health {
@@ -269,7 +256,7 @@ impl Writer {
             && let Some(parts) = &mut self.parts
         {
             // The present part goes on.
-            parts.put_off();
+            parts.begun = Instant::now();
         }
     }
 

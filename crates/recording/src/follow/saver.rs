@@ -85,7 +85,10 @@ impl Saver {
 
     /// Why the recording is not whole, in words; once.
     pub fn trouble(&mut self) -> Option<&'static str> {
-        let mut errors = self.processes.values().map(|saved| saved.writer.error());
+        let mut errors = self
+            .processes
+            .values()
+            .map(|saved| saved.writer.status.error);
         let found = errors.find_map(|error| error.describe())?;
         (!std::mem::replace(&mut self.told_error, true)).then_some(found)
     }

@@ -81,10 +81,13 @@ pub fn expression(piece: Piece<'_>) -> Result<Expr, ExprError> {
     let expr = parser.expr(0, 0)?;
     match parser.peek() {
         None => Ok(expr),
-        Some(token) => Err(ExprError::new(
-            token.loc,
-            format!("{} is not expected here", quoted(piece_text(piece, token))),
-        )),
+        Some(token) => {
+            let text = quoted(&piece.text[token.at.0..token.at.1]);
+            Err(ExprError::new(
+                token.loc,
+                format!("{text} is not expected here"),
+            ))
+        }
     }
 }
 
@@ -169,10 +172,6 @@ struct Token {
     loc: Loc,
     /// Bytes in the piece.
     at: (usize, usize),
-}
-
-fn piece_text<'a>(piece: Piece<'a>, token: &Token) -> &'a str {
-    &piece.text[token.at.0..token.at.1]
 }
 
 /// Longer signs first, so that `**` is not read as two `*`.

@@ -94,7 +94,7 @@ pub(super) fn plan(
         look_for: file.look_for.clone(),
         sweep,
         variants,
-        sites: shared.sites.into_list(),
+        sites: shared.sites.list,
         expectations,
         pairs,
     })

@@ -61,16 +61,13 @@ fn unknown_step(reader: &mut Reader<'_>, field: Field<'_>) {
         let help = did_you_mean(item.key, heads())?;
         Some((item.field.key_loc, quoted(item.key), help))
     });
+    let names: Vec<String> = heads().map(quoted).collect();
     let diagnostic = match meant {
         Some((loc, key, help)) => {
             Diagnostic::error(loc.range(), format!("there is no step {key}")).help(help)
         }
         None => Diagnostic::error(field.loc.range(), "this step does not say what to do")
-            .help(format!("a step has one of the keys {}", list_all(heads()))),
+            .help(format!("a step has one of the keys {}", names.join(", "))),
     };
     reader.diagnostics.push(diagnostic);
-}
-
-fn list_all<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(quoted).collect::<Vec<_>>().join(", ")
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use activity::feed::Message;
 use activity::stats::median_time;
 use activity::{
-    Activity, Batch, Correlation, Def, DeviceInfo, Direction, LaunchShape, MemoryAction,
-    MemoryKind, NameId, Ns, Place, RangeKind, ShapeId, Span, What,
+    Activity, Correlation, Def, DeviceInfo, Direction, LaunchShape, MemoryAction, MemoryKind,
+    NameId, Ns, Place, RangeKind, ShapeId, Span, What,
 };
 
 /// Everything that a run sent.
@@ -31,12 +31,9 @@ pub(super) struct Stretch<'a> {
 impl Observed {
     /// Takes a message in. Only batches matter.
     pub(super) fn take(&mut self, message: Message) {
-        if let Message::Batch(batch) = message {
-            self.take_batch(batch);
-        }
-    }
-
-    fn take_batch(&mut self, batch: Batch) {
+        let Message::Batch(batch) = message else {
+            return;
+        };
         for def in batch.defs {
             match def {
                 Def::Name { id, text } => {
@@ -145,11 +142,11 @@ impl<'a> Stretch<'a> {
         let is_load = |name: &str| name.starts_with("cuModule") || name.starts_with("cuFunc");
         let mut began = None;
         let mut loads = Vec::new();
-        for (name, span) in self.all_calls() {
+        for (name, call) in self.all_calls() {
             match (is_load(name), began) {
-                (true, None) => began = Some(span.start),
+                (true, None) => began = Some(call.span.start),
                 (false, Some(start)) => {
-                    loads.push(span.start - start);
+                    loads.push(call.span.start - start);
                     began = None;
                 }
                 _ => {}
@@ -168,20 +165,14 @@ impl<'a> Stretch<'a> {
                 _ => None,
             })
             .collect();
-        let calls: Vec<&Activity> = (self.items.iter())
-            .filter(|item| matches!(item.what, What::Call(_)))
-            .collect();
-        let name = |item: &Activity| match item.what {
-            What::Call(call) => plain(self.observed.name(call.name)),
-            _ => "",
-        };
-        calls
-            .windows(2)
-            .filter(|two| {
-                name(two[1]) == function && sizes.get(&two[1].correlation) == Some(&bytes)
+        let calls: Vec<(&str, &Activity)> = self.all_calls().collect();
+        (calls.array_windows())
+            .filter(|[(before, _), (name, call)]| {
+                matches!(*before, "cuMemAlloc" | "cuMemHostAlloc")
+                    && *name == function
+                    && sizes.get(&call.correlation) == Some(&bytes)
             })
-            .filter(|two| matches!(name(two[0]), "cuMemAlloc" | "cuMemHostAlloc"))
-            .map(|two| two[1].span.start - two[0].span.end)
+            .map(|[(_, before), (_, call)]| call.span.start - before.span.end)
             .collect()
     }
 
@@ -299,18 +290,17 @@ impl<'a> Stretch<'a> {
     }
 
     /// All calls by name.
-    fn all_calls(self) -> impl Iterator<Item = (&'a str, Span)> {
+    fn all_calls(self) -> impl Iterator<Item = (&'a str, &'a Activity)> {
         self.items.iter().filter_map(move |item| match item.what {
-            What::Call(call) => Some((self.observed.name(call.name), item.span)),
+            What::Call(call) => Some((plain(self.observed.name(call.name)), item)),
             _ => None,
         })
     }
 
     fn call_spans(self, function: &str) -> impl Iterator<Item = Span> {
-        self.items.iter().filter_map(move |item| match item.what {
-            What::Call(call) if plain(self.observed.name(call.name)) == function => Some(item.span),
-            _ => None,
-        })
+        self.all_calls()
+            .filter(move |(name, _)| *name == function)
+            .map(|(_, call)| call.span)
     }
 
     fn calls_by_correlation(self) -> HashMap<Correlation, Span> {

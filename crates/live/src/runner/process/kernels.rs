@@ -342,13 +342,6 @@ fn used_launches(variant: &VariantPlan) -> Vec<(LaunchId, u32, SiteId)> {
         .collect()
 }
 
-fn size_of_arg(arg: &Arg) -> usize {
-    match arg {
-        Arg::Device(_) | Arg::U64(_) => 8,
-        Arg::I32(_) | Arg::F32(_) => 4,
-    }
-}
-
 fn check_arguments(kernel: &KernelSpec, args: &[Arg], takes: &[usize]) -> Result<(), Fault> {
     let help = format!(
         "look at the parameters of `{}` in {}",
@@ -367,7 +360,10 @@ fn check_arguments(kernel: &KernelSpec, args: &[Arg], takes: &[usize]) -> Result
         ));
     }
     for (i, (arg, &takes)) in args.iter().zip(takes).enumerate() {
-        let given = size_of_arg(arg);
+        let given = match arg {
+            Arg::Device(_) | Arg::U64(_) => 8,
+            Arg::I32(_) | Arg::F32(_) => 4,
+        };
         if given != takes {
             return Err(Fault::input(
                 format!(
