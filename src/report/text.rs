@@ -228,13 +228,9 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
         0 => String::new(),
         n => format!(", {}", plural(n, "whole graph")),
     };
-    let from_to = match f.lead_ns {
-        0 => "from the first operation to the last",
-        _ => "from where the profiler's step begins to the last operation",
-    };
     let mut lines = vec![
         format!(
-            "{} {from_to}: {}, {}, {}{graphs}, on {}",
+            "{} from the first operation to the last: {}, {}, {}{graphs}, on {}",
             duration(f.span_ns),
             plural(f.kernels, "kernel"),
             plural(copies(f), "copy"),

@@ -125,8 +125,16 @@ impl<'a> Advice<'a> {
             None => steps.steady_span(),
         };
         let Some(window) = telling.map(aligned).reduce(Span::hull) else {
+            let devices: Vec<_>;
+            let mut scope = whole.clone();
+            if whole.window.is_none() && whole.ranks.is_none() {
+                let begins = |f: &DeviceFigures| steps::begins(self.facts.trace, f.index);
+                let since = |f: &DeviceFigures| f.clone().since(begins(f));
+                devices = whole.devices.iter().map(since).collect();
+                scope = whole.within(None, &devices);
+            }
             return OfProgram {
-                findings: findings::weighed(whole, whatif, stop),
+                findings: findings::weighed(&scope, whatif, stop),
                 start_up: None,
             };
         };

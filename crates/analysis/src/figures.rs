@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::causes::IdleCause;
-use super::{CallIndex, lead, parallel};
+use super::{CallIndex, parallel};
 use activity::units::gb_per_s;
 use activity::{Direction, Ns, Place, Span, What};
 use trace::{Engine, LaneId, LaneKind, Measure, Trace, Usage, engine_of};
@@ -68,11 +68,8 @@ pub struct DeviceFigures {
     /// Launches of CUDA graphs of which only the whole was recorded: what is in them is not known. Absent when there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub graphs: u64,
-    /// First operation's start to the last one's end. The only step that a profiler marks counts from where it begins.
+    /// First operation's start to the last one's end.
     pub span_ns: Ns,
-    /// What of it lies before the first operation.
-    #[serde(skip)]
-    pub lead_ns: Ns,
     /// Anything ran.
     pub busy_ns: Ns,
     /// Nothing ran.
@@ -138,32 +135,26 @@ pub struct GapFigures {
     pub longest_ns: Ns,
 }
 
-impl GapFigures {
-    fn add(&mut self, gap: Ns) {
-        self.over_10us += u64::from(gap > 10_000);
-        self.over_100us += u64::from(gap > 100_000);
-        self.over_1ms += u64::from(gap > 1_000_000);
-        self.longest_ns = self.longest_ns.max(gap);
-    }
-}
-
 impl DeviceFigures {
-    /// Adds the time before the first operation of a step that is marked.
-    fn add_lead(&mut self, lead: Span) {
-        self.lead_ns = lead.len();
-        self.span = self.span.hull(lead);
-        self.span_ns += lead.len();
-        self.idle_ns += lead.len();
-        self.gaps.add(lead.len());
+    /// Of a step that is marked: with the time before its first operation, from where it begins.
+    #[must_use]
+    pub(crate) fn since(self, begins: Option<Ns>) -> Self {
+        let lead = begins.map_or(0, |begins| (self.span.start - begins).max(0));
+        self.with_idle(lead, 0)
     }
 
     /// Of whole steps: with the pause behind their last operation, up to where the next step begins.
     #[must_use]
     pub(crate) fn with_pause(self, pause: Ns) -> Self {
+        self.with_idle(0, pause)
+    }
+
+    /// With so much more idle time before the first operation and behind the last.
+    fn with_idle(self, before: Ns, behind: Ns) -> Self {
         DeviceFigures {
-            span: Span::new(self.span.start, self.span.end + pause),
-            span_ns: self.span_ns + pause,
-            idle_ns: self.idle_ns + pause,
+            span: Span::new(self.span.start - before, self.span.end + behind),
+            span_ns: self.span_ns + before + behind,
+            idle_ns: self.idle_ns + before + behind,
             ..self
         }
     }
@@ -299,9 +290,6 @@ fn one(
     figures.index = index;
     figures.device = device.info.id;
     figures.name.clone_from(&device.info.name);
-    if let Some(lead) = lead::find(trace, index, window) {
-        figures.add_lead(lead);
-    }
     Some(figures)
 }
 
@@ -416,7 +404,10 @@ fn gaps(
             not_recorded += gap;
             gap = 0;
         }
-        found.add(gap);
+        found.over_10us += u64::from(gap > 10_000);
+        found.over_100us += u64::from(gap > 100_000);
+        found.over_1ms += u64::from(gap > 1_000_000);
+        found.longest_ns = found.longest_ns.max(gap);
         end = end.max(next.end);
     }
 }

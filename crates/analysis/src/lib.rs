@@ -28,7 +28,6 @@ pub(crate) mod first_use;
 pub mod graph;
 pub mod hardware;
 pub mod launches;
-pub mod lead;
 pub mod lines;
 pub mod memory;
 pub(crate) mod nested;

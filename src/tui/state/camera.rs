@@ -87,22 +87,12 @@ impl Camera {
     /// From a device's first operation in scope to its last one: what lies around it is no idle time.
     pub fn used(&self, run: &Run, device: usize) -> Span {
         let usage = &run.trace.devices()[device].usage;
-        let used = used(usage, self.operations(run));
-        let lead = run.lead(device).filter(|_| self.scope == Scope::Whole);
-        lead.map_or(used, |lead| used.hull(lead))
-    }
-
-    /// The operations in scope, and what counts before them.
-    fn counted(&self, run: &Run) -> Option<Span> {
-        let operations = self.operations(run)?;
-        let leads = (0..run.trace.devices().len()).filter_map(|device| run.lead(device));
-        let leads = leads.filter(|_| self.scope == Scope::Whole);
-        Some(leads.fold(operations, Span::hull))
+        used(usage, self.operations(run))
     }
 
     /// The stretch that figures are reckoned over: the operations in scope, as far as they are on screen.
     pub fn figures_span(&self, run: &Run) -> Span {
-        self.counted(run)
+        self.operations(run)
             .unwrap_or_default()
             .intersect(self.viewport.window)
     }
@@ -134,7 +124,7 @@ impl Camera {
     /// The window that shows the operations in scope alone, with a little room; all of it without any.
     pub fn operations_window(&self, run: &Run) -> Span {
         let scope = self.scope_span(run).unwrap_or_default();
-        match self.counted(run) {
+        match self.operations(run) {
             Some(operations) => {
                 let room = operations.len() / 25;
                 Span::new(operations.start - room, operations.end + room / 2).intersect(scope)

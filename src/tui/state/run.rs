@@ -1,6 +1,6 @@
 //! The run that is on screen: its timeline, its plan, and how it stands.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::other_run::OtherRun;
@@ -8,7 +8,6 @@ use super::{Peaks, Scope, Status};
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Span};
-use analysis::lead;
 use analysis::passes::{Pass, Passes};
 use analysis::variants::{RunFigures, VariantFigures};
 use scenario::plan::Plan;
@@ -70,8 +69,6 @@ pub struct Run {
     pub previous: Vec<VariantFigures>,
     /// What came of its scenario's expectations, once it is complete.
     pub checked: Vec<Checked>,
-    /// By device the time before its first operation in the only step that a profiler marks, once it has ended.
-    pub leads: OnceLock<Vec<Option<Span>>>,
 }
 
 impl Run {
@@ -126,22 +123,8 @@ impl Run {
         if is_moved {
             self.number += 1;
             self.passes = Passes::default();
-            self.leads = OnceLock::new();
         }
         is_moved
-    }
-
-    /// What counts as a device's time before its first operation, once it has ended: see [`lead`].
-    pub fn lead(&self, device: usize) -> Option<Span> {
-        let devices = 0..self.trace.devices().len();
-        let find = || {
-            devices
-                .map(|it| lead::find(&self.trace, it, None))
-                .collect()
-        };
-        let has_ended = matches!(self.status, Status::Ended(_));
-        let leads = has_ended.then(|| self.leads.get_or_init(find))?;
-        *leads.get(device)?
     }
 
     /// Whether trace files are still being read for it. They hold a whole timeline, and nothing is said of a part of one.

@@ -9,9 +9,7 @@ use std::sync::OnceLock;
 
 use super::{Cause, Certainty, Culprit, Gap, Piece};
 use crate::graph::{CallId, Graph, NONE, OpId};
-use crate::lead;
 use activity::{Ns, Span};
-use trace::Trace;
 
 /// All gaps of each device, made when first asked for.
 #[derive(Debug)]
@@ -21,21 +19,18 @@ pub(super) struct Gaps {
 
 #[derive(Debug, Default)]
 struct DeviceGaps {
-    /// What precedes the first operation in a step that is marked.
-    lead: Option<Span>,
     all: OnceLock<Vec<Gap>>,
     /// By gap: its cause, where it has one.
     causes: OnceLock<Vec<Option<One>>>,
 }
 
 impl Gaps {
-    pub(super) fn of(trace: &Trace) -> Gaps {
-        let of_device = (0..trace.devices().len()).map(|device| DeviceGaps {
-            lead: lead::find(trace, device, None),
-            ..DeviceGaps::default()
-        });
+    /// Of so many devices.
+    pub(super) fn new(devices: usize) -> Gaps {
         Gaps {
-            of_device: of_device.collect(),
+            of_device: std::iter::repeat_with(DeviceGaps::default)
+                .take(devices)
+                .collect(),
         }
     }
 
@@ -79,34 +74,18 @@ impl Gaps {
         };
         let all = known.and_then(|known| known.all.get());
         let causes = known.and_then(|known| known.causes.get());
-        let lead = window.and_then(|window| {
-            let holds = |lead: &Span| window.start <= lead.start && lead.end < window.end;
-            known?.lead(graph, device).filter(|lead| holds(&lead.span))
-        });
-        let lead = lead.map(|gap| (gap, None));
         let known = rows.filter_map(move |row| {
             let cause = causes.and_then(|causes| causes[row]);
             Some((*all?.get(row)?, cause))
         });
-        let own = between(graph, own).map(|gap| (gap, None));
-        lead.into_iter().chain(own).chain(known)
+        between(graph, own).map(|gap| (gap, None)).chain(known)
     }
 }
 
 impl DeviceGaps {
     fn all(&self, graph: &Graph, device: usize) -> &[Gap] {
         let ops = graph.ops.of_device(device);
-        let lead = self.lead(graph, device).into_iter();
-        self.all
-            .get_or_init(|| lead.chain(between(graph, ops)).collect())
-    }
-
-    fn lead(&self, graph: &Graph, device: usize) -> Option<Gap> {
-        let (span, ops) = (self.lead?, graph.ops.of_device(device));
-        let next = ops
-            .iter()
-            .find(|&&op| graph.ops.start[op as usize] == span.end);
-        next.map(|&next| Gap { span, next })
+        self.all.get_or_init(|| between(graph, ops).collect())
     }
 }
 
@@ -273,8 +252,8 @@ mod tests {
             let of = |gaps: &Gaps, window| -> Vec<Gap> {
                 gaps.find(&graph, 0, window).map(|(gap, _)| gap).collect()
             };
-            let alone = of(&Gaps::of(&trace), window);
-            let gaps = Gaps::of(&trace);
+            let alone = of(&Gaps::new(1), window);
+            let gaps = Gaps::new(1);
             let all = of(&gaps, None);
             prop_assert_eq!(&all, &of(&gaps, None));
             prop_assert_eq!(&alone, &of(&gaps, window));

@@ -81,7 +81,7 @@ impl Ready {
             limits: limits::Limits::of(graph, sample),
             host: host::Host::of(trace),
             missing: missing::find(trace, graph),
-            gaps: gaps::Gaps::of(trace),
+            gaps: gaps::Gaps::new(trace.devices().len()),
             loading: first_use::loading(trace, graph),
             first: OnceLock::new(),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
@@ -138,8 +138,7 @@ impl<'a> Causes<'a> {
     }
 
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running. They lie between the first and
-    /// the last of the operations that start within `window`, or of all. The first may be what precedes them in a
-    /// marked step, as in [`DeviceFigures`](crate::DeviceFigures).
+    /// the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
         let gaps = self.ready.gaps.find(self.graph, device, window);
         gaps.map(|(gap, _)| gap)
@@ -158,7 +157,7 @@ impl<'a> Causes<'a> {
     }
 
     /// The same of figures that count over `span`. Whole steps have the pause behind their last operation
-    /// ([`Causes::pause_behind`]).
+    /// ([`Causes::pause_behind`]). One that is marked has the time from its beginning ([`crate::steps::begins`]).
     pub(crate) fn gaps_over(
         &self,
         device: usize,
@@ -166,6 +165,16 @@ impl<'a> Causes<'a> {
         span: Span,
     ) -> impl Iterator<Item = (Gap, Pieces)> {
         let until = span.end;
+        let first = self.graph.ops.of_device(device).first();
+        let lead = first.filter(|_| window.is_none()).map(|&next| Gap {
+            span: Span::new(
+                span.start,
+                self.graph.ops.start[next as usize].max(span.start),
+            ),
+            next,
+        });
+        let lead = lead.filter(|gap| !gap.span.is_empty() && self.is_recorded(device, *gap));
+        let lead = lead.map(|gap| (gap, Pieces::Several(self.pieces(gap))));
         let steps = window.filter(|window| window.end == until);
         let over = steps.and_then(|steps| self.gap_over_end(device, steps));
         let pause = over.map(|gap| {
@@ -178,7 +187,7 @@ impl<'a> Causes<'a> {
             (Gap { span, ..gap }, Pieces::Several(pieces))
         });
         let gaps = self.gaps_with_pieces(device, window);
-        gaps.chain(pause)
+        lead.into_iter().chain(gaps).chain(pause)
     }
 
     /// How long nothing runs behind the last operation of whole steps, until the next step begins.

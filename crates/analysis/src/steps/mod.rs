@@ -199,6 +199,13 @@ pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s 
         .collect()
 }
 
+/// Where the step begins that all of a device's operations lie in, by the mark of a profiler. What the CPU does in it
+/// before its first operation belongs to it, too.
+pub(crate) fn begins(trace: &Trace, device: usize) -> Option<Ns> {
+    let (_, lane) = trace.streams_of(device).next()?;
+    ranges::begins(trace, lane.key().process)
+}
+
 /// The steps of one process; `None` where none are shown.
 pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
     let found = match ranges::find(trace, process, window) {

@@ -6,7 +6,6 @@ use rustc_hash::FxHashMap;
 
 use super::operations::{ByCall, Caused, is_ascending};
 use super::{Found, Origin, STEPS_MIN};
-use crate::lead::PROFILER_STEP;
 use activity::stats;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{LaneKind, SourceKind, Trace};
@@ -48,7 +47,7 @@ impl Group {
     }
 
     fn is_profiler_step(&self) -> bool {
-        self.name.starts_with(PROFILER_STEP)
+        self.name.starts_with("ProfilerStep#")
     }
 }
 
@@ -109,6 +108,15 @@ pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -
             caused >= COVERED_MIN * count_all(trace, process, window) as f64
         })
     })
+}
+
+/// Where the only step begins that a profiler marks, of a timeline without further operations.
+pub(super) fn begins(trace: &Trace, process: usize) -> Option<Ns> {
+    let mut marked = groups(trace, process, None, RangeKind::Nvtx).into_iter();
+    match marked.find(Group::is_profiler_step)?.spans[..] {
+        [one] => Some(one.start),
+        _ => None,
+    }
 }
 
 /// Whether the calls within a single range caused all operations that start in a stretch.

@@ -93,9 +93,11 @@ pub fn find(
             let f = f.with_pause(causes.pause_behind(device.index, window));
             Some((f, window, (steps.median_ns, steps.steady.len())))
         });
+        let marked = (in_steps.is_none() && window.is_none() && ranks.is_none())
+            .then(|| device.clone().since(steps::begins(trace, device.index)));
         let (f, window, step) = match &in_steps {
             Some((f, window, step)) => (f, Some(*window), Some(*step)),
-            None => (device, window, None),
+            None => (marked.as_ref().unwrap_or(device), window, None),
         };
         let split = Split::of(trace, causes, f, window, ranks);
         let verdict = judge(trace, Some(f.device), &split, step, 1);
