@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{AROUND_MAX, Bound, Editing};
+use crate::findings::thresholds;
 use crate::graph::{CallKind, Engine};
 use crate::program::{Class, Dep, INLINE, NONE};
 use activity::units::duration;
@@ -244,8 +245,18 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
     };
     let bytes: u64 = run.iter().map(bytes_of).sum();
     let engine = on.program.ops[*first as usize].engine;
-    let least = run.iter().map(time).min().unwrap_or(0);
-    let together = match on.program.known.pinned(engine) {
+    let is_large = |op: &&u32| bytes_of(op) > thresholds::TINY_BYTES;
+    let large = run.iter().filter(is_large);
+    let is_staged = large
+        .clone()
+        .any(|&op| on.program.ops[op as usize].is_staged);
+    // A rate of pinned memory says nothing of pageable one, nor a large copy what every copy takes.
+    let known = on.program.known.pinned(engine).filter(|_| !is_staged);
+    let least = match large.count() < run.len() {
+        true => run.iter().map(time).min().unwrap_or(0),
+        false => 0,
+    };
+    let together = match known {
         Some(rate) => moved(bytes, rate, on.program.known.copy_fixed(engine)),
         // What each takes beyond the shortest, which is nearly all fixed cost, is what its bytes take. Copies of one size differ
         // by chance: the fastest tells.
@@ -272,7 +283,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
         on.program.ops[op as usize].is_gone = true;
     }
     on.join_calls(run, false);
-    if on.program.known.pinned(engine).is_none() {
+    if known.is_none() {
         on.applied
             .unknown("what the bytes of large copies take: no profile of this GPU");
     }

@@ -282,6 +282,24 @@ fn copies_of_one_size_differ_by_chance_and_not_by_their_bytes() {
 }
 
 #[test]
+fn large_copies_take_as_long_together() {
+    let mut made = Made::new();
+    for i in 0..3 {
+        let (call, copy) = (10_000 * i, 4_000 + 1_301_000 * i);
+        made.call("cudaMemcpyAsync", call, call + 2_000);
+        made.copy(Direction::H2D, 7, 64 << 20, copy, copy + 1_300_000);
+    }
+    // 192 MiB take three times 1.3 ms; the pauses of 1 us between them go.
+    let merged = makespan_by(
+        &mut made,
+        "merge-copies",
+        Bound::Likely,
+        &GpuRates::default(),
+    );
+    assert_eq!(merged, Ok(3_900_000));
+}
+
+#[test]
 fn a_pause_that_comes_once_in_a_hundred_copies_may_be_lost_time() {
     let copies = || {
         let mut made = Made::new();
