@@ -32,8 +32,8 @@ enum SummaryLine {
     Variant(Bar),
     /// A line of a finding, with its mark if it is the first one.
     Finding(String, Option<(&'static str, Role)>),
-    /// How many more there are, and the key of the view that has them.
-    More(usize, char),
+    /// How many more there are, with the key of the view that has them.
+    More(String),
 }
 
 /// A variant, and its time as a share of the longest.
@@ -115,7 +115,7 @@ impl SummaryPanel {
                 shown += 1;
             }
             if shown < told.len() && left > 0 {
-                lines.push(SummaryLine::More(told.len() - shown, '3'));
+                lines.push(more(state, told.len() - shown, '3'));
             }
         }
         SummaryPanel { lines }
@@ -138,13 +138,20 @@ impl SummaryPanel {
                     let text = pen::cut(text, room);
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));
                 }
-                SummaryLine::More(count, key) => {
-                    let text = format!("{count} more (press {key})");
-                    pen::text(buf, at, 3, &text, theme.fg(Role::Dim));
+                SummaryLine::More(text) => {
+                    pen::text(buf, at, 3, text, theme.fg(Role::Dim));
                 }
             }
         }
     }
+}
+
+/// How many more there are. A bare picture names no key.
+fn more(state: &State, count: usize, key: char) -> SummaryLine {
+    SummaryLine::More(match state.is_bare {
+        true => format!("{count} more"),
+        false => format!("{count} more (press {key})"),
+    })
 }
 
 /// The variants, with the time that tells which is faster: that of the host where one of them has no GPU work.
@@ -178,7 +185,7 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
         }));
     }
     if left_out > 0 {
-        lines.push(SummaryLine::More(left_out, '4'));
+        lines.push(more(state, left_out, '4'));
     }
 }
 
