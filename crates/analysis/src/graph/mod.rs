@@ -136,13 +136,20 @@ impl Graph {
                 _ => {}
             }
         }
+        captured.sort_unstable();
         let all = Span::new(*calls.start.first()?, *calls.end.iter().max()?);
         let ops = (0..self.ops.len() as OpId).map(|op| self.ops.span(op));
         let ran: Ns = ops.clone().map(|span| span.len()).sum();
         // What comes before the first operation is told of nothing else, either.
         let stretches = [Some(all), ops.reduce(Span::hull)];
         let told = stretches.into_iter().flatten().find_map(|stretch| {
-            let captured = captured.iter().map(|it| it.intersect(stretch).len());
+            // Ranks capture at the same time.
+            let mut until = stretch.start;
+            let captured = captured.iter().map(|it| {
+                let from = it.start.max(until);
+                until = until.max(it.end.min(stretch.end));
+                (until - from).max(0)
+            });
             let captured = captured.sum::<Ns>();
             (2 * captured >= stretch.len()).then_some([captured, stretch.len()])
         });

@@ -527,6 +527,31 @@ fn a_capture_of_graphs_is_no_work_of_the_gpu() {
     assert!(late.contains("for 930 µs of 951 µs"), "{late}");
 }
 
+/// Ranks capture at once: two that do so from 10 to 940 us of 953 us take these 930 us and no more.
+#[test]
+fn captures_at_the_same_time_count_once() {
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 3_000);
+    scene.kernel("fill", 1, 5_000, 6_000);
+    for (name, from, to) in [
+        ("cudaStreamBeginCapture", 10_000, 11_000),
+        ("cudaStreamEndCapture", 930_000, 940_000),
+    ] {
+        scene.call(name, from, to);
+        let name = scene.name(name);
+        let other = HostCall {
+            thread: 2,
+            name,
+            code: 0,
+        };
+        scene.push(from, to, 0, What::Call(other));
+    }
+    scene.call("cudaLaunchKernel", 950_000, 953_000);
+    scene.kernel("fill", 1, 955_000, 956_000);
+    let told = verdict(&mut scene).text;
+    assert!(told.contains("captured for 930 µs of 953 µs"), "{told}");
+}
+
 #[test]
 fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
     // Copies of 30 ms each way around a loop over one kernel that takes 40 ms: 60 of 100 ms are copies.
