@@ -101,8 +101,8 @@ const ROOM_MIN: usize = 12;
 impl Answer {
     /// Everything that is said.
     pub fn new(whatif: &WhatIf<'_>, predictions: Vec<Prediction>) -> Answer {
-        let steps = whatif.samples().len();
-        let (per, of) = match whatif.scope() {
+        let steps = whatif.samples.len();
+        let (per, of) = match &whatif.scope {
             Scope::Repeats(label) => ("run", Some(label.clone())),
             Scope::Steps(text) => ("step", Some(text.clone())),
             Scope::Run => ("run", None),
@@ -115,7 +115,7 @@ impl Answer {
         Answer {
             scope,
             measured_ns: whatif.measured(),
-            replayed_ns: whatif.replayed(),
+            replayed_ns: whatif.replayed,
             replay_error: whatif.replay_error(),
             predictions: predictions
                 .into_iter()

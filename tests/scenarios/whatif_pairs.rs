@@ -193,7 +193,7 @@ fn the_json_is_what_was_agreed_on() {
     let json: serde_json::Value =
         serde_json::from_str(&answer.json().expect("numbers")).expect("JSON");
     assert_eq!(json["scope"]["per"], "run");
-    assert_eq!(json["scope"]["steps"], whatif.samples().len());
+    assert_eq!(json["scope"]["steps"], whatif.samples.len());
     assert_eq!(json["measured_ns"], whatif.measured());
     assert!(json["replayed_ns"].is_i64() && json["replay_error"].is_f64());
     let [made, refused] = [&json["predictions"][0], &json["predictions"][1]];

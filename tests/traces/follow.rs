@@ -125,7 +125,7 @@ fn blocks_that_come_after_their_length_are_waited_for() {
         let path = root.path().join("1-1.cuptop");
         std::fs::write(&path, &early).expect("written");
         let mut reader = Reader::open(&path).expect("a recording");
-        reader.wait_for(Wait::Blocks);
+        reader.wait = Wait::Blocks;
         assert_eq!(records(&mut reader), 3_000);
         assert!(reader.is_waiting() && reader.damage().is_none());
         let file = std::fs::File::options().write(true).open(&path);

@@ -55,6 +55,19 @@ impl Span {
     pub fn hull(self, other: Span) -> Span {
         Span::new(self.start.min(other.start), self.end.max(other.end))
     }
+
+    /// Stretches in order and apart: those that touch are one.
+    pub fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+        spans.sort_unstable();
+        spans.dedup_by(|next, before| {
+            let touches = next.start <= before.end;
+            if touches {
+                before.end = before.end.max(next.end);
+            }
+            touches
+        });
+        spans
+    }
 }
 
 #[cfg(test)]

@@ -207,8 +207,9 @@ fn replayed<'a>(
         steady,
         ..main.clone()
     };
-    let of = WhatIf::of_steps(facts, Some(&last), Some(span))?;
-    Ok(of.standing_for(times))
+    let mut of = WhatIf::of_steps(facts, Some(&last), Some(span))?;
+    of.times = times;
+    Ok(of)
 }
 
 /// The findings of variants in one list, each under its variant's name; points of a sweep in one line.

@@ -141,16 +141,8 @@ pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
 }
 
 /// Length of the union of spans.
-pub fn union(mut spans: Vec<Span>) -> Ns {
-    spans.sort_unstable();
-    let mut end = Ns::MIN;
-    let mut sum = 0;
-    for span in spans {
-        let from = span.start.max(end);
-        sum += (span.end - from).max(0);
-        end = end.max(span.end);
-    }
-    sum
+pub fn union(spans: Vec<Span>) -> Ns {
+    Span::merged(spans).into_iter().map(Span::len).sum()
 }
 
 fn is_stream(kind: LaneKind) -> bool {

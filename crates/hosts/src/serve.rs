@@ -235,7 +235,7 @@ impl ServedFile {
             Err(OpenError::NotARecording(_)) => return Err(None),
             Err(error) => return Err(Some(error.to_string())),
         };
-        reader.wait_for(Wait::Blocks);
+        reader.wait = Wait::Blocks;
         Ok(ServedFile {
             id,
             name: name.to_owned(),
@@ -274,7 +274,7 @@ impl ServedFile {
         }
         self.page = Some(page);
         reader.refresh()?;
-        let status = *reader.status();
+        let status = reader.status;
         let host = &mut self.host;
         let limit = if self.is_shared {
             // Published entries that have not arrived here must not be sent as it is.

@@ -197,12 +197,12 @@ fn contents(path: &Path, bytes: &[u8]) -> (Vec<String>, bool) {
     let Ok(mut reader) = Reader::open(path) else {
         return (Vec::new(), true);
     };
-    let mut seen = vec![format!("{:?}", reader.identity())];
+    let mut seen = vec![format!("{:?}", reader.identity)];
     while reader
         .read(&mut |entry| seen.push(format!("{entry:?}")))
         .expect("readable")
     {}
-    let status = reader.status();
+    let status = reader.status;
     seen.push(format!(
         "{:?} {:?} {:?}",
         status.state, status.error, status.health

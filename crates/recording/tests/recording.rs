@@ -120,7 +120,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut writer = Writer::create(directory.path(), identity(), 0).expect("a recording");
     let mut reader = Reader::open(writer.path()).expect("a recording");
-    assert_eq!(reader.identity().pid, 4242);
+    assert_eq!(reader.identity.pid, 4242);
     assert!(read_all(&mut reader).is_empty());
 
     let mut expected = Vec::new();
@@ -222,8 +222,8 @@ fn what_is_written_is_read_in_order_and_only_once() {
             format!("{:?}", Entry::Notice(true, b"beware")),
         ]
     );
-    assert_eq!(reader.status().state, State::Closed);
-    assert_eq!(reader.status().health, health);
+    assert_eq!(reader.status.state, State::Closed);
+    assert_eq!(reader.status.health, health);
     assert_eq!(reader.writer_lives(), Some(false));
     assert_eq!((reader.lost, reader.unknown, reader.damage()), (0, 0, None));
 }
@@ -247,7 +247,7 @@ fn a_writer_that_is_gone_is_noticed() {
     assert_eq!(reader.writer_lives(), Some(true));
     drop(writer);
     assert_eq!(reader.writer_lives(), Some(false));
-    assert_eq!(reader.status().state, State::Running);
+    assert_eq!(reader.status.state, State::Running);
 }
 
 #[test]
@@ -268,9 +268,9 @@ fn over_the_size_limit_everything_is_counted_and_nothing_written() {
     let mut reader = Reader::open(&path).expect("a recording");
     // 60 fit, 120 would not: 121 of 181 are lost.
     assert_eq!(read_all(&mut reader).len(), 60);
-    assert_eq!(reader.status().health.lost, 121);
-    assert_eq!(reader.status().error, WriteError::SizeLimit);
-    assert_eq!(reader.status().state, State::Closed);
+    assert_eq!(reader.status.health.lost, 121);
+    assert_eq!(reader.status.error, WriteError::SizeLimit);
+    assert_eq!(reader.status.state, State::Closed);
 }
 
 #[test]
@@ -286,8 +286,8 @@ fn a_deleted_recording_is_not_written_on_and_its_follower_learns_it() {
     writer.record(&memset(3));
     writer.publish(&Health::default());
     assert!(read_all(&mut reader).is_empty());
-    assert_eq!(reader.status().error, WriteError::Deleted);
-    assert_eq!(reader.status().health.lost, 2);
+    assert_eq!(reader.status.error, WriteError::Deleted);
+    assert_eq!(reader.status.health.lost, 2);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_torn_status_slot_leaves_the_older_one() {
     writer.publish(&Health::default());
     let newest = Reader::open(writer.path())
         .expect("a recording")
-        .status()
+        .status
         .sequence;
     let path = writer.path().to_path_buf();
     drop(writer);
@@ -310,7 +310,7 @@ fn a_torn_status_slot_leaves_the_older_one() {
         .expect("writable");
     file.write_all_at(&[0xaa; 16], slot).expect("written");
     let mut reader = Reader::open(&path).expect("a recording");
-    assert_eq!(reader.status().sequence, newest - 1);
+    assert_eq!(reader.status.sequence, newest - 1);
     // The older slot says that there is nothing yet, but the blocks speak for themselves.
     assert_eq!(read_all(&mut reader).len(), 1);
     let damage = reader.damage().expect("it is noticed").to_string();

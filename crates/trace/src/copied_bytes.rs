@@ -3,7 +3,6 @@
 //! Lanes know streams, not directions. To ask each of forty streams for each column of the screen would cost more than
 //! the rest of a frame. Copies that are under way count in proportion.
 
-use super::index::Index;
 use super::rollup::Rollup;
 use super::series::{Chunk, Series, Spot};
 use activity::{Ns, Span};
@@ -42,7 +41,8 @@ struct Copies {
     starts: Vec<Ns>,
     ends: Vec<Ns>,
     bytes: Vec<u64>,
-    index: Index,
+    /// Every [`STRIDE`]th start.
+    begins: Vec<Ns>,
     /// Sums of this chunk's copies before every [`STRIDE`]th.
     sums: Vec<Sum>,
     running: Sum,
@@ -61,8 +61,8 @@ impl Chunk for Copies {
         let row = self.starts.len();
         if row.is_multiple_of(STRIDE) {
             self.sums.push(self.running);
+            self.begins.push(span.start);
         }
-        self.index.push(row, span.start);
         self.starts.push(span.start);
         self.ends.push(span.end);
         self.bytes.push(bytes);
@@ -92,6 +92,14 @@ impl Chunk for Copies {
 }
 
 impl Copies {
+    /// Copies that start before `time`.
+    fn before(&self, time: Ns) -> usize {
+        let begun = self.begins.partition_point(|&begin| begin < time);
+        let from = begun.saturating_sub(1) * STRIDE;
+        let block = self.starts[from..].iter().take(STRIDE);
+        from + block.map(|&start| usize::from(start < time)).sum::<usize>()
+    }
+
     /// Bytes of the first `rows` copies, and how many of them remain at `time`.
     fn until(&self, time: Ns, rows: usize) -> (u64, f64) {
         let mut part = 0.0;
@@ -217,7 +225,7 @@ impl CopiedBytes {
         let copies = self.copies.chunk(chunk);
         Spot {
             chunk,
-            row: copies.index.before(&copies.starts, time),
+            row: copies.before(time),
         }
     }
 
@@ -251,8 +259,7 @@ impl CopiedBytes {
     pub(super) fn memory(&self) -> usize {
         let of_chunk = |c: &Copies| {
             c.starts.len() * (2 * size_of::<Ns>() + size_of::<u64>())
-                + c.sums.len() * size_of::<Sum>()
-                + c.index.memory()
+                + c.sums.len() * (size_of::<Sum>() + size_of::<Ns>())
         };
         self.copies.chunks().map(of_chunk).sum::<usize>()
             + self.copies.overhead()

@@ -269,17 +269,6 @@ impl Lane {
         }
     }
 
-    /// A reader for many questions about neighbouring windows.
-    pub fn cursor(&self) -> Cursor<'_> {
-        Cursor::new(self)
-    }
-
-    /// A reader for windows between these edges, which must ascend. It finds all edges at once, which on a long lane is
-    /// several times as fast as one by one.
-    pub fn cursor_over(&self, edges: &[Ns]) -> Cursor<'_> {
-        Cursor::over(self, edges)
-    }
-
     /// Time within `window` during which at least one row ran.
     pub fn busy(&self, window: Span) -> Ns {
         self.cursor().busy(window)

@@ -17,7 +17,6 @@ mod copied_bytes;
 pub mod describe;
 mod evict;
 mod hardware;
-mod index;
 mod intake;
 mod key;
 mod lane;

@@ -140,19 +140,8 @@ impl Trace {
                 }
             }
         }
-        found
-            .iter_mut()
-            .for_each(|span| *span = span.intersect(window));
-        found.retain(|span| !span.is_empty());
-        found.sort_unstable_by_key(|span| (span.start, span.end));
-        found.dedup_by(|next, before| {
-            let touches = next.start <= before.end;
-            if touches {
-                before.end = before.end.max(next.end);
-            }
-            touches
-        });
-        found
+        let found = found.into_iter().map(|span| span.intersect(window));
+        Span::merged(found.filter(|span| !span.is_empty()).collect())
     }
 }
 

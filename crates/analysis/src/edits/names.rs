@@ -146,19 +146,9 @@ pub(super) fn think_in(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> Ns {
         of.span.start,
     );
     let to = list.partition_point(|span| span.start < think.end);
-    let (mut inside, mut until) = (0, think.start);
     // Ranges of one name may lie within each other.
-    let mut near: Vec<&Span> = list[..to]
-        .iter()
-        .rev()
-        .take(64)
-        .filter(|s| s.end > think.start)
-        .collect();
-    near.reverse();
-    for span in near {
-        let part = span.intersect(Span::new(until.min(think.end), think.end));
-        inside += part.len();
-        until = until.max(span.end);
-    }
+    let near = list[..to].iter().rev().take(64);
+    let near = near.map(|span| span.intersect(think)).collect();
+    let inside = Span::merged(near).into_iter().map(Span::len).sum::<Ns>();
     inside.min(of.think)
 }

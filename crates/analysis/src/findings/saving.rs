@@ -260,8 +260,8 @@ fn notes(whatif: &WhatIf<'_>, outcome: &Outcome) -> Vec<String> {
     let mut notes = outcome.notes.clone();
     let unknowns = outcome.unknowns.iter();
     notes.extend(unknowns.map(|unknown| format!("uncertain: {unknown}")));
-    if whatif.times() > 1.0 {
-        let samples = whatif.samples().len();
+    if whatif.times > 1.0 {
+        let samples = whatif.samples.len();
         notes.push(format!("estimated from the last {samples} steady steps"));
     }
     notes
@@ -319,7 +319,7 @@ impl Candidate {
     }
 
     fn into_finding(self, whatif: &WhatIf<'_>) -> Finding {
-        let per = match whatif.scope() {
+        let per = match &whatif.scope {
             Scope::Repeats(_) => Per::Repeat,
             Scope::Steps(_) => Per::Step,
             Scope::Run => Per::Run,
@@ -329,7 +329,7 @@ impl Candidate {
             alone_ns: Some(self.alone.whole_saving),
             predicted: Some(Predicted {
                 per,
-                samples: whatif.samples().len(),
+                samples: whatif.samples.len(),
                 measured_ns: whatif.measured(),
                 predicted_ns: self.alone.predicted,
                 likely_ns: self.alone.predicted,
@@ -337,7 +337,7 @@ impl Candidate {
                 high_ns: self.alone.high,
                 replay_error: whatif.replay_error(),
                 notes: notes(whatif, &self.alone),
-                is_estimate: whatif.times() > 1.0,
+                is_estimate: whatif.times > 1.0,
                 on_top: 0,
                 above: 0,
             }),

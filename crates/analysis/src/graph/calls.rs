@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{CallId, HANDOVER_MIN, NONE, OpId};
-use activity::{NameId, Ns, Span, SyncKind};
+use activity::{NameId, Ns, Span, Sync};
 use trace::{LaneId, Names};
 
 /// What a host call does, by its name, and by the record of its wait where there is one.
@@ -48,9 +48,6 @@ const MEMORY: [&str; 7] = [
 ];
 
 impl CallKind {
-    /// How many there are.
-    pub const COUNT: usize = CallKind::Other as usize + 1;
-
     /// By the function's name: CUDA's runtime or driver, or HIP's.
     pub fn of(name: &str) -> CallKind {
         let bare = ["cuda", "hip", "cu"]
@@ -94,15 +91,6 @@ impl CallKind {
             CallKind::WaitDevice | CallKind::WaitStream | CallKind::WaitEvent
         )
     }
-}
-
-/// What a waiting call waits for, as its record says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Awaited {
-    pub kind: SyncKind,
-    pub context: u32,
-    pub stream: Option<u32>,
-    pub event: Option<u32>,
 }
 
 /// Cuts columns, or makes room in them.
@@ -163,7 +151,7 @@ pub struct Calls {
     /// By process: outermost calls by correlation id.
     pub(super) by_correlation: Vec<Vec<(u32, CallId)>>,
     /// What waits are for.
-    pub(super) awaited: FxHashMap<CallId, Awaited>,
+    pub(super) awaited: FxHashMap<CallId, Sync>,
     /// Kinds by name.
     pub(super) kinds: Vec<Option<CallKind>>,
 }

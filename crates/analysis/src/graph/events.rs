@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::calls::Awaited;
-use activity::{Ns, SyncKind};
+use activity::{Ns, Sync, SyncKind};
 use trace::{LaneId, LaneKind, Trace};
 
 /// A stream that was told to wait.
@@ -61,7 +60,7 @@ impl Events {
         streams
     }
 
-    pub(super) fn wait(&mut self, process: usize, issued: Ns, of: &Awaited, streams: &Streams) {
+    pub(super) fn wait(&mut self, process: usize, issued: Ns, of: &Sync, streams: &Streams) {
         let Some(stream) = of.stream.filter(|_| of.kind == SyncKind::StreamWaitEvent) else {
             return;
         };

@@ -1,6 +1,6 @@
 //! Taking in what a timeline has got: the columns from the first changed moment on are made anew.
 
-use super::calls::{Awaited, sort_by_end};
+use super::calls::sort_by_end;
 use super::kind::EdgeKind;
 use super::ops::{Engine, GRAPH, STAGED};
 use super::waits::HANDOVER_MIN;
@@ -222,16 +222,10 @@ impl Graph {
                 };
                 match activity.what {
                     What::Sync(sync) => {
-                        let awaited = Awaited {
-                            kind: sync.kind,
-                            context: sync.context,
-                            stream: sync.stream,
-                            event: sync.event,
-                        };
                         if call != NONE {
-                            self.calls.awaited.insert(call, awaited);
+                            self.calls.awaited.insert(call, sync);
                         }
-                        self.events.wait(process, issued, &awaited, &streams);
+                        self.events.wait(process, issued, &sync, &streams);
                     }
                     What::Event(event) => {
                         let key = LaneKind::Stream {

@@ -26,9 +26,6 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    /// How many there are.
-    pub const COUNT: usize = EdgeKind::OtherLikely as usize + 1;
-
     /// Whether times alone show it.
     pub fn is_inferred(self) -> bool {
         matches!(

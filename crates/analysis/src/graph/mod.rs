@@ -136,7 +136,6 @@ impl Graph {
                 _ => {}
             }
         }
-        captured.sort_unstable();
         let all = Span::new(*calls.start.first()?, *calls.end.iter().max()?);
         let ops = (0..self.ops.len() as OpId).map(|op| self.ops.span(op));
         let ran: Ns = ops.clone().map(|span| span.len()).sum();
@@ -144,13 +143,9 @@ impl Graph {
         let stretches = [Some(all), ops.reduce(Span::hull)];
         let told = stretches.into_iter().flatten().find_map(|stretch| {
             // Ranks capture at the same time.
-            let mut until = stretch.start;
-            let captured = captured.iter().map(|it| {
-                let from = it.start.max(until);
-                until = until.max(it.end.min(stretch.end));
-                (until - from).max(0)
-            });
-            let captured = captured.sum::<Ns>();
+            let within = captured.iter().map(|it| it.intersect(stretch));
+            let within = Span::merged(within.collect()).into_iter();
+            let captured = within.map(Span::len).sum::<Ns>();
             (2 * captured >= stretch.len()).then_some([captured, stretch.len()])
         });
         told.filter(|[captured, _]| CAPTURE_RUNS * ran <= *captured)

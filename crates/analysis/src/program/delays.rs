@@ -1,5 +1,7 @@
 //! How long after what it depended on something began: by kind of dependency.
 
+use rustc_hash::FxHashMap;
+
 use super::GpuRates;
 use crate::graph::{CallKind, EdgeKind, Engine, LATENCY_MIN};
 use activity::Ns;
@@ -41,60 +43,30 @@ impl Class {
         };
         Class::Between { kind, from, to }
     }
-
-    fn number(self) -> usize {
-        match self {
-            Class::Launch { to, is_staged } => 2 * to as usize + usize::from(is_staged),
-            Class::Between { kind, from, to } => {
-                BETWEEN
-                    + (kind as usize * Engine::COUNT + from as usize) * Engine::COUNT
-                    + to as usize
-            }
-            Class::Wake(kind) => WAKE + kind as usize,
-            Class::Staged(engine) => STAGED + engine as usize,
-        }
-    }
 }
 
 /// Medians by class, of the dependencies that bound something.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// By number of the class, of which there is one or more: an operation has up to two.
-    samples: Vec<Option<(Class, Vec<Ns>)>>,
-    /// By number of the class: asked for several times an operation.
-    medians: Vec<Option<Ns>>,
-    /// Those that have one.
-    known: Vec<Class>,
+    samples: FxHashMap<Class, Vec<Ns>>,
+    medians: FxHashMap<Class, Ns>,
 }
-
-/// Where the numbers of each kind of class begin, and where all end.
-const BETWEEN: usize = 2 * Engine::COUNT;
-const WAKE: usize = BETWEEN + EdgeKind::COUNT * Engine::COUNT * Engine::COUNT;
-const STAGED: usize = WAKE + CallKind::COUNT;
-const CLASSES: usize = STAGED + Engine::COUNT;
 
 impl Delays {
     pub(super) fn see(&mut self, class: Class, delay: Ns) {
-        if self.samples.is_empty() {
-            self.samples.resize_with(CLASSES, || None);
-        }
-        let of = self.samples[class.number()].get_or_insert_with(|| (class, Vec::new()));
-        of.1.push(delay);
+        self.samples.entry(class).or_default().push(delay);
     }
 
     pub(super) fn settle(&mut self) {
-        for (class, mut list) in std::mem::take(&mut self.samples).into_iter().flatten() {
-            let median = lower_median(&mut list);
-            self.medians.resize(CLASSES, None);
-            if std::mem::replace(&mut self.medians[class.number()], median).is_none() {
-                self.known.push(class);
-            }
+        for (class, mut list) in self.samples.drain() {
+            self.medians
+                .extend(lower_median(&mut list).map(|it| (class, it)));
         }
     }
 
     /// The median of a class; else what is known of the GPU, else the least that was seen anywhere.
     pub fn typical(&self, class: Class, known: &GpuRates) -> Ns {
-        if let Some(&Some(median)) = self.medians.get(class.number()) {
+        if let Some(&median) = self.medians.get(&class) {
             return median;
         }
         let of_known = match class {
@@ -116,8 +88,7 @@ impl Delays {
             (Class::Between { kind: a, .. }, Class::Between { kind: b, .. }) => a == *b,
             (a, b) => std::mem::discriminant(&a) == std::mem::discriminant(b),
         };
-        let alike = self.known.iter().filter(|other| is_alike(other));
-        let medians = alike.filter_map(|other| self.medians[other.number()]);
-        medians.min().unwrap_or(0)
+        let alike = self.medians.iter().filter(|it| is_alike(it.0));
+        alike.map(|it| *it.1).min().unwrap_or(0)
     }
 }

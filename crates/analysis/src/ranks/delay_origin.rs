@@ -51,13 +51,11 @@ impl Own {
 
     /// For how much of a stretch any of those that began in it ran, ns.
     pub(super) fn busy(&self, span: Span) -> Ns {
-        let mut until = span.start;
-        let mut busy = 0;
-        for (_, kernel) in self.within(span) {
-            busy += (kernel.end.min(span.end) - kernel.start.max(until)).max(0);
-            until = until.max(kernel.end);
-        }
-        busy
+        let kernels = self.within(span).iter().map(|it| it.1.intersect(span));
+        Span::merged(kernels.collect())
+            .into_iter()
+            .map(Span::len)
+            .sum()
     }
 
     fn within(&self, span: Span) -> &[(ShapeId, Span)] {

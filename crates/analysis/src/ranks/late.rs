@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::delay_origin::{self, Arose, Behind};
-use super::rank_pair::{Input, RankPairs, Stretch, Units, merged};
+use super::rank_pair::{Input, RankPairs, Stretch, Units};
 use super::split::{Late, Split, Wait};
 use super::work::{self, MOST, SLOW};
 use crate::causes::IdleCause;
@@ -334,7 +334,7 @@ fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &
             Reason::Unknown
         };
     }
-    let spans = merged(here.iter().filter_map(|it| it.idle).collect());
+    let spans = Span::merged(here.iter().filter_map(|it| it.idle).collect());
     let (waited, whom) = waited(waits, &spans);
     if waited >= most {
         return whom.map_or(Reason::Unknown, Reason::Waited);

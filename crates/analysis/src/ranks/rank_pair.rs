@@ -147,7 +147,7 @@ impl<'a> RankPairs<'a> {
                 let slot = group.slot(rank);
                 slot.into_iter().flat_map(|slot| group.spans(slot))
             });
-            merged(mine.collect())
+            Span::merged(mine.collect())
         });
         Some(Side {
             own,
@@ -157,17 +157,4 @@ impl<'a> RankPairs<'a> {
             collectives,
         })
     }
-}
-
-/// Stretches in order and apart: those that touch are one.
-pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_unstable();
-    let mut apart: Vec<Span> = Vec::new();
-    for span in spans {
-        match apart.last_mut() {
-            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-            _ => apart.push(span),
-        }
-    }
-    apart
 }

@@ -15,25 +15,14 @@ pub struct Slow {
     pub step: usize,
     /// How much longer it took than the median.
     pub over_ns: Ns,
-    /// What it has more of than the median of the others, part by part; less is below 0.
-    pub more: More,
+    /// What it has more of than the median of the others, by part; less is below 0. The last are the process's operations
+    /// that started in it, on all devices.
+    pub more: [i64; PARTS.len() + 1],
 }
 
-/// What the time of a step went to, on the process's device with most operations. Or by how much that exceeds the median
-/// of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct More {
-    /// Nothing ran.
-    pub idle: Ns,
-    /// A kernel ran.
-    pub compute: Ns,
-    /// A copy ran and no kernel.
-    pub copy: Ns,
-    /// Only memsets ran.
-    pub memset: Ns,
-    /// Operations of the process that started in it, on all devices.
-    pub operations: i64,
-}
+/// What the time of a step goes to, on the process's device with most operations. A copy counts where no kernel ran, and a
+/// memset where nothing else did.
+const PARTS: [&str; 4] = ["idle", "compute", "copy", "memset"];
 
 impl Slow {
     /// So many slow steps are told apart.
@@ -41,13 +30,8 @@ impl Slow {
 
     /// The parts that explain it, largest first: "idle 4.10 ms, 3 operations more".
     pub fn text(&self) -> String {
-        let more = &self.more;
-        let mut parts = [
-            ("idle", more.idle),
-            ("compute", more.compute),
-            ("copy", more.copy),
-            ("memset", more.memset),
-        ];
+        let [times @ .., operations] = self.more;
+        let mut parts: Vec<(&str, Ns)> = PARTS.into_iter().zip(times).collect();
         parts.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
         // What is a tenth of the difference or less explains nothing.
         let mut text: Vec<String> = parts
@@ -55,8 +39,8 @@ impl Slow {
             .filter(|(_, ns)| *ns * 10 > self.over_ns)
             .map(|(name, ns)| format!("{name} +{}", duration(*ns)))
             .collect();
-        if more.operations != 0 {
-            text.push(format!("{:+} operations", more.operations));
+        if operations != 0 {
+            text.push(format!("{operations:+} operations"));
         }
         text.join(", ")
     }
@@ -82,19 +66,14 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
         let it = Breakdown::of_device(trace, device, span);
         let lanes = streams(trace, steps.process);
         let operations: usize = lanes.map(|(_, lane)| lane.starting(span).len()).sum();
-        More {
-            idle: it.idle(),
-            compute: it.compute,
-            copy: it.copy - it.overlap,
-            memset: it.memset(),
-            operations: operations as i64,
-        }
+        let copy = it.copy - it.overlap;
+        [it.idle(), it.compute, copy, it.memset(), operations as i64]
     };
     let stride = typical.len().div_ceil(TYPICAL_MAX);
-    let others: Vec<More> = typical.iter().step_by(stride).map(|&s| parts(s)).collect();
-    let usual = |part: fn(&More) -> i64| -> Ns {
-        let all: Vec<f64> = others.iter().map(|it| part(it) as f64).collect();
-        stats::median(&all).unwrap_or(0.0) as Ns
+    let others: Vec<_> = typical.iter().step_by(stride).map(|&s| parts(s)).collect();
+    let usual = |part: usize| -> i64 {
+        let all: Vec<f64> = others.iter().map(|it| it[part] as f64).collect();
+        stats::median(&all).unwrap_or(0.0) as i64
     };
     let count = slow.len();
     slow.sort_by_key(|&step| std::cmp::Reverse(steps.spans[step].len()));
@@ -106,13 +85,7 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
             Slow {
                 step,
                 over_ns: steps.spans[step].len() - median,
-                more: More {
-                    idle: found.idle - usual(|p| p.idle),
-                    compute: found.compute - usual(|p| p.compute),
-                    copy: found.copy - usual(|p| p.copy),
-                    memset: found.memset - usual(|p| p.memset),
-                    operations: found.operations - usual(|p| p.operations),
-                },
+                more: std::array::from_fn(|part| found[part] - usual(part)),
             }
         })
         .collect();

@@ -62,13 +62,16 @@ pub enum Scope {
 pub struct WhatIf<'a> {
     trace: &'a Trace,
     graph: &'a Graph,
-    scope: Scope,
+    /// What was measured.
+    pub scope: Scope,
     parts: Vec<Part>,
-    samples: Vec<Ns>,
-    replayed: Ns,
+    /// The times measured.
+    pub samples: Vec<Ns>,
+    /// The median time of the replay with nothing changed, every delay replaced by the median of its kind.
+    pub replayed: Ns,
     whole: Ns,
-    /// How many times as many steps there are as were replayed.
-    times: f64,
+    /// How many times as many steps there are as were replayed, whose times are taken to be like theirs: 1 where all were.
+    pub times: f64,
     /// The memory of the last prediction, for the next one.
     scratch: RefCell<(Program, Times)>,
 }
@@ -162,25 +165,9 @@ impl<'a> WhatIf<'a> {
         }
     }
 
-    /// What was measured.
-    pub fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    /// The times measured.
-    pub fn samples(&self) -> &[Ns] {
-        &self.samples
-    }
-
     /// The median time measured.
     pub fn measured(&self) -> Ns {
         median_time(&self.samples).unwrap_or(0)
-    }
-
-    /// The same of more steps than were replayed: their times are taken to be like those of the others.
-    #[must_use]
-    pub fn standing_for(self, times: f64) -> Self {
-        WhatIf { times, ..self }
     }
 
     /// The time that findings speak of: one repeat, all steady steps, or the run.
@@ -188,21 +175,11 @@ impl<'a> WhatIf<'a> {
         self.scaled(self.whole)
     }
 
-    /// How many times as many steps there are as were replayed: 1 where all were.
-    pub fn times(&self) -> f64 {
-        self.times
-    }
-
     fn scaled(&self, time: Ns) -> Ns {
         (time as f64 * self.times).round() as Ns
     }
 
-    /// The median time of the replay with nothing changed, every delay replaced by the median of its kind.
-    pub fn replayed(&self) -> Ns {
-        self.replayed
-    }
-
-    /// How far that is off, as a share.
+    /// How far the replay with nothing changed is off, as a share.
     pub fn replay_error(&self) -> f64 {
         let measured = self.measured();
         (self.replayed - measured).abs() as f64 / measured as f64

@@ -96,7 +96,7 @@ fn what_was_seen_lies_beside_the_recording() {
     let mut costs = 0;
     for file in std::fs::read_dir(directory.path()).expect("read") {
         let mut reader = Reader::open(&file.expect("a file").path()).expect("sound");
-        let identity = *reader.identity();
+        let identity = reader.identity;
         assert!(identity.outside);
         let (mut others, mut cost) = (0, 0);
         let mut each = |entry: Entry<'_>| match entry {
@@ -106,7 +106,7 @@ fn what_was_seen_lies_beside_the_recording() {
             other => panic!("{other:?}"),
         };
         while reader.read(&mut each).expect("read") {}
-        assert_eq!(reader.status().state, State::Closed);
+        assert_eq!(reader.status.state, State::Closed);
         assert!(others + cost > 0 && reader.damage().is_none() && reader.is_at_end());
         costs += u32::from(cost > 0);
     }

@@ -1,5 +1,8 @@
 //! The header page: who wrote the recording, and how far it has come.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use activity::entry::{Field, Fields, fingerprint};
 use activity::{Health, codes, fields};
 use rustix::time::ClockId;
@@ -105,12 +108,21 @@ impl WriteError {
     }
 }
 
-/// Why a header page says nothing.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum NoHeader {
-    NotARecording,
-    OtherVersion(u32),
-    Damaged,
+/// Why a file is not a readable recording.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It cannot be read.
+    #[error("{path}: {error}", path = .0.display(), error = .1)]
+    Io(PathBuf, io::Error),
+    /// It is something else, or its header was never completed.
+    #[error("{path} is not a recording of cuptop", path = .0.display())]
+    NotARecording(PathBuf),
+    /// It was written by another version.
+    #[error("{path} is a recording of format {version}; this version of cuptop reads format {VERSION}", path = .0.display(), version = .1)]
+    OtherVersion(PathBuf, u32),
+    /// Its header is not as it was written.
+    #[error("the header of {path} is damaged", path = .0.display())]
+    DamagedHeader(PathBuf),
 }
 
 /// How far a recording has come.
@@ -155,23 +167,24 @@ impl Identity {
         page
     }
 
-    pub(super) fn decode(page: &[u8; HEADER]) -> Result<Identity, NoHeader> {
+    pub(super) fn decode(page: &[u8; HEADER], path: &Path) -> Result<Identity, OpenError> {
+        let path = || path.to_path_buf();
         if page[..8] != MAGIC {
-            return Err(NoHeader::NotARecording);
+            return Err(OpenError::NotARecording(path()));
         }
         let number = |at| u32::get(page, at).unwrap_or(0);
         if number(8) != VERSION {
-            return Err(NoHeader::OtherVersion(number(8)));
+            return Err(OpenError::OtherVersion(path(), number(8)));
         }
         let is_sound = number(IDENTITY) == crc32fast::hash(&page[..IDENTITY]);
         if !is_sound || number(12) != HEADER as u32 {
-            return Err(NoHeader::Damaged);
+            return Err(OpenError::DamagedHeader(path()));
         }
         Ok(Identity {
             simulated: number(20) & 1 != 0,
             locked: number(20) & 2 != 0,
             outside: number(20) & 4 != 0,
-            ..Fields::fields(page).ok_or(NoHeader::Damaged)?
+            ..Fields::fields(page).ok_or_else(|| OpenError::DamagedHeader(path()))?
         })
     }
 }

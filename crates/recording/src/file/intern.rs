@@ -5,25 +5,17 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 /// Numbers for keys, counted up from 1 in the order in which they first came.
-#[derive(Debug)]
-pub(super) struct Interner<K> {
+///
+/// It forgets all keys whenever `MOST` are known: a program whose launch shapes never repeat must not make its own memory
+/// grow. What comes again is then defined again, under a new number.
+#[derive(Debug, Default)]
+pub(super) struct Interner<K, const MOST: usize> {
     /// By a fast hash: a kernel's name of several hundred bytes is looked up for each launch.
     known: FxHashMap<K, u32>,
-    next: u32,
-    most: usize,
+    last: u32,
 }
 
-impl<K: Eq + Hash> Interner<K> {
-    /// Forgets all keys whenever `most` are known: a program whose launch shapes never repeat must not make
-    /// its own memory grow. What comes again is then defined again, under a new number.
-    pub(super) fn new(most: usize) -> Self {
-        Interner {
-            known: FxHashMap::default(),
-            next: 1,
-            most,
-        }
-    }
-
+impl<K: Eq + Hash, const MOST: usize> Interner<K, MOST> {
     pub(super) fn get<Q>(&self, key: &Q) -> Option<u32>
     where
         K: std::borrow::Borrow<Q>,
@@ -34,12 +26,11 @@ impl<K: Eq + Hash> Interner<K> {
 
     /// The number for a key that [`Interner::get`] did not know.
     pub(super) fn add(&mut self, key: K) -> u32 {
-        if self.known.len() >= self.most {
+        if self.known.len() >= MOST {
             self.known.clear();
         }
-        let id = self.next;
-        self.next += 1;
-        self.known.insert(key, id);
-        id
+        self.last += 1;
+        self.known.insert(key, self.last);
+        self.last
     }
 }

@@ -96,8 +96,8 @@ mod tests;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};
-pub use header::{Clocks, Identity, MAGIC, State, Status, WriteError};
-pub use reader::{Damage, OpenError, Reader, Wait};
+pub use header::{Clocks, Identity, MAGIC, OpenError, State, Status, WriteError};
+pub use reader::{Damage, Reader, Wait};
 pub use stacks::StackLog;
 pub use writer::Writer;
 

@@ -14,29 +14,12 @@ use activity::{SampleDef, door};
 
 use super::HEADER;
 use super::block::Block;
-use super::header::{Identity, NoHeader, Status, VERSION};
+use super::header::{Identity, OpenError, Status};
 
 /// Bytes read at a time; several blocks.
 const CHUNK: usize = 1 << 20;
 /// Room that a reader keeps between two looks: hundreds of recordings may be followed at a time.
 const KEPT: usize = 64 << 10;
-
-/// Why a file is not a readable recording.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// It cannot be read.
-    #[error("{path}: {error}", path = .0.display(), error = .1)]
-    Io(PathBuf, io::Error),
-    /// It is something else, or its header was never completed.
-    #[error("{path} is not a recording of cuptop", path = .0.display())]
-    NotARecording(PathBuf),
-    /// It was written by another version.
-    #[error("{path} is a recording of format {version}; this version of cuptop reads format {VERSION}", path = .0.display(), version = .1)]
-    OtherVersion(PathBuf, u32),
-    /// Its header is not as it was written.
-    #[error("the header of {path} is damaged", path = .0.display())]
-    DamagedHeader(PathBuf),
-}
 
 /// What of a recording could not be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,8 +75,10 @@ pub struct Reader {
     /// The file: another one where what was opened is of a former format.
     pub file: File,
     path: PathBuf,
-    identity: Identity,
-    status: Status,
+    /// Who wrote it.
+    pub identity: Identity,
+    /// How far it had come at the last [`Reader::refresh`].
+    pub status: Status,
     /// Up to where it was read, in bytes.
     pub offset: u64,
     names: Ids,
@@ -108,7 +93,8 @@ pub struct Reader {
     /// Records of a kind that this reader does not know.
     pub unknown: u64,
     damage: Damage,
-    wait: Wait,
+    /// What is waited for from now on.
+    pub wait: Wait,
     buffer: Vec<u8>,
 }
 
@@ -129,18 +115,10 @@ impl Reader {
             .map_err(io)?
             .ok_or_else(|| OpenError::NotARecording(path.to_path_buf()))?;
         let path = path.to_path_buf();
-        let identity = match Identity::decode(&page) {
-            Ok(identity) => identity,
-            Err(NoHeader::NotARecording) => return Err(OpenError::NotARecording(path)),
-            Err(NoHeader::OtherVersion(version)) => {
-                return Err(OpenError::OtherVersion(path, version));
-            }
-            Err(NoHeader::Damaged) => return Err(OpenError::DamagedHeader(path)),
-        };
         let mut reader = Reader {
             file,
+            identity: Identity::decode(&page, &path)?,
             path,
-            identity,
             status: Status::default(),
             offset: HEADER as u64,
             names: Ids::default(),
@@ -166,21 +144,6 @@ impl Reader {
         &self.path
     }
 
-    /// Who wrote it.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    /// How far it had come at the last [`Reader::refresh`].
-    pub fn status(&self) -> &Status {
-        &self.status
-    }
-
-    /// Says what is waited for from now on.
-    pub fn wait_for(&mut self, wait: Wait) {
-        self.wait = wait;
-    }
-
     /// Whether something is waited for that is published.
     pub fn is_waiting(&self) -> bool {
         self.wait != Wait::Never && !self.is_at_end()
@@ -193,7 +156,9 @@ impl Reader {
             return;
         };
         let page = read_page(&file).ok().flatten();
-        if page.is_some_and(|page| Identity::decode(&page).is_ok_and(|it| it == self.identity)) {
+        if page.is_some_and(|page| {
+            Identity::decode(&page, &self.path).is_ok_and(|it| it == self.identity)
+        }) {
             self.file = file;
         }
     }

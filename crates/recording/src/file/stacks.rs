@@ -14,25 +14,14 @@ const MOST_STACKS: usize = 1 << 20;
 const MOST_SEEN: usize = LONGEST / 8 - 3;
 
 /// What a recording without parts has been told of stacks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StackLog {
-    frames: Interner<Frame>,
-    stacks: Interner<(StackId, u32)>,
+    frames: Interner<Frame, MOST_FRAMES>,
+    stacks: Interner<(StackId, u32), MOST_STACKS>,
     /// What each thread was last seen doing.
     threads: HashMap<u32, SampledThread>,
     /// The block of the last look.
     block: Option<u64>,
-}
-
-impl Default for StackLog {
-    fn default() -> StackLog {
-        StackLog {
-            frames: Interner::new(MOST_FRAMES),
-            stacks: Interner::new(MOST_STACKS),
-            threads: HashMap::new(),
-            block: None,
-        }
-    }
 }
 
 impl StackLog {

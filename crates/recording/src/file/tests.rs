@@ -174,7 +174,7 @@ fn follow(states: &[Vec<u8>], looks: &[[usize; 3]]) {
     let all = RECORDS.iter().sum::<u64>();
     assert_eq!(seen.cast_unsigned(), all, "{looks:?}");
     assert_eq!((reader.lost, reader.damage()), (0, None), "{looks:?}");
-    assert_eq!(reader.status().state, State::Closed);
+    assert_eq!(reader.status.state, State::Closed);
 }
 
 #[test]
@@ -229,14 +229,11 @@ fn a_part_that_says_it_goes_on_has_a_next_one_that_can_be_read_whole() {
             for (part, reader) in shown.iter().enumerate() {
                 let goes_on = reader
                     .as_ref()
-                    .is_some_and(|(it, _)| it.status().state == State::Continued);
+                    .is_some_and(|(it, _)| it.status.state == State::Continued);
                 if goes_on {
                     let (next, _) = shown[part + 1].as_ref().expect("there and a recording");
-                    assert_eq!(usize::try_from(next.identity().part), Ok(part + 1));
-                    assert!(
-                        next.status().published > HEADER as u64,
-                        "defines the thread"
-                    );
+                    assert_eq!(usize::try_from(next.identity.part), Ok(part + 1));
+                    assert!(next.status.published > HEADER as u64, "defines the thread");
                     went_on += 1;
                 }
             }
@@ -259,7 +256,7 @@ fn a_writer_that_ends_in_the_middle_of_any_step_leaves_what_it_published() {
         let before = published.last().copied().unwrap_or(0);
         assert!(seen >= before, "{seen} where {before} were seen before");
         published.push(seen);
-        let received = reader.status().health.received;
+        let received = reader.status.health.received;
         assert!(received >= counted, "the counters are those of before");
         counted = received;
     }

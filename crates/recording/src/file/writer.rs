@@ -45,8 +45,8 @@ pub struct Writer {
     so_far: Counts,
     /// What keeps it from writing, if anything does. Nothing more is written then but the counters.
     pub status: Status,
-    names: Interner<Box<[u8]>>,
-    shapes: Interner<LaunchShape>,
+    names: Interner<Box<[u8]>, MOST_NAMES>,
+    shapes: Interner<LaunchShape, MOST_SHAPES>,
     /// Records that could not be written.
     lost: u64,
 }
@@ -89,8 +89,8 @@ impl Writer {
                 published: HEADER as u64,
                 ..Status::default()
             },
-            names: Interner::new(MOST_NAMES),
-            shapes: Interner::new(MOST_SHAPES),
+            names: Interner::default(),
+            shapes: Interner::default(),
             lost: 0,
         };
         writer.pending.resize(UNIT, 0);
@@ -290,8 +290,8 @@ impl Writer {
         (self.sealed, self.so_far) = (Counts::default(), Counts::default());
         // Kept open until the next part: the caller knows its descriptor.
         self.retired = Some(std::mem::replace(&mut self.file, file));
-        self.names = Interner::new(MOST_NAMES);
-        self.shapes = Interner::new(MOST_SHAPES);
+        self.names = Interner::default();
+        self.shapes = Interner::default();
         let ended = std::mem::replace(&mut self.path, path);
         if let Some(parts) = &mut self.parts {
             parts.advance(ended);

@@ -192,7 +192,7 @@ impl Follower {
             if !process.over && process.is_outside() {
                 process.tell_damage(sink)?;
             } else if !process.over {
-                let pid = process.reader.identity().pid;
+                let pid = process.reader.identity.pid;
                 let text = match is_known {
                     true => format!("process {pid} still runs; its timeline ends here"),
                     false => format!(
@@ -261,9 +261,9 @@ impl Follower {
         self.processes
             .iter()
             .map(|process| ProcessState {
-                pid: process.reader.identity().pid,
+                pid: process.reader.identity.pid,
                 path: process.reader.path().to_path_buf(),
-                traced: process.reader.status().state != State::Refused,
+                traced: process.reader.status.state != State::Refused,
                 ended_well: process.info.ended_well,
                 health: process.health,
             })
@@ -274,7 +274,7 @@ impl Follower {
     pub fn is_simulated(&self) -> bool {
         self.processes
             .iter()
-            .any(|process| process.reader.identity().simulated)
+            .any(|process| process.reader.identity.simulated)
     }
 
     /// Picks up files that have appeared.
@@ -287,7 +287,7 @@ impl Follower {
         for path in paths {
             match Reader::open(&path) {
                 Ok(mut reader) => {
-                    reader.wait_for(self.wait_for(&path));
+                    reader.wait = self.wait_for(&path);
                     self.unreadable.remove(&path);
                     self.seen.insert(path);
                     found.push(reader);
@@ -303,7 +303,7 @@ impl Follower {
             }
         }
         found.sort_by_key(|reader| {
-            let it = reader.identity();
+            let it = reader.identity;
             (it.outside, it.start.realtime, it.pid, it.part)
         });
         for reader in found {
@@ -315,7 +315,7 @@ impl Follower {
     fn add(&mut self, reader: Reader) {
         let wait = self.wait_for(reader.path());
         let number = (self.processes.len() + self.outside.len()) as u32;
-        if reader.identity().outside {
+        if reader.identity.outside {
             let index = self.process_of(&reader);
             let file = Process::new(index, number, reader, wait);
             return self.outside.push(file);
@@ -327,7 +327,7 @@ impl Follower {
         {
             Some(process) => process.parts.push_back(reader),
             None => {
-                let index = self.index_of(&folder_of(reader.path()), reader.identity().pid);
+                let index = self.index_of(&folder_of(reader.path()), reader.identity.pid);
                 self.processes
                     .push(Process::new(index, number, reader, wait));
             }
@@ -347,7 +347,7 @@ impl Follower {
     /// became another). Then it is the one that was being written when the file was begun, or the next one. Ids are
     /// those of one folder: another folder may be another machine's. The whole machine's goes with the first.
     fn process_of(&mut self, file: &Reader) -> u32 {
-        let (pid, start) = (file.identity().pid, file.identity().start.realtime);
+        let (pid, start) = (file.identity.pid, file.identity.start.realtime);
         let folder = folder_of(file.path());
         let of_folder = self.processes.iter().filter(|it| it.folder() == folder);
         if pid == 0 {
@@ -357,9 +357,9 @@ impl Follower {
                 return first;
             }
         } else {
-            let of_pid = of_folder.filter(|process| process.reader.identity().pid == pid);
+            let of_pid = of_folder.filter(|process| process.reader.identity.pid == pid);
             let of_pid = || of_pid.clone();
-            let begun = |process: &&Process| process.reader.identity().start.realtime;
+            let begun = |process: &&Process| process.reader.identity.start.realtime;
             let alive = of_pid()
                 .filter(|process| process.was_alive(start))
                 .max_by_key(begun);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use activity::door;
@@ -40,18 +40,15 @@ pub fn keep(directory: &Path, to: &Path) -> io::Result<u64> {
 
 /// The header is read before the rest: so it never promises more than what is copied.
 fn copy_recording(from: &Path, to: &Path) -> io::Result<u64> {
-    let file = door::open(from)?;
+    let mut file = door::open(from)?;
     let mut header = vec![0; HEADER];
-    file.read_exact_at(&mut header, 0)?;
+    file.read_exact(&mut header)?;
     let published = match Reader::open(from) {
-        Ok(reader) => reader.status().published,
+        Ok(reader) => reader.status.published,
         Err(error) => return Err(io::Error::other(error)),
     };
     let rest = published.saturating_sub(HEADER as u64);
-    copy(
-        header.as_slice().chain(At(&file, HEADER as u64).take(rest)),
-        to,
-    )
+    copy(header.as_slice().chain(file.take(rest)), to)
 }
 
 fn copy(mut from: impl Read, to: &Path) -> io::Result<u64> {
@@ -63,15 +60,4 @@ fn copy(mut from: impl Read, to: &Path) -> io::Result<u64> {
     let bytes = io::copy(&mut from, &mut file)?;
     file.flush()?;
     Ok(bytes)
-}
-
-/// A file from an offset on.
-struct At<'a>(&'a File, u64);
-
-impl Read for At<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read_at(buffer, self.1)?;
-        self.1 += read as u64;
-        Ok(read)
-    }
 }

@@ -62,7 +62,7 @@ impl Process {
     /// `number` tells files of the timeline apart.
     pub(super) fn new(index: u32, number: u32, reader: Reader, wait: Wait) -> Process {
         let info = ProcessInfo {
-            pid: reader.identity().pid,
+            pid: reader.identity.pid,
             ..ProcessInfo::default()
         };
         Process {
@@ -70,7 +70,7 @@ impl Process {
             parts: VecDeque::new(),
             before: map::Before::default(),
             info,
-            changed: !reader.identity().outside,
+            changed: !reader.identity.outside,
             streams: HashMap::new(),
             totals: map::Totals::default(),
             series: number,
@@ -92,7 +92,7 @@ impl Process {
 
     /// Whether it was written from outside: by who watched it.
     pub(super) fn is_outside(&self) -> bool {
-        self.reader.identity().outside
+        self.reader.identity.outside
     }
 
     /// What notices call it.
@@ -110,7 +110,7 @@ impl Process {
 
     /// Whether this is a later part of the same recording.
     pub(super) fn is_continued_by(&self, other_reader: &Reader) -> bool {
-        let (mine, other) = (self.last().identity(), other_reader.identity());
+        let (mine, other) = (self.last().identity, other_reader.identity);
         let other_folder = other_reader.path().parent();
         (mine.pid, mine.start) == (other.pid, other.start)
             && mine.part < other.part
@@ -144,13 +144,13 @@ impl Process {
 
     /// Whether it was being written at a time (ns of `CLOCK_REALTIME`), as far as its recording tells.
     pub(super) fn was_alive(&self, time: i64) -> bool {
-        let newest = self.last().status().clocks.realtime;
-        self.reader.identity().start.realtime <= time && (self.lives() || newest >= time)
+        let newest = self.last().status.clocks.realtime;
+        self.reader.identity.start.realtime <= time && (self.lives() || newest >= time)
     }
 
     /// Goes on to the next part when the present one is read to its end. Returns whether there was one.
     fn next_part(&mut self) -> bool {
-        if self.reader.status().state != State::Continued || !self.reader.is_at_end() {
+        if self.reader.status.state != State::Continued || !self.reader.is_at_end() {
             return false;
         }
         let Some(next) = self.parts.pop_front() else {
@@ -164,10 +164,10 @@ impl Process {
         self.totals = map::Totals::default();
         self.series = self.series.wrapping_add(1 << 16);
         self.note_damage();
-        let (mine, theirs) = (self.reader.identity().part, next.identity().part);
+        let (mine, theirs) = (self.reader.identity.part, next.identity.part);
         if theirs > mine + 1 {
-            let received = self.reader.status().health.received;
-            let missed = next.identity().earlier.saturating_sub(received);
+            let received = self.reader.status.health.received;
+            let missed = next.identity.earlier.saturating_sub(received);
             self.before.lost += missed;
             self.damaged.push(format!(
                 "process {}: it recorded faster than it was read, and keeps only the last: {missed} records were gone before they \
@@ -190,7 +190,7 @@ impl Process {
 
     /// Says what is missing before the first part that is there.
     fn tell_earlier(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
-        let it = self.reader.identity();
+        let it = self.reader.identity;
         // Of later parts, what came earlier has been read.
         if std::mem::replace(&mut self.told_earlier, true) || it.earlier == 0 {
             return Ok(());
@@ -204,7 +204,7 @@ impl Process {
 
     /// Says that the clock was set. A model's times are of no clock, and who watches has the process's.
     fn tell_clock(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
-        let (identity, status) = (self.reader.identity(), self.reader.status());
+        let (identity, status) = (self.reader.identity, self.reader.status);
         if identity.simulated || identity.outside || status.sequence == 0 {
             return Ok(());
         }
@@ -231,8 +231,8 @@ impl Process {
         {
             self.skip(sink)?;
         }
-        let part = self.reader.identity().part;
-        let at = (part, self.reader.status().sequence, self.reader.offset);
+        let part = self.reader.identity.part;
+        let at = (part, self.reader.status.sequence, self.reader.offset);
         let has_grown = at != self.at;
         if has_grown {
             (self.at, self.heard) = (at, now);
@@ -243,9 +243,9 @@ impl Process {
 
     /// What has not become whole by now is damage.
     pub(super) fn skip(&mut self, sink: Sink<'_>) -> Result<(), Gone> {
-        self.reader.wait_for(Wait::Never);
+        self.reader.wait = Wait::Never;
         self.read(sink)?;
-        self.reader.wait_for(self.wait);
+        self.reader.wait = self.wait;
         Ok(())
     }
 
@@ -319,7 +319,7 @@ impl Process {
     }
 
     fn current_health(&self) -> Health {
-        let mut health = self.reader.status().health;
+        let mut health = self.reader.status.health;
         health.lost += self.before.lost + self.reader.lost;
         health.unknown += self.before.unknown + self.reader.unknown;
         health.bad_clock += self.before.bad_clock;
@@ -336,7 +336,7 @@ impl Process {
             return Ok(());
         }
         let (name, is_outside) = (self.name(), self.is_outside());
-        let status = self.reader.status();
+        let status = self.reader.status;
         if let Some(text) = status.error.describe()
             && !std::mem::replace(&mut self.told_error, true)
         {
@@ -387,7 +387,7 @@ impl Process {
     fn batch(&self) -> Batch {
         Batch {
             process: self.index,
-            simulated: self.reader.identity().simulated,
+            simulated: self.reader.identity.simulated,
             ..Batch::default()
         }
     }

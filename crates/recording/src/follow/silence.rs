@@ -75,7 +75,7 @@ fn missing(processes: &[Process]) -> Option<SourceStatus> {
 fn name(process: &Process) -> String {
     match process.info.rank {
         Some(rank) => format!("rank {rank}"),
-        None => format!("process {}", process.reader.identity().pid),
+        None => format!("process {}", process.reader.identity.pid),
     }
 }
 

@@ -136,12 +136,8 @@ impl Unroll<'_, '_> {
     fn passes(&mut self, variant: &VariantDecl) {
         self.plan.cold = variant.is_cold;
         let (warmup, repeat) = if variant.is_cold { (0, 1) } else { (1, 3) };
-        self.plan.warmup = match &variant.warmup {
-            Some(expr) => self
-                .integer(expr, 0..=1000, "a number of passes")
-                .unwrap_or(0) as u32,
-            None => warmup,
-        };
+        let given = self.amount(variant.warmup.as_ref(), 1000, "a number of passes");
+        self.plan.warmup = given.unwrap_or_default().map_or(warmup, |it| it as u32);
         let declared = match &variant.repeat {
             Some(expr) => self
                 .integer(expr, 1..=1000, "a number of passes")

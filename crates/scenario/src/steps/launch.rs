@@ -112,14 +112,10 @@ impl StepKind for Launch {
                 format!("a block has {MAX_THREADS} threads at most, and this one has {threads}"),
             )?;
         }
-        let shared = match &decl.shared {
-            Some(shared) => {
-                unroll.integer(shared, 0..=MAX_SHARED, "the shared memory of a block")? as u32
-            }
-            None => 0,
-        };
-        let flops = amount(unroll, decl.flops.as_ref(), "a number of operations")?;
-        let bytes = amount(unroll, decl.bytes.as_ref(), "a size")?;
+        let what = "the shared memory of a block";
+        let shared = unroll.amount(decl.shared.as_ref(), MAX_SHARED, what)?;
+        let flops = unroll.amount(decl.flops.as_ref(), i64::MAX, "a number of operations")?;
+        let bytes = unroll.amount(decl.bytes.as_ref(), i64::MAX, "a size")?;
         let time = decl.time.as_ref().map(|time| unroll.time(time));
         let time = time.map_or(Some(None), |time| time.map(Some))?;
         let kernel = match unroll.objects.kernels.get(name) {
@@ -142,7 +138,7 @@ impl StepKind for Launch {
             kernel,
             grid,
             block,
-            shared,
+            shared: shared.unwrap_or(0) as u32,
             args,
             flops,
             bytes,
@@ -177,15 +173,6 @@ fn launch_id(unroll: &mut Unroll<'_, '_>, spec: LaunchSpec) -> LaunchId {
         plan.launches.push(spec);
         plan.launches.len() - 1
     })
-}
-
-fn amount(unroll: &mut Unroll<'_, '_>, expr: Option<&Expr>, what: &str) -> Option<Option<u64>> {
-    match expr {
-        Some(expr) => unroll
-            .integer(expr, 0..=i64::MAX, what)
-            .map(|value| Some(value.unsigned_abs())),
-        None => Some(None),
-    }
 }
 
 fn dim3(

@@ -53,10 +53,7 @@ impl StepKind for Memset {
         let at = bytes.or(offset).map_or(self.to.loc, |expr| expr.loc);
         let bytes = unroll.optional_bytes(bytes, 1)?.unwrap_or(rest.max(1));
         unroll.inside(buffer, start, bytes, at, "memset")?;
-        let value = match &self.value {
-            Some(value) => unroll.integer(value, 0..=255, "a byte")? as u8,
-            None => 0,
-        };
+        let value = unroll.amount(self.value.as_ref(), 255, "a byte")?;
         let stream = unroll.stream(self.stream.as_ref(), Some(device))?;
         unroll.captured_use(stream, loc)?;
         unroll.feed(stream);
@@ -67,7 +64,7 @@ impl StepKind for Memset {
         let kind = OpKind::Memset {
             to,
             bytes,
-            value,
+            value: value.unwrap_or(0) as u8,
             stream,
         };
         unroll.emit(kind, loc)

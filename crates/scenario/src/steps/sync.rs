@@ -62,12 +62,9 @@ impl StepKind for Sync {
             }
             Sync::Event(event) => SyncTarget::Event(unroll.recorded_event(event)?),
             Sync::Device(device) => {
-                let device = match device {
-                    Some(device) => {
-                        unroll.integer(device, 0..=MAX_DEVICES - 1, "a device's number")? as u32
-                    }
-                    None => 0,
-                };
+                let most = MAX_DEVICES - 1;
+                let device = unroll.amount(device.as_ref(), most, "a device's number")?;
+                let device = device.unwrap_or(0) as u32;
                 unroll.device_used(device);
                 SyncTarget::Device(device)
             }

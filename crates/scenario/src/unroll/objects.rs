@@ -323,15 +323,11 @@ impl<'f> Unroll<'_, 'f> {
         self.scope
             .push(("index", Value::Int(element as i64, Unit::None)));
         let bytes = self.bytes(&decl.bytes, 1);
-        let device = match &decl.device {
-            Some(device) => self
-                .integer(device, 0..=MAX_DEVICES - 1, "a device's number")
-                .map(|d| Some(d as u32)),
-            None => Some(None),
-        };
+        let most = MAX_DEVICES - 1;
+        let device = self.amount(decl.device.as_ref(), most, "a device's number");
         self.scope.pop();
         self.scope.extend(loops);
-        let (bytes, device) = (bytes?, device?);
+        let (bytes, device) = (bytes?, device?.map(|it| it as u32));
         if bytes > MAX_BYTES {
             self.error(decl.bytes.loc, "a buffer may have 1 TiB")?;
         }

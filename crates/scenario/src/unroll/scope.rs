@@ -105,6 +105,18 @@ impl Unroll<'_, '_> {
         }
     }
 
+    /// As [`Self::integer`] from 0 on, of an expression that may be absent.
+    pub(crate) fn amount(
+        &mut self,
+        expr: Option<&Expr>,
+        most: i64,
+        what: &str,
+    ) -> Option<Option<u64>> {
+        let Some(expr) = expr else { return Some(None) };
+        let amount = self.integer(expr, 0..=most, what)?;
+        Some(Some(amount.unsigned_abs()))
+    }
+
     /// A time in nanoseconds.
     pub(crate) fn time(&mut self, expr: &Expr) -> Option<i64> {
         match self.eval(expr)? {

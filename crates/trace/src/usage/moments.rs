@@ -1,7 +1,6 @@
 //! A chunk of the moments at which the set of busy engines changes.
 
 use super::{MEASURES, STRIDE, Set, length_if};
-use crate::index::Index;
 use crate::series::Chunk;
 use activity::Ns;
 
@@ -18,8 +17,8 @@ pub(super) struct Moments {
     running: [Ns; MEASURES],
     /// For every block of [`STRIDE`] moments: the longest gap that ends at one of them.
     widest: Vec<Ns>,
-    /// Finds moments.
-    index: Index,
+    /// Every [`STRIDE`]th moment. It finds a block without a miss of the cache at each step.
+    begins: Vec<Ns>,
 }
 
 /// The sums before a chunk of moments, up to its first one.
@@ -55,12 +54,12 @@ impl Chunk for Moments {
         if i.is_multiple_of(STRIDE) {
             self.sums.push(self.running);
             self.widest.push(0);
+            self.begins.push(time);
         }
         let idle = self.idle_before(i, time);
         if let Some(widest) = self.widest.last_mut() {
             *widest = idle.max(*widest);
         }
-        self.index.push(i, time);
         self.times.push(time);
         self.sets.push(set);
     }
@@ -115,7 +114,7 @@ impl Moments {
         self.sets.truncate(keep);
         self.sums.truncate(keep.div_ceil(STRIDE));
         self.widest.truncate(keep.div_ceil(STRIDE));
-        self.index.truncate(keep);
+        self.begins.truncate(keep.div_ceil(STRIDE));
         self.running = [0; MEASURES];
         let Some(last) = keep.checked_sub(1) else {
             return;
@@ -133,7 +132,10 @@ impl Moments {
 
     /// Moments before `time`.
     pub(super) fn before(&self, time: Ns) -> usize {
-        self.index.before(&self.times, time)
+        let begun = self.begins.partition_point(|&begin| begin < time);
+        let from = begun.saturating_sub(1) * STRIDE;
+        let block = self.times[from..].iter().take(STRIDE);
+        from + block.map(|&t| usize::from(t < time)).sum::<usize>()
     }
 
     /// Time for which the measure in `slot` held from the first moment until `time`, which is after it.
@@ -157,7 +159,6 @@ impl Moments {
         size_of_val(self.times.as_slice())
             + self.sets.len()
             + size_of_val(self.sums.as_slice())
-            + size_of_val(self.widest.as_slice())
-            + self.index.memory()
+            + 2 * size_of_val(self.widest.as_slice())
     }
 }
