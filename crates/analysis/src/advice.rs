@@ -1,7 +1,6 @@
 //! What could be better in a variant, a run, or a program, with what it saves. Reports and the screen ask the same
 //! question here, so they cannot disagree.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::causes::Causes;
@@ -148,6 +147,9 @@ impl<'a> Advice<'a> {
         let devices: Vec<_> = devices.into_iter().map(with_pause).collect();
         let steady = whole.within(Some(window), &devices);
         let mut findings = findings::weighed(&steady, whatif, stop);
+        if let Some(rate) = steps::main(steps).and_then(Steps::pace) {
+            findings::no_cure::paced(&steady, rate, &mut findings);
+        }
         let step = steps::main(steps).map(|of| (of.median_ns, window.len()));
         findings.iter_mut().for_each(|finding| finding.step = step);
         OfProgram {
@@ -224,6 +226,6 @@ pub fn in_one<'f>(of: impl IntoIterator<Item = (&'f str, String, &'f [Finding])>
             })
         })
         .collect();
-    all.sort_by_key(|f| Reverse((f.severity, f.saving_ns.unwrap_or(f.bound_ns))));
+    all.sort_by_key(Finding::order);
     all
 }

@@ -27,7 +27,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
     let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull)?;
     let mut at = Vec::new();
-    let mut by_name: FxHashMap<NameId, Vec<Ns>> = FxHashMap::default();
+    let mut by_name: FxHashMap<NameId, Vec<(Ns, Ns)>> = FxHashMap::default();
     let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
     for (id, ..) in scope.trace.threads() {
         let mut has_launched = false;
@@ -43,7 +43,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                     by_name
                         .entry(what.name)
                         .or_default()
-                        .push(call.span.intersect(span).len());
+                        .push((call.span.intersect(span).len(), call.span.start));
                     rounds += u64::from(has_launched);
                     // A cache that fills is at its end before the work is.
                     goes_on |= has_launched && call.span.start >= span.end - span.len() / 4;
@@ -55,34 +55,47 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     }
     // What a program's first calls take beyond the others is no matter of the loop.
-    let (mut once, mut outliers) = (0 as Ns, 0u64);
-    for times in by_name.values_mut() {
-        let median = lower_median(times).unwrap_or(0);
-        for &time in times
+    let first = &scope.causes.first_use().calls;
+    let cold = first.iter().map(|it| it.0.end).max().unwrap_or(Ns::MIN);
+    let (mut once, mut outliers, mut later) = (0 as Ns, 0u64, Vec::new());
+    for times in by_name.values() {
+        let mut lengths: Vec<Ns> = times.iter().map(|it| it.0).collect();
+        let median = lower_median(&mut lengths).unwrap_or(0);
+        for &(time, start) in times
             .iter()
-            .filter(|&&time| first_use::is_outlier(time, median))
+            .filter(|it| first_use::is_outlier(it.0, median))
         {
             once += time;
             outliers += 1;
+            later.extend((start >= cold).then_some(time));
         }
     }
+    // What comes once a round is the loop's.
+    let of_loop: Ns = match later.len() as u64 {
+        many if many >= thresholds::LOOP_MIN => later.iter().sum(),
+        _ => 0,
+    };
+    let in_loop = time - once + of_loop;
+    // Kernels and copies take what they take without these calls.
+    let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
+    let bound = in_loop.min(idle);
     // A program that starts fills the cache of its allocator: it takes memory, and gives hardly any back. Its steady steps do not.
     let is_free = |name: &NameId| scope.trace.names().full(*name).contains("Free");
     let freed = by_name.iter().filter(|it| is_free(it.0));
     let freed: usize = freed.map(|it| it.1.len()).sum();
-    let mut first = scope.causes.first_use().calls.iter();
+    let mut first = first.iter();
     let fills = 10 * freed < at.len()
         && first.any(|(call, (lane, _))| {
             let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
             window.is_none_or(|it| call.end > it.start)
         });
-    let is_worth = figures::share(time - once, span.len()) >= thresholds::WORTH_SHARE;
+    let is_worth = figures::share(bound, span.len()) >= thresholds::WORTH_SHARE;
     if rounds < thresholds::LOOP_MIN || !goes_on || fills || !is_worth {
         return None;
     }
     let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");
     let pooled = by_name.iter().filter(|it| of_pool(it.0));
-    let pooled: Ns = pooled.flat_map(|it| it.1).sum();
+    let pooled: Ns = pooled.flat_map(|it| it.1).map(|it| it.0).sum();
     let at = longest_first(at);
     Some(Finding {
         title: format!(
@@ -99,6 +112,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). A free waits for the whole device.",
         }
         .to_owned(),
-        ..scope.found(span.len(), time, &at)
+        ..scope.found(span.len(), bound, &at)
     })
 }

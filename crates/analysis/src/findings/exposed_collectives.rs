@@ -42,6 +42,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         0 => String::new(),
         _ => format!(", one of them {}", duration(lengths[0])),
     };
+    // What runs beside them already hides nothing more.
+    let beside = (f.busy_ns - collectives.took).max(0);
+    if f.part(beside) < thresholds::WORTH_SHARE {
+        return None;
+    }
+    let bound = (alone - one).clamp(0, beside);
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
@@ -57,6 +63,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             Some(_) => ADVICE.to_owned(),
             None => format!("{ADVICE} {UNKNOWN}"),
         },
-        ..scope.found(f.span_ns, (alone - one).max(0), &at)
+        ..scope.found(f.span_ns, bound, &at)
     })
 }

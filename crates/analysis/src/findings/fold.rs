@@ -1,7 +1,5 @@
 //! The same finding of several devices, variants and points of a sweep in one line.
 
-use std::cmp::Reverse;
-
 use super::{EVIDENCE_MAX, Finding};
 
 /// Findings of one rule become one: the words of the one with the greatest bound, the places of all.
@@ -47,8 +45,9 @@ pub fn variants<'f>(
     }
     // Of a sweep each stands where the figures of its worst point put it.
     for (_, findings) in &mut all {
-        if findings.iter().any(|f| f.places.len() > 1) {
-            findings.sort_by_key(|f| Reverse((f.severity, f.saving_ns.unwrap_or(f.bound_ns))));
+        let is_swept = |f: &Finding| f.places.len() > 1 && !f.places[0].starts_with("GPU ");
+        if findings.iter().any(is_swept) {
+            findings.sort_by_key(Finding::order);
         }
     }
     all

@@ -16,19 +16,10 @@ use activity::{NameId, Ns};
 /// One gap that holds this part of the idle time is nearly all of it.
 pub(super) const ONE_GAP: f64 = 0.9;
 
-/// What takes this part of the host's work is named.
-const MOST: f64 = 0.4;
+/// What takes this part of the host's work is named. Without a name nobody knows whether it could be done ahead.
+const MOST: f64 = 0.5;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    find(scope, f, false)
-}
-
-/// The same before pages of managed memory that come back: the CPU reads results there, and nothing can be prepared.
-pub(super) fn reads(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    find(scope, f, true)
-}
-
-fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
     // What waits for the host is a part of what is idle.
     if f.idle_share() < thresholds::HOST_SHARE {
         return None;
@@ -56,8 +47,8 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
             continue;
         }
         let (lane, row) = scope.causes.graph().ops.place(gap.next);
-        let is_asked =
-            may_be_ahead(gap.span.end) && comes_back(&scope.trace.what(lane, row)) == reads;
+        // Before a page that comes back the CPU reads results.
+        let is_asked = may_be_ahead(gap.span.end) && !comes_back(&scope.trace.what(lane, row));
         let mut sum: Ns = 0;
         for piece in &*pieces {
             let is_host = scope.causes.group(gap, piece) == Group::Host;
@@ -72,47 +63,39 @@ fn find(scope: &Scope, f: &DeviceFigures, reads: bool) -> Option<Finding> {
         }
     }
     let idle: Ns = at.iter().map(|a| a.0).sum();
-    // What happens once is no batch that could be prepared.
+    // What happens once, or nearly so, is no batch that could be prepared.
     let longest = at.iter().map(|a| a.0).max();
-    let is_once = scope.window.is_none()
-        && longest.is_some_and(|longest| figures::share(longest, idle) >= ONE_GAP);
+    let is_once = scope.window.is_none() && longest.is_some_and(|longest| 2 * longest > idle);
     if is_once || f.part(idle) < thresholds::HOST_SHARE {
         return None;
     }
     let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;
     let line = seen.telling(scope.trace);
-    let doing = match most {
-        _ if figures::share(time, idle) < MOST => String::new(),
-        Some(name) => format!(
-            ", {} of it in {}",
-            percent(figures::share(time, idle)),
-            of_host(scope.trace, name)
-        ),
-        None => format!(
-            ", {} of it {}",
-            percent(figures::share(time, idle)),
-            match line {
-                Some(_) => "outside CUDA calls",
-                None => "outside CUDA calls, in code that was not traced",
-            }
-        ),
-    };
-    let whose = match reads {
-        true => ", which reads managed memory,",
-        false => "",
+    let part = figures::share(time, idle);
+    let name = most.filter(|_| part >= MOST);
+    let name = name.map(|name| of_host(scope.trace, name));
+    if name.is_none() && line.is_none() && scope.planned.is_none() {
+        return None;
+    }
+    let doing = match (&name, part >= MOST) {
+        (Some(name), _) => format!(", {} of it in {name}", percent(part)),
+        (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
+        _ => String::new(),
     };
     let seen = seen_at(line.as_ref());
+    let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
     Some(Finding {
         title: format!(
-            "the GPU waits for the CPU{whose} for {} ({}){doing}{seen}",
+            "the GPU waits for the CPU for {} ({}){doing}{seen}",
             duration(idle),
             percent(f.part(idle)),
         ),
-        advice: match reads {
-            true => "Prefetch in one piece what the CPU reads (cudaMemPrefetchAsync), and launch what comes next before it is read.",
-            false => "Prepare the next batch before the GPU needs it, in another thread or process.",
+        advice: match loads {
+            true => "Prepare the next batch before the GPU needs it, in another thread or process.",
+            false => "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
         }
         .to_owned(),
+        cure: if loads { "" } else { "cutting CPU work" },
         ..scope.found(f.span_ns, idle, &longest_first(at))
     })
 }

@@ -33,7 +33,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let time = tables::union(copies().map(|it| it.1).collect());
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
     let is_worth = f.part(time) >= thresholds::WORTH_SHARE;
-    let link = pageable::link(scope.trace.devices()[f.index].info.capability.0);
+    let link = pageable::link(scope, f);
     let at_link = copies().map(|it| {
         let peak = scope.peaks.rate(it.2.direction).or(link);
         peak.map_or(0.0, |peak| it.2.bytes as f64 / peak)

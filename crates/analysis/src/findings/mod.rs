@@ -22,7 +22,7 @@ mod limits;
 mod low_bandwidth;
 mod migrations;
 mod no_core;
-mod no_cure;
+pub(crate) mod no_cure;
 mod no_overlap;
 mod one_engine;
 mod pageable;
@@ -30,7 +30,6 @@ mod race;
 mod saving;
 mod scope;
 mod shared_gpu;
-mod sync_copies;
 mod sync_loop;
 #[cfg(test)]
 mod tests;
@@ -223,7 +222,6 @@ macro_rules! rules {
 rules! {
     "pageable-copy" Device(pageable::check) ["pin"] "pinning";
     "tiny-copies" Device(tiny_copies::check) ["merge-copies"] "batching small copies";
-    "synchronous-copy" Device(sync_copies::check) ["async" "async+own-stream"] "copying asynchronously";
     "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
     "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
     "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
@@ -238,7 +236,6 @@ rules! {
     "race" Timeline(race::check) [] "";
     "failed-calls" Timeline(failed::check) [] "";
     "host-bound" Device(host_bound::check) [] "preparing work ahead";
-    "managed-reads" Device(host_bound::reads) [] "prefetching results";
     "copy-bound" Device(copy_bound::check) [] "copying less";
     "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     "page-migration" Device(migrations::check) [] "prefetching pages";

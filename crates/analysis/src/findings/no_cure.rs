@@ -4,36 +4,28 @@ use std::cmp::Reverse;
 
 use super::host_bound::ONE_GAP;
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
-use crate::causes::{Group, Shares};
+use crate::causes::{Cause, Group, Shares};
 use crate::figures::{self, DeviceFigures};
-use activity::Span;
 use activity::units::{duration, percent};
+use activity::{Ns, Span};
 
 /// The rules that tell of a group's idle time.
 fn rules(group: Group) -> &'static [&'static str] {
     match group {
-        Group::Host | Group::SetUp => &[
-            "host-bound",
-            "managed-reads",
-            "cold-start",
-            "alloc-in-loop",
-            "sync-in-loop",
-        ],
+        Group::Host | Group::SetUp => {
+            &["host-bound", "cold-start", "alloc-in-loop", "sync-in-loop"]
+        }
         Group::Launch => &["launch-bound", "tiny-copies", "alloc-in-loop", "cold-start"],
-        Group::Sync => &[
-            "sync-in-loop",
-            "synchronous-copy",
-            "tiny-copies",
-            "pageable-copy",
-            "no-overlap",
-        ],
+        Group::Sync => &["sync-in-loop", "tiny-copies", "pageable-copy", "no-overlap"],
         Group::Queue | Group::Profiler | Group::Unknown => &[],
     }
 }
 
 fn advice(group: Group) -> &'static str {
     match group {
-        Group::Host => "Sample the Python lines (--python) to see what the CPU works on.",
+        Group::Host => {
+            "See what the CPU works on: sample Python lines (--python), or mark the code with NVTX ranges."
+        }
         Group::SetUp => "Look at what is allocated or loaded, and do that before the loop.",
         Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
@@ -41,6 +33,27 @@ fn advice(group: Group) -> &'static str {
             "No record says why: record again with --waits and with CPU ops."
         }
     }
+}
+
+/// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
+/// is faster waits for longer.
+pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
+    let is_known = found.iter().any(|it| it.rule == "host-bound");
+    let is_idle = |f: &DeviceFigures| f.idle_share() >= thresholds::COMPUTE_SHARE;
+    let Some(f) = scope.devices.first() else {
+        return;
+    };
+    if is_known || !scope.devices.iter().all(is_idle) {
+        return;
+    }
+    found.retain(|it| it.is_no_matter_of_time() && it.rule != "no-cure");
+    found.push(Finding {
+        rule: "no-cure",
+        severity: Severity::Info,
+        title: format!("{rate} steps a second, whatever runs in them: a camera, a display or a timer most likely paces them"),
+        advice: "At that pace nothing is to be gained: faster code would only wait for longer.".to_owned(),
+        ..scope.found(f.span_ns, f.idle_ns, &[Occurrence::Gap(f.index, f.span)])
+    });
 }
 
 /// The greatest group of a device that no finding tells of, where that is much.
@@ -86,20 +99,30 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         false => String::new(),
     };
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
+    let named = scope.idle_that(f, |gap, piece| {
+        scope.causes.group(*gap, piece) == Group::Host
+            && scope.causes.host_name(piece.culprit).is_some()
+    });
+    let is_named = group == Group::Host && 2 * named >= time;
+    let loading = scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
+    let loads = group == Group::SetUp && 2 * loading >= time;
     Some(Finding {
         rule: "no-cure",
         severity: Severity::Info,
         title: format!(
-            "{} keeps the GPU idle for {} ({}){once}: no cure is known",
+            "{} keeps the GPU idle for {} ({}){once}{}",
             match group {
                 Group::Unknown => "an unknown cause",
                 known => known.label(),
             },
             duration(time),
             percent(f.part(time)),
+            if loads { "" } else { ": no cure is known" },
         ),
         advice: match is_alone {
+            _ if loads => "Warm up before measuring: run everything once.",
             true => "No other GPU work could run meanwhile: only faster CPU code helps.",
+            _ if is_named => "Look at what the CPU does there: it may be done earlier, or less often.",
             _ if group == Group::Host && !once.is_empty() => {
                 "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
             }

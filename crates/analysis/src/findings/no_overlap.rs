@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Copied, Finding, Occurrence, Scope, declared, longest_first, thresholds};
-use crate::causes::{Culprit, Group};
+use super::{Copied, Finding, Occurrence, Scope, Severity, declared, longest_first, thresholds};
+use crate::causes::{Cause, Culprit, Group, Piece};
 use crate::figures::{self, DeviceFigures};
 use crate::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use crate::{edits, program, tables};
@@ -26,6 +26,11 @@ impl Engines {
     pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut spans: [Vec<Span>; 3] = Default::default();
         let mut packed = 0.0;
+        // With a single engine the directions take turns.
+        let back = match scope.trace.devices()[f.index].info.copy_engines {
+            1 => 1,
+            _ => 2,
+        };
         for (_, activity) in scope.operations(f) {
             let engine = match engine_of(&activity.what) {
                 Some(Engine::Compute) => {
@@ -34,7 +39,7 @@ impl Engines {
                     0
                 }
                 Some(Engine::Copy(Direction::H2D)) => 1,
-                Some(Engine::Copy(Direction::D2H)) => 2,
+                Some(Engine::Copy(Direction::D2H)) => back,
                 _ => continue,
             };
             spans[engine].push(activity.span);
@@ -133,19 +138,30 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let advice = if !computes && is_apart {
         "They are pinned, on several streams and queued ahead: something else keeps them apart. On Windows and WSL the driver may."
     } else if !computes {
-        "Put the two directions on two streams, with pinned memory: each has its own copy engine."
+        "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine."
     } else if waits_for_kernels(scope, f) {
         "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile."
     } else {
-        "Cut the work into batches, each on its own stream with pinned memory: one batch copies while another computes."
+        "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes."
     };
-    // The CPU's own work, and what loads and allocates, take their time beside nothing. What pageable copies take of the
-    // CPU is a matter of pinning.
-    let elsewhere = scope.idle_that(f, |gap, piece| {
+    let is_staging =
+        |piece: &Piece| matches!(piece.culprit, Culprit::Call(call) if staging.contains(&call));
+    let kept = scope.idle_that(f, |gap, piece| {
         let group = scope.causes.group(*gap, piece);
-        let is_staging = matches!(piece.culprit, Culprit::Call(call) if staging.contains(&call));
-        matches!(group, Group::Host | Group::SetUp) || is_staging
+        match scope.planned {
+            // The CPU's own work, and what loads and allocates, take their time beside nothing. What pageable copies take of
+            // the CPU is a matter of pinning.
+            Some(_) => !matches!(group, Group::Host | Group::SetUp) && !is_staging(piece),
+            // What the device itself takes between two operations.
+            None => group == Group::Queue || piece.cause == Cause::Latency,
+        }
     });
+    let hidden = match scope.planned {
+        Some(_) => f.recorded_ns() - f.idle_ns - engines.least(),
+        None => saving,
+    };
+    let most = hidden + kept;
+    let found = scope.found(f.span_ns, most, &longest_first(at));
     Some(Finding {
         title: format!(
             "{} run one after another: {} of the possible overlap is used",
@@ -158,11 +174,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             true => "pin".parse().ok(),
             false => None,
         },
-        ..scope.found(
-            f.span_ns,
-            f.recorded_ns() - engines.least() - elsewhere,
-            &longest_first(at),
-        )
+        // Whether one batch needs what another left only a scenario says.
+        severity: match scope.planned {
+            Some(_) => found.severity,
+            None => Severity::Info,
+        },
+        ..found
     })
 }
 
@@ -172,7 +189,7 @@ pub(super) fn has_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
 }
 
 /// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last.
-pub(super) fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
+fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
     let (mut kernels, mut up, mut down) = (None::<Span>, None::<Span>, None::<Span>);
     for (_, activity) in scope.operations(f) {
         let of = match engine_of(&activity.what) {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Cause, Culprit, Piece};
 use crate::graph::{CallId, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};
@@ -14,7 +14,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let mut ops: FxHashSet<OpId> = FxHashSet::default();
     let mut at = Vec::new();
     let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
-    let link = link(scope.trace.devices()[figures.index].info.capability.0);
+    let link = link(scope, figures);
     for &(place, span, copy) in scope.copies(figures) {
         let is_pageable = match copy.direction {
             Direction::H2D => copy.from == MemoryKind::Pageable,
@@ -54,12 +54,17 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     if figures.part(saving) < thresholds::WORTH_SHARE {
         return None;
     }
+    let staging = match 10 * idle >= time {
+        true => format!(", and the GPU idle for {} in their calls", duration(idle)),
+        false => String::new(),
+    };
     let at = longest_first(at);
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(
-            "{} of pageable memory run at {} GB/s: {} in {}",
+            "{} of pageable memory {} at {} GB/s: {} in {}{staging}",
             activity::text::counted(at.len() as u64, "copy", "copies"),
+            if at.len() == 1 { "runs" } else { "run" },
             rate(gbps),
             bytes(moved),
             duration(time),
@@ -76,14 +81,34 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by the first part of a GPU's compute capability.
-pub(super) fn link(generation: u32) -> Option<f64> {
-    match generation {
-        0 => None,
-        1..=7 => Some(13.0),
-        8 => Some(27.0),
+/// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by the recorded link or compute capability. A large
+/// copy may show more. `None` where the GPU is no card: it shares the CPU's memory, or has a link of its own to it.
+pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
+    let info = &scope.trace.devices()[f.index].info;
+    let recorded = info
+        .link
+        .strip_prefix("PCIe ")
+        .and_then(|link| link.split_once(".0 x"));
+    let recorded = recorded.and_then(|(generation, width)| {
+        let lanes: f64 = width.parse().ok()?;
+        let of_16 = [13.0, 27.0, 57.0].get(generation.parse::<usize>().ok()?.checked_sub(3)?)?;
+        Some(of_16 * lanes / 16.0)
+    });
+    let card = match info.capability {
+        _ if recorded.is_some() => recorded,
+        _ if info.name.contains("GH200") || info.name.contains(" GB") => None,
+        (0, _) | (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, _) | (12, 1) => None,
+        (1..=7, _) => Some(13.0),
+        (8, _) => Some(27.0),
         _ => Some(57.0),
-    }
+    };
+    let is_large = |it: &&Copied| {
+        let crosses = matches!(it.2.direction, Direction::H2D | Direction::D2H);
+        crosses && it.2.bytes >= thresholds::LARGE_BYTES
+    };
+    let large = scope.copies(f).iter().filter(is_large);
+    let seen = large.map(|it| it.2.bytes as f64 / it.1.len().max(1) as f64);
+    card.map(|card| seen.fold(card, f64::max))
 }
 
 /// Whether idle time was in one of these calls.

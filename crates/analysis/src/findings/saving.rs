@@ -303,9 +303,12 @@ impl Candidate {
         }
     }
 
-    /// Of two that save the same the one whose first cure the edit is is told first.
+    /// What it is told to save. Of two that save the same the one whose first cure the edit is is told first.
     fn key(&self) -> (Ns, bool) {
-        (self.last, self.finding.cures.first() == Some(&self.edit))
+        (
+            self.last.min(self.finding.bound_ns),
+            self.finding.cures.first() == Some(&self.edit),
+        )
     }
 
     /// What it saves on top of `below`, which are so many.

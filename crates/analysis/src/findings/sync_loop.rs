@@ -24,9 +24,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             if let Some(wait) = scope.causes.wait_of(piece) {
-                // What the CPU then works on for long it may have decided by the value that it waited for.
-                let is_long = piece.is_long_work(&gap) && 2 * piece.span.len() > gap.span.len();
-                let is_decided = is_long && fetches_value(scope, wait);
+                // What the CPU then works on for long is what came back, or what it decided by that.
+                let is_decided = piece.is_long_work(&gap) && has_fetched(scope, wait);
                 if is_search(scope, wait) {
                     continue;
                 }
@@ -70,15 +69,27 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => idle,
         false => {
             let engines = Engines::new(scope, f);
-            // Which kernels of two streams need each other only a scenario says.
+            // Which kernels of two streams need each other only a scenario says. On one stream each waits for the one before.
+            let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
             let hideable = match scope.planned {
                 Some(_) => engines.packable(),
-                None => engines.hideable(),
+                None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
+                    engines.hideable()
+                }
+                None => 0,
             };
             tables::union(waited.collect()).clamp(idle, idle + hideable)
         }
     };
     let found = scope.found(f.span_ns, bound, &at);
+    // Elsewhere than in PyTorch, where values are mostly printed, a loop that fetches one goes on by it.
+    let names = (0..scope.trace.names().len() as u32).map(|id| scope.trace.names().full(id));
+    let is_torch = || {
+        names
+            .clone()
+            .any(|name| name.contains("at::native") || name.starts_with("aten::"))
+    };
+    let decides = of_values && scope.planned.is_none() && !is_torch();
     let apart = match found.bound_ns - idle {
         more if 20 * more >= idle => {
             format!(", and engines from overlapping for {}", duration(more))
@@ -103,11 +114,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             false => "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
         }
         .to_owned(),
-        severity: match share >= thresholds::WARNING_SHARE {
+        severity: match share >= thresholds::WARNING_SHARE && !decides {
             true => found.severity,
             false => Severity::Info,
         },
-        refused: has_needed.then(|| {
+        refused: (has_needed || decides).then(|| {
             "the CPU uses the data that it copies back, so some syncs have to stay".to_owned()
         }),
         ..found
@@ -130,6 +141,30 @@ fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
         What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
         _ => None,
     }
+}
+
+/// So many calls before a wait are looked at.
+const BACK: usize = 16;
+
+/// Whether something was copied to the CPU since the wait before, this one included.
+fn has_fetched(scope: &Scope, wait: CallId) -> bool {
+    let graph = scope.causes.graph();
+    let before =
+        |call: &CallId| Some(graph.calls.previous[*call as usize]).filter(|&it| it != NONE);
+    let mut calls = std::iter::successors(Some(wait), before)
+        .take(BACK)
+        .take_while(|&call| call == wait || !graph.calls.kind[call as usize].is_wait());
+    let copies = |call: CallId| {
+        let (lane, row) = graph.calls.at(call);
+        let op = graph.calls.first_op[call as usize];
+        let op = (op != NONE).then(|| graph.ops.place(op));
+        let op = op.map(|(lane, row)| scope.trace.what(lane, row));
+        let is_back = matches!(op, Some(What::Copy(it)) if it.direction == Direction::D2H);
+        // A prefetch has no operation of its own.
+        is_back
+            || matches!(scope.trace.what(lane, row), What::Call(it) if scope.trace.names().full(it.name).contains("Prefetch"))
+    };
+    fetched(scope, wait).is_some() || calls.any(copies)
 }
 
 /// Whether a library waits there while it tries what is fastest: cuDNN and MIOpen wait for nothing else.

@@ -2,7 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
+use super::migrations::is_migration;
+use super::{
+    Copied, DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, thresholds,
+};
 use crate::collectives::is_collective;
 use crate::figures;
 use crate::verdict::NAME_MAX;
@@ -32,6 +35,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
     // By kernel and blocks: how long in all, and how often.
     let mut sizes: FxHashMap<(NameId, u64), (Ns, Ns)> = FxHashMap::default();
+    let moves = scope.copies(f).iter();
+    let moves: Vec<&Copied> = moves.filter(|it| is_migration(&What::Copy(it.2))).collect();
     for (place, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {
             continue;
@@ -55,7 +60,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             continue;
         }
         let name = scope.trace.names().full(shape.name);
-        if length < EMPTY_MAX && name.ends_with("()") {
+        // Nor is it a matter of blocks where a short one stood still for pages.
+        let has_moved = || moves.iter().any(|it| it.1.overlaps(activity.span));
+        if length < EMPTY_MAX && (name.ends_with("()") || has_moved()) {
             continue;
         }
         // Collective communication takes few SMs on purpose, to leave the others to computing.
@@ -101,7 +108,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => String::new(),
     };
     let has_blocks = least >= multiprocessors;
+    let found = scope.found(f.span_ns, saving, &at);
     Some(Finding {
+        // Whether they may run at once no record says.
+        severity: if is_alike && !has_blocks { Severity::Info } else { found.severity },
         title: format!(
             "{} with {few_blocks}{of_threads} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             counted(at.len() as u64, "kernel", "kernels"),
@@ -120,6 +130,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             true => "running kernels at once",
             false => "",
         },
-        ..scope.found(f.span_ns, saving, &at)
+        ..found
     })
 }

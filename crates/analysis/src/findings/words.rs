@@ -69,13 +69,14 @@ impl Finding {
     }
 
     /// What stands first: warnings, of a job the late rank, and what could save most.
-    pub(super) fn order(&self) -> Reverse<(Severity, bool, Ns)> {
+    pub(crate) fn order(&self) -> Reverse<(Severity, bool, Ns)> {
         Reverse((self.severity, self.gain.is_some(), self.weight()))
     }
 
-    /// Its bound, or what of that lies in the time looked at.
+    /// What it is predicted to save, else its bound, or what of that lies in the time looked at.
     fn weight(&self) -> Ns {
-        self.inside_ns.unwrap_or(self.bound_ns)
+        let bound = self.inside_ns.unwrap_or(self.bound_ns);
+        self.saving_ns.unwrap_or(bound)
     }
 
     /// Why nothing is predicted, as a sentence; empty where something is, or where no edit describes the cure.

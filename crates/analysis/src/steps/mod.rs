@@ -111,7 +111,22 @@ pub struct Steps {
     pub slow: Vec<Slow>,
 }
 
+/// How often a second cameras and displays have a frame.
+const FRAMES: [Ns; 10] = [24, 25, 30, 48, 50, 60, 72, 90, 120, 144];
+
+/// So many steps show a rhythm.
+const PACED_MIN: usize = 20;
+
 impl Steps {
+    /// How many a second there are, where they are even and as many as frames: something beside the program most likely
+    /// starts them.
+    pub fn pace(&self) -> Option<Ns> {
+        let is_even = self.steady.len() >= PACED_MIN && 10 * self.deviation_ns <= self.median_ns;
+        let second = 1_000_000_000;
+        let is_off = |rate: &Ns| (rate * self.median_ns - second).abs() > second / 100;
+        FRAMES.into_iter().find(|rate| is_even && !is_off(rate))
+    }
+
     /// What showed them, and how few there are: "period of 491 operations, 4 repeats", "ProfilerStep ranges, 1 of 3 steps".
     pub fn origin_text(&self) -> String {
         let (from, all) = (self.from.text(), self.spans.len());

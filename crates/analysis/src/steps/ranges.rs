@@ -80,6 +80,16 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
             && !counts_layers(&g.name)
             && are_apart(&g.spans)
     });
+    // What warms up is no step of what comes behind it.
+    let warms = |g: &Group| {
+        g.name
+            .to_lowercase()
+            .replace(['-', '_', ' '], "")
+            .contains("warmup")
+    };
+    if !groups.iter().all(warms) {
+        groups.retain(|g| !warms(g));
+    }
     // Counted ones first; of those the ones that hold the others.
     groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
     groups.truncate(TRIED_MAX);

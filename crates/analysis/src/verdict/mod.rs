@@ -63,6 +63,9 @@ pub struct Verdict {
 /// for 1.6 %, a launch-bound one on an A100 for 76 %.
 pub const STALL_SHARE: f64 = 0.20;
 
+/// One that computes for longer is, where it is kept idle for this part.
+pub const STALL_BELOW: f64 = 0.33;
+
 /// So is one that idles for this part only, where [`PATH_SHARE`] of the chain that ends with the last operation lies on
 /// the CPU: Faster kernels would change nothing.
 pub const STALL_ON_PATH: f64 = 0.10;
@@ -212,8 +215,12 @@ fn bound(split: &Split) -> Bound {
     };
     let stalls = [Bound::Sync, Bound::Launch, Bound::Host];
     let stall: Ns = stalls.iter().map(|&b| of(b)).sum();
-    let is_stalled = share(stall, whole) >= STALL_SHARE
-        || (share(stall, whole) >= STALL_ON_PATH && split.path_share() >= PATH_SHARE);
+    let least = match stall > of(Bound::Compute) {
+        _ if split.path_share() >= PATH_SHARE => STALL_ON_PATH,
+        true => STALL_SHARE,
+        false => STALL_BELOW,
+    };
+    let is_stalled = share(stall, whole) >= least;
     // A GPU that waits for a late rank is kept waiting too, though a kernel runs meanwhile.
     let waiting = split.waiting;
     if share(waiting, whole) >= STALL_SHARE && waiting >= stall.max(of(Bound::Unknown)) {

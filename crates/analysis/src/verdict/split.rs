@@ -115,7 +115,10 @@ impl Split {
         if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
             split.on_path = path::on_host(graph, last, f.span);
         }
-        let engines = split.directions.iter().copied().max().unwrap_or(0);
+        let engines = match trace.devices()[f.index].info.copy_engines {
+            1 => f.h2d.busy_ns + f.d2h.busy_ns,
+            _ => split.directions.iter().copied().max().unwrap_or(0),
+        };
         split.ideal = f
             .compute_ns
             .max(engines)

@@ -35,6 +35,25 @@ fn pageable_copies() {
     let unknown = Peaks { h2d: None, ..PEAKS };
     let found = in_scope(&older.trace(), None, unknown, all);
     assert_eq!(found[0].bound_ns, 1_677_721 - 1_290_556);
+    // The recorded link goes first: eight lanes of PCIe 4.0 carry 13.5 GB/s, for 1.243 ms.
+    let mut known = scene(MemoryKind::Pageable, 10.0);
+    known.device(DeviceInfo {
+        link: "PCIe 4.0 x8".to_owned(),
+        ..DeviceInfo::default()
+    });
+    let found = in_scope(&known.trace(), None, unknown, all);
+    assert_eq!(found[0].bound_ns, 1_677_721 - 1_242_757);
+    // Where the GPU has a link of its own to the CPU, or its memory, nobody knows what they reach.
+    for (name, capability) in [("NVIDIA GH200 480GB", (9, 0)), ("Orin", (8, 7))] {
+        let mut older = scene(MemoryKind::Pageable, 10.0);
+        older.device(DeviceInfo {
+            name: name.to_owned(),
+            capability,
+            ..DeviceInfo::default()
+        });
+        let found = in_scope(&older.trace(), None, unknown, all);
+        assert_eq!(found[0].bound_ns, 1_677_721);
+    }
     // A little one is taken along at once.
     let mut small = Scene::new();
     let small_copy = Copy {
@@ -148,48 +167,13 @@ fn batches(is_async: bool, is_overlapped: bool) -> Scene {
 }
 
 #[test]
-fn copies_that_the_host_waits_for_though_kernels_could_run_beside_them() {
-    let found = sick("synchronous-copy", &mut batches(false, false));
-    assert_eq!((found.count, found.bound_ns), (8, 8 * 290_000));
-    cured("synchronous-copy", &mut batches(true, true));
-    // What the CPU waits for them are their calls, of 350 us.
-    let mut called = Scene::new();
-    for at in (0..8).map(|i| i * 700_000) {
-        let copy = Copy {
-            is_async: false,
-            ..pinned(Direction::H2D, 1, 15_000_000)
-        };
-        called.call("cudaMemcpy", at, at + 350_000);
-        called.copy_of(copy, at + 50_000, at + 340_000);
-        called.call("cudaLaunchKernel", at + 355_000, at + 360_000);
-        called.kernel("k", 1, at + 365_000, at + 655_000);
-    }
-    let found = sick("synchronous-copy", &mut called);
-    assert!(found.title.ends_with("take 2.80 ms"), "{}", found.title);
-    // Without anything to hide behind there is nothing to win.
-    let mut alone = Scene::new();
-    for i in 0..8 {
-        let copy = Copy {
-            is_async: false,
-            ..pinned(Direction::H2D, 1, 15_000_000)
-        };
-        alone.copy_of(copy, i * 300_000, i * 300_000 + 290_000);
-    }
-    cured("synchronous-copy", &mut alone);
-}
-
-#[test]
 fn engines_that_take_turns() {
     let found = sick("no-overlap", &mut batches(true, false));
-    // All but what the kernels take, which are as busy as the copies.
-    assert_eq!(found.bound_ns, 7 * 600_000 + 590_000 - 8 * 290_000);
+    // All copies could run beside kernels, which are as busy. Whether the batches allow that is not known.
+    // With the 10 us between a copy and its kernel.
+    assert_eq!(found.bound_ns, 8 * (290_000 + 10_000));
+    assert_eq!(found.severity, Severity::Info);
     cured("no-overlap", &mut batches(true, true));
-    // What the CPU works on between two of them for 2 ms is not hidden by it.
-    let mut busy = batches(true, false);
-    busy.call("cudaLaunchKernel", 6_800_000, 6_801_000);
-    busy.kernel("k", 1, 6_805_000, 7_095_000);
-    let more = sick("no-overlap", &mut busy).bound_ns - found.bound_ns;
-    assert!(more < 100_000, "{more}");
     // The same graph again works in the same memory: these are no independent batches.
     let launched = |name: &str| {
         let mut scene = Scene::new();
@@ -212,6 +196,25 @@ fn engines_that_take_turns() {
 }
 
 #[test]
+fn a_single_copy_engine_overlaps_no_directions() {
+    let scene = |copy_engines: u32| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            copy_engines,
+            ..DeviceInfo::default()
+        });
+        for i in 0..16 {
+            let direction = [Direction::H2D, Direction::D2H][i as usize % 2];
+            let at = Ns::from(i) * 100_000;
+            scene.copy(direction, 1 + i % 2, 4 << 20, at, at + 95_000);
+        }
+        scene
+    };
+    sick("no-overlap", &mut scene(2));
+    cured("no-overlap", &mut scene(1));
+}
+
+#[test]
 fn directions_that_are_queued_on_streams_of_their_own_are_told_no_such_thing() {
     // Copies up and down by turns, each called when the one before it ended, or all at first.
     let advice = |is_ahead: bool, streams: u32| {
@@ -230,10 +233,10 @@ fn directions_that_are_queued_on_streams_of_their_own_are_told_no_such_thing() {
         }
         sick("no-overlap", &mut scene).advice
     };
-    assert!(advice(false, 2).starts_with("Put the two directions on two streams"));
+    assert!(advice(false, 2).contains("put the two directions on two streams"));
     assert!(advice(true, 2).contains("something else keeps them apart"));
     // What other operations have streams for is no matter of the copies.
-    assert!(advice(true, 1).starts_with("Put the two directions on two streams"));
+    assert!(advice(true, 1).contains("put the two directions on two streams"));
 }
 
 #[test]
@@ -350,6 +353,11 @@ fn communication_that_nothing_runs_beside() {
     let words = "take 300 µs (30 %), 30.0 µs (3 %) of it alone";
     assert!(found.title.contains(words), "{}", found.title);
     cured("exposed-communication", &mut beside(29_700, 99_700));
+    // Beside kernels of 10 us, collectives of 30 can hide no more than these.
+    let found = sick("exposed-communication", &mut beside(0, 10_000));
+    assert_eq!(found.bound_ns, 10 * 10_000);
+    // Where hardly anything else runs there is nothing to hide them behind.
+    cured("exposed-communication", &mut beside(0, 200));
 }
 
 #[test]

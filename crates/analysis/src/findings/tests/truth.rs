@@ -178,7 +178,6 @@ fn one_batch_has_nothing_to_run_beside() {
         scene
     };
     cured("no-overlap", &mut sort(1));
-    cured("synchronous-copy", &mut sort(1));
     sick("no-overlap", &mut sort(4));
 }
 
