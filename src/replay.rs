@@ -364,7 +364,7 @@ mod tests {
         let source = LIBRARY.get("pipeline").expect("it is bundled");
         let compiled = compile(&source, &Overrides::default()).expect("it compiles");
         let plan = Arc::new(compiled.plan);
-        sim::run(plan, &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread")
+        sim::run(plan, &Profile::bundled(), Pace::AsFastAsPossible, None).expect("a thread")
     }
 
     fn buffer() -> ReplayBuffer {

@@ -30,7 +30,7 @@ fn plan_of(scenario: &Bundled) -> Arc<Plan> {
 /// A scenario when it has ended, as the simulator runs it.
 fn ended(plan: &Arc<Plan>) -> App {
     let profile = Profile::bundled();
-    let feed = run(plan.clone(), &profile, Pace::AsFastAsPossible).expect("a thread");
+    let feed = run(plan.clone(), &profile, Pace::AsFastAsPossible, None).expect("a thread");
     let mut trace = Trace::new(SourceInfo {
         simulated: true,
         title: "a scenario".to_owned(),

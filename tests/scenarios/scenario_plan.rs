@@ -110,7 +110,7 @@ fn pipeline_unrolls_as_written() {
     let device = |buffer| Arg::Device(at(buffer, 0));
     assert_eq!(
         streamed.launches[1].args,
-        [device(2), device(2), device(3), Arg::I32(256)]
+        [device(2), device(2), device(3), Arg::U32(256)]
     );
     assert_eq!(
         (streamed.launches[0].grid, streamed.launches[0].block),

@@ -18,7 +18,7 @@ use cuptop::report::expect::check;
 use scenario::figures::Kind;
 use scenario::plan::{CopySpec, OpKind, Plan};
 use scenario::{Overrides, Source, compile, template};
-use sim::{Pace, Profile, run, run_sampled};
+use sim::{Pace, Profile, run};
 use trace::{Measure, SourceInfo, Trace};
 
 fn plan_of(scenario: &Bundled) -> Arc<Plan> {
@@ -39,7 +39,7 @@ fn simulate_on(plan: Arc<Plan>, profile: &Profile) -> Trace {
 }
 
 fn sampled(plan: Arc<Plan>, profile: &Profile, hz: Option<u32>) -> Trace {
-    let feed = run_sampled(plan, profile, Pace::AsFastAsPossible, hz).expect("a thread");
+    let feed = run(plan, profile, Pace::AsFastAsPossible, hz).expect("a thread");
     let mut trace = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         match message {
@@ -302,7 +302,13 @@ steps = [{ d2h = "a", to = "b", stream = "s" }, { sync = "device" }]
         library: LIBRARY,
     };
     let plan = compile(&source, &Overrides::default()).expect("valid").plan;
-    let feed = run(Arc::new(plan), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+    let feed = run(
+        Arc::new(plan),
+        &Profile::bundled(),
+        Pace::AsFastAsPossible,
+        None,
+    )
+    .expect("a thread");
     let mut names = Vec::new();
     for message in feed.receiver() {
         if let Message::Batch(batch) = message {

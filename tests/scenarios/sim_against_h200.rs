@@ -103,7 +103,7 @@ fn measured(scenario: &str) -> Option<Measured> {
 
 fn simulate(plan: &Arc<Plan>) -> Vec<VariantFigures> {
     let profile = Profile::bundled();
-    let feed = run(plan.clone(), &profile, Pace::AsFastAsPossible).expect("a thread");
+    let feed = run(plan.clone(), &profile, Pace::AsFastAsPossible, None).expect("a thread");
     let mut trace = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         if let Message::Batch(batch) = message {

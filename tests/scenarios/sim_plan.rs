@@ -105,7 +105,7 @@ struct Sent {
 
 fn simulate(variants: Vec<VariantPlan>) -> Sent {
     let profile = Profile::bundled();
-    let feed = run(plan(variants), &profile, Pace::AsFastAsPossible).expect("a thread");
+    let feed = run(plan(variants), &profile, Pace::AsFastAsPossible, None).expect("a thread");
     let mut sent = Sent::default();
     for message in feed.receiver() {
         match message {
@@ -435,7 +435,13 @@ fn a_run_in_real_time_stops_when_asked() {
         3_600_000_000_000,
     )));
     let profile = Profile::bundled();
-    let feed = run(plan(vec![variant(vec![hour])]), &profile, Pace::RealTime).expect("a thread");
+    let feed = run(
+        plan(vec![variant(vec![hour])]),
+        &profile,
+        Pace::RealTime,
+        None,
+    )
+    .expect("a thread");
     feed.stop.stop();
     let last = feed.receiver().iter().last();
     assert!(

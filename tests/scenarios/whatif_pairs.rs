@@ -42,7 +42,13 @@ impl Row {
 }
 
 fn simulate(plan: &Arc<Plan>) -> Trace {
-    let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+    let feed = run(
+        plan.clone(),
+        &Profile::bundled(),
+        Pace::AsFastAsPossible,
+        None,
+    )
+    .expect("a thread");
     let mut trace = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         match message {

@@ -105,8 +105,13 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
     for scenario in LIBRARY.scenarios {
         let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
         let plan = Arc::new(compiled.expect("a bundled scenario compiles").plan);
-        let feed =
-            run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+        let feed = run(
+            plan.clone(),
+            &Profile::bundled(),
+            Pace::AsFastAsPossible,
+            None,
+        )
+        .expect("a thread");
         let mut app = App::new(Vec::new());
         let source = SourceInfo::default();
         app.start(source, Some(plan.clone()), Peaks::default());
@@ -286,7 +291,13 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
         }
         trace
     };
-    let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible).expect("a thread");
+    let feed = run(
+        plan.clone(),
+        &Profile::bundled(),
+        Pace::AsFastAsPossible,
+        None,
+    )
+    .expect("a thread");
     let ran = drain(recording::tee(feed, &saved, true).expect("a recording"));
     let opened = drain(
         file::open(&[saved], &mut |_| {})

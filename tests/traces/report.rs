@@ -145,7 +145,12 @@ fn every_report_fits_eighty_columns() {
     for scenario in LIBRARY.scenarios {
         let compiled = compile(&LIBRARY.source(scenario), &Overrides::default());
         let plan = Arc::new(compiled.expect("bundled").plan);
-        let feed = run(plan.clone(), &Profile::bundled(), Pace::AsFastAsPossible);
+        let feed = run(
+            plan.clone(),
+            &Profile::bundled(),
+            Pace::AsFastAsPossible,
+            None,
+        );
         let feed = feed.expect("a thread");
         let mut trace = Trace::new(SourceInfo::default());
         for message in feed.receiver() {

@@ -201,7 +201,7 @@ pub struct KernelSpec {
 }
 
 /// A launch: kernel, configuration, arguments.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchSpec {
     /// Index into [`VariantPlan::kernels`].
     pub kernel: usize,
@@ -222,16 +222,14 @@ pub struct LaunchSpec {
 }
 
 /// A kernel argument.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arg {
     /// Pointer into a buffer's device side.
     Device(MemRef),
-    /// 32-bit integer.
-    I32(i32),
+    /// 32 bits: those of an integer or of a float.
+    U32(u32),
     /// 64-bit unsigned integer.
     U64(u64),
-    /// 32-bit float.
-    F32(f32),
 }
 
 /// A place in a buffer. Which side is meant follows from the operation.

@@ -39,16 +39,7 @@ impl<'f> Names<'f> {
             use SweepValues as V;
             match &sweep.values {
                 V::List(values) => values.iter().for_each(|value| self.expr(value)),
-                V::Factor {
-                    from,
-                    to,
-                    factor: by,
-                }
-                | V::Step { from, to, step: by } => {
-                    for value in [from, to, by] {
-                        self.expr(value);
-                    }
-                }
+                V::Grown(values, _) => values.iter().for_each(|value| self.expr(value)),
             }
         }
         for buffer in &self.declared.buffers {

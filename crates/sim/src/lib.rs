@@ -52,24 +52,11 @@ const PROCESS: u32 = 0;
 const NOTE: &str =
     "the counters are the simulator's own, from the work that kernels declare: no GPU was sampled";
 
-/// Runs a plan on the model.
+/// Runs a plan on the model, with its counters sampled so many times a second, if at all.
 ///
 /// # Errors
 /// When the operating system gives no thread.
-pub fn run(plan: Arc<Plan>, profile: &Profile, pace: Pace) -> io::Result<Feed> {
-    run_sampled(plan, profile, pace, None)
-}
-
-/// The same, with its counters sampled so many times a second, if at all.
-///
-/// # Errors
-/// When the operating system gives no thread.
-pub fn run_sampled(
-    plan: Arc<Plan>,
-    profile: &Profile,
-    pace: Pace,
-    hz: Option<u32>,
-) -> io::Result<Feed> {
+pub fn run(plan: Arc<Plan>, profile: &Profile, pace: Pace, hz: Option<u32>) -> io::Result<Feed> {
     let profile = Arc::new(profile.clone());
     Feed::spawn("cuptop-sim", move |outlet| {
         simulate(plan, &profile, pace, hz, outlet)

@@ -121,9 +121,8 @@ pub(super) struct GraphRun {
     upload: Upload,
     /// For each node, how many of those it depends on are not done.
     missing: Vec<u32>,
-    /// For each node, who depends on it: a range of `followers`.
-    first_follower: Vec<u32>,
-    followers: Vec<u32>,
+    /// For each node, who depends on it.
+    followers: Vec<Vec<u32>>,
     left: usize,
 }
 
@@ -136,21 +135,10 @@ impl GraphRun {
     ) -> GraphRun {
         let count = graph.nodes.len();
         let missing = (graph.nodes.iter()).map(|n| n.after.len() as u32).collect();
-        // Counting sort of the edges by the node they leave.
-        let mut first_follower = vec![0u32; count + 1];
-        for before in graph.nodes.iter().flat_map(|n| &n.after) {
-            first_follower[*before as usize + 1] += 1;
-        }
-        for i in 0..count {
-            first_follower[i + 1] += first_follower[i];
-        }
-        let mut next = first_follower.clone();
-        let mut followers = vec![0; first_follower[count] as usize];
+        let mut followers = vec![Vec::new(); count];
         for (node, index) in graph.nodes.iter().zip(0..) {
             for before in &node.after {
-                let slot = &mut next[*before as usize];
-                followers[*slot as usize] = index;
-                *slot += 1;
+                followers[*before as usize].push(index);
             }
         }
         GraphRun {
@@ -160,7 +148,6 @@ impl GraphRun {
             began,
             upload,
             missing,
-            first_follower,
             followers,
         }
     }
@@ -182,16 +169,12 @@ impl GraphRun {
     /// A node is done. Returns those that can start now.
     pub(super) fn finish(&mut self, node: u32) -> Vec<u32> {
         self.left -= 1;
-        let node = node as usize;
-        let range = self.first_follower[node] as usize..self.first_follower[node + 1] as usize;
-        let mut ready = Vec::new();
-        for follower in &self.followers[range] {
+        let mut ready = std::mem::take(&mut self.followers[node as usize]);
+        ready.retain(|follower| {
             let missing = &mut self.missing[*follower as usize];
             *missing -= 1;
-            if *missing == 0 {
-                ready.push(*follower);
-            }
-        }
+            *missing == 0
+        });
         ready
     }
 

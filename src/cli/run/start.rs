@@ -214,7 +214,7 @@ impl<'a> Runner<'a> {
             RunTarget::Simulator(_) => {
                 let hz = args.counters.counters.simulated_hz();
                 let hz = hz.filter(|_| is_read);
-                let feed = sim::run_sampled(plan.clone(), &self.profile, self.pace, hz)?;
+                let feed = sim::run(plan.clone(), &self.profile, self.pace, hz)?;
                 match save {
                     Some(directory) => recording::tee(feed, &directory, true),
                     None => Ok(feed),

@@ -146,13 +146,6 @@ impl Expr {
         }
     }
 
-    /// Whether a name is in it.
-    pub(crate) fn uses(&self, name: &str) -> bool {
-        let mut found = false;
-        self.names(&mut |used, _| found |= used == name);
-        found
-    }
-
     /// Its value, with names looked up by `lookup`.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::expr::value::Operator;
 use super::super::expr::{Expr, Loc};
 use super::super::plan::{Fill, HostMemory};
 use super::super::signature::Param as KernelParam;
@@ -40,8 +41,8 @@ pub(crate) struct SweepDecl {
 #[derive(Debug)]
 pub(crate) enum SweepValues {
     List(Vec<Expr>),
-    Factor { from: Expr, to: Expr, factor: Expr },
-    Step { from: Expr, to: Expr, step: Expr },
+    /// The first, the last, and what makes the next of each.
+    Grown([Expr; 3], Operator),
 }
 
 /// `[buffers.NAME]`.

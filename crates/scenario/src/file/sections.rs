@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 use super::super::diagnostics::{Diagnostic, Diagnostics, quoted};
 use super::super::edit;
 use super::super::expr::parse::is_identifier;
-use super::super::expr::value::{Unit, Value};
+use super::super::expr::value::{Operator, Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::plan::{Fill, HostMemory};
 use super::super::steps;
@@ -270,9 +270,11 @@ fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
             )
         }
         (None, Some(from), Some(to), Some(factor), None) => {
-            SweepValues::Factor { from, to, factor }
+            SweepValues::Grown([from, to, factor], Operator::Mul)
         }
-        (None, Some(from), Some(to), None, Some(step)) => SweepValues::Step { from, to, step },
+        (None, Some(from), Some(to), None, Some(step)) => {
+            SweepValues::Grown([from, to, step], Operator::Add)
+        }
         _ => {
             let help = "give `values`, or `from`, `to` and `factor`, or `from`, `to` and `step`";
             reader.error_help(field.key_loc, "this sweep does not say which values", help);

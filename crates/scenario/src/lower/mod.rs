@@ -125,7 +125,6 @@ fn variant_plan<'f>(
     };
     let mut unroll = Unroll::new(shared, plan, scope, unnamed);
     unroll.passes(variant);
-    unroll.has_stopped = !steps::fit(&variant.steps, &mut unroll);
     steps::lower(&variant.steps, &mut unroll);
     unroll.finish(variant.name.loc);
     Some(unroll.into_plan())

@@ -32,11 +32,7 @@ pub(super) fn overrides(
             diagnostics.push(Diagnostic::error(0..0, message).help(help));
             continue;
         }
-        let piece = Piece {
-            text: text.trim(),
-            start: None,
-            whole: Loc::default(),
-        };
+        let piece = Piece::of(Loc::default(), text.trim());
         let value = parse::expression(piece).and_then(|expr| expr.eval(&|_| None));
         match value {
             Ok(value) => set.push((name.clone(), value)),
@@ -59,10 +55,7 @@ pub(super) fn chosen<'f>(
         return Some(file.variants.iter().collect());
     };
     match known_variant(file, wanted, Loc::default()) {
-        Ok(_) => {
-            let all = file.variants.iter();
-            Some(all.filter(|it| it.name.text == *wanted).collect())
-        }
+        Ok(variant) => Some(vec![variant]),
         Err(error) => diagnostics.fail(error),
     }
 }
@@ -142,8 +135,8 @@ pub(super) fn sweep(
     }
     let (first, last) = (numbers.first().copied()?, numbers.last().copied()?);
     // Equal steps over more than a decade would crowd the small values on a linear axis.
-    let is_log =
-        first > 0 && last / first >= 16 && !matches!(sweep.values, SweepValues::Step { .. });
+    let is_step = |values: &SweepValues| matches!(values, SweepValues::Grown(_, Operator::Add));
+    let is_log = first > 0 && last / first >= 16 && !is_step(&sweep.values);
     let sweep = Sweep {
         param: sweep.param.text.clone(),
         values: numbers,
@@ -178,11 +171,8 @@ fn values(
             }
             return Some(list);
         }
-        SweepValues::Factor { from, to, factor } => {
-            (number(from)?, number(to)?, number(factor)?, Operator::Mul)
-        }
-        SweepValues::Step { from, to, step } => {
-            (number(from)?, number(to)?, number(step)?, Operator::Add)
+        SweepValues::Grown([from, to, by], operator) => {
+            (number(from)?, number(to)?, number(by)?, *operator)
         }
     };
     let mut fail = |message: String| diagnostics.fail(ExprError::new(loc, message));

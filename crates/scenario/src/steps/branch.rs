@@ -1,10 +1,8 @@
 //! `if`: steps only where a condition holds.
 
 use super::super::expr::Expr;
-use super::super::expr::value::Value;
 use super::super::file::keys::key;
 use super::common::{DO, body};
-use super::count::{self, TooMany};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
@@ -42,16 +40,5 @@ impl StepKind for If {
         let holds = unroll.eval(&self.condition)?.is_true();
         super::lower(self.steps(holds), unroll);
         Some(())
-    }
-
-    fn count<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Result<u64, TooMany> {
-        let holds = unroll.quiet(&self.condition).is_some_and(Value::is_true);
-        count::count(self.steps(holds), unroll)
-    }
-
-    fn count_depends_on(&self, variable: &str) -> bool {
-        self.condition.uses(variable)
-            || count::depends_on(&self.body, variable)
-            || count::depends_on(&self.otherwise, variable)
     }
 }

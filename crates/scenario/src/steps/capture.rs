@@ -5,7 +5,6 @@ use super::super::expr::parse::Template;
 use super::super::file::keys::key;
 use super::super::plan::{GraphSpec, OpKind};
 use super::common::{DO, STREAM, body, stream};
-use super::count::{self, TooMany};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
@@ -65,13 +64,5 @@ impl StepKind for Capture {
         unroll.objects.graphs.insert(name, graph);
         let stream = origin;
         unroll.emit(OpKind::Capture { graph, stream }, loc)
-    }
-
-    fn count<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Result<u64, TooMany> {
-        count::count(&self.body, unroll)
-    }
-
-    fn count_depends_on(&self, variable: &str) -> bool {
-        count::depends_on(&self.body, variable)
     }
 }

@@ -8,7 +8,6 @@ use super::super::file::decl::Named;
 use super::super::file::keys::key;
 use super::super::plan::MAX_OPS;
 use super::common::{DO, body};
-use super::count::{self, TooMany};
 use super::{Field, Fields, Form, Loc, Names, Reader, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
@@ -81,7 +80,7 @@ impl StepKind for For {
         names.loops.pop();
     }
 
-    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Option<()> {
+    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
         let from = unroll.whole(&self.from, "the start of a loop")?;
         let to = unroll.whole(&self.to, "the end of a loop")?;
         let step = match &self.step {
@@ -94,68 +93,33 @@ impl StepKind for For {
             }
             None => 1,
         };
+        let iterations = iterations(from, to, step);
+        if iterations > MAX_OPS as u64 {
+            unroll.has_stopped = true;
+            let message = format!(
+                "this loop makes at least {iterations} operations; a variant may have {MAX_OPS}"
+            );
+            let help =
+                "fewer iterations, or one step with `chunk` in the place of a loop of copies";
+            unroll.error_help(loc, message, help)?;
+        }
         let name = self.variable.text.as_str();
         let mut value = from;
-        for _ in 0..iterations(from, to, step) {
+        for _ in 0..iterations {
+            let left = unroll.ops_left;
             unroll.scope.push((name, Value::Int(value, Unit::None)));
             super::lower(&self.body, unroll);
             unroll.scope.pop();
+            if unroll.ops_left == left {
+                // An empty iteration costs time, too.
+                unroll.spend(1, loc);
+            }
             if unroll.has_stopped {
                 return None;
             }
             value = value.saturating_add(step);
         }
         Some(())
-    }
-
-    fn count<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Result<u64, TooMany> {
-        let whole = |value| match value {
-            Value::Int(value, _) => Some(value),
-            Value::Float(..) => None,
-        };
-        let from = unroll.quiet(&self.from).and_then(whole);
-        let to = unroll.quiet(&self.to).and_then(whole);
-        let step = match &self.step {
-            Some(step) => unroll.quiet(step).and_then(whole),
-            None => Some(1),
-        };
-        let (Some(from), Some(to), Some(step)) = (from, to, step) else {
-            return Ok(0);
-        };
-        let iterations = iterations(from, to, step);
-        let name = self.variable.text.as_str();
-        let limit = MAX_OPS as u64;
-        let mut total = 0u64;
-        let mut once = |value| {
-            unroll.scope.push((name, Value::Int(value, Unit::None)));
-            let once = count::count(&self.body, unroll);
-            unroll.scope.pop();
-            // An empty iteration costs time, too.
-            once.map(|count| count.max(1))
-        };
-        if count::depends_on(&self.body, name) {
-            let mut value = from;
-            for _ in 0..iterations {
-                total = total.saturating_add(once(value)?);
-                if total > limit {
-                    return Err(TooMany { loc, count: total });
-                }
-                value = value.saturating_add(step);
-            }
-        } else if iterations > 0 {
-            total = iterations.saturating_mul(once(from)?);
-        }
-        if total > limit {
-            return Err(TooMany { loc, count: total });
-        }
-        Ok(total)
-    }
-
-    fn count_depends_on(&self, variable: &str) -> bool {
-        self.from.uses(variable)
-            || self.to.uses(variable)
-            || self.step.as_ref().is_some_and(|step| step.uses(variable))
-            || count::depends_on(&self.body, variable)
     }
 }
 

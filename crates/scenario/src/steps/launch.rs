@@ -9,7 +9,7 @@ use super::super::file::args::args as read_args;
 use super::super::file::decl::{ArgDecl, BufferRef, Named};
 use super::super::file::keys::key;
 use super::super::names::unknown;
-use super::super::plan::{Arg, KernelSpec, LaunchId, LaunchSpec, OpKind};
+use super::super::plan::{KernelSpec, LaunchSpec, OpKind};
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 
@@ -118,22 +118,18 @@ impl StepKind for Launch {
         let bytes = unroll.amount(decl.bytes.as_ref(), i64::MAX, "a size")?;
         let time = decl.time.as_ref().map(|time| unroll.time(time));
         let time = time.map_or(Some(None), |time| time.map(Some))?;
-        let kernel = match unroll.objects.kernels.get(name) {
-            Some(kernel) => *kernel,
-            None => {
-                let spec = KernelSpec {
-                    name: name.to_owned(),
-                    file: decl.file.text.clone(),
-                    source: source.clone(),
-                    entry: decl.entry.text.clone(),
-                    site: unroll.shared.sites.id(decl.name.loc),
-                };
-                let kernel = unroll.plan.kernels.len();
-                unroll.plan.kernels.push(spec);
-                unroll.objects.kernels.insert(name, kernel);
-                kernel
-            }
-        };
+        let kernels = &mut unroll.plan.kernels;
+        let kernel = kernels.iter().position(|known| known.name == name);
+        let kernel = kernel.unwrap_or_else(|| {
+            kernels.push(KernelSpec {
+                name: name.to_owned(),
+                file: decl.file.text.clone(),
+                source: source.clone(),
+                entry: decl.entry.text.clone(),
+                site: unroll.shared.sites.id(decl.name.loc),
+            });
+            kernels.len() - 1
+        });
         let spec = LaunchSpec {
             kernel,
             grid,
@@ -144,35 +140,17 @@ impl StepKind for Launch {
             bytes,
             time,
         };
-        let launch = launch_id(unroll, spec);
+        let launches = &mut unroll.plan.launches;
+        let launch = unroll.objects.launches.entry(spec);
+        let launch = *launch.or_insert_with_key(|spec| {
+            launches.push(spec.clone());
+            launches.len() - 1
+        });
         let stream = unroll.stream(self.stream.as_ref(), device)?;
         unroll.captured_use(stream, loc)?;
         unroll.feed(stream);
         unroll.emit(OpKind::Launch { launch, stream }, loc)
     }
-}
-
-fn launch_id(unroll: &mut Unroll<'_, '_>, spec: LaunchSpec) -> LaunchId {
-    let args = spec.args.iter().map(|arg| match *arg {
-        Arg::Device(at) => (0, at.buffer as u64, at.offset),
-        Arg::I32(value) => (1, u64::from(value.cast_unsigned()), 0),
-        Arg::U64(value) => (2, value, 0),
-        Arg::F32(value) => (3, u64::from(value.to_bits()), 0),
-    });
-    let time = spec.time.map(i64::unsigned_abs);
-    let key = (
-        spec.kernel,
-        spec.grid,
-        spec.block,
-        spec.shared,
-        args.collect(),
-        [spec.flops, spec.bytes, time],
-    );
-    let plan = &mut unroll.plan;
-    *unroll.objects.launches.entry(key).or_insert_with(|| {
-        plan.launches.push(spec);
-        plan.launches.len() - 1
-    })
 }
 
 fn dim3(

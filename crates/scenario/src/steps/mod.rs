@@ -8,7 +8,6 @@ mod branch;
 mod capture;
 mod common;
 mod copy;
-mod count;
 mod for_loop;
 mod host;
 mod launch;
@@ -26,7 +25,6 @@ use super::file::reader::{Field, Fields, Reader};
 use super::names::Names;
 use super::unroll::Unroll;
 
-pub(super) use count::{TooMany, fit};
 pub(super) use read::read;
 
 /// Every kind of step. A step is told by its head; `sync` is last because copies have a key of that name.
@@ -76,16 +74,6 @@ pub(super) trait StepKind {
 
     /// Adds its operations to the plan; `loc` is where it stands. `None` when that fails, which it reports.
     fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()>;
-
-    /// Counts the operations that it makes, before anything is unrolled. A step with steps inside counts those.
-    fn count<'f>(&'f self, _unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Result<u64, TooMany> {
-        Ok(1)
-    }
-
-    /// Whether the count can depend on a loop variable.
-    fn count_depends_on(&self, _variable: &str) -> bool {
-        false
-    }
 }
 
 /// Checks the names of steps.

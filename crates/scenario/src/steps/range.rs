@@ -4,7 +4,6 @@ use super::super::expr::parse::Template;
 use super::super::file::keys::key;
 use super::super::plan::OpKind;
 use super::common::{DO, body};
-use super::count::{self, TooMany};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 
 pub(super) const FORM: Form = Form {
@@ -35,13 +34,5 @@ impl StepKind for Range {
         unroll.emit(OpKind::RangeBegin(phase), loc)?;
         super::lower(&self.body, unroll);
         unroll.emit(OpKind::RangeEnd, loc)
-    }
-
-    fn count<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, _loc: Loc) -> Result<u64, TooMany> {
-        count::count(&self.body, unroll)
-    }
-
-    fn count_depends_on(&self, variable: &str) -> bool {
-        count::depends_on(&self.body, variable)
     }
 }

@@ -38,14 +38,14 @@ pub(crate) struct Shared<'f> {
 pub(crate) struct Unroll<'l, 'f> {
     pub(crate) shared: &'l mut Shared<'f>,
     pub(crate) plan: VariantPlan,
-    pub(crate) objects: Objects<'f>,
+    pub(crate) objects: Objects,
     /// Parameters, then loop variables from the outermost in.
     pub(crate) scope: Vec<(&'f str, Value)>,
     /// How many of `scope` are not worth naming in a message.
     unnamed: usize,
     capturing: Option<Capturing>,
     /// Operations that this variant may still have.
-    ops_left: usize,
+    pub(crate) ops_left: usize,
     /// Steps that could not be carried out.
     failures: usize,
     pub(crate) has_stopped: bool,
@@ -140,7 +140,7 @@ impl Unroll<'_, '_> {
     }
 
     /// Takes operations from what the variant may have.
-    fn spend(&mut self, ops: u64, loc: Loc) -> bool {
+    pub(crate) fn spend(&mut self, ops: u64, loc: Loc) -> bool {
         match usize::try_from(ops)
             .ok()
             .and_then(|ops| self.ops_left.checked_sub(ops))

@@ -8,8 +8,8 @@ use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::file::decl::{BufferDecl, BufferRef};
 use super::super::plan::{
-    BufferId, BufferSpec, DEFAULT_STREAM, EventId, GraphId, HostMemory, LaunchId, OpKind, StreamId,
-    StreamSpec,
+    BufferId, BufferSpec, DEFAULT_STREAM, EventId, GraphId, HostMemory, LaunchId, LaunchSpec,
+    OpKind, StreamId, StreamSpec,
 };
 use super::Unroll;
 
@@ -22,45 +22,29 @@ const MAX_PHASES: usize = 4096;
 /// Bytes of one buffer.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// A launch as a key: two launches with equal keys are one [`LaunchSpec`].
-pub(crate) type LaunchKey = (
-    usize,
-    [u32; 3],
-    [u32; 3],
-    u32,
-    Vec<(u8, u64, u64)>,
-    [Option<u64>; 3],
-);
-
 /// What exists so far.
 #[derive(Default)]
-pub(crate) struct Objects<'f> {
-    streams: HashMap<String, Stream>,
+pub(crate) struct Objects {
+    streams: HashMap<String, StreamId>,
     default_streams: HashMap<u32, StreamId>,
     pub(crate) stream_use: Vec<StreamUse>,
     events: HashMap<String, EventId>,
     /// Events that have been recorded, outside of captures.
     pub(crate) recorded: HashSet<EventId>,
     buffers: HashMap<(usize, u64), BufferId>,
-    counts: HashMap<usize, Option<u64>>,
     /// Buffers that steps have allocated, with the place; and those they have freed.
     pub(crate) alive: HashMap<BufferId, Loc>,
     pub(crate) freed: HashSet<BufferId>,
-    pub(crate) kernels: HashMap<&'f str, usize>,
-    pub(crate) launches: HashMap<LaunchKey, LaunchId>,
+    pub(crate) launches: HashMap<LaunchSpec, LaunchId>,
     pub(crate) graphs: HashMap<String, GraphId>,
     phases: HashMap<String, usize>,
-}
-
-struct Stream {
-    id: StreamId,
-    /// Whether its device is known yet.
-    has_device: bool,
 }
 
 /// What a stream was used for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamUse {
+    /// Whether its device is known.
+    has_device: bool,
     /// Whether it was given work.
     pub(crate) is_fed: bool,
     /// Where it was waited for, or told to wait.
@@ -81,17 +65,14 @@ impl<'f> Unroll<'_, 'f> {
         if name == DEFAULT_STREAM {
             return Some(self.default_stream(device.unwrap_or(0)));
         }
-        if !self.objects.streams.contains_key(&name) {
-            let id = self.new_stream(&name, template.loc)?;
-            self.objects.streams.insert(name.clone(), id);
-        }
-        let stream = self.objects.streams.get_mut(&name)?;
-        let (id, has_device) = (stream.id, stream.has_device);
+        let id = match self.objects.streams.get(&name) {
+            Some(id) => *id,
+            None => self.new_stream(&name, template.loc)?,
+        };
         let Some(device) = device else {
             return Some(id);
         };
-        if !has_device {
-            stream.has_device = true;
+        if !std::mem::replace(&mut self.objects.stream_use[id].has_device, true) {
             self.plan.streams[id].device = device;
             self.device_used(device);
         }
@@ -112,48 +93,43 @@ impl<'f> Unroll<'_, 'f> {
         if let Some(id) = self.objects.default_streams.get(&device) {
             return *id;
         }
-        let id = self.plan.streams.len();
-        self.plan.streams.push(StreamSpec {
-            name: DEFAULT_STREAM.to_owned(),
-            device,
-            priority: 0,
-        });
-        self.objects.stream_use.push(StreamUse::default());
+        let id = self.add_stream(DEFAULT_STREAM, Some(device), 0);
         self.objects.default_streams.insert(device, id);
-        self.device_used(device);
         id
     }
 
-    fn new_stream(&mut self, name: &str, loc: Loc) -> Option<Stream> {
+    fn add_stream(&mut self, name: &str, device: Option<u32>, priority: i32) -> StreamId {
+        if let Some(device) = device {
+            self.device_used(device);
+        }
+        self.plan.streams.push(StreamSpec {
+            name: name.to_owned(),
+            device: device.unwrap_or(0),
+            priority,
+        });
+        self.objects.stream_use.push(StreamUse {
+            has_device: device.is_some(),
+            ..StreamUse::default()
+        });
+        self.plan.streams.len() - 1
+    }
+
+    fn new_stream(&mut self, name: &str, loc: Loc) -> Option<StreamId> {
         self.room(self.plan.streams.len(), MAX_STREAMS, "streams", loc)?;
         let declared = self.shared.declared;
         let declared = declared
             .streams
             .iter()
             .find(|stream| stream.name.text == name);
-        let mut spec = StreamSpec {
-            name: name.to_owned(),
-            device: 0,
-            priority: 0,
+        let device = declared.and_then(|it| it.device.as_ref());
+        let device = self.amount(device, MAX_DEVICES - 1, "a device's number")?;
+        let priority = match declared.and_then(|it| it.priority.as_ref()) {
+            Some(priority) => self.integer(priority, -10..=10, "a stream's priority")? as i32,
+            None => 0,
         };
-        let mut has_device = false;
-        if let Some(declared) = declared {
-            if let Some(device) = &declared.device {
-                spec.device =
-                    self.integer(device, 0..=MAX_DEVICES - 1, "a device's number")? as u32;
-                has_device = true;
-                self.device_used(spec.device);
-            }
-            if let Some(priority) = &declared.priority {
-                spec.priority = self.integer(priority, -10..=10, "a stream's priority")? as i32;
-            }
-        }
-        self.plan.streams.push(spec);
-        self.objects.stream_use.push(StreamUse::default());
-        Some(Stream {
-            id: self.plan.streams.len() - 1,
-            has_device,
-        })
+        let id = self.add_stream(name, device.map(|it| it as u32), priority);
+        self.objects.streams.insert(name.to_owned(), id);
+        Some(id)
     }
 
     /// Whether another one may come to `count` of these. If not, it says so and unrolling stops.
@@ -240,9 +216,12 @@ impl<'f> Unroll<'_, 'f> {
             .iter()
             .position(|buffer| buffer.name.text == reference.name)?;
         let decl = &declared.buffers[at];
-        let count = self.count_of(at, decl)?;
+        let count = match &decl.count {
+            Some(count) => self.integer(count, 1..=MAX_BUFFERS as i64, "the count of an array")?,
+            None => 1,
+        };
         let element = match (&decl.count, &reference.index) {
-            (Some(_), Some(index)) => self.element(decl, index, count)?,
+            (Some(_), Some(index)) => self.element(decl, index, count.unsigned_abs())?,
             (None, None) => 0,
             (None, Some(index)) => {
                 let message = format!("{} is one buffer, not an array", quoted(&reference.name));
@@ -299,20 +278,6 @@ impl<'f> Unroll<'_, 'f> {
             None => diagnostic,
         });
         None
-    }
-
-    fn count_of(&mut self, at: usize, decl: &'f BufferDecl) -> Option<u64> {
-        if let Some(known) = self.objects.counts.get(&at) {
-            return *known;
-        }
-        let count = match &decl.count {
-            Some(count) => self
-                .integer(count, 1..=MAX_BUFFERS as i64, "the count of an array")
-                .map(i64::unsigned_abs),
-            None => Some(1),
-        };
-        self.objects.counts.insert(at, count);
-        count
     }
 
     fn new_buffer(&mut self, decl: &'f BufferDecl, element: u64) -> Option<BufferId> {

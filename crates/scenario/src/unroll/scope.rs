@@ -14,23 +14,14 @@ const MAX_NAME: usize = 100;
 impl Unroll<'_, '_> {
     /// The value of an expression. Reports what is wrong and returns `None`.
     pub(crate) fn eval(&mut self, expr: &Expr) -> Option<Value> {
-        let value = self.valued(expr);
+        let value = expr.eval(&|name| {
+            let found = self.scope.iter().rev().find(|(known, _)| *known == name);
+            found.map(|(_, value)| *value)
+        });
         let report = |it: ExprError| {
             self.report(Diagnostic::error(it.loc.range(), it.message).maybe_help(it.help));
         };
         value.map_err(report).ok()
-    }
-
-    /// A value, or nothing and no report.
-    pub(crate) fn quiet(&self, expr: &Expr) -> Option<Value> {
-        self.valued(expr).ok()
-    }
-
-    fn valued(&self, expr: &Expr) -> Result<Value, ExprError> {
-        expr.eval(&|name| {
-            let found = self.scope.iter().rev().find(|(known, _)| *known == name);
-            found.map(|(_, value)| *value)
-        })
     }
 
     /// A whole number. Bytes count as one, so that a size can be divided into a number of elements.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Lowering;
-use crate::cost;
 use crate::program::{Graph, Item, Node, Operation, Upload};
 use activity::What;
 use scenario::plan::{EventId, GraphId, GraphSpec, Op, OpKind, StreamId, VariantPlan};
@@ -100,15 +99,7 @@ impl Lowering {
                 OpKind::Copy(copy) => {
                     let template = self.copy_template(spec, &copy);
                     for piece in kind.pieces() {
-                        let bytes = piece.bytes;
-                        let (from, to) = (template.from, template.to);
-                        let cost = cost::copy(&self.profile, copy.direction, from, to, bytes, None);
-                        let what = What::Copy(activity::Copy { bytes, ..template });
-                        let op = Operation {
-                            what,
-                            engine: cost.engine,
-                            ns: cost.ns,
-                        };
+                        let (op, _) = self.copy_operation(template, piece.bytes, None);
                         capture.add(copy.stream, Some(op));
                     }
                 }

@@ -126,23 +126,10 @@ impl Lowering {
         again: Option<u64>,
         stream: StreamKey,
     ) {
-        let Copy {
-            direction,
-            from,
-            to,
-            is_async,
-            place,
-            ..
-        } = template;
-        let cost = cost::copy(&self.profile, direction, from, to, bytes, again);
-        let what = What::Copy(Copy { bytes, ..template });
-        let op = Operation {
-            what,
-            engine: cost.engine,
-            ns: cost.ns,
-        };
+        let (direction, is_async) = (template.direction, template.is_async);
+        let (op, cost) = self.copy_operation(template, bytes, again);
         let call = self.name(copy_call(direction, is_async));
-        let first_use = self.first_copy(place.device, direction);
+        let first_use = self.first_copy(template.place.device, direction);
         self.push(Step::Submit {
             call,
             cost: cost.call_ns,
@@ -151,6 +138,19 @@ impl Lowering {
             returns: returns(&template, cost, is_async),
             first_use,
         });
+    }
+
+    /// What a call that copies puts on its stream, and what it costs.
+    pub(super) fn copy_operation(
+        &self,
+        of: Copy,
+        bytes: u64,
+        again: Option<u64>,
+    ) -> (Operation, CopyCost) {
+        let cost = cost::copy(&self.profile, of.direction, of.from, of.to, bytes, again);
+        let what = What::Copy(Copy { bytes, ..of });
+        let (engine, ns) = (cost.engine, cost.ns);
+        (Operation { what, engine, ns }, cost)
     }
 
     pub(super) fn copy_template(&self, spec: &VariantPlan, copy: &CopySpec) -> Copy {

@@ -234,7 +234,8 @@ mod tests {
         let (_, plan) = scenario(scenario::testing::library()).expect("the scenario is valid");
         let plan = Arc::new(plan);
         let truth = other_gpu();
-        let feed = sim::run(Arc::clone(&plan), &truth, Pace::AsFastAsPossible).expect("a thread");
+        let feed =
+            sim::run(Arc::clone(&plan), &truth, Pace::AsFastAsPossible, None).expect("a thread");
         let (found, _) = evaluate(&feed, &plan, |_| {}).expect("it runs");
         let found = found.profile;
         let pairs = [

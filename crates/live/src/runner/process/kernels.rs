@@ -192,8 +192,7 @@ impl Launches {
                         buffers.device(at)
                     }
                     // The driver reads as many bytes as the parameter has: the low ones.
-                    Arg::I32(v) => u64::from(v.cast_unsigned()).to_le(),
-                    Arg::F32(v) => u64::from(v.to_bits()).to_le(),
+                    Arg::U32(v) => u64::from(v).to_le(),
                     Arg::U64(v) => v,
                 });
             }
@@ -362,7 +361,7 @@ fn check_arguments(kernel: &KernelSpec, args: &[Arg], takes: &[usize]) -> Result
     for (i, (arg, &takes)) in args.iter().zip(takes).enumerate() {
         let given = match arg {
             Arg::Device(_) | Arg::U64(_) => 8,
-            Arg::I32(_) | Arg::F32(_) => 4,
+            Arg::U32(_) => 4,
         };
         if given != takes {
             return Err(Fault::input(
@@ -445,10 +444,10 @@ mod tests {
     fn arguments_must_agree_in_number_and_size() {
         let k = kernel("", "k");
         let pointer = Arg::Device(MemRef::default());
-        assert!(check_arguments(&k, &[pointer, Arg::I32(1)], &[8, 4]).is_ok());
+        assert!(check_arguments(&k, &[pointer, Arg::U32(1)], &[8, 4]).is_ok());
         let few = check_arguments(&k, &[pointer], &[8, 4]).expect_err("too few");
         assert_eq!(few.message, "kernel `k` takes 2 arguments and is given 1");
-        let narrow = check_arguments(&k, &[pointer, Arg::I32(1)], &[8, 8]).expect_err("too narrow");
+        let narrow = check_arguments(&k, &[pointer, Arg::U32(1)], &[8, 8]).expect_err("too narrow");
         assert_eq!(
             narrow.message,
             "argument 2 of kernel `k` has 8 bytes and is given 4"

@@ -148,7 +148,7 @@ fn number(unroll: &mut Unroll<'_, '_>, expr: &Expr, kind: &ParamKind) -> Option<
     if *kind == ParamKind::F32 {
         return unroll
             .eval(expr)
-            .map(|value| Arg::F32(value.as_f64() as f32));
+            .map(|value| Arg::U32((value.as_f64() as f32).to_bits()));
     }
     let value = match unroll.eval(expr)? {
         Value::Int(value, _) => value,
@@ -162,10 +162,11 @@ fn number(unroll: &mut Unroll<'_, '_>, expr: &Expr, kind: &ParamKind) -> Option<
         }
     };
     let arg = match kind {
-        ParamKind::I32 => i32::try_from(value).ok().map(Arg::I32),
-        ParamKind::U32 => u32::try_from(value)
+        ParamKind::I32 => i32::try_from(value)
             .ok()
-            .map(|value| Arg::I32(value.cast_signed())),
+            .map(i32::cast_unsigned)
+            .map(Arg::U32),
+        ParamKind::U32 => u32::try_from(value).ok().map(Arg::U32),
         _ => Some(Arg::U64(value.cast_unsigned())),
     };
     if arg.is_none() {

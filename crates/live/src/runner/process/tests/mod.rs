@@ -231,7 +231,7 @@ fn variant(kinds: &[OpKind]) -> VariantPlan {
         }],
         kernels: vec![kernel("add_one"), kernel("out_of_bounds"), kernel("empty")],
         launches: vec![
-            launching(0, vec![Arg::Device(at(0)), Arg::I32(256)]),
+            launching(0, vec![Arg::Device(at(0)), Arg::U32(256)]),
             launching(1, vec![Arg::Device(at(0))]),
             launching(2, vec![]),
         ],
@@ -295,6 +295,6 @@ fn two_devices() -> VariantPlan {
         ..buffer("y", 1024, HostMemory::None)
     });
     v.launches
-        .push(launching(0, vec![Arg::Device(at(1)), Arg::I32(256)]));
+        .push(launching(0, vec![Arg::Device(at(1)), Arg::U32(256)]));
     v
 }

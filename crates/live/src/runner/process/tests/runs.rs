@@ -186,7 +186,7 @@ fn memory_from_a_pool_reaches_the_kernel_that_names_it() {
     v.buffers.push(late("pool"));
     v.buffers.push(late("plain"));
     v.launches
-        .push(launching(0, vec![Arg::Device(at(1)), Arg::I32(256)]));
+        .push(launching(0, vec![Arg::Device(at(1)), Arg::U32(256)]));
     let (result, _, _) = fake.run(&plan(vec![v]));
     result.expect("it runs");
     let log = fake.log();
