@@ -110,7 +110,7 @@ impl<'a> Advice<'a> {
     /// In what is no run of a scenario. `whole` looks at all of it, or at what is asked about.
     pub fn of_program(&self, whole: &Scope<'_>, steps: &[Steps]) -> OfProgram {
         let stop = &self.facts.stop;
-        if whole.window.is_none() && self.causes.graph().capture().is_some() {
+        if self.causes.graph().capture(whole.window).is_some() {
             return OfProgram {
                 findings: Vec::new(),
                 start_up: None,

@@ -43,6 +43,7 @@ impl CallIndex {
             let Some(entries) = processes.get_mut(lane.key().process) else {
                 continue;
             };
+            entries.reserve_exact(rows(lane).len());
             entries.extend(rows(lane).filter_map(|row| {
                 let correlation = lane.correlation(row);
                 (correlation != 0).then_some(Entry {

@@ -27,31 +27,34 @@ impl Collectives {
         let mut known: FxHashMap<NameId, bool> = FxHashMap::default();
         let mut by: FxHashMap<NameId, Ns> = FxHashMap::default();
         let mut found = Collectives::default();
-        let (mut mine, mut others) = (Vec::new(), Vec::new());
-        for (id, lane) in trace.streams_of(f.index) {
-            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
-            for (row, activity) in trace.activities(id, rows) {
-                let name = match activity.what {
-                    What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
-                    _ => None,
-                };
-                let is_one = name.filter(|&name| {
-                    *known
-                        .entry(name)
-                        .or_insert_with(|| is_collective(trace.names().full(name)))
-                });
-                match is_one {
-                    Some(name) => {
-                        *by.entry(name).or_default() += activity.span.len();
-                        found.rows.push((id, row));
-                        mine.push(activity.span);
-                    }
-                    None => others.push(activity.span),
-                }
+        let mut mine = Vec::new();
+        let all = || {
+            trace.streams_of(f.index).flat_map(|(id, lane)| {
+                let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+                let rows = trace.activities(id, rows);
+                rows.map(move |(row, activity)| ((id, row), activity))
+            })
+        };
+        for (at, activity) in all() {
+            let What::Kernel(kernel) = activity.what else {
+                continue;
+            };
+            let name = trace.shape(kernel.shape).name;
+            let is_one = known
+                .entry(name)
+                .or_insert_with(|| is_collective(trace.names().full(name)));
+            if *is_one {
+                *by.entry(name).or_default() += activity.span.len();
+                found.rows.push(at);
+                mine.push(activity.span);
             }
         }
         if !found.rows.is_empty() {
-            found.alone = (f.busy_ns - tables::union(others)).max(0);
+            let mut rows = found.rows.iter().peekable();
+            // The same order: what is no row of theirs is another operation.
+            let others = all().filter(|(at, _)| rows.next_if(|it| *it == at).is_none());
+            let others = tables::union(others.map(|it| it.1.span).collect());
+            found.alone = (f.busy_ns - others).max(0);
         }
         found.took = tables::union(mine);
         let most = by.into_iter().max_by_key(|&(name, time)| (time, name));

@@ -28,12 +28,15 @@ impl Nested {
         mut each: impl FnMut(usize, &[(Ns, u32)]),
     ) -> Nested {
         let lane = &trace.lanes()[id];
+        let kept = lane.kept();
         let mut nested = Nested {
-            first: lane.kept().start,
-            ..Nested::default()
+            times: Vec::with_capacity(2 * kept.len()),
+            rows: Vec::with_capacity(2 * kept.len()),
+            first: kept.start,
+            parents: Vec::with_capacity(kept.len()),
         };
         let mut stack: Vec<(Ns, u32)> = Vec::new();
-        for row in lane.kept() {
+        for row in kept {
             let span = lane.span(row);
             nested.leave(&mut stack, span.start);
             nested.parents.push(stack.last().map_or(NONE, |top| top.1));

@@ -67,8 +67,12 @@ pub fn join<A, B: Send>(
     first: impl FnOnce() -> A,
     second: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    at_once(records >= RECORDS_MIN && cores > 1, first, second)
+    at_once(is_worth(records), first, second)
+}
+
+/// Whether work with so many records behind it gets a thread beside another.
+pub(crate) fn is_worth(records: usize) -> bool {
+    records >= RECORDS_MIN && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
 
 fn at_once<A, B: Send>(

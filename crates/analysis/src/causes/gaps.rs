@@ -85,7 +85,12 @@ impl Gaps {
 impl DeviceGaps {
     fn all(&self, graph: &Graph, device: usize) -> &[Gap] {
         let ops = graph.ops.of_device(device);
-        self.all.get_or_init(|| between(graph, ops).collect())
+        self.all.get_or_init(|| {
+            let mut all = Vec::with_capacity(ops.len());
+            all.extend(between(graph, ops));
+            all.shrink_to_fit();
+            all
+        })
     }
 }
 

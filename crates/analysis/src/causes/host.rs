@@ -207,8 +207,9 @@ fn is_named(trace: &Trace, lane: LaneId, row: usize) -> bool {
 
 impl Ranges {
     fn of(trace: &Trace, id: LaneId) -> Ranges {
-        let first = trace.lanes()[id].kept().start;
-        let mut tops: Vec<u32> = Vec::new();
+        let rows = trace.lanes()[id].kept();
+        let first = rows.start;
+        let mut tops: Vec<u32> = Vec::with_capacity(rows.len());
         let nested = Nested::of(trace, id, |row, around| {
             let top = around
                 .last()

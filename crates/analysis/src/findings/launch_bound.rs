@@ -3,10 +3,12 @@
 //! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
+use std::cmp::Reverse;
+
+use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, thresholds};
 use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces};
-use activity::Ns;
 use activity::units::{duration, percent};
+use activity::{Ns, Span};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.kernels < thresholds::LAUNCH_OPS_MIN || f.idle_share() < thresholds::LAUNCH_IDLE_SHARE {
@@ -17,11 +19,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let of_launches = pieces.iter();
         let of_launches = of_launches.filter(|it| scope.causes.group(gap, it) == Group::Launch);
         let sum: Ns = of_launches.map(|piece| piece.span.len()).sum();
-        (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0)
-            .then_some((sum, Occurrence::Gap(f.index, gap.span)))
+        (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
     };
     let mut of_graphs: Ns = 0;
-    let gaps: Vec<(Ns, Occurrence)> = scope
+    let mut gaps: Vec<(Ns, Span)> = scope
         .gaps(f)
         .filter_map(|found| {
             let is_graph = scope.causes.graph().ops.is_graph(found.0.next);
@@ -37,7 +38,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if is_cold || f.part(idle) < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
+    gaps.sort_unstable_by_key(|&(time, span)| (Reverse(time), span));
+    let longest = gaps.iter().take(EVIDENCE_MAX);
+    let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
     Some(Finding {
+        count: gaps.len() as u64,
         title: format!(
             "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
             duration(idle),
@@ -49,6 +54,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
         }
         .to_owned(),
-        ..scope.found(f.span_ns, idle, &longest_first(gaps))
+        ..scope.found(f.span_ns, idle, &longest)
     })
 }

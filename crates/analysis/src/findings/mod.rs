@@ -260,7 +260,7 @@ rules! {
 /// it is told to stop.
 pub fn weighed<'a>(
     scope: &Scope,
-    whatif: impl FnOnce() -> Result<WhatIf<'a>, String> + Send,
+    whatif: impl Fn() -> Result<WhatIf<'a>, String> + Sync,
     stop: &Stop,
 ) -> Vec<Finding> {
     let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
@@ -269,10 +269,14 @@ pub fn weighed<'a>(
         false => Err("recording was off for part of the time".to_owned()),
     };
     let records = scope.causes.graph().ops.len();
-    // Nearly every timeline of that length has a finding with an edit. What rules need for a while, replays need again,
-    // so both take it on this thread.
-    let (mut findings, whatif) = parallel::join(records, || find(scope, stop), whatif);
+    // Nearly every long timeline has a finding with an edit. What rules need for a while, replays need again, so both
+    // take it on this thread.
+    let (mut findings, ready) = match parallel::is_worth(records) {
+        true => parallel::join(records, || find(scope, stop), || Some(whatif())),
+        false => (find(scope, stop), None),
+    };
     if !stop.is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
+        let whatif = ready.unwrap_or_else(whatif);
         saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
     }
     findings

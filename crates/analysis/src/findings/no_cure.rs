@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::host_bound::ONE_GAP;
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
-use crate::causes::{Cause, Group, Shares};
+use crate::causes::{Cause, Gap, Group, Pieces, Shares};
 use crate::figures::{self, DeviceFigures};
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
@@ -61,18 +61,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if f.idle_share() < thresholds::NO_CURE_SHARE {
         return None;
     }
-    let mut sums = Shares::default();
-    let mut at: Vec<(Shares, Span)> = Vec::new();
-    for (gap, pieces) in scope.gaps(f) {
-        let before = sums;
+    let shares = |gap: Gap, pieces: Pieces| {
+        let mut shares = Shares::default();
         for piece in &*pieces {
-            sums[scope.causes.group(gap, piece) as usize] += piece.span.len();
+            shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
         }
-        let mut here = sums;
-        here.iter_mut()
-            .zip(before)
-            .for_each(|(it, before)| *it -= before);
-        at.push((here, gap.span));
+        shares
+    };
+    let mut sums = Shares::default();
+    for (gap, pieces) in scope.gaps(f) {
+        let here = shares(gap, pieces);
+        sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
     }
     // The device's own pauses are no matter of the program, nor is what the profiler takes.
     (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
@@ -85,12 +84,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if is_told || !is_long || time < thresholds::WORTH_NS {
         return None;
     }
-    at.retain(|it| it.0[group as usize] > 0);
-    at.sort_by_key(|it| Reverse((it.0[group as usize], it.1)));
+    let gaps = scope.gaps(f);
+    let gaps = gaps.map(|(gap, pieces)| (shares(gap, pieces)[group as usize], gap.span));
+    let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
+    at.sort_unstable_by_key(|it| Reverse(*it));
     let may_be_ahead = scope.may_be_ahead(f);
     let is_alone = group == Group::Host && !at.iter().any(|it| may_be_ahead(it.1.end));
     // Without a gap that holds nearly all of it the rest may look otherwise.
-    let longest = at.first().map_or(0, |it| it.0[group as usize]);
+    let longest = at.first().map_or(0, |it| it.0);
     let once = match figures::share(longest, time) >= ONE_GAP {
         true => {
             let rest = percent(figures::share(f.busy_ns, f.recorded_ns() - longest));

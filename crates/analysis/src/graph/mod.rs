@@ -118,9 +118,10 @@ impl Graph {
         self.ops.start[op as usize] - self.bound(op)
     }
 
-    /// How long calls went into CUDA graphs instead of running, and the time from the first call to the last. It is told
-    /// where that is most of it, and next to nothing runs beside: nobody looks for what bounds such a GPU.
-    pub fn capture(&self) -> Option<[Ns; 2]> {
+    /// How long calls went into CUDA graphs instead of running, within a window or in all, and the time from the first call
+    /// there to the last. It is told where that is most of it, and next to nothing runs beside: nobody looks for what
+    /// bounds such a GPU.
+    pub fn capture(&self, window: Option<Span>) -> Option<[Ns; 2]> {
         let calls = &self.calls;
         let mut begun: FxHashMap<u32, Ns> = FxHashMap::default();
         let mut captured: Vec<Span> = Vec::new();
@@ -136,8 +137,19 @@ impl Graph {
                 _ => {}
             }
         }
+        if captured.is_empty() && begun.is_empty() {
+            return None;
+        }
         let all = Span::new(*calls.start.first()?, *calls.end.iter().max()?);
+        // One that goes on is all of what follows.
+        captured.extend(begun.values().map(|&start| Span::new(start, all.end)));
+        let window = window.unwrap_or(Span {
+            start: Ns::MIN,
+            end: Ns::MAX,
+        });
+        let all = all.intersect(window);
         let ops = (0..self.ops.len() as OpId).map(|op| self.ops.span(op));
+        let ops = ops.filter(|span| window.contains(span.start));
         let ran: Ns = ops.clone().map(|span| span.len()).sum();
         // What comes before the first operation is told of nothing else, either.
         let stretches = [Some(all), ops.reduce(Span::hull)];
@@ -146,7 +158,7 @@ impl Graph {
             let within = captured.iter().map(|it| it.intersect(stretch));
             let within = Span::merged(within.collect()).into_iter();
             let captured = within.map(Span::len).sum::<Ns>();
-            (2 * captured >= stretch.len()).then_some([captured, stretch.len()])
+            (captured > 0 && 2 * captured >= stretch.len()).then_some([captured, stretch.len()])
         });
         told.filter(|[captured, _]| CAPTURE_RUNS * ran <= *captured)
     }

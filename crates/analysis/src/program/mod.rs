@@ -162,9 +162,9 @@ pub struct Program {
     /// Shapes of kernels of two streams that were seen to run at the same time, the lower number first.
     together: FxHashSet<(u32, u32)>,
     /// In which order times are worked out.
-    order: Arc<[At]>,
+    order: Arc<Vec<At>>,
     /// All of it in the order of the recording.
-    recorded: Arc<[At]>,
+    recorded: Arc<Vec<At>>,
     /// By call, the operation that must have begun so that there is room for what the call launches, or [`NONE`].
     room: Vec<u32>,
 }

@@ -24,14 +24,19 @@ const BESIDE: usize = 64;
 const BACK: usize = 8;
 
 impl Times {
-    /// The times as they were recorded, which an unchanged program's [`Program::replay`] gives back.
-    pub fn recorded(program: &Program) -> Times {
-        Times {
-            call_start: program.calls.iter().map(|c| c.span.start).collect(),
-            call_end: program.calls.iter().map(|c| c.span.end).collect(),
-            op_start: program.ops.iter().map(|o| o.span.start).collect(),
-            op_end: program.ops.iter().map(|o| o.span.end).collect(),
+    /// Makes them those that were recorded, which an unchanged program's [`Program::replay`] gives back.
+    pub fn record(&mut self, program: &Program) {
+        fn put(times: &mut Vec<Ns>, of: impl Iterator<Item = Ns>) {
+            times.clear();
+            times.extend(of);
         }
+        put(
+            &mut self.call_start,
+            program.calls.iter().map(|c| c.span.start),
+        );
+        put(&mut self.call_end, program.calls.iter().map(|c| c.span.end));
+        put(&mut self.op_start, program.ops.iter().map(|o| o.span.start));
+        put(&mut self.op_end, program.ops.iter().map(|o| o.span.end));
     }
 }
 
@@ -76,9 +81,8 @@ impl Program {
 
     /// The times, with every delay replaced by its class's median: what the graph explains without
     /// knowing the answer. Time that threads take between calls stays.
-    pub fn replay_typical(&self) -> Times {
-        let typical = |_, class| self.delays.typical(class, &self.known);
-        self.times(Times::default(), typical)
+    pub fn replay_typical_in(&self, times: Times) -> Times {
+        self.times(times, |_, class| self.delays.typical(class, &self.known))
     }
 
     /// Each time is worked out once, before anything asks for it.

@@ -19,6 +19,10 @@ const WHOLE: f64 = 0.8;
 /// Of the groups of ranges that could be steps this many are tried, those of most time first.
 const TRIED_MAX: usize = 8;
 
+/// How the marks of PyTorch's profiler begin, and its ranges of modules.
+const STEP: &str = "ProfilerStep";
+const MODULE: &str = "nn.Module";
+
 /// What the ranges say.
 pub(super) enum Answer {
     Steps(Found),
@@ -52,7 +56,7 @@ impl Group {
 }
 
 pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answer {
-    let repeats = groups(trace, process, window, RangeKind::Repeat);
+    let repeats = groups(trace, process, window, (RangeKind::Repeat, ""));
     if !repeats.is_empty() {
         return match repeats.as_slice() {
             // One that begins again is a variant at several points of a sweep.
@@ -60,7 +64,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
             _ => Answer::None,
         };
     }
-    let mut groups = groups(trace, process, window, RangeKind::Nvtx);
+    let mut groups = groups(trace, process, window, (RangeKind::Nvtx, ""));
     // A profiler that marks its steps has said how many there are. Where these are too few, other ranges may be
     // steps, but not what repeats within one of them.
     let marked = groups.iter().position(Group::is_profiler_step);
@@ -106,8 +110,8 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
 /// Whether the work is one pass over the parts of a network: each is marked once, one after the other. All that repeats in
 /// it is no step.
 pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -> bool {
-    let marks = [RangeKind::Nvtx, RangeKind::Function].into_iter();
-    let mut layers = marks.flat_map(|kind| groups(trace, process, window, kind));
+    let marks = [(RangeKind::Nvtx, ""), (RangeKind::Function, MODULE)].into_iter();
+    let mut layers = marks.flat_map(|of| groups(trace, process, window, of));
     let calls = OnceCell::new();
     layers.any(|g| {
         let hull = g.spans.iter().copied().reduce(Span::hull);
@@ -122,7 +126,7 @@ pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -
 
 /// Where the only step begins that a profiler marks, of a timeline without further operations.
 pub(super) fn begins(trace: &Trace, process: usize) -> Option<Ns> {
-    let mut marked = groups(trace, process, None, RangeKind::Nvtx).into_iter();
+    let mut marked = groups(trace, process, None, (RangeKind::Nvtx, STEP)).into_iter();
     match marked.find(Group::is_profiler_step)?.spans[..] {
         [one] => Some(one.start),
         _ => None,
@@ -136,7 +140,7 @@ pub(super) fn is_in_one(
     window: Option<Span>,
     stretch: Span,
 ) -> bool {
-    let groups = groups(trace, process, window, RangeKind::Nvtx);
+    let groups = groups(trace, process, window, (RangeKind::Nvtx, ""));
     let mut spans: Vec<Span> = groups.into_iter().flat_map(|group| group.spans).collect();
     spans.retain(|span| span.start < stretch.end);
     spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.len()));
@@ -153,8 +157,18 @@ pub(super) fn is_in_one(
     })
 }
 
-/// All ranges of a kind by name and thread.
-fn groups(trace: &Trace, process: usize, window: Option<Span>, wanted: RangeKind) -> Vec<Group> {
+/// The ranges of a kind whose names begin so, by name and thread. Ranges are many, names few: where none begins so, no
+/// range is looked at.
+fn groups(
+    trace: &Trace,
+    process: usize,
+    window: Option<Span>,
+    (wanted, begins): (RangeKind, &str),
+) -> Vec<Group> {
+    let is_one = |id: NameId| trace.names().full(id).starts_with(begins);
+    if !(0..trace.names().len() as NameId).any(is_one) {
+        return Vec::new();
+    }
     let mut groups: Vec<(Group, Option<Vec<u64>>)> = Vec::new();
     let mut ids: FxHashMap<(u32, String), usize> = FxHashMap::default();
     let mut of_name: FxHashMap<(u32, NameId), usize> = FxHashMap::default();
@@ -172,7 +186,8 @@ fn groups(trace: &Trace, process: usize, window: Option<Span>, wanted: RangeKind
                 continue;
             };
             // What Nsight Systems has beside annotations are calls of the operating system: a poll every 100 ms is no step.
-            if range.kind == RangeKind::CpuOp && trace.source.kind == SourceKind::Nsys {
+            let is_os = range.kind == RangeKind::CpuOp && trace.source.kind == SourceKind::Nsys;
+            if is_os || !(begins.is_empty() || is_one(range.name)) {
                 continue;
             }
             let place = (thread, range.name);
@@ -247,7 +262,7 @@ fn counts_layers(name: &str) -> bool {
         is_word && !ITERATIONS.iter().any(|word| before.ends_with(word))
     };
     let others = name.replace("player", "").replace("Player", "");
-    name.starts_with("nn.Module")
+    name.starts_with(MODULE)
         || name.match_indices(".#").any(is_path)
         || others.to_lowercase().contains("layer")
 }

@@ -144,10 +144,11 @@ pub fn find(
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
     let graph = causes.graph();
-    let failed = Failed::of(trace, graph).filter(Failed::is_all);
+    let failed = window.is_none().then(|| Failed::of(trace, graph)).flatten();
+    let failed = failed.filter(Failed::is_all);
     let instead = failed.map(|failed| format!("no kernel ran: {}", failed.text()));
-    let instead = instead.or_else(|| graph.capture().map(words::of_capture));
-    if let Some(text) = instead.filter(|_| window.is_none()) {
+    let instead = instead.or_else(|| graph.capture(window).map(words::of_capture));
+    if let Some(text) = instead {
         for verdict in &mut verdicts {
             verdict.bound_by = Bound::Nothing;
             (verdict.share, verdict.line) = (0.0, None);

@@ -12,7 +12,7 @@ use super::super::graph::{CallId, OpId};
 use super::super::lines::StackCounts;
 use super::super::ranks::JobAnalysis;
 use super::{Bound, STALL_SHARE, path};
-use activity::{Direction, NameId, Ns, Span, What};
+use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use trace::{LaneId, Trace};
 
 /// The time of a device (or of several, added up) by what bounds it.
@@ -49,6 +49,8 @@ pub(super) struct Split {
     pub counts: [u64; 2],
     /// Kernels by name: time.
     pub kernels: FxHashMap<NameId, Ns>,
+    /// The shapes that they were launched with.
+    pub shapes: FxHashSet<ShapeId>,
     /// Time in which a copy of each direction ran.
     pub directions: [Ns; Direction::NAMED.len()],
     /// Time in which any kernel ran (but `waiting`), in which any copy ran, and both.
@@ -153,6 +155,7 @@ impl Split {
         for (class, seen) in &other.seen {
             self.seen.entry(*class).or_default().add(seen);
         }
+        self.shapes.extend(other.shapes);
         self.syncs += other.syncs;
         self.span = self.span.hull(other.span);
         self.ideal = self.ideal.max(other.ideal);
@@ -253,15 +256,19 @@ impl Split {
         window: Option<Span>,
         waiting: &FxHashMap<(LaneId, usize), Ns>,
     ) {
+        let mut shapes: FxHashMap<ShapeId, Ns> = FxHashMap::default();
         for (id, lane) in trace.streams_of(f.index) {
             let rows = window.map_or(lane.kept(), |w| lane.starting(w));
             for (row, activity) in trace.activities(id, rows) {
                 if let What::Kernel(kernel) = activity.what {
-                    let name = trace.shape(kernel.shape).name;
                     let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
-                    *self.kernels.entry(name).or_default() += activity.span.len() - waited;
+                    *shapes.entry(kernel.shape).or_default() += activity.span.len() - waited;
                 }
             }
+        }
+        for (id, time) in shapes {
+            *self.kernels.entry(trace.shape(id).name).or_default() += time;
+            self.shapes.insert(id);
         }
     }
 

@@ -527,6 +527,27 @@ fn a_capture_of_graphs_is_no_work_of_the_gpu() {
     assert!(late.contains("for 930 µs of 951 µs"), "{late}");
 }
 
+#[test]
+fn a_capture_is_told_while_it_goes_on() {
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 3_000);
+    scene.kernel("fill", 1, 5_000, 6_000);
+    scene.call("cudaStreamBeginCapture", 10_000, 11_000);
+    scene.call("cudaLaunchKernel", 903_000, 906_000);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let judged = |from| {
+        let window = Some(Span::new(from, 910_000));
+        let devices = figures::count(&trace, None, window);
+        find(&trace, &causes, (window, &devices), &[], None).remove(0)
+    };
+    // From 10 us on, of 906 until the last call; then of the 206 from 700 us on.
+    let [all, late] = [-1, 700_000].map(|from| judged(from).text);
+    assert!(all.contains("captured for 896 µs of 906 µs"), "{all}");
+    assert!(late.contains("captured for 206 µs of 206 µs"), "{late}");
+}
+
 /// Ranks capture at once: two that do so from 10 to 940 us of 953 us take these 930 us and no more.
 #[test]
 fn captures_at_the_same_time_count_once() {

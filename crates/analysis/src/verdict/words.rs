@@ -12,7 +12,6 @@ use crate::figures::share;
 use crate::findings::thresholds;
 use crate::lines::LineShare;
 use crate::ranks::JobAnalysis;
-use crate::tables;
 use activity::text::{counted, cut_middle, printable};
 use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns, occupancy};
@@ -310,8 +309,7 @@ impl Told<'_> {
         let devices = self.trace.devices().iter();
         let mut sms: Vec<_> = devices.map(|it| it.info.multiprocessors).collect();
         sms.dedup();
-        let shapes = tables::shapes(self.trace, Some(self.split.span));
-        let shapes = shapes.iter().map(|it| &it.shape);
+        let shapes = self.split.shapes.iter().map(|&id| self.trace.shape(id));
         let shapes = shapes.filter(|it| it.name == name);
         if shapes
             .clone()
@@ -319,7 +317,7 @@ impl Told<'_> {
         {
             return " on 1 thread".to_owned();
         }
-        let blocks = shapes.map(occupancy::blocks);
+        let blocks = shapes.map(|it| occupancy::blocks(&it));
         match (&sms[..], blocks.clone().min(), blocks.max()) {
             (&[sms], Some(few), Some(many)) if few > 0 && 2 * many < u64::from(sms) => {
                 let most = if few == many { "" } else { "at most " };

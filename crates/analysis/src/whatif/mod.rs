@@ -140,12 +140,15 @@ impl<'a> WhatIf<'a> {
             scratch: RefCell::default(),
         };
         let (mut exact, mut typical, mut wholes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut times = Times::default();
         for part in &whatif.parts {
-            let times = Times::recorded(&part.program);
+            times.record(&part.program);
             part.measure(&part.program, &times, &mut exact);
             wholes.push(part.whole(&part.program, &times));
-            part.measure(&part.program, &part.program.replay_typical(), &mut typical);
+            times = part.program.replay_typical_in(times);
+            part.measure(&part.program, &times, &mut typical);
         }
+        whatif.scratch.get_mut().1 = times;
         whatif.whole = whole(&whatif.scope, &exact, &wholes);
         whatif.samples = exact;
         whatif.replayed = median_time(&typical).unwrap_or(0);

@@ -38,7 +38,10 @@ struct IdleCache(Vec<(Stretch, IdleMap)>);
 
 impl IdleCache {
     fn maps(&mut self, traces: [&Trace; 2], spans: [Span; 2]) -> [&IdleMap; 2] {
-        let wanted = [0, 1].map(|i| (i, spans[i], operations(traces[i], spans[i])));
+        // Variants of one run are stretches of one timeline.
+        let is_one = std::ptr::eq(traces[0], traces[1]);
+        let side = |i: usize| if is_one { 0 } else { i };
+        let wanted = [0, 1].map(|i| (side(i), spans[i], operations(traces[i], spans[i])));
         for of in wanted {
             let known = self.0.iter().position(|it| it.0 == of);
             let it = match known {
@@ -49,7 +52,12 @@ impl IdleCache {
         }
         self.0.drain(..self.0.len().saturating_sub(KEPT));
         let last = self.0.len() - 1;
-        [&self.0[last - 1].1, &self.0[last].1]
+        let first = if wanted[0] == wanted[1] {
+            last
+        } else {
+            last - 1
+        };
+        [&self.0[first].1, &self.0[last].1]
     }
 }
 
