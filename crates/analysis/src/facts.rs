@@ -182,7 +182,8 @@ impl<'t> Facts<'t> {
             let mut devices = self.counted().to_vec();
             let causes = self.causes();
             let records = causes.graph().ops.len();
-            let idle = parallel::map(records, &devices, |it| causes.idle(it.index, None));
+            let indices: Vec<usize> = devices.iter().map(|it| it.index).collect();
+            let idle = parallel::map_chunks(records, &indices, |some| causes.idle_of_each(some));
             for (device, idle) in devices.iter_mut().zip(idle) {
                 device.idle = idle;
             }

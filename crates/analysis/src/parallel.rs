@@ -15,12 +15,27 @@ const RECORDS_MIN: usize = 100_000;
 /// The caller's thread does it where they are few, or where there is one core or one thing. The threads are named, take
 /// the next thing that is left, and have ended when this returns; a panic of one goes on here.
 pub fn map<T: Sync, R: Send>(records: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    on(threads(records, items.len()), items, work)
+}
+
+/// The same with a part of them for each thread, as what goes through memory together.
+pub fn map_chunks<T: Sync, R: Send>(
+    records: usize,
+    items: &[T],
+    work: impl Fn(&[T]) -> Vec<R> + Sync,
+) -> Vec<R> {
+    let threads = threads(records, items.len());
+    let chunks: Vec<&[T]> = items.chunks(items.len().div_ceil(threads).max(1)).collect();
+    let made = on(threads, &chunks, |some| work(some));
+    made.into_iter().flatten().collect()
+}
+
+fn threads(records: usize, items: usize) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = match records >= RECORDS_MIN {
-        true => cores.min(THREADS_MAX).min(items.len()),
+    match records >= RECORDS_MIN {
+        true => cores.min(THREADS_MAX).min(items).max(1),
         false => 1,
-    };
-    on(threads, items, work)
+    }
 }
 
 fn on<T: Sync, R: Send>(threads: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {

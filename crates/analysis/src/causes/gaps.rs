@@ -7,6 +7,7 @@
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
 
+use super::sum::Sums;
 use super::{Cause, Certainty, Culprit, Gap, Piece};
 use crate::graph::{CallId, Graph, NONE, OpId};
 use activity::{Ns, Span};
@@ -34,22 +35,22 @@ impl Gaps {
         }
     }
 
-    /// All of a device, in order, where nobody has kept their causes yet.
-    pub(super) fn without_causes(&self, graph: &Graph, device: usize) -> Option<&[Gap]> {
-        let known = self.of_device.get(device)?;
-        known
-            .causes
-            .get()
-            .is_none()
-            .then(|| known.all(graph, device))
+    /// Whether the causes of all gaps of a device are kept.
+    pub(super) fn has_causes(&self, device: usize) -> bool {
+        let known = self.of_device.get(device);
+        known.is_none_or(|known| known.causes.get().is_some())
     }
 
-    /// The causes of all gaps of a device, as [`Gaps::without_causes`] has them.
-    pub(super) fn keep(&self, device: usize, causes: Vec<Option<One>>) {
+    /// Keeps all gaps of a device and their causes. Returns their sums.
+    pub(super) fn keep(&self, device: usize, mut walked: Walked) -> Sums {
         if let Some(known) = self.of_device.get(device) {
+            walked.all.shrink_to_fit();
+            walked.causes.shrink_to_fit();
             // Whoever asked at the same time has kept the same.
-            let _ = known.causes.set(causes);
+            let _ = known.all.set(walked.all);
+            let _ = known.causes.set(walked.causes);
         }
+        walked.sums
     }
 
     /// The gaps between the first and the last of a device's operations that start within `window`, or of all. They are
@@ -79,6 +80,28 @@ impl Gaps {
             Some((*all?.get(row)?, cause))
         });
         between(graph, own).map(|gap| (gap, None)).chain(known)
+    }
+}
+
+/// The gaps of a device that were walked through, from the first on.
+#[derive(Default)]
+pub(super) struct Walked {
+    all: Vec<Gap>,
+    causes: Vec<Option<One>>,
+    pub(super) sums: Sums,
+    /// When the operations so far ended.
+    end: Option<Ns>,
+}
+
+impl Walked {
+    /// The stretch before the device's next operation in which none ran.
+    pub(super) fn gap_before(&mut self, graph: &Graph, next: OpId) -> Option<Gap> {
+        gap_before(graph, next, &mut self.end)
+    }
+
+    pub(super) fn add(&mut self, gap: Gap, pieces: &[Piece]) {
+        self.all.push(gap);
+        self.causes.push(One::of(pieces));
     }
 }
 
@@ -219,14 +242,18 @@ pub(super) fn between<'g>(
     graph: &'g Graph,
     ops: &'g [OpId],
 ) -> impl Iterator<Item = Gap> + use<'g> {
-    let mut end: Option<Ns> = None;
-    ops.iter().filter_map(move |&next| {
-        let span = graph.ops.span(next);
-        let before = end.replace(end.map_or(span.end, |e| e.max(span.end)))?;
-        (before < span.start).then(|| Gap {
-            span: Span::new(before, span.start),
-            next,
-        })
+    let mut end = None;
+    ops.iter()
+        .filter_map(move |&next| gap_before(graph, next, &mut end))
+}
+
+/// The stretch before an operation in which none of those before it ran, which end then.
+fn gap_before(graph: &Graph, next: OpId, end: &mut Option<Ns>) -> Option<Gap> {
+    let span = graph.ops.span(next);
+    let before = end.replace(end.map_or(span.end, |end| end.max(span.end)))?;
+    (before < span.start).then(|| Gap {
+        span: Span::new(before, span.start),
+        next,
     })
 }
 

@@ -45,6 +45,9 @@ use super::made;
 use activity::{Ns, Span, What};
 use trace::{LaneKind, Trace};
 
+/// So many operations are looked at together: what is known of them stays in a processor's cache.
+const STRETCH: usize = 1 << 14;
+
 /// What answers for gaps.
 #[derive(Clone, Debug)]
 pub struct Causes<'a> {
@@ -212,7 +215,7 @@ impl<'a> Causes<'a> {
 
     /// Whether nothing ran there: else nobody knows.
     fn is_recorded(&self, device: usize, gap: Gap) -> bool {
-        !self.trace.has_unrecorded() || !self.trace.is_unrecorded(device, gap.span)
+        !self.trace.is_unrecorded(device, gap.span)
     }
 
     /// The gap's pieces in order of time. They sum to it.
@@ -225,33 +228,48 @@ impl<'a> Causes<'a> {
     /// The idle time of a device by cause, culprit and root, most time first. Sums to the idle time of the
     /// operations that start within `window`, or of all.
     pub fn idle(&self, device: usize, window: Option<Span>) -> Vec<IdleCause> {
+        if window.is_none() && !self.ready.gaps.has_causes(device) {
+            return self.idle_of_each(&[device]).swap_remove(0);
+        }
         let mut sums = sum::Sums::default();
-        let all = match window {
-            None => self.ready.gaps.without_causes(self.graph, device),
-            Some(_) => None,
-        };
-        let Some(all) = all else {
-            for (gap, pieces) in self.gaps_with_pieces(device, window) {
-                for piece in &*pieces {
-                    sums.add(self, gap.next, piece);
-                }
-            }
-            return sums.rows(self);
-        };
-        let mut pieces = Vec::new();
-        let mut kept = Vec::with_capacity(all.len());
-        for &gap in all {
-            pieces.clear();
-            if self.is_recorded(device, gap) {
-                self.walk(gap, &mut pieces);
-            }
-            for piece in &pieces {
+        for (gap, pieces) in self.gaps_with_pieces(device, window) {
+            for piece in &*pieces {
                 sums.add(self, gap.next, piece);
             }
-            kept.push(gaps::One::of(&pieces));
         }
-        self.ready.gaps.keep(device, kept);
         sums.rows(self)
+    }
+
+    /// The same of all that several devices did. Operations lie in memory in order of time, whatever their device: so
+    /// all devices go through them together, in short stretches.
+    pub fn idle_of_each(&self, devices: &[usize]) -> Vec<Vec<IdleCause>> {
+        let ops = &self.graph.ops;
+        let new = |device: &usize| (ops.of_device(*device), gaps::Walked::default());
+        let mut each: Vec<_> = devices.iter().map(new).collect();
+        let mut pieces = Vec::new();
+        for until in (0..ops.len().div_ceil(STRETCH)).map(|stretch| (stretch + 1) * STRETCH) {
+            for ((left, walked), &device) in each.iter_mut().zip(devices) {
+                let (here, behind) =
+                    left.split_at(left.partition_point(|&op| (op as usize) < until));
+                *left = behind;
+                for &next in here {
+                    let Some(gap) = walked.gap_before(self.graph, next) else {
+                        continue;
+                    };
+                    pieces.clear();
+                    if self.is_recorded(device, gap) {
+                        self.walk(gap, &mut pieces);
+                    }
+                    for piece in &pieces {
+                        walked.sums.add(self, next, piece);
+                    }
+                    walked.add(gap, &pieces);
+                }
+            }
+        }
+        let each = each.into_iter().zip(devices);
+        let kept = each.map(|((_, walked), &device)| self.ready.gaps.keep(device, walked));
+        kept.map(|sums| sums.rows(self)).collect()
     }
 
     /// The idle time within `spans`, which are in order and apart, of all devices that a process has
