@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::{Attach, ScreenArgs, Switch};
+use super::args::{Attach, Switch};
 use super::collect::collect;
 use super::exit::{self, Ending};
 use super::screen;
@@ -17,7 +17,7 @@ use recording::scratch;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
 /// Records a running program, or looks at it.
-pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
     if args.headless && args.stacks_only && args.save.is_none() {
         return Err(Ending::input(
             "--headless with --stacks-only keeps what it sees: --save DIR says where",
@@ -36,7 +36,6 @@ pub(super) fn attach(args: &Attach, screen_args: &ScreenArgs) -> Result<u8, Endi
         }),
         screen::no_scenario(),
         &args.first,
-        screen_args,
     )
 }
 

@@ -1,7 +1,6 @@
 //! Collects a feed to its end, without a screen: progress on standard error, everything into a trace.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use activity::Batch;
@@ -11,14 +10,6 @@ use trace::Trace;
 
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// Whether `--verbose` was given.
-static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
-
-/// Takes `--verbose` from the command line, once, before anything is collected.
-pub(super) fn set_verbose(is_verbose: bool) {
-    IS_VERBOSE.store(is_verbose, Ordering::Relaxed);
-}
 
 /// Collects everything that `feed` sends into a trace.
 ///
@@ -30,7 +21,7 @@ pub(super) fn collect(feed: &Feed, trace: &mut Trace) -> Outcome {
 
 /// The same for files, but hands everything to `take`. Notices that warn of nothing need `--verbose`.
 pub(super) fn collect_into(feed: &Feed, take: impl FnMut(Batch)) -> Outcome {
-    take_all(feed, IS_VERBOSE.load(Ordering::Relaxed), take)
+    take_all(feed, super::config::settings().is_verbose, take)
 }
 
 fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Outcome {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use super::args::{Compare, First, OnClock, Open, Picture, ReplayOptions, ScreenArgs};
+use super::args::{Compare, First, OnClock, Open, Picture, ReplayOptions};
 use super::exit::{self, Ending};
 use super::print;
 use super::redaction::Redaction;
@@ -15,12 +15,12 @@ use crate::report::compare::{Answer, Run};
 use crate::tui::{self, OtherRun, StillTimeline};
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
-pub(super) fn compare(args: &Compare, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if args.screen || shot.is_some() {
         let redaction = Redaction::new(args.anonymous);
         let (picture, first) = (&args.picture, &args.first);
-        return above_each_other(&args.sides, &redaction, picture, first, screen_args);
+        return above_each_other(&args.sides, &redaction, picture, first);
     }
     if let Some(option) = args.first.given() {
         return Err(Ending::input(format!(
@@ -65,9 +65,9 @@ pub(super) fn is_meant(args: &Open) -> bool {
 }
 
 /// `open` for two timelines to compare.
-pub(super) fn opened(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn opened(args: &Open) -> Result<u8, Ending> {
     let (redaction, picture) = (Redaction::default(), &args.picture);
-    above_each_other(&args.traces, &redaction, picture, &args.first, screen_args)
+    above_each_other(&args.traces, &redaction, picture, &args.first)
 }
 
 /// Shows two timelines above each other, on the screen or as a picture.
@@ -76,7 +76,6 @@ fn above_each_other(
     redaction: &Redaction,
     picture: &Picture,
     first: &First,
-    screen_args: &ScreenArgs,
 ) -> Result<u8, Ending> {
     if screen::shot(picture, ReplayOptions::default())? == Some(Shot::Cast) {
         return Err(Ending::input("a .cast is of one timeline"));
@@ -111,7 +110,7 @@ fn above_each_other(
             beside: Some(beside),
             ..StillTimeline::of(trace_b)
         };
-        screen::take_picture(shown, picture, &first, screen_args)?;
+        screen::take_picture(shown, picture, &first)?;
         return Ok(code);
     }
     drop(trace_b);
@@ -124,7 +123,6 @@ fn above_each_other(
         )?,
         screen::no_scenario(),
         &first,
-        screen_args,
     )?;
     Ok(code.max(opened))
 }

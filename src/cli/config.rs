@@ -19,12 +19,14 @@ use scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
 /// All settings of the file, as `cuptop config` prints them: every line is a comment.
 const DEFAULT: &str = include_str!("config.toml");
 
-/// The settings of the configuration.
+/// The settings of the configuration, and of the command line, which goes before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
-    theme: Option<PaletteName>,
-    color: Option<Color>,
-    ascii: Option<bool>,
+    pub(super) theme: Option<PaletteName>,
+    pub(super) color: Option<Color>,
+    pub(super) ascii: bool,
+    /// Whether `--verbose` was given.
+    pub(super) is_verbose: bool,
     /// Rows of each table of a report.
     pub(super) rows: Option<usize>,
     /// Rows of the timeline that are hidden, folded and pinned.
@@ -40,18 +42,21 @@ pub(super) fn settings() -> &'static Settings {
     SETTINGS.get().unwrap_or_else(none)
 }
 
-/// Reads the file, which need not exist unless the command line names it. It fills in what the command line left open
-/// in `screen`.
-pub(super) fn load(screen: &mut ScreenArgs) -> Result<(), Ending> {
+/// Reads the file, which need not exist unless the command line names it. It fills in what `screen` left open.
+pub(super) fn load(screen: &ScreenArgs) -> Result<(), Ending> {
     let settings = match (&screen.config, path()) {
         (Some(named), _) => Some(read(named)?),
         (None, Some(usual)) if usual.exists() => Some(read(&usual)?),
         _ => None,
     };
-    let settings = SETTINGS.get_or_init(|| settings.unwrap_or_default());
-    screen.color = screen.color.or(settings.color);
-    screen.theme = screen.theme.or(settings.theme);
-    screen.ascii |= settings.ascii.unwrap_or(false);
+    let settings = settings.unwrap_or_default();
+    SETTINGS.get_or_init(|| Settings {
+        color: screen.color.or(settings.color),
+        theme: screen.theme.or(settings.theme),
+        ascii: screen.ascii || settings.ascii,
+        is_verbose: screen.verbose,
+        ..settings
+    });
     Ok(())
 }
 
@@ -138,7 +143,7 @@ impl Reading {
                 "theme" => self.found.theme = self.choice(value),
                 "color" => self.found.color = self.choice(value),
                 "ascii" => match value.get_ref() {
-                    DeValue::Boolean(is_ascii) => self.found.ascii = Some(*is_ascii),
+                    DeValue::Boolean(is_ascii) => self.found.ascii = *is_ascii,
                     _ => self.wrong(value, "expected true or false"),
                 },
                 "rows" => {

@@ -91,31 +91,29 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
-    let mut screen = cli.screen;
-    collect::set_verbose(screen.verbose);
     // What speaks of the program alone also does so while the configuration is wrong.
     let speaks = matches!(
         cli.command,
         Some(Command::Config | Command::Help(_) | Command::Man(_) | Command::Completions(_))
     );
     if !speaks {
-        config::load(&mut screen)?;
+        config::load(&cli.screen)?;
     }
     match cli.command {
-        None => run::pick(&screen),
-        Some(Command::Run(args)) => run::run(&args, &screen),
-        Some(Command::Trace(args)) => trace::trace(&args, &screen),
-        Some(Command::Attach(args)) => attach::attach(&args, &screen),
-        Some(Command::Open(args)) if compare::is_meant(&args) => compare::opened(&args, &screen),
-        Some(Command::Open(args)) => report::open(&args, &screen),
+        None => run::pick(),
+        Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Trace(args)) => trace::trace(&args),
+        Some(Command::Attach(args)) => attach::attach(&args),
+        Some(Command::Open(args)) if compare::is_meant(&args) => compare::opened(&args),
+        Some(Command::Open(args)) => report::open(&args),
         Some(Command::Report(args)) => report::report(&args),
-        Some(Command::Compare(args)) => compare::compare(&args, &screen),
+        Some(Command::Compare(args)) => compare::compare(&args),
         Some(Command::Whatif(args)) => whatif::whatif(&args),
-        Some(Command::Export(args)) => report::export(&args, &screen),
+        Some(Command::Export(args)) => report::export(&args),
         Some(Command::Check(args)) => check::check(&args),
         Some(Command::New(args)) => scenario_file::new(&args),
         Some(Command::List) => check::list(),
-        Some(Command::Config) => config::config(&screen),
+        Some(Command::Config) => config::config(&cli.screen),
         Some(Command::Schema) => check::schema(),
         Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
         Some(Command::Doctor) => doctor::doctor(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
-use super::args::{First, Picture, ReplayOptions, ScreenArgs};
+use super::args::{First, Picture, ReplayOptions};
 use super::collect::collect_into;
 use super::exit::Ending;
 use super::redaction::Redaction;
@@ -74,12 +74,11 @@ impl Playback {
         picture: &Picture,
         replayed: ReplayOptions,
         first: &First,
-        args: &ScreenArgs,
     ) -> Result<(), Ending> {
         let Some(path) = &picture.screenshot else {
             return Ok(());
         };
-        let film = self.film(replayed.replay, picture.size, first, args)?;
+        let film = self.film(replayed.replay, picture.size, first)?;
         export::to_file(path, Readers::AsUmask, |out| film.write(out)).map_err(Ending::input)
     }
 
@@ -102,7 +101,6 @@ impl Playback {
         speed: f64,
         file: FileFn<'_>,
         first: &First,
-        args: &ScreenArgs,
     ) -> Result<u8, Ending> {
         screen::open(
             Box::new(|_| {
@@ -122,7 +120,6 @@ impl Playback {
             }),
             file,
             first,
-            args,
         )
     }
 
@@ -132,7 +129,6 @@ impl Playback {
         speed: Option<f64>,
         (width, height): (u16, u16),
         first: &First,
-        args: &ScreenArgs,
     ) -> Result<CastScreens<'_>, Ending> {
         let size = Size { width, height };
         // The user learns what is missing before anything is written.
@@ -141,7 +137,7 @@ impl Playback {
             peaks: self.peaks,
             ..StillTimeline::of(self.trace())
         };
-        let last = screen::draw(shown, (width, height), first, args)?;
+        let last = screen::draw(shown, (width, height), first)?;
         let length = self.buffer.length() as f64 / 1e9;
         let usual = round(length / USUAL.as_secs_f64());
         let speed = speed.unwrap_or(usual).max(1e-9);
@@ -155,7 +151,7 @@ impl Playback {
         let mut source = self.source.clone();
         screen::entitle(&mut source, first);
         let replay = self.replay(speed);
-        let theme = screen::picture_theme(args);
+        let theme = screen::picture_theme();
         let plan = self.plan.clone();
         Ok(CastScreens {
             played: self,

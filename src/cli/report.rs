@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::{Export, OnClock, Open, Report as ReportArgs, ScreenArgs};
+use super::args::{Export, OnClock, Open, Report as ReportArgs};
 use super::collect::collect_into;
 use super::exit::{self, Ending};
 use super::playback::Playback;
@@ -25,38 +25,32 @@ use scenario::view::View as Part;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
 /// Shows traces.
-pub(super) fn open(args: &Open, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn open(args: &Open) -> Result<u8, Ending> {
     match (
         screen::shot(&args.picture, args.replayed)?,
         args.replayed.replay,
     ) {
         (Some(Shot::Cast), _) => {
             let played = play(&args.traces, Redaction::default(), args.clock)?;
-            played.write(&args.picture, args.replayed, &args.first, screen_args)?;
+            played.write(&args.picture, args.replayed, &args.first)?;
             return Ok(code_of(played.outcome));
         }
         (None, Some(speed)) => {
             let (file, first) = (screen::no_scenario(), &args.first);
             let played = play(&args.traces, Redaction::default(), args.clock)?;
-            return played.on_screen(speed, file, first, screen_args);
+            return played.on_screen(speed, file, first);
         }
         (Some(Shot::Picture(_)), _) | (None, None) => {}
     }
     if args.picture.screenshot.is_some() {
         let (trace, code) = load_redacted(&args.traces, Redaction::default(), args.clock)?;
-        screen::take_picture(
-            StillTimeline::of(trace),
-            &args.picture,
-            &args.first,
-            screen_args,
-        )?;
+        screen::take_picture(StillTimeline::of(trace), &args.picture, &args.first)?;
         return Ok(code);
     }
     screen::open(
         opener(args.traces.clone(), None, args.memory, args.clock)?,
         screen::no_scenario(),
         &args.first,
-        screen_args,
     )
 }
 
@@ -104,7 +98,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
 }
 
 /// Writes traces for other programs, or as a picture.
-pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn export(args: &Export) -> Result<u8, Ending> {
     let format = format(args, io::stdout().is_terminal())?;
     if let Some(path) = &args.output {
         refuse_source(path, &args.traces)?;
@@ -159,7 +153,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         }
         export::Format::Cast => {
             let played = play(&args.traces, redaction, args.clock)?;
-            let film = played.film(args.replayed.replay, args.size, first, screen_args)?;
+            let film = played.film(args.replayed.replay, args.size, first)?;
             write(args, Readers::AsUmask, |out| film.write(out))?;
             Ok(code_of(played.outcome))
         }
@@ -178,7 +172,7 @@ pub(super) fn export(args: &Export, screen_args: &ScreenArgs) -> Result<u8, Endi
         }
         export::Format::Screen(format) => {
             let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
-            let drawn = screen::draw(StillTimeline::of(trace), args.size, first, screen_args)?;
+            let drawn = screen::draw(StillTimeline::of(trace), args.size, first)?;
             write(args, Readers::AsUmask, |out| drawn.write(format, out))?;
             Ok(code)
         }

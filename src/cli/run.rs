@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use start::{Runner, StartedRun, choose_target};
 
-use super::args::{Backend, First, Run, ScreenArgs};
+use super::args::{Backend, First, Run};
 use super::collect::collect;
 use super::exit::{self, Ending};
 use super::playback::Playback;
@@ -23,7 +23,7 @@ use sim::Pace;
 use trace::Trace;
 
 /// Runs a scenario.
-pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn run(args: &Run) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, args.replayed)?;
     if args.headless && shot != Some(Shot::Cast) && args.replayed.replay.is_some() {
         return Err(Ending::input(
@@ -31,28 +31,28 @@ pub(super) fn run(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
         ));
     }
     if args.headless || shot.is_some() {
-        return without_screen(args, shot, screen_args);
+        return without_screen(args, shot);
     }
     if let Some(speed) = args.replayed.replay {
         let played = play(args)?;
         let file = Box::new(|| scenario_file::editable(&args.scenario));
-        return played.on_screen(speed, file, &args.first, screen_args);
+        return played.on_screen(speed, file, &args.first);
     }
     // A scenario that does not exist is a mistake on the command line. One that does not compile is shown on the
     // screen, which waits for the user to correct it.
     Runner::find(&args.scenario)?;
     let runner = Runner::new(args, choose_target(args.backend)?, Pace::RealTime)?;
-    let exit = on_screen(runner, Some(NextRun::Same), None, &args.first, screen_args)?;
+    let exit = on_screen(runner, Some(NextRun::Same), None, &args.first)?;
     screen::code_of(exit)
 }
 
 /// Opens the picker: the programs on this machine's GPUs, and the bundled scenarios.
-pub(super) fn pick(screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn pick() -> Result<u8, Ending> {
     // The first look happens while the driver is asked below.
     let machine = live::machine::watch().ok();
     let args = Run::bundled();
     let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
-    let exit = on_screen(runner, None, machine, &args.first, screen_args)?;
+    let exit = on_screen(runner, None, machine, &args.first)?;
     screen::code_of(exit)
 }
 
@@ -61,7 +61,6 @@ fn on_screen(
     first: Option<NextRun>,
     machine: Option<Watch>,
     show: &First,
-    screen_args: &ScreenArgs,
 ) -> Result<Exit, Ending> {
     let runner = RefCell::new(runner);
     let mut program = None;
@@ -84,7 +83,6 @@ fn on_screen(
         machine,
         Box::new(|| scenario_file::editable(runner.borrow().current())),
         show,
-        screen_args,
     )
 }
 
@@ -115,19 +113,19 @@ fn play(args: &Run) -> Result<Playback, Ending> {
 }
 
 /// Runs a scenario and writes a cast of its screens.
-fn film(args: &Run, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+fn film(args: &Run) -> Result<u8, Ending> {
     let played = play(args)?;
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, &played.plan) {
         code = report(args, &played.trace(), plan, played.peaks, &played.outcome)?;
     }
-    played.write(&args.picture, args.replayed, &args.first, screen_args)?;
+    played.write(&args.picture, args.replayed, &args.first)?;
     ended(played.outcome, code)
 }
 
-fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+fn without_screen(args: &Run, shot: Option<Shot>) -> Result<u8, Ending> {
     if shot == Some(Shot::Cast) {
-        return film(args, screen_args);
+        return film(args);
     }
     let (started, peaks) = start(args)?;
     let mut trace = Trace::new(started.info.clone());
@@ -143,7 +141,7 @@ fn without_screen(args: &Run, shot: Option<Shot>, screen_args: &ScreenArgs) -> R
         peaks,
         ..StillTimeline::of(trace)
     };
-    screen::take_picture(shown, &args.picture, &args.first, screen_args)?;
+    screen::take_picture(shown, &args.picture, &args.first)?;
     ended(outcome, code)
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, First, Palette, Picture, ReplayOptions, ScreenArgs};
+use super::args::{Color, First, Palette, Picture, ReplayOptions};
+use super::config::settings;
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
 use crate::export::screen::{self, Format, Look};
@@ -23,8 +24,8 @@ use scenario::{Overrides, compile};
 use trace::SourceInfo;
 
 /// The theme for a terminal.
-pub(super) fn theme(args: &ScreenArgs) -> Theme {
-    let name = args.theme.unwrap_or_default();
+pub(super) fn theme() -> Theme {
+    let (args, name) = (settings(), settings().theme.unwrap_or_default());
     Theme {
         level: match args.color.unwrap_or_default() {
             Color::Auto => ColorLevel::detect(|name| std::env::var(name).ok()),
@@ -43,24 +44,19 @@ pub(super) fn theme(args: &ScreenArgs) -> Theme {
 
 /// The theme for a picture: all colours unless the user wants fewer, since no terminal limits it. Its background is
 /// light for light themes.
-pub(super) fn picture_theme(args: &ScreenArgs) -> Theme {
-    let mut theme = theme(args);
-    theme.is_ascii = args.ascii;
-    if args.color.unwrap_or_default() == Color::Auto {
+pub(super) fn picture_theme() -> Theme {
+    let mut theme = theme();
+    theme.is_ascii = settings().ascii;
+    if settings().color.unwrap_or_default() == Color::Auto {
         theme.level = ColorLevel::True;
     }
     theme
 }
 
 /// Opens the screen and stays until the user leaves.
-pub(super) fn open(
-    start: StartFn<'_>,
-    file: FileFn<'_>,
-    show: &First,
-    args: &ScreenArgs,
-) -> Result<u8, Ending> {
+pub(super) fn open(start: StartFn<'_>, file: FileFn<'_>, show: &First) -> Result<u8, Ending> {
     let first = Some(NextRun::Same);
-    code_of(stay(start, first, None, file, show, args)?)
+    code_of(stay(start, first, None, file, show)?)
 }
 
 /// The same, with what runs on this machine in the picker; how it ended comes back.
@@ -70,7 +66,6 @@ pub(super) fn stay(
     machine: Option<Watch>,
     file: FileFn<'_>,
     show: &First,
-    args: &ScreenArgs,
 ) -> Result<Exit, Ending> {
     if !io::stdout().is_terminal() || !tui::has_keyboard() {
         return Err(Ending::input("the screen needs a terminal")
@@ -78,11 +73,11 @@ pub(super) fn stay(
     }
     // Colours that the user asked for appear even under NO_COLOR.
     crossterm::style::force_color_output(
-        args.color.unwrap_or_default() != Color::Auto || super::may_color(),
+        settings().color.unwrap_or_default() != Color::Auto || super::may_color(),
     );
     // Only the picker shows them, and to compile sixteen scenarios takes a part of the first frame's time.
     let choices = first.is_none().then(choices).unwrap_or_default();
-    let is_light = theme(args).choice.is_light;
+    let is_light = theme().choice.is_light;
     tui::run(Session {
         start: Box::new(|wanted| {
             let mut running = start(wanted)?;
@@ -94,7 +89,7 @@ pub(super) fn stay(
         machine,
         file,
         save: Box::new(|buffer| save_beside(buffer, is_light)),
-        theme: theme(args),
+        theme: theme(),
         opening: show.opening(),
     })
     .map_err(|error| Ending::machine(format!("the screen failed: the terminal: {error}")))
@@ -213,13 +208,12 @@ pub(super) fn take_picture(
     shown: StillTimeline,
     picture: &Picture,
     show: &First,
-    args: &ScreenArgs,
 ) -> Result<(), Ending> {
     let kind = shot(picture, ReplayOptions::default())?;
     let (Some(path), Some(Shot::Picture(format))) = (&picture.screenshot, kind) else {
         return Ok(());
     };
-    let drawn = draw(shown, picture.size, show, args)?;
+    let drawn = draw(shown, picture.size, show)?;
     export::to_file(path, Readers::AsUmask, |out| drawn.write(format, out)).map_err(Ending::input)
 }
 
@@ -245,10 +239,9 @@ pub(super) fn draw(
     mut shown: StillTimeline,
     (width, height): (u16, u16),
     show: &First,
-    args: &ScreenArgs,
 ) -> Result<ScreenImage, Ending> {
     entitle(&mut shown.trace.source, show);
-    let theme = picture_theme(args);
+    let theme = picture_theme();
     let size = Size { width, height };
     let buffer = tui::screenshot(shown, &theme, size, &show.opening());
     Ok(ScreenImage {

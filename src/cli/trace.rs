@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::args::{ReplayOptions, ScreenArgs, Switch, Trace as TraceArgs};
+use super::args::{ReplayOptions, Switch, Trace as TraceArgs};
 use super::collect::collect;
 use super::exit::{self, Ending};
 use super::screen;
@@ -18,7 +18,7 @@ use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind, Trace};
 
 /// Traces a program.
-pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if shot == Some(screen::Shot::Cast) {
         return Err(
@@ -33,7 +33,7 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
         dir: PathBuf::new(),
     };
     if args.headless || shot.is_some() {
-        return headless(&mut program, screen_args);
+        return headless(&mut program);
     }
     screen::open(
         Box::new(move |_| {
@@ -48,13 +48,12 @@ pub(super) fn trace(args: &TraceArgs, screen_args: &ScreenArgs) -> Result<u8, En
         }),
         screen::no_scenario(),
         &args.first,
-        screen_args,
     )
 }
 
 /// The program keeps standard output and standard error. The report goes to standard error, or as JSON to standard
 /// output, after everything that the program printed.
-fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result<u8, Ending> {
+fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
     let (feed, _) = program
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
@@ -68,7 +67,7 @@ fn headless(program: &mut TracedProgram<'_>, screen_args: &ScreenArgs) -> Result
         super::print_beside(&report, &program.args.printed)?;
     }
     let TraceArgs { picture, first, .. } = program.args;
-    screen::take_picture(StillTimeline::of(trace), picture, first, screen_args)?;
+    screen::take_picture(StillTimeline::of(trace), picture, first)?;
     match outcome {
         Outcome::Complete => Ok(exit::FINE),
         Outcome::Stopped => Err(Ending::input("the program was stopped before its end")),

@@ -34,27 +34,25 @@ pub struct IdleShare {
 impl IdleShare {
     /// The causes of some idle time, those that have most of it first.
     fn list<'a>(idle: impl IntoIterator<Item = &'a IdleCause>) -> Vec<IdleShare> {
-        let idle = idle.into_iter();
-        IdleShare::sum(idle.map(|it| (it.cause, it.certainty, it.total_ns)))
+        IdleShare::sum(idle.into_iter().map(|it| IdleShare {
+            cause: it.cause,
+            certainty: it.certainty,
+            total_ns: it.total_ns,
+        }))
     }
 
     /// Those of several ranks, added up.
     pub fn of_all(ranks: &[&RankReport]) -> Vec<IdleShare> {
-        let all = ranks.iter().flat_map(|rank| &rank.idle);
-        IdleShare::sum(all.map(|it| (it.cause, it.certainty, it.total_ns)))
+        IdleShare::sum(ranks.iter().flat_map(|rank| &rank.idle).copied())
     }
 
-    fn sum(parts: impl Iterator<Item = (Cause, &'static str, Ns)>) -> Vec<IdleShare> {
+    fn sum(parts: impl Iterator<Item = IdleShare>) -> Vec<IdleShare> {
+        let of = |it: &IdleShare| (it.cause, it.certainty);
         let mut sums: Vec<IdleShare> = Vec::new();
-        for (cause, certainty, total_ns) in parts {
-            let same = |it: &&mut IdleShare| (it.cause, it.certainty) == (cause, certainty);
-            match sums.iter_mut().find(same) {
-                Some(sum) => sum.total_ns += total_ns,
-                None => sums.push(IdleShare {
-                    cause,
-                    certainty,
-                    total_ns,
-                }),
+        for part in parts {
+            match sums.iter_mut().find(|it| of(it) == of(&part)) {
+                Some(sum) => sum.total_ns += part.total_ns,
+                None => sums.push(part),
             }
         }
         sums.sort_by_key(|it| (Reverse(it.total_ns), it.cause, it.certainty));

@@ -27,14 +27,10 @@ pub enum Action {
     Follow,
     /// Holds the picture still, or lets it go on.
     Pause,
-    /// Zooms in around the cursor.
-    ZoomIn,
-    /// Zooms out around the cursor.
-    ZoomOut,
-    /// Moves the window towards the start.
-    PanLeft,
-    /// Moves the window towards the end.
-    PanRight,
+    /// Zooms in around the cursor, or with -1 out.
+    Zoom(i32),
+    /// Moves the window towards the end, or the start.
+    Pan(i32),
     /// Moves the window to the start.
     PanStart,
     /// Moves the window to the end.
@@ -162,6 +158,8 @@ pub enum Context {
     Found,
     /// While a line is typed.
     Prompt,
+    /// On all that has lines: lists and the picker.
+    Lines,
     /// On lists: the operations table, findings, log, output.
     List,
     /// In the picker of scenarios.

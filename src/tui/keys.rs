@@ -60,7 +60,7 @@ const fn key(
     }
 }
 
-use crate::tui::action::Context::{Any, Found, List, Picker, Prompt, Timeline};
+use crate::tui::action::Context::{Any, Found, Lines, List, Picker, Prompt, Timeline};
 use KeyCode::Char;
 use Purpose::{Cause, Move, Program, Rows, Search, Views};
 
@@ -77,13 +77,13 @@ pub const BINDINGS: &[Binding] = &[
     key(Cause, Any, Char('!'), Action::Troubles, "all that is wrong", "wrong"),
     key(Move, Timeline, Char('f'), Action::Follow, "follow the newest data", "follow"),
     key(Move, Timeline, Char(' '), Action::Pause, "pause, resume", "pause"),
-    key(Move, Timeline, Char('+'), Action::ZoomIn, "zoom in (wheel)", ""),
-    key(Move, Timeline, Char('='), Action::ZoomIn, "", ""),
-    key(Move, Timeline, Char('-'), Action::ZoomOut, "zoom out (wheel)", ""),
-    key(Move, Timeline, Char('h'), Action::PanLeft, "earlier (drag)", ""),
-    key(Move, Timeline, KeyCode::Left, Action::PanLeft, "", ""),
-    key(Move, Timeline, Char('l'), Action::PanRight, "later (drag)", ""),
-    key(Move, Timeline, KeyCode::Right, Action::PanRight, "", ""),
+    key(Move, Timeline, Char('+'), Action::Zoom(1), "zoom in (wheel)", ""),
+    key(Move, Timeline, Char('='), Action::Zoom(1), "", ""),
+    key(Move, Timeline, Char('-'), Action::Zoom(-1), "zoom out (wheel)", ""),
+    key(Move, Timeline, Char('h'), Action::Pan(-1), "earlier (drag)", ""),
+    key(Move, Timeline, KeyCode::Left, Action::Pan(-1), "", ""),
+    key(Move, Timeline, Char('l'), Action::Pan(1), "later (drag)", ""),
+    key(Move, Timeline, KeyCode::Right, Action::Pan(1), "", ""),
     key(Move, Timeline, KeyCode::Home, Action::PanStart, "to the start", ""),
     key(Move, Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
     key(Move, Timeline, Char('0'), Action::Fit, "show all; again: operations", "fit"),
@@ -100,21 +100,14 @@ pub const BINDINGS: &[Binding] = &[
     key(Move, Any, Char('U'), Action::Forward, "forward again", ""),
     key(Move, Any, KeyCode::PageUp, Action::PageUp, "a page up", ""),
     key(Move, Any, KeyCode::PageDown, Action::PageDown, "a page down", ""),
-    key(Move, List, Char('k'), Action::Up, "line above", ""),
-    key(Move, List, KeyCode::Up, Action::Up, "", ""),
-    key(Move, List, Char('j'), Action::Down, "line below", ""),
-    key(Move, List, KeyCode::Down, Action::Down, "", ""),
-    key(Move, List, KeyCode::Home, Action::First, "first line", ""),
-    key(Move, List, KeyCode::End, Action::Last, "last line", ""),
-    key(Move, List, Char('G'), Action::Last, "", ""),
+    key(Move, Lines, Char('k'), Action::Up, "line above", ""),
+    key(Move, Lines, KeyCode::Up, Action::Up, "", ""),
+    key(Move, Lines, Char('j'), Action::Down, "line below", ""),
+    key(Move, Lines, KeyCode::Down, Action::Down, "", ""),
+    key(Move, Lines, KeyCode::Home, Action::First, "first line", ""),
+    key(Move, Lines, KeyCode::End, Action::Last, "last line", ""),
+    key(Move, Lines, Char('G'), Action::Last, "", ""),
     key(Move, List, KeyCode::Enter, Action::Choose, "go to it on the timeline", "go to"),
-    key(Move, Picker, Char('k'), Action::Up, "line above", ""),
-    key(Move, Picker, KeyCode::Up, Action::Up, "", ""),
-    key(Move, Picker, Char('j'), Action::Down, "line below", ""),
-    key(Move, Picker, KeyCode::Down, Action::Down, "", ""),
-    key(Move, Picker, KeyCode::Home, Action::First, "first line", ""),
-    key(Move, Picker, KeyCode::End, Action::Last, "last line", ""),
-    key(Move, Picker, Char('G'), Action::Last, "", ""),
     key(Move, Picker, KeyCode::Enter, Action::Choose, "run it; what attaching means", "open"),
     key(Search, Timeline, Char('/'), Action::Find, "look for a name", "find"),
     key(Search, Found, Char('n'), Action::Hit(1), "next hit", "next"),
@@ -195,11 +188,11 @@ fn bound(context: Context, key: KeyCode) -> Option<Action> {
 /// The contexts whose keys count in one besides those of [`Context::Any`], the ones that go first first.
 pub fn own(context: Context) -> &'static [Context] {
     match context {
-        Any => &[],
+        Any | Lines => &[],
         Timeline => &[Timeline],
         Found => &[Found, Timeline],
-        List => &[List],
-        Picker => &[Picker],
+        List => &[List, Lines],
+        Picker => &[Picker, Lines],
         Prompt => &[Prompt],
     }
 }
@@ -309,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_help_joins_the_keys_of_one_action() {
-        let pan = BINDINGS.iter().find(|b| b.action == Action::PanLeft);
+        let pan = BINDINGS.iter().find(|b| b.action == Action::Pan(-1));
         assert_eq!(pan.map(|b| all_keys(b, false)).as_deref(), Some("h ←"));
     }
 }

@@ -48,7 +48,7 @@ pub use shell::{has_keyboard, run};
 pub use state::counters::Counters;
 pub use state::lanes::Wishes;
 pub use state::other_run::OtherRun;
-pub use state::{Replay, StartNotice, StartNoticeKind};
+pub use state::{Replay, StartNotice};
 pub use theme::{ColorLevel, Theme};
 pub use view::view_named;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
-use crate::tui::{NextRun, Peaks, Running, StartError, StartNotice, StartNoticeKind};
+use crate::tui::{NextRun, Peaks, Running, StartError, StartNotice};
 use activity::feed::Feed;
 use live::runner::{self, RunRequest};
 use recording;
@@ -168,19 +168,16 @@ impl<'a> Runner<'a> {
             .map_err(|ending| ending.for_screen(file()))?;
         // A missing GPU needs no warning: SIMULATED stands in the header.
         let simulating = self.place.reason().map(|why| StartNotice {
-            kind: StartNoticeKind::Calm,
+            is_warning: false,
+            is_race: false,
             text: format!("simulating: {why}"),
         });
         let diagnostics = started
             .warnings
             .each()
             .map(|(diagnostic, text)| StartNotice {
-                kind: match diagnostic.severity {
-                    Severity::Note if diagnostic.is_race => StartNoticeKind::ShownRace,
-                    Severity::Note => StartNoticeKind::Calm,
-                    _ if diagnostic.is_race => StartNoticeKind::Race,
-                    _ => StartNoticeKind::Warning,
-                },
+                is_warning: diagnostic.severity != Severity::Note,
+                is_race: diagnostic.is_race,
                 text,
             });
         let warnings = simulating.into_iter().chain(diagnostics).collect();

@@ -108,14 +108,17 @@ impl App {
             Action::Follow => state.toggle_follow(),
             Action::Pause => state.toggle_pause(),
             Action::Counters => state.step_counters(),
-            Action::Variant(by) => state.step_variant(by),
+            Action::Variant(by) => state.step_among(&state.variants_beside(), by),
             Action::ShowVariant(variant) => state.show_variant(variant),
-            Action::Point(by) => state.step_point(by),
+            Action::Point(by) => state.step_among(&state.points(), by),
             Action::Pass(by) => state.step_pass(by),
             Action::Predict => self.predict(),
             Action::WholeRun => match state.camera.scope {
                 Scope::Pass(_) => state.show(Scope::Whole),
-                Scope::Whole => state.show_one_variant(),
+                Scope::Whole => {
+                    let variant = state.camera.variant_to_open(&state.run);
+                    state.show_variant(variant.unwrap_or_default());
+                }
             },
             _ => {
                 let request = self.views.act(action, state);
@@ -167,11 +170,9 @@ impl App {
             }
             let answer = state.answers.get(&state.run, state.camera.scope);
             let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
-            let opened = match found.find(|finding| finding.predicted.is_some()) {
-                Some(finding) => state.ghost.open(&state.run, state.camera.scope, finding),
-                None => Err("no prediction for what is on screen".to_owned()),
-            };
-            if let Err(reason) = opened {
+            if let Some(finding) = found.find(|finding| finding.predicted.is_some())
+                && let Err(reason) = state.ghost.open(&state.run, state.camera.scope, finding)
+            {
                 state.say(reason);
             }
             return;

@@ -41,12 +41,7 @@ impl App {
     pub(super) fn step_back(&mut self, is_back: bool) {
         let here = self.state.spot(self.views.current);
         let Some(spot) = self.state.trail.step(here, is_back) else {
-            let text = if is_back {
-                "no jump to go back from"
-            } else {
-                "this is the latest place"
-            };
-            return self.state.say(text);
+            return;
         };
         self.state.return_to(spot);
         self.views.return_to(spot.view);

@@ -15,7 +15,7 @@ use ratatui::layout::Size;
 use super::*;
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
-use crate::tui::state::analyst::{Analyst, Question, Weight};
+use crate::tui::state::analyst::{Analyst, Question};
 use crate::tui::state::selection::Item;
 use crate::tui::tests::{PEAKS, wrong_input};
 use activity::feed::{Message, Progress};
@@ -463,7 +463,7 @@ fn no_key_waits_for_what_takes_long() {
     let status = Status::Ended(Outcome::Complete);
     app.state.replace(Run::new(trace, None, PEAKS, status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
-    let mut holder: Question<u8, ()> = Question::new(Weight::Heavy);
+    let mut holder: Question<u8, ()> = Question::default();
     holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
         let _ = held.recv_timeout(Duration::from_secs(20));
     });

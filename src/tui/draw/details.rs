@@ -6,7 +6,7 @@ mod flow;
 use std::sync::Arc;
 
 use super::{gaps, label};
-use crate::tui::state::analyst::{Question, Weight};
+use crate::tui::state::analyst::Question;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
@@ -26,7 +26,7 @@ use trace::{Lane, LaneId, Trace, describe};
 const WHOLE: usize = 2_000_000;
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Details {
     /// Whole: what is too long for the first line goes on in the next ones.
     name: Option<(String, Role)>,
@@ -39,19 +39,6 @@ pub struct Details {
     cause: Question<(RowKind, Span), Explanation>,
     /// What limits kernels, where their counters were sampled.
     limits: Question<(), Vec<NameRow>>,
-}
-
-impl Default for Details {
-    fn default() -> Self {
-        Details {
-            name: None,
-            is_record: false,
-            facts: Vec::new(),
-            prose: String::new(),
-            cause: Question::new(Weight::Light),
-            limits: Question::new(Weight::Heavy),
-        }
-    }
 }
 
 impl Details {
@@ -257,7 +244,7 @@ impl Details {
                     true => last.facts(number, trace).causes().explain_stream(id, gap),
                     false => causes::explain_stream(trace, id, gap),
                 };
-                self.cause.ask(&state.analyst, run, about, why);
+                self.cause.light().ask(&state.analyst, run, about, why);
             }
             (_, Some(device)) => {
                 let why = move |trace: &Trace, _: &Stop| match is_whole {
@@ -267,7 +254,7 @@ impl Details {
                         .explain_device(device, gap),
                     false => causes::explain_device(trace, device, gap),
                 };
-                self.cause.ask(&state.analyst, run, about, why);
+                self.cause.light().ask(&state.analyst, run, about, why);
             }
             _ => return,
         }

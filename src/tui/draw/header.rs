@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::pen;
-use crate::tui::state::{Replay, Scope, State, Status};
+use crate::tui::state::{Scope, State, Status};
 use crate::tui::theme::{ColorLevel, Role, Theme};
 use activity::feed::Outcome;
 use activity::text::printable;
@@ -208,12 +208,8 @@ fn status(state: &State) -> (String, Role) {
                 };
                 (format!("◆ {}{share}", printable(&p.what)), Role::Warning)
             }
-            None if state.run.replay.is_some() => {
-                let speed = state.run.replay.as_ref().map(Replay::label);
-                (
-                    format!("▶ REPLAY {}", speed.unwrap_or_default()),
-                    Role::Good,
-                )
+            None if let Some(replay) = &state.run.replay => {
+                (format!("▶ REPLAY {}×", replay.speed), Role::Good)
             }
             // Between two files, and while what was read is put in order.
             None if state.run.is_being_read() => ("◆ reading".to_owned(), Role::Warning),

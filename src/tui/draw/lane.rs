@@ -95,7 +95,7 @@ pub fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
 }
 
 /// A row, ready to be drawn.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LaneRow {
     /// Its name.
     pub label: String,

@@ -1,6 +1,5 @@
 //! Putting text into a buffer without ever leaving it.
 
-use crate::tui::theme::Theme;
 pub use activity::text::{cut, cut_middle, pieces, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -36,14 +35,6 @@ pub fn fill(buf: &mut Buffer, area: Rect, glyph: char, style: Style) {
     for x in 0..area.width {
         cell(buf, area, x, glyph, style);
     }
-}
-
-/// A text in the theme's glyphs: itself, or its nearest likeness in ASCII.
-pub fn plain(theme: &Theme, text: &str) -> String {
-    if !theme.is_ascii {
-        return text.to_owned();
-    }
-    text.chars().map(|c| theme.glyph(c)).collect()
 }
 
 /// The first `lines` lines of `area`, one line high each, from `from`.

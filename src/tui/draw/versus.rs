@@ -277,11 +277,8 @@ fn lane_row(
     let input = StripInput {
         scale,
         scope: span,
-        record: None,
-        gap: None,
         has_gaps: matches!(lane.kind, RowKind::Stream(_)),
-        found: None,
-        waits: None,
+        ..StripInput::default()
     };
     let plot = match lane.kind {
         RowKind::Gpu(device) => {
@@ -307,14 +304,10 @@ fn lane_row(
     };
     LaneRow {
         label: lane.label.clone(),
-        figure: String::new(),
-        side: String::new(),
-        role: Role::Text,
         plot,
-        is_selected: false,
-        is_hit: false,
         gutter,
         side_columns: width.saturating_sub(gutter + scale.columns),
+        ..LaneRow::default()
     }
 }
 
@@ -345,11 +338,10 @@ fn end_at(trace: &Trace, id: LaneId, scale: TimeScale, end: Ns, strip: &mut Stri
 
 fn draw_title(theme: &Theme, name: &str, figures: &str, line: Rect, buf: &mut Buffer) {
     let room = usize::from(line.width);
-    let figures = pen::plain(theme, &pen::cut(figures, room.saturating_sub(12)));
+    let figures = pen::cut(figures, room.saturating_sub(12));
     let left = room.saturating_sub(pen::width(&figures) + 8);
-    let name = pen::plain(theme, &pen::cut(name, left));
-    let rule =
-        |buf: &mut Buffer, x| pen::cell(buf, line, x, theme.glyph('─'), theme.fg(Role::Rule));
+    let name = pen::cut(name, left);
+    let rule = |buf: &mut Buffer, x| pen::cell(buf, line, x, '─', theme.fg(Role::Rule));
     let mut x = pen::text(buf, line, 0, &format!(" {name} "), theme.bold(Role::Text));
     if !figures.is_empty() {
         rule(buf, x);
@@ -364,11 +356,10 @@ impl Saved {
         let area = self.area;
         for line in pen::lines(area) {
             let style = theme.fg(self.role).add_modifier(Modifier::DIM);
-            pen::fill(buf, line, theme.glyph('╱'), style);
+            pen::fill(buf, line, '╱', style);
         }
-        let words: Vec<String> = self.words.iter().map(|w| pen::plain(theme, w)).collect();
         let fits = |word: &String| pen::width(word) + 4 <= usize::from(area.width);
-        let shown: Vec<&String> = words.iter().take_while(|word| fits(word)).collect();
+        let shown: Vec<&String> = self.words.iter().take_while(|word| fits(word)).collect();
         // With a line of the pattern above and below, where there are so many.
         let lines = shown.len().min(usize::from(area.height)) as u16;
         let top = area.y + (area.height - lines) / 2;

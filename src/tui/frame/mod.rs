@@ -146,8 +146,8 @@ impl Frame {
         if state.run.is_none() {
             return None;
         }
-        match views.list(state).and_then(List::in_full) {
-            Some(text) => Some(text.to_owned()).filter(|text| !text.is_empty()),
+        match views.list(state).and_then(|it| it.in_full.clone()) {
+            Some(text) => Some(text).filter(|text| !text.is_empty()),
             None => self.details.copied(),
         }
     }

@@ -56,8 +56,10 @@ pub trait Host {
 }
 
 /// The loop's own state.
-pub struct Loop<'a> {
+pub struct Loop<'a, B: Screen> {
     session: Session<'a>,
+    terminal: &'a mut Terminal<B>,
+    host: &'a mut dyn Host,
     inputs: Receiver<Input>,
     sender: Sender<Input>,
     app: App,
@@ -75,9 +77,14 @@ pub struct Loop<'a> {
     answers: Receiver<()>,
 }
 
-impl<'a> Loop<'a> {
-    /// A loop that has not begun. `sender` is the other end of `inputs`, for the file watcher.
-    pub fn new(session: Session<'a>, inputs: Receiver<Input>, sender: Sender<Input>) -> Self {
+impl<'a, B: Screen> Loop<'a, B> {
+    /// A loop that has not begun. The file watcher sends to the other end of the inputs.
+    pub fn new(
+        session: Session<'a>,
+        terminal: &'a mut Terminal<B>,
+        host: &'a mut dyn Host,
+        (sender, inputs): (Sender<Input>, Receiver<Input>),
+    ) -> Self {
         let (wake, answers) = bounded(1);
         let mut app = App::new(session.choices.clone());
         app.opening = session.opening.clone();
@@ -94,6 +101,8 @@ impl<'a> Loop<'a> {
             app,
             answers,
             session,
+            terminal,
+            host,
             inputs,
             sender,
             feed: None,
@@ -112,19 +121,15 @@ impl<'a> Loop<'a> {
     ///
     /// # Errors
     /// When the terminal cannot be written.
-    pub fn run(
-        mut self,
-        terminal: &mut Terminal<impl Screen>,
-        host: &mut dyn Host,
-    ) -> io::Result<Exit> {
-        self.resize(terminal.size().map_err(io::Error::other)?);
+    pub fn run(mut self) -> io::Result<Exit> {
+        self.resize(self.terminal.size().map_err(io::Error::other)?);
         if let Some(first) = self.session.first.take() {
             self.start(first);
         }
         while !self.is_over {
             let now = Instant::now();
             if self.pace.is_due(now, !self.inputs.is_empty()) {
-                self.draw(terminal)?;
+                self.draw()?;
                 self.pace.drawn(now);
             }
             let wake = [
@@ -139,7 +144,7 @@ impl<'a> Loop<'a> {
             let timeout = wake.map_or(never(), crossbeam_channel::at);
             select! {
                 recv(self.inputs) -> input => match input {
-                    Ok(input) => self.input(input, terminal, host)?,
+                    Ok(input) => self.input(input)?,
                     Err(_) => self.is_over = true,
                 },
                 recv(messages) -> message => self.drain(message.ok(), &messages),
@@ -180,9 +185,9 @@ impl<'a> Loop<'a> {
         watch.map_or(never(), |it| it.machines.clone())
     }
 
-    fn draw(&mut self, terminal: &mut Terminal<impl Screen>) -> io::Result<()> {
+    fn draw(&mut self) -> io::Result<()> {
         let (app, theme) = (&mut self.app, &self.session.theme);
-        let drawn = terminal.draw(|frame| {
+        let drawn = self.terminal.draw(|frame| {
             let buf = frame.buffer_mut();
             // The terminal's size may have changed since the last event.
             app.state.size = Size::new(buf.area().width, buf.area().height);
@@ -253,26 +258,21 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn input(
-        &mut self,
-        input: Input,
-        terminal: &mut Terminal<impl Screen>,
-        host: &mut dyn Host,
-    ) -> io::Result<()> {
+    fn input(&mut self, input: Input) -> io::Result<()> {
         let action = match input {
             Input::Key(key) => {
                 self.pace.pressed();
                 let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
                 match key.code {
-                    KeyCode::Char('l') if is_control => return self.repaint(terminal),
-                    KeyCode::Char('z') if is_control => return self.suspend(terminal, host),
+                    KeyCode::Char('l') if is_control => return self.repaint(),
+                    KeyCode::Char('z') if is_control => return self.suspend(),
                     _ => keys::resolve(key, self.app.context()),
                 }
             }
             Input::Mouse(event) => self.mouse.action(event),
-            Input::Suspend => return self.suspend(terminal, host),
+            Input::Suspend => return self.suspend(),
             Input::Resize => {
-                self.resize(terminal.size().map_err(io::Error::other)?);
+                self.resize(self.terminal.size().map_err(io::Error::other)?);
                 None
             }
             Input::Signal(signal) => {
@@ -294,17 +294,12 @@ impl<'a> Loop<'a> {
             }
         };
         match action {
-            Some(action) => self.act(action, terminal, host),
+            Some(action) => self.act(action),
             None => Ok(()),
         }
     }
 
-    fn act(
-        &mut self,
-        action: Action,
-        terminal: &mut Terminal<impl Screen>,
-        host: &mut dyn Host,
-    ) -> io::Result<()> {
+    fn act(&mut self, action: Action) -> io::Result<()> {
         self.pace.changed();
         let effect = self.app.act(action);
         if let Some(replay) = &self.app.state.run.replay {
@@ -315,7 +310,7 @@ impl<'a> Loop<'a> {
             Some(Effect::Quit) => self.is_over = true,
             Some(Effect::Start(wanted)) => {
                 // To attach may take a few seconds, in which nothing is drawn.
-                self.draw(terminal)?;
+                self.draw()?;
                 self.start(wanted);
             }
             Some(Effect::Leave) => {
@@ -337,8 +332,11 @@ impl<'a> Loop<'a> {
                 let said = self.next_colors();
                 self.flash(Ok(said));
             }
-            Some(Effect::Copy(text)) => self.flash(host.copy(&text)),
-            Some(Effect::Edit) => self.edit(terminal, host)?,
+            Some(Effect::Copy(text)) => {
+                let said = self.host.copy(&text);
+                self.flash(said);
+            }
+            Some(Effect::Edit) => self.edit()?,
             Some(effect @ (Effect::Record | Effect::Keep(_))) => self.control(&effect),
         }
         Ok(())
@@ -359,13 +357,9 @@ impl<'a> Loop<'a> {
         format!("colours {}", theme.choice.words())
     }
 
-    fn suspend(
-        &mut self,
-        terminal: &mut Terminal<impl Screen>,
-        host: &mut dyn Host,
-    ) -> io::Result<()> {
-        host.suspend()?;
-        self.repaint(terminal)
+    fn suspend(&mut self) -> io::Result<()> {
+        self.host.suspend()?;
+        self.repaint()
     }
 
     fn control(&mut self, effect: &Effect) {
@@ -380,11 +374,7 @@ impl<'a> Loop<'a> {
         self.flash(done);
     }
 
-    fn edit(
-        &mut self,
-        terminal: &mut Terminal<impl Screen>,
-        host: &mut dyn Host,
-    ) -> io::Result<()> {
+    fn edit(&mut self) -> io::Result<()> {
         let watched = self.watch.as_ref().map(|w| w.path.to_owned());
         let is_watched = watched.is_some();
         let file = match watched.map_or_else(|| (self.session.file)(), Ok) {
@@ -399,7 +389,7 @@ impl<'a> Loop<'a> {
         if is_copy {
             self.start(NextRun::Scenario(file.display().to_string()));
         }
-        if let Err(error) = host.edit(&file) {
+        if let Err(error) = self.host.edit(&file) {
             self.flash(Err(error.to_string()));
         } else if is_copy {
             let text = format!("{} is your copy, and is what runs now", file.display());
@@ -408,15 +398,15 @@ impl<'a> Loop<'a> {
         if let Some(watch) = &mut self.watch {
             watch.touch(Instant::now());
         }
-        self.repaint(terminal)
+        self.repaint()
     }
 
     /// The screen holds something else now: everything is drawn again. (`Terminal::clear` would ask
     /// the terminal for its cursor, which not every one answers.)
-    fn repaint(&mut self, terminal: &mut Terminal<impl Screen>) -> io::Result<()> {
-        let size = terminal.size().map_err(io::Error::other)?;
+    fn repaint(&mut self) -> io::Result<()> {
+        let size = self.terminal.size().map_err(io::Error::other)?;
         let area = Rect::new(0, 0, size.width, size.height);
-        terminal.resize(area).map_err(io::Error::other)?;
+        self.terminal.resize(area).map_err(io::Error::other)?;
         self.resize(size);
         Ok(())
     }

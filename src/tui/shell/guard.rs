@@ -49,16 +49,6 @@ impl Guard {
         }));
         Ok(Guard { before })
     }
-
-    /// Gives the terminal back for a while.
-    pub(super) fn leave(&self) {
-        give_back();
-    }
-
-    /// Takes it over again.
-    pub(super) fn enter_again(&self) -> io::Result<()> {
-        take_over()
-    }
 }
 
 impl Drop for Guard {
@@ -73,7 +63,7 @@ impl Drop for Guard {
     }
 }
 
-fn take_over() -> io::Result<()> {
+pub(super) fn take_over() -> io::Result<()> {
     enable_raw_mode()?;
     IS_OURS.store(true, Ordering::SeqCst);
     let entered = execute!(
@@ -88,7 +78,7 @@ fn take_over() -> io::Result<()> {
     entered
 }
 
-fn give_back() {
+pub(super) fn give_back() {
     if !IS_OURS.swap(false, Ordering::SeqCst) {
         return;
     }

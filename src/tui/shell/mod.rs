@@ -47,14 +47,14 @@ pub fn run(session: Session<'_>) -> io::Result<Exit> {
     let signals = SignalThread::start(sender.clone())?;
     let mut host = RealHost {
         input: Some(InputThread::start(sender.clone())?),
-        guard,
+        _guard: guard,
         sender: sender.clone(),
     };
     let is_synchronized = std::env::var_os("TMUX").is_none();
     let backend = CrosstermBackend::new(Frames::new(io::stdout(), is_synchronized));
     // Its drop would print, and panic, where the terminal is gone; the guard does all that it would.
     let mut terminal = ManuallyDrop::new(Terminal::new(backend)?);
-    let result = Loop::new(session, inputs, sender).run(&mut terminal, &mut host);
+    let result = Loop::new(session, &mut *terminal, &mut host, (sender, inputs)).run();
     // First the threads that use the terminal, then the terminal.
     drop(host.input.take());
     drop(signals);
@@ -72,7 +72,7 @@ pub fn run(session: Session<'_>) -> io::Result<Exit> {
 /// The terminal that a person sits at.
 struct RealHost {
     input: Option<InputThread>,
-    guard: Guard,
+    _guard: Guard,
     sender: Sender<Input>,
 }
 
@@ -80,9 +80,9 @@ impl RealHost {
     /// Gives the terminal back while something else is done.
     fn aside(&mut self, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         drop(self.input.take());
-        self.guard.leave();
+        guard::give_back();
         let result = work();
-        self.guard.enter_again()?;
+        guard::take_over()?;
         self.input = Some(InputThread::start(self.sender.clone())?);
         result
     }

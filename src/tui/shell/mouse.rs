@@ -28,10 +28,10 @@ impl Mouse {
         let is_shifted = mouse.modifiers.contains(KeyModifiers::SHIFT);
         match mouse.kind {
             // Sideways by a wheel that can, or by any one with shift.
-            MouseEventKind::ScrollLeft => Some(Action::PanLeft),
-            MouseEventKind::ScrollRight => Some(Action::PanRight),
-            MouseEventKind::ScrollUp if is_shifted => Some(Action::PanLeft),
-            MouseEventKind::ScrollDown if is_shifted => Some(Action::PanRight),
+            MouseEventKind::ScrollLeft => Some(Action::Pan(-1)),
+            MouseEventKind::ScrollRight => Some(Action::Pan(1)),
+            MouseEventKind::ScrollUp if is_shifted => Some(Action::Pan(-1)),
+            MouseEventKind::ScrollDown if is_shifted => Some(Action::Pan(1)),
             MouseEventKind::ScrollUp => Some(Action::Wheel { x, y, is_in: true }),
             MouseEventKind::ScrollDown => Some(Action::Wheel { x, y, is_in: false }),
             MouseEventKind::Down(MouseButton::Left) => {
@@ -86,10 +86,10 @@ mod tests {
                 none,
                 Action::Wheel { x, y, is_in: true },
             ),
-            (MouseEventKind::ScrollUp, shift, Action::PanLeft),
-            (MouseEventKind::ScrollDown, shift, Action::PanRight),
-            (MouseEventKind::ScrollLeft, none, Action::PanLeft),
-            (MouseEventKind::ScrollRight, none, Action::PanRight),
+            (MouseEventKind::ScrollUp, shift, Action::Pan(-1)),
+            (MouseEventKind::ScrollDown, shift, Action::Pan(1)),
+            (MouseEventKind::ScrollLeft, none, Action::Pan(-1)),
+            (MouseEventKind::ScrollRight, none, Action::Pan(1)),
         ];
         for (kind, modifiers, action) in cases {
             assert_eq!(

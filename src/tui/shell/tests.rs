@@ -135,8 +135,8 @@ fn run_of(
         .expect("a thread");
     let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a buffer");
     let mut host = Record::default();
-    let exit = Loop::new(session, receiver, sender)
-        .run(&mut terminal, &mut host)
+    let exit = Loop::new(session, &mut terminal, &mut host, (sender, receiver))
+        .run()
         .expect("a buffer never fails");
     typist.join().expect("it only sends");
     Outcomes {

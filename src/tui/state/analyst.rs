@@ -27,15 +27,6 @@ const WAITING: usize = 16;
 /// Records of a timeline up to which everything is answered at once: some 10 ms at 1 us a record.
 const AT_ONCE: usize = 10_000;
 
-/// How much a question goes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
-    /// One place of the timeline: never waits behind the others.
-    Light,
-    /// All of it.
-    Heavy,
-}
-
 /// How much the threads stand back (see nice(2)) where there are fewer cores than threads at work. A key that comes
 /// meanwhile is answered first.
 const NICE: i32 = 5;
@@ -55,7 +46,7 @@ struct Job {
 /// Who answers questions.
 #[derive(Debug, Default)]
 pub struct Analyst {
-    /// One for each [`Weight`].
+    /// For questions of one place of the timeline, which never wait behind the others, and for these.
     threads: Option<[AnalysisThread; 2]>,
 }
 
@@ -79,11 +70,11 @@ impl Analyst {
     }
 
     /// Hands a job on; gives it back when there is no thread for it.
-    fn give(&self, weight: Weight, job: Job) -> Result<(), Job> {
+    fn give(&self, is_light: bool, job: Job) -> Result<(), Job> {
         match &self.threads {
             None => Err(job),
             Some(threads) => {
-                let thread = &threads[weight as usize];
+                let thread = &threads[usize::from(!is_light)];
                 // A full channel drops the request: it is made again before the next frame.
                 let _ = thread.jobs.try_send(job);
                 Ok(())
@@ -165,7 +156,8 @@ type Awaited<A, T> = (Key<A>, Receiver<(T, Duration)>);
 pub struct Question<A, T> {
     /// Which it is: no two have the same.
     id: u64,
-    weight: Weight,
+    /// Whether it is of one place of the timeline.
+    is_light: bool,
     /// Records of a timeline up to which it is answered at once.
     at_once: usize,
     last: Option<(Key<A>, T)>,
@@ -186,17 +178,10 @@ pub struct Question<A, T> {
 
 impl<A: Copy + PartialEq, T: Send + 'static> Default for Question<A, T> {
     fn default() -> Self {
-        Question::new(Weight::Heavy)
-    }
-}
-
-impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
-    /// A question nobody has asked.
-    pub fn new(weight: Weight) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Question {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            weight,
+            is_light: false,
             at_once: AT_ONCE,
             last: None,
             asked: None,
@@ -208,11 +193,18 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             version: 0,
         }
     }
+}
+
+impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
+    /// The same, of one place of the timeline.
+    pub fn light(&mut self) -> &mut Self {
+        self.is_light = true;
+        self
+    }
 
     /// The same, asked about a run that goes on no sooner than `pace` after the last time, and [`REST`] times what the
     /// last answer took. Where it is zero, at once.
-    #[must_use]
-    pub fn paced(mut self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> Self {
+    pub fn paced(&mut self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> &mut Self {
         self.pace = Some(pace);
         self
     }
@@ -236,15 +228,13 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// The same, answered at once for timelines of no more records than these.
-    #[must_use]
-    pub fn at_once(mut self, records: usize) -> Self {
+    pub fn at_once(&mut self, records: usize) -> &mut Self {
         self.at_once = records;
         self
     }
 
     /// The same, asked of a job whose clocks are not yet set: by what tells them.
-    #[must_use]
-    pub fn first(mut self) -> Self {
+    pub fn first(&mut self) -> &mut Self {
         self.is_first = true;
         self
     }
@@ -296,7 +286,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         let (sender, answer) = bounded(1);
         let job = Job {
             question: self.id,
-            trace: run.snapshot(),
+            trace: run.trace.snapshot(),
             work: Box::new(move |trace, stop| {
                 let began = Instant::now();
                 let found = work(trace, stop);
@@ -305,7 +295,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             }),
         };
         self.asked = Some((key, answer));
-        match analyst.give(self.weight, job) {
+        match analyst.give(self.is_light, job) {
             Ok(()) => has_come,
             Err(job) => {
                 (job.work)(&job.trace, &Stop::default());
@@ -412,7 +402,7 @@ mod tests {
         let (wake, answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let mut run = run();
-        let mut question = Asked::new(Weight::Heavy);
+        let mut question = Asked::default();
         assert!(!ask(&mut question, &analyst, &run, 0));
         assert!(question.is_open());
         answers.recv_timeout(PATIENCE).expect("a wake");
@@ -437,7 +427,8 @@ mod tests {
             true => Duration::from_secs(1),
             false => Duration::ZERO,
         };
-        let mut question = Asked::new(Weight::Heavy).paced(pace);
+        let mut question = Asked::default();
+        question.paced(pace);
         let (analyst, mut run) = (Analyst::default(), run());
         assert!(ask(&mut question, &analyst, &run, 0));
         add(&mut run.trace, 9);
@@ -462,11 +453,11 @@ mod tests {
         let run = run();
         // Holds the thread until all of the others wait.
         let (go, held) = bounded::<()>(0);
-        let mut holder: Question<u8, ()> = Question::new(Weight::Heavy);
+        let mut holder: Question<u8, ()> = Question::default();
         holder.ask(&analyst, &run, 0, move |_, _| {
             let _ = held.recv_timeout(PATIENCE);
         });
-        let mut question = Asked::new(Weight::Heavy);
+        let mut question = Asked::default();
         for about in 0..5 {
             ask(&mut question, &analyst, &run, about);
         }
@@ -485,8 +476,8 @@ mod tests {
         let (wake, _answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let run = run();
-        let mut question: Question<u8, bool> = Question::new(Weight::Light);
-        question.ask(&analyst, &run, 0, |_, stop| {
+        let mut question: Question<u8, bool> = Question::default();
+        question.light().ask(&analyst, &run, 0, |_, stop| {
             let until = Instant::now() + PATIENCE;
             while !stop.is_stopped() && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(1));
@@ -500,14 +491,14 @@ mod tests {
 
     #[test]
     fn without_threads_and_for_little_the_answer_is_there_at_once() {
-        let mut question = Asked::new(Weight::Heavy);
+        let mut question = Asked::default();
         assert!(ask(&mut question, &Analyst::default(), &run(), 0));
         let (wake, _answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let mut trace = Trace::default();
         add(&mut trace, 3);
         let little = Run::new(trace, None, Peaks::default(), Status::Running);
-        let mut question = Asked::new(Weight::Heavy);
+        let mut question = Asked::default();
         assert!(ask(&mut question, &analyst, &little, 0));
         assert_eq!(question.about(&little, 0), Some(&3));
         // Another run's answer is none of this one's.

@@ -11,7 +11,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use super::idle_totals::IdleTotals;
 use super::{Camera, Run, Scope};
 use activity::Ns;
@@ -75,7 +75,7 @@ fn pace(run: &Run, last: About, now: About) -> Duration {
 }
 
 /// The question, and its last answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Answers {
     question: Question<About, Answer>,
     /// What other questions about a run that has ended rest on, too.
@@ -84,21 +84,11 @@ pub struct Answers {
     so_far: IdleTotals,
 }
 
-impl Default for Answers {
-    fn default() -> Self {
-        Answers {
-            question: Question::new(Weight::Heavy).at_once(AT_ONCE).paced(pace),
-            facts: Arc::default(),
-            so_far: IdleTotals::default(),
-        }
-    }
-}
-
 impl Answers {
     /// Takes the answer that has come, and asks when it is time to. Where there is no thread for it, a large
     /// timeline is only looked at when that `is_wanted`.
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera, is_wanted: bool) {
-        self.question.poll();
+        self.question.at_once(AT_ONCE).paced(pace).poll();
         if run.is_none() || !(is_wanted || analyst.has_threads() || run.records() <= UNASKED) {
             return;
         }

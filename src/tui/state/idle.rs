@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use super::{Camera, Run, Scope};
 use activity::feed::Stop;
 use activity::{Ns, Span};
@@ -185,23 +185,15 @@ fn pieces(
 }
 
 /// The question, and its last answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Idle {
     pub question: Question<Span, IdleMap>,
-}
-
-impl Default for Idle {
-    fn default() -> Self {
-        Idle {
-            question: Question::new(Weight::Heavy).paced(|_, _, _| PACE),
-        }
-    }
 }
 
 impl Idle {
     /// Takes the answer that has come, and asks when the window has left the stretch of the last one.
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera) {
-        self.question.poll();
+        self.question.paced(|_, _, _| PACE).poll();
         let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
             return;
         };

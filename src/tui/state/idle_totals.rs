@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::Run;
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::causes::IdleSums;
@@ -17,26 +17,17 @@ const PACE: Duration = Duration::from_secs(1);
 const UNASKED: usize = 100_000;
 
 /// The sums, and what was last said of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct IdleTotals {
     question: Question<(), Vec<String>>,
     /// Those of a run, by its number.
     growing: Arc<Mutex<(u64, IdleSums)>>,
 }
 
-impl Default for IdleTotals {
-    fn default() -> Self {
-        IdleTotals {
-            question: Question::new(Weight::Heavy).paced(|_, (), ()| PACE),
-            growing: Arc::default(),
-        }
-    }
-}
-
 impl IdleTotals {
     /// Takes the answer that has come, and asks when it is time to.
     pub(super) fn prepare(&mut self, analyst: &Analyst, run: &Run) {
-        self.question.poll();
+        self.question.paced(|_, (), ()| PACE).poll();
         let is_asked = run.is_running() && run.progress.is_none();
         if !is_asked || !(analyst.has_threads() || run.records() <= UNASKED) {
             return;

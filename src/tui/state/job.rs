@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use super::{Run, Status};
 use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::report::steps::because;
@@ -228,7 +228,7 @@ fn pace(_: &Run, last: bool, is_judged: bool) -> Duration {
 }
 
 /// The question, and its last answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Job {
     /// By whether it is told who is late.
     pub(in crate::tui) question: Question<bool, JobAnswer>,
@@ -236,16 +236,6 @@ pub struct Job {
     set: Option<Duration>,
     /// The run that has ended of which who is late was wanted: it is told from then on.
     judged: Option<u64>,
-}
-
-impl Default for Job {
-    fn default() -> Self {
-        Job {
-            question: Question::new(Weight::Heavy).first().paced(pace),
-            set: None,
-            judged: None,
-        }
-    }
 }
 
 impl Job {
@@ -257,7 +247,7 @@ impl Job {
         last: &Arc<LastFacts>,
         is_judged: bool,
     ) {
-        self.question.poll();
+        self.question.first().paced(pace).poll();
         let is_asked = is_judged || analyst.has_threads() || run.records() <= UNASKED;
         if run.is_none() || !Alignment::may_be(&run.trace) || !is_asked || run.progress.is_some() {
             return;

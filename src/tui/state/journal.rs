@@ -45,12 +45,8 @@ impl Journal {
         self.add(at, kind, text, false);
     }
 
-    /// Adds a line that the watched program printed. Of these the oldest is let go first.
-    pub fn print(&mut self, at: Duration, kind: LineKind, text: &str) {
-        self.add(at, kind, text, true);
-    }
-
-    fn add(&mut self, at: Duration, kind: LineKind, text: &str, is_printed: bool) {
+    /// The same, where the watched program may have printed it: of these the oldest is let go first.
+    pub fn add(&mut self, at: Duration, kind: LineKind, text: &str, is_printed: bool) {
         if self.lines.len() == KEPT {
             let oldest = self.lines.iter().position(|line| line.is_printed);
             self.lines.remove(oldest.unwrap_or(0));
@@ -85,7 +81,7 @@ mod tests {
         let mut journal = Journal::default();
         journal.push(Duration::ZERO, LineKind::Plain, "a notice\u{1b}[2J");
         for i in 0..KEPT + 2 {
-            journal.print(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"));
+            journal.add(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"), true);
         }
         assert_eq!((journal.lines.len(), journal.dropped), (KEPT, 3));
         assert!(journal.lines[0].text.starts_with("a notice"));

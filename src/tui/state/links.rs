@@ -82,22 +82,11 @@ impl State {
 
     /// Selects the other end of the link, and brings it on screen with this one where both fit.
     pub fn go_to_other_end(&mut self) {
-        let trace = &self.run.trace;
         let lane = self.selection.row.and_then(RowKind::lane);
-        let (Some(lane), Item::Record { row, span }) = (lane, self.selection.item) else {
-            return self.say("select an operation or a host call first");
+        let (Some(link), Some(span)) = (self.link(), self.selection.item.span()) else {
+            return;
         };
-        let Some(link) = Link::of(trace, lane, row) else {
-            let text = match trace.activity(lane, row) {
-                it if it.is_operation() => "the call that launched it is not known",
-                it if matches!(it.what, What::Call(_)) => {
-                    "no operation is known to come from this call"
-                }
-                _ => "this is neither an operation nor a host call",
-            };
-            return self.say(text);
-        };
-        let (other, other_row) = if link.call == (lane, row) {
+        let (other, other_row) = if lane == Some(link.call.0) {
             link.operation
         } else {
             link.call

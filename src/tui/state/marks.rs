@@ -3,13 +3,13 @@
 mod measured;
 
 use super::Run;
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use super::selection::Selection;
 use activity::Span;
 pub use measured::{Measured, OfDevice};
 
 /// The marks, and what was measured between them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Marks {
     /// What was marked: a moment, or an operation or a gap as a whole.
     first: Option<Span>,
@@ -19,18 +19,6 @@ pub struct Marks {
     question: Question<Span, Measured>,
     /// Goes up with every change of what is drawn.
     pub version: u64,
-}
-
-impl Default for Marks {
-    fn default() -> Self {
-        Marks {
-            first: None,
-            second: None,
-            beside: Selection::default(),
-            question: Question::new(Weight::Light),
-            version: 0,
-        }
-    }
 }
 
 impl Marks {
@@ -81,7 +69,7 @@ impl Marks {
         match self.span() {
             Some(span) if !span.is_empty() => {
                 let work = move |trace: &trace::Trace, stop: &_| Measured::of(trace, span, stop);
-                self.question.ask(analyst, run, span, work);
+                self.question.light().ask(analyst, run, span, work);
             }
             _ => {}
         }

@@ -50,7 +50,6 @@ mod tests {
 
     use super::*;
     use crate::tui::fixture;
-    use crate::tui::state::analyst::Weight;
     use crate::tui::state::{Peaks, Status};
     use activity::feed::Outcome;
 
@@ -86,9 +85,8 @@ mod tests {
         let (wake, answers) = bounded(1);
         let analyst = Analyst::start(&wake).expect("threads");
         let mut run = run(Status::Ended(Outcome::Complete));
-        let mut measuring = Measuring {
-            question: Question::new(Weight::Heavy).at_once(0),
-        };
+        let mut measuring = Measuring::default();
+        measuring.question.at_once(0);
         measuring.prepare(&analyst, &mut run);
         assert_eq!(run.figured, 0, "the screen does not wait");
         let until = Instant::now() + Duration::from_secs(20);

@@ -10,23 +10,12 @@ use activity::text::printable;
 /// Something that was noticed as a run was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartNotice {
-    /// What it is.
-    pub kind: StartNoticeKind,
+    /// That it is probably not what was meant; else it is a line of the log.
+    pub is_warning: bool,
+    /// That nothing orders two operations that use the same memory; without a warning the scenario is there to show it.
+    pub is_race: bool,
     /// Its first line says it; the others lay it out.
     pub text: String,
-}
-
-/// How much what was noticed matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartNoticeKind {
-    /// It is as it should be: a line of the log.
-    Calm,
-    /// Probably not what was meant.
-    Warning,
-    /// Nothing orders two operations that use the same memory.
-    Race,
-    /// So it is, and the scenario is there to show it.
-    ShownRace,
 }
 
 /// The title of the error that a process was not attached to.
@@ -91,7 +80,7 @@ impl Messages {
         } else {
             LineKind::Plain
         };
-        self.log.print(at, kind, line);
+        self.log.add(at, kind, line, true);
     }
 
     /// The next start failed; what is on screen is older than that.
@@ -115,22 +104,16 @@ impl Messages {
             return;
         };
         let rest: Vec<String> = lines.map(printable).collect();
-        let is_calm = matches!(
-            said.kind,
-            StartNoticeKind::Calm | StartNoticeKind::ShownRace
-        );
-        self.noticed(at, !is_calm, first);
+        self.noticed(at, said.is_warning, first);
         for line in &rest {
             self.log.push(at, LineKind::Plain, line);
         }
-        match said.kind {
-            StartNoticeKind::Race => {
-                let first = first.strip_prefix("warning: ").unwrap_or(first);
-                self.races
-                    .push(iter::once(printable(first)).chain(rest).collect());
-            }
-            StartNoticeKind::ShownRace => self.shown_races.extend(rest),
-            StartNoticeKind::Calm | StartNoticeKind::Warning => {}
+        if said.is_race && said.is_warning {
+            let first = first.strip_prefix("warning: ").unwrap_or(first);
+            self.races
+                .push(iter::once(printable(first)).chain(rest).collect());
+        } else if said.is_race {
+            self.shown_races.extend(rest);
         }
     }
 

@@ -46,7 +46,7 @@ use lanes::Lanes;
 use live::machine::{GpuLoad, Machine, Process};
 use marks::Marks;
 use measuring::Measuring;
-pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice, StartNoticeKind};
+pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice};
 use predicted_rows::PredictedRows;
 use prompt::Prompt;
 use pulse::Pulse;

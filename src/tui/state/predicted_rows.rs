@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use super::rows::{Row, RowKind};
 use super::{Camera, Run, Scope};
 use crate::report::whatif::known_of;
@@ -31,21 +31,11 @@ struct EditKey {
 }
 
 /// A predicted timeline: asked for, awaited, shown.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PredictedRows {
     question: Question<About, Result<Trace, String>>,
     wanted: Option<EditKey>,
     number: u32,
-}
-
-impl Default for PredictedRows {
-    fn default() -> Self {
-        PredictedRows {
-            question: Question::new(Weight::Heavy).at_once(1_000),
-            wanted: None,
-            number: 0,
-        }
-    }
 }
 
 /// What is predicted.
@@ -121,6 +111,7 @@ impl PredictedRows {
         let pass = run.pass(camera.scope).copied();
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
         self.question
+            .at_once(1_000)
             .ask(analyst, run, wanted.about, move |trace, _| {
                 let mut facts = last.facts(number, trace);
                 facts.known = known_of(trace);

@@ -24,13 +24,6 @@ pub struct Replay {
     pub pause: Pause,
 }
 
-impl Replay {
-    /// "0.001×".
-    pub fn label(&self) -> String {
-        format!("{}×", self.speed)
-    }
-}
-
 #[derive(Debug, Default)]
 pub struct Run {
     /// How many were started before it in this session.
@@ -134,11 +127,6 @@ impl Run {
             SourceKind::Kineto | SourceKind::Nsys
         );
         is_file && self.is_running() && self.replay.is_none()
-    }
-
-    /// The timeline as it is now, for another thread.
-    pub fn snapshot(&self) -> Arc<Trace> {
-        self.trace.snapshot()
     }
 
     /// Records on the timeline.

@@ -40,33 +40,8 @@ impl State {
         }
     }
 
-    /// From the whole run back to a variant: the one that was chosen, or that the run opened on.
-    pub(crate) fn show_one_variant(&mut self) {
-        match self.camera.variant_to_open(&self.run) {
-            Some(variant) => self.show_variant(variant),
-            None => self.say("there are no variants in this timeline"),
-        }
-    }
-
-    /// Goes on by so many variants at the same value of the sweep, round the ends.
-    pub(crate) fn step_variant(&mut self, by: isize) {
-        match self.variants_beside().as_slice() {
-            [] => self.say("there are no variants in this timeline"),
-            [_] => self.say("there is one variant only"),
-            all => self.step_among(all.to_vec(), by),
-        }
-    }
-
-    /// Goes on by so many values of the sweep, round the ends.
-    pub(crate) fn step_point(&mut self, by: isize) {
-        match self.points().as_slice() {
-            [] => self.say("there is no sweep in this timeline"),
-            [_] => self.say("this variant ran at one value only"),
-            all => self.step_among(all.to_vec(), by),
-        }
-    }
-
-    fn step_among(&mut self, all: Vec<usize>, by: isize) {
+    /// Goes on by so many of some variants, round the ends.
+    pub(crate) fn step_among(&mut self, all: &[usize], by: isize) {
         let at = all.iter().position(|&v| Some(v) == self.current());
         let next = (at.unwrap_or(0) as isize + by).rem_euclid(all.len() as isize);
         self.show_variant(all[next as usize]);

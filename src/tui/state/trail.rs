@@ -23,7 +23,7 @@ pub struct Spot {
 #[derive(Clone, Debug, Default)]
 pub struct Trail {
     before: VecDeque<Spot>,
-    behind: Vec<Spot>,
+    behind: VecDeque<Spot>,
 }
 
 impl Trail {
@@ -38,16 +38,12 @@ impl Trail {
 
     /// Goes back from `here`, or forward again. `None` where there is nothing.
     pub fn step(&mut self, here: Spot, is_back: bool) -> Option<Spot> {
-        let spot = if is_back {
-            self.before.pop_back()
-        } else {
-            self.behind.pop()
-        }?;
-        if is_back {
-            self.behind.push(here);
-        } else {
-            self.before.push_back(here);
-        }
+        let (from, to) = match is_back {
+            true => (&mut self.before, &mut self.behind),
+            false => (&mut self.behind, &mut self.before),
+        };
+        let spot = from.pop_back()?;
+        to.push_back(here);
         Some(spot)
     }
 

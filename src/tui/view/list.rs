@@ -107,15 +107,10 @@ pub struct List {
 }
 
 impl List {
-    /// What is under the cursor in full.
-    pub fn in_full(&self) -> Option<&str> {
-        self.in_full.as_deref()
-    }
-
     /// What the details say of it.
     #[must_use]
     pub fn details(&self) -> Option<&str> {
-        self.rest.as_deref().or_else(|| self.in_full())
+        self.rest.as_deref().or(self.in_full.as_deref())
     }
 
     /// Has words for having no line: that the answer is being worked out, that the filter leaves none, or why there is none.

@@ -108,9 +108,12 @@ fn every_key_answers_while_analysis_and_loading_run() {
         app.state.replace(run);
         // Both threads are at work on something that does not end.
         let mut held = Vec::new();
-        for weight in [Weight::Light, Weight::Heavy] {
+        for is_light in [true, false] {
             let (go, waits) = crossbeam_channel::bounded::<()>(0);
-            let mut holder: Question<u8, ()> = Question::new(weight);
+            let mut holder: Question<u8, ()> = Question::default();
+            if is_light {
+                holder.light();
+            }
             holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
                 let _ = waits.recv_timeout(Duration::from_secs(60));
             });

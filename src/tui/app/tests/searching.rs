@@ -102,10 +102,12 @@ fn keys_answer_while_a_long_timeline_is_looked_through() {
     let status = Status::Ended(Outcome::Complete);
     app.state.replace(Run::new(trace, None, PEAKS, status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
-    let mut holder: Question<u8, ()> = Question::new(Weight::Light);
-    holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
-        let _ = held.recv_timeout(Duration::from_secs(20));
-    });
+    let mut holder: Question<u8, ()> = Question::default();
+    holder
+        .light()
+        .ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
+            let _ = held.recv_timeout(Duration::from_secs(20));
+        });
     press(&mut app, "/matmul^");
     assert!(foot(&mut app).contains("searching"), "{}", foot(&mut app));
     press(&mut app, "j");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tui::action::Action;
-use crate::tui::state::{StartNotice, StartNoticeKind};
+use crate::tui::state::StartNotice;
 use crate::tui::{Theme, render, tests::text};
 
 fn screen(app: &mut App, width: u16, height: u16) -> String {
@@ -112,17 +112,15 @@ fn a_failed_expectation_stands_in_every_view() {
 #[test]
 fn a_race_stands_in_the_header_and_is_one_warning() {
     let mut app = app();
-    let said = |kind, text: &str| StartNotice {
-        kind,
+    let said = |is_race, text: &str| StartNotice {
+        is_warning: is_race,
+        is_race,
         text: text.to_owned(),
     };
     let lines = "warning: race on `x`: nothing orders the two\n --> r.toml:3:1\n  |\n3 | copy\n  |";
     let messages = &mut app.state.messages;
-    messages.said(Duration::ZERO, &said(StartNoticeKind::Race, lines));
-    messages.said(
-        Duration::ZERO,
-        &said(StartNoticeKind::Calm, "simulating: no driver"),
-    );
+    messages.said(Duration::ZERO, &said(true, lines));
+    messages.said(Duration::ZERO, &said(false, "simulating: no driver"));
     messages.flash = None;
     assert!(head(&mut app).contains("✗ race on `x`: nothing orders the two"));
     let log = &app.state.messages.log;

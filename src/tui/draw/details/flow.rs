@@ -1,7 +1,7 @@
 //! Details put into lines: the name first, then facts one after another.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Margin, Rect};
 use ratatui::style::Style;
 
 use super::Details;
@@ -14,12 +14,7 @@ impl Details {
         if area.is_empty() {
             return;
         }
-        let inner = Rect::new(
-            area.x + 1,
-            area.y,
-            area.width.saturating_sub(2),
-            area.height,
-        );
+        let inner = area.inner(Margin::new(1, 0));
         if self.name.is_none() && self.facts.is_empty() {
             let lines = pen::wrap(&self.prose, usize::from(inner.width));
             let is_cut = lines.len() > usize::from(inner.height);

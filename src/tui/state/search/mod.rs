@@ -13,7 +13,7 @@ pub use hits::{Hit, Hits};
 pub use needle::Needle;
 
 use self::hits::Position;
-use super::analyst::{Analyst, Question, Weight};
+use super::analyst::{Analyst, Question};
 use super::rows::{Row, RowKind};
 use super::selection::Item;
 use super::{Run, Scope, State};
@@ -32,7 +32,7 @@ fn pace(_: &Run, last: u32, now: u32) -> Duration {
 }
 
 /// What is looked for, and the last answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Search {
     /// What is looked for, as it was typed.
     pub text: String,
@@ -42,18 +42,6 @@ pub struct Search {
     question: Question<u32, Hits>,
     /// That the first hit is to be gone to as soon as it is known.
     pub wants_first: bool,
-}
-
-impl Default for Search {
-    fn default() -> Self {
-        Search {
-            text: String::new(),
-            needle: None,
-            asked: 0,
-            question: Question::new(Weight::Light).paced(pace),
-            wants_first: false,
-        }
-    }
 }
 
 /// How many there are, and where the selected one stands among them.
@@ -99,7 +87,7 @@ impl Search {
 
     /// Takes an answer that has come, and asks again when something else is looked for or records came.
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
-        self.question.poll();
+        self.question.light().paced(pace).poll();
         let Some(needle) = self.needle.clone() else {
             return;
         };

@@ -1,19 +1,8 @@
 //! What a row of the timeline is made of.
 
-use crate::tui::draw::lane::{LaneRow, Plot};
+use crate::tui::draw::lane::LaneRow;
 use crate::tui::draw::pen;
 use crate::tui::theme::Role;
-
-/// Plot, figure and words of a row.
-#[derive(Default)]
-pub(super) struct Content {
-    pub(super) role: Role,
-    /// In the gutter.
-    pub(super) figure: String,
-    /// In the side column.
-    pub(super) side: String,
-    pub(super) plot: Plot,
-}
 
 /// What stands on one row.
 #[derive(Clone, Debug)]

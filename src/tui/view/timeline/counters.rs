@@ -1,7 +1,7 @@
 //! A counter or a sensor of a GPU as a row: the mean of the windows in each column.
 
-use super::cell::{Content, fit};
-use crate::tui::draw::lane::Plot;
+use super::cell::fit;
+use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
@@ -15,15 +15,15 @@ pub(super) fn make(
     metric: Metric,
     scale: TimeScale,
     room: usize,
-) -> Content {
+) -> LaneRow {
     let Some(gpu) = state.run.trace.readings(device) else {
-        return Content::default();
+        return LaneRow::default();
     };
     if let Some(why) = gpu.lack(metric).filter(|_| !gpu.has(metric)) {
-        return Content {
+        return LaneRow {
             role: Role::Dim,
             side: why.to_owned(),
-            ..Content::default()
+            ..LaneRow::default()
         };
     }
     // Where no operation was recorded, the figures are of all that is on screen.
@@ -63,10 +63,11 @@ pub(super) fn make(
             fit(room, of.into_iter().chain(at_most))
         }
     };
-    Content {
+    LaneRow {
         role: Role::Host,
         figure: level.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
         side,
         plot: Plot::Levels(cells),
+        ..LaneRow::default()
     }
 }

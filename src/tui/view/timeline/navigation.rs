@@ -32,10 +32,8 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::ShowLanes => state.show_all_lanes(),
         Action::OtherEnd => state.go_to_other_end(),
         Action::Mark => set_mark(state),
-        Action::ZoomIn
-        | Action::ZoomOut
-        | Action::PanLeft
-        | Action::PanRight
+        Action::Zoom(_)
+        | Action::Pan(_)
         | Action::PanStart
         | Action::PanEnd
         | Action::Fit
@@ -70,10 +68,8 @@ fn move_window(action: Action, state: &mut State) {
         _ => window.start + window.len() / 2,
     };
     match action {
-        Action::ZoomIn => viewport.zoom(fixed, ZOOM),
-        Action::ZoomOut => viewport.zoom(fixed, 1.0 / ZOOM),
-        Action::PanLeft => viewport.pan(-PAN),
-        Action::PanRight => viewport.pan(PAN),
+        Action::Zoom(by) => viewport.zoom(fixed, ZOOM.powi(by)),
+        Action::Pan(by) => viewport.pan(f64::from(by) * PAN),
         Action::PanStart => viewport.pan(-1e6),
         Action::PanEnd => viewport.pan(1e6),
         Action::ZoomToSelection => {

@@ -1,6 +1,6 @@
 //! What stands on a row of the timeline.
 
-use super::cell::{Content, RowContent, fit};
+use super::cell::{RowContent, fit};
 use super::counters;
 use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot, cells};
@@ -106,14 +106,11 @@ pub(super) fn make(
     };
     RowContent::Lane(LaneRow {
         label: row.label.clone(),
-        figure: content.figure,
-        side: content.side,
-        role: content.role,
-        plot: content.plot,
         is_selected: state.selection.row == Some(row.kind),
         is_hit: is_hit(state, row),
         gutter: layout.gutter,
         side_columns: layout.side,
+        ..content
     })
 }
 
@@ -125,7 +122,7 @@ fn is_hit(state: &State, row: &Row) -> bool {
         .is_some_and(|needle| needle.is_in(&row.label))
 }
 
-fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
+fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
     let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
     let window = state.camera.figures_span(run);
     let side = if window.is_empty() {
@@ -135,13 +132,13 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
         let busy = units::percent(parts.share(parts.busy));
         fit(room, [format!("busy {busy}"), busy])
     };
-    Content {
+    LaneRow {
         role: Role::Text,
         side,
         plot: Plot::of_gpu(usage, scale, state.camera.used(run, device), |cell| {
             state.idle.within(run, device, cell)
         }),
-        ..Content::default()
+        ..LaneRow::default()
     }
 }
 
@@ -257,7 +254,7 @@ fn bandwidth(
     scale: TimeScale,
     shared: &mut Shared,
     (room, has_figure): (usize, bool),
-) -> Content {
+) -> LaneRow {
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
     let (in_cell, greatest) = shared.rate(trace, device, direction, scale).clone();
@@ -276,10 +273,10 @@ fn bandwidth(
     let average = (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64);
     let role = label::direction_role(direction);
     let Some(average) = average else {
-        return Content {
+        return LaneRow {
             role,
             plot: Plot::Meter(shares),
-            ..Content::default()
+            ..LaneRow::default()
         };
     };
     let figure = rate_with_unit(average);
@@ -300,17 +297,18 @@ fn bandwidth(
             fit(room, [format!("at most {most}")])
         }
     };
-    Content {
+    LaneRow {
         role,
         figure,
         side,
         plot: Plot::Meter(shares),
+        ..LaneRow::default()
     }
 }
 
 /// How long two engines or more were at work at once, whichever they are: a kernel and a copy, or copies of
 /// both directions.
-fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
+fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
     let usage = &state.run.trace.devices()[device].usage;
     let edges = scale.edges();
     let shares = cells(&edges)
@@ -325,16 +323,16 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> Conte
         let share = units::percent(both as f64 / window.len() as f64);
         fit(room, [format!("2+ engines at once {share}"), share])
     };
-    Content {
+    LaneRow {
         role: Role::Overlap,
         side,
         plot: Plot::Meter(shares),
-        ..Content::default()
+        ..LaneRow::default()
     }
 }
 
 /// The most memory in use within each column, against the most within the scope.
-fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> Content {
+fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
     let scope = state.camera.scope_span(&state.run).unwrap_or_default();
     let memory = state.memory.get(device);
     let in_use = |window: Span| memory.and_then(|m| m.peak(window)).unwrap_or(0);
@@ -347,16 +345,16 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> Conten
         .collect();
     let most = units::bytes(most);
     let side = fit(room, [format!("at most {most}"), most]);
-    Content {
+    LaneRow {
         role: Role::Memset,
         side,
         plot: Plot::Meter(shares),
-        ..Content::default()
+        ..LaneRow::default()
     }
 }
 
 /// A stream of the predicted timeline.
-fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
+fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
     let input = StripInput {
         scale,
         scope: state.camera.scope_span(&state.run).unwrap_or_default(),
@@ -364,20 +362,20 @@ fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> Content {
     };
     let trace = state.ghost.trace(&state.run, state.camera.scope);
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
-    Content {
+    LaneRow {
         role: Role::Dim,
         plot: Plot::Strip(strip),
-        ..Content::default()
+        ..LaneRow::default()
     }
 }
 
-fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: usize) -> Content {
+fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: usize) -> LaneRow {
     let kind = row.kind;
     // A lane that has the name itself stays as it is.
     let is_hit = is_hit(state, row);
     let found = state.search.lit(&state.run).filter(|_| !is_hit);
     let Some(id) = kind.lane() else {
-        return Content::default();
+        return LaneRow::default();
     };
     let trace = &state.run.trace;
     // A range that was stepped to may stand on another of its lane's rows.
@@ -426,9 +424,9 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
         }
         _ => Strip::new(trace, id, &input),
     };
-    Content {
+    LaneRow {
         side,
         plot: Plot::Strip(strip),
-        ..Content::default()
+        ..LaneRow::default()
     }
 }
