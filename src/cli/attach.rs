@@ -1,7 +1,6 @@
 //! `cuptop attach PID`: samples a program that is running already.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::args::{Attach, Switch};
 use super::collect::collect;
@@ -12,7 +11,7 @@ use crate::report::Report;
 use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
 use analysis::{figures, ranks};
-use live::attach::{self, Attached, Collect, RunningRequest};
+use live::attach::{self, Attached, RunningRequest};
 use recording::scratch;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
@@ -42,7 +41,7 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
 fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     let (feed, _) = target.start()?;
     let mut trace = Trace::new(target.info());
-    trace.set_limit(Some(super::rows_memory(target.args.memory)));
+    trace.set_limit(Some(super::rows_memory(target.args.watched.memory)));
     match collect(&feed, &mut trace) {
         Outcome::Complete | Outcome::Stopped => {}
         Outcome::Failed(failure) => return Err(failure.into()),
@@ -78,7 +77,6 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
 /// The program, and how to sample it again and again.
 pub(super) struct RunningProgram {
     args: Attach,
-    sight: attach::Sight,
     scratch: Option<scratch::Scratch>,
     runs: usize,
     dir: PathBuf,
@@ -88,7 +86,6 @@ impl RunningProgram {
     pub(super) fn new(args: Attach) -> Self {
         RunningProgram {
             args,
-            sight: attach::Sight::default(),
             scratch: None,
             runs: 0,
             dir: PathBuf::new(),
@@ -106,7 +103,7 @@ impl RunningProgram {
         let is_kept = self.args.save.is_some();
         let controls = Controls::new(recorder, &self.dir, is_kept, &source.title);
         Running {
-            memory: Some(super::rows_memory(self.args.memory)),
+            memory: Some(super::rows_memory(self.args.watched.memory)),
             controls: Some(Box::new(controls)),
             ..Running::new(feed, source)
         }
@@ -119,13 +116,13 @@ impl RunningProgram {
             true => Ending::machine(it.message).help(it.help),
             false => Ending::input(it.message).help(it.help),
         };
-        let looks = Some(args.python).filter(|hz| *hz > 0);
-        match attach::check(args.pid, looks, args.hardware == Switch::On) {
-            Ok(sight) => self.sight = sight,
+        let hardware = args.watched.recorded.hardware == Switch::On;
+        let sight = match attach::check(args.pid, args.watched.looks(), hardware) {
+            Ok(sight) => sight,
             // What there is to see from outside is not all.
-            Err(_) if is_collected && args.pid != std::process::id() => {}
+            Err(_) if is_collected && args.pid != std::process::id() => attach::Sight::default(),
             Err(refused) => return Err(wrong(refused)),
-        }
+        };
         let dir = match &args.save {
             Some(dir) => super::numbered(dir, self.runs),
             None => {
@@ -137,21 +134,17 @@ impl RunningProgram {
         };
         self.dir.clone_from(&dir);
         let is_kept = args.save.is_some();
-        let collecting = is_collected.then(|| Collect {
-            library: crate::inject::LIBRARY,
-            flush_period: Duration::from_millis(args.flush),
-            max_bytes: if is_kept { 0 } else { scratch::limit(&dir) },
-            keep: (!is_kept).then_some(SCRATCH_KEEP),
-            waits: args.waits == Switch::On,
-            graphs: args.graphs.into(),
-        });
+        let (keep, max_bytes) = match is_kept {
+            true => (None, 0),
+            false => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
+        };
         let started = attach::running(RunningRequest {
             pid: args.pid,
             dir,
-            hardware: args.hardware == Switch::On,
-            counters: args.counters.counters,
-            sight: self.sight.clone(),
-            collect: collecting,
+            hardware,
+            counters: args.watched.recorded.counters,
+            sight,
+            collect: is_collected.then(|| args.watched.collect(keep, max_bytes)),
             duration: args.duration,
         })
         .map_err(wrong)?;

@@ -13,7 +13,7 @@ use crate::tui::{self, Running, StillTimeline};
 use activity::Span;
 use activity::feed::{Feed, Outcome};
 use analysis::{figures, ranks};
-use live::attach::{self, AttachRequest, Collect, Output, Recorder, When};
+use live::attach::{self, AttachRequest, Output, Recorder, When};
 use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind, Trace};
 
@@ -41,7 +41,7 @@ pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
                 Ending::machine(format!("cannot trace: {error}")).for_screen(None)
             })?;
             Ok(Running {
-                memory: Some(super::rows_memory(program.args.memory)),
+                memory: Some(super::rows_memory(program.args.watched.memory)),
                 controls: Some(Box::new(program.controls(recorder))),
                 ..Running::new(feed, program.info())
             })
@@ -58,7 +58,7 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
     let mut trace = Trace::new(program.info());
-    trace.set_limit(Some(super::rows_memory(program.args.memory)));
+    trace.set_limit(Some(super::rows_memory(program.args.watched.memory)));
     let outcome = collect(&feed, &mut trace);
     drop(feed);
     ranks::align_clocks(&mut trace);
@@ -105,16 +105,9 @@ impl TracedProgram<'_> {
                 (keep, self.args.max_size.unwrap_or(0))
             }
         };
-        let at = dir.clone();
+        let (at, watched) = (dir.clone(), &self.args.watched);
         let started = attach::run(AttachRequest {
-            collect: Collect {
-                library: crate::inject::LIBRARY,
-                flush_period: Duration::from_millis(self.args.flush),
-                max_bytes,
-                keep,
-                waits: self.args.waits == Switch::On,
-                graphs: self.args.graphs.into(),
-            },
+            collect: watched.collect(keep, max_bytes),
             command: self.args.command.clone(),
             dir,
             when: When {
@@ -122,9 +115,9 @@ impl TracedProgram<'_> {
                 duration: self.args.duration,
                 range: self.args.range.clone(),
             },
-            hardware: self.args.hardware == Switch::On,
-            counters: self.args.counters.counters,
-            python: Some(self.args.python).filter(|hz| *hz > 0),
+            hardware: watched.recorded.hardware == Switch::On,
+            counters: watched.recorded.counters,
+            python: watched.looks(),
             output,
         })
         .map_err(|error| match error.kind() {

@@ -95,7 +95,7 @@ fn works(page: &mut Page, variants: &[VariantReport]) {
     page.title("Shares of the GPU's peaks");
     let mut table = Table::new(["", "bytes", "DRAM", "FLOP", "issue", "tensor", "class"]);
     for row in rows {
-        table.row_of(row);
+        table.row(row);
     }
     page.table(&table);
     page.wrapped("declared: bytes, FLOP; counted, in all repeats: DRAM, issue, tensor");
@@ -117,7 +117,7 @@ fn brief(page: &mut Page, variants: &[VariantReport]) {
         let row = Variant::new(v, None);
         let cells = columns.iter().skip(1).map(|it| (it.text)(&row));
         let name = printable(&v.figures.variant.name);
-        table.row_of(iter::once(name).chain(cells).collect());
+        table.row(iter::once(name).chain(cells));
     }
     page.table(&table);
     works(page, variants);
@@ -201,7 +201,7 @@ fn rows<'a>(
         };
         let mut row = vec![first];
         row.extend(cells(v));
-        table.row_of(row);
+        table.row(row);
     }
 }
 
@@ -227,7 +227,7 @@ fn phases(page: &mut Page, variants: &[VariantReport]) {
     let mut header = vec![String::new()];
     header.extend(names.iter().map(|name| printable(name)));
     header.push(if is_telling { "memory at most" } else { "" }.to_owned());
-    let mut table = Table::with_header(header);
+    let mut table = Table::new(header);
     rows(&mut table, variants, |v| {
         let total = |name: &&str| {
             let of_name = |phase: &&NameRow| phase.name == **name;

@@ -118,9 +118,9 @@ enum Row {
 }
 
 impl Table {
-    pub(super) fn new<const N: usize>(header: [&str; N]) -> Self {
+    pub(super) fn new(header: impl IntoIterator<Item: Into<String>>) -> Self {
         Table {
-            header: header.map(str::to_owned).to_vec(),
+            header: header.into_iter().map(Into::into).collect(),
             rows: Vec::new(),
         }
     }
@@ -129,24 +129,16 @@ impl Table {
     pub(super) fn of<R>(columns: &[Column<R>]) -> Self {
         let mut header: Vec<String> = columns.iter().map(|it| it.heading.to_owned()).collect();
         header[0].clear();
-        Table::with_header(header)
+        Table::new(header)
     }
 
     /// The same with rows.
     pub(super) fn with<R>(columns: &[Column<R>], rows: impl IntoIterator<Item = R>) -> Self {
         let mut table = Table::of(columns);
         for row in rows {
-            table.row_of(columns.iter().map(|it| (it.text)(&row)).collect());
+            table.row(columns.iter().map(|it| (it.text)(&row)));
         }
         table
-    }
-
-    /// The same where the columns are known at run time.
-    pub(super) fn with_header(header: Vec<String>) -> Self {
-        Table {
-            header,
-            rows: Vec::new(),
-        }
     }
 
     /// A line over all columns, for the rows below it.
@@ -155,12 +147,8 @@ impl Table {
     }
 
     /// A row of as many cells as there are columns.
-    pub(super) fn row_of(&mut self, cells: Vec<String>) {
-        self.rows.push(Row::Cells(cells));
-    }
-
-    pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(Row::Cells(cells.to_vec()));
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(Row::Cells(cells.into_iter().collect()));
     }
 
     /// Rows of cells, without headings.

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use activity::door;
+use serde::{Deserialize, Serialize};
 
 use super::bundled::{self, Library};
 use super::diagnostics::{instead, quoted};
 
 /// A scenario's text and where it came from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Source {
     /// As messages name it: the path as given, or "pipeline.toml" for a bundled one.
     pub name: String,
@@ -20,7 +21,8 @@ pub struct Source {
     pub text: Arc<str>,
     /// Where kernel files are looked for before the bundled ones: here, in `kernels/`, in `../kernels/`.
     pub kernel_dir: Option<PathBuf>,
-    /// What is bundled with the program.
+    /// What is bundled with the program: another process of it has its own.
+    #[serde(skip)]
     pub library: Library,
 }
 

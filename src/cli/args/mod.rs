@@ -16,7 +16,7 @@ pub use run::{Backend, Calibrate, Check, New, Run};
 pub use screen::{
     Color, First, Json, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs,
 };
-pub use trace::{Attach, Sampled, Switch, Trace};
+pub use trace::{Attach, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::help::scenarios;
 use super::screen::{First, Picture, Printed, ReplayOptions};
-use super::trace::{GraphRecords, Sampled, Switch};
+use super::trace::Recorded;
 use crate::bundled::lessons;
 
 /// Where a scenario runs.
@@ -55,18 +55,8 @@ pub struct Run {
     /// Do not run again when the file is saved.
     #[arg(long)]
     pub no_watch: bool,
-    /// How often the collector asks CUPTI for finished records, in ms.
-    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub flush: u64,
-    /// On a real GPU: how CUDA graphs are recorded, each of their nodes, or one record for each launch, which costs less.
-    #[arg(long, value_enum, default_value_t)]
-    pub graphs: GraphRecords,
-    /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
-    /// times a second; takes at most 2 % of one core.
-    #[arg(long, value_enum, default_value_t)]
-    pub hardware: Switch,
     #[command(flatten)]
-    pub counters: Sampled,
+    pub recorded: Recorded,
     /// Use this GPU profile for the simulator and "% of peak": a file, or a part of the name of a GPU that `cuptop
     /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
     #[arg(long, value_name = "PROFILE")]
@@ -83,7 +73,10 @@ impl Run {
     /// What the picker starts with: nothing chosen, everything as by default.
     pub fn bundled() -> Run {
         Run {
-            flush: 20,
+            recorded: Recorded {
+                flush: 20,
+                ..Recorded::default()
+            },
             ..Run::default()
         }
     }

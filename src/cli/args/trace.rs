@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::screen::{First, OnClock, Picture, Printed};
-use live::attach::Graphs;
+use live::attach::{Collect, Graphs};
 use live::counters::Counters;
 use live::python;
 
@@ -33,13 +33,6 @@ pub struct Trace {
         conflicts_with = "save"
     )]
     pub out: Option<PathBuf>,
-    /// How often the collector asks CUPTI for finished records, in ms.
-    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub flush: u64,
-    /// Record what streams and threads wait for, so that a gap can name the event of another stream. It costs programs that
-    /// are bound by launches 7 to 12 %, also while recording is off after it was on.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
-    pub waits: Switch,
     /// Begin to record when the program has run this long ("30s").
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub delay: Option<Duration>,
@@ -50,32 +43,16 @@ pub struct Trace {
     /// after the range does.
     #[arg(long, value_name = "NAME")]
     pub range: Option<String>,
-    /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
-    #[arg(long, value_enum, default_value_t)]
-    pub graphs: GraphRecords,
-    /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
-    /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
-    /// goes on with them.
-    #[arg(long, value_name = "HZ|off", default_value_t = python::HZ, value_parser = looks)]
-    pub python: u32,
-    /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
-    /// times a second; takes at most 2 % of one core.
-    #[arg(long, value_enum, default_value_t)]
-    pub hardware: Switch,
-    #[command(flatten)]
-    pub counters: Sampled,
     /// Stop recording a process after this much ("500 MiB"), or with --keep let go of its oldest part; the program
     /// goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
-    /// How much memory this program may take; beyond, single records of the oldest stretch are let go, and their
-    /// sums stay.
-    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
-    pub memory: u64,
     /// Keep only the last of each process's recording: at least this many minutes, at most twice as many; with
     /// --max-size no more than that. Without --save and either of them, half an hour and 512 MiB.
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub keep: Option<u64>,
+    #[command(flatten)]
+    pub watched: Watched,
     #[command(flatten)]
     pub clock: OnClock,
     #[command(flatten)]
@@ -94,18 +71,9 @@ pub struct Attach {
     /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.
     #[arg(value_name = "PID")]
     pub pid: u32,
-    /// How many times a second Python stacks are looked at from outside, 1 to 1000, or off.
-    #[arg(long, value_name = "HZ|off", default_value_t = python::HZ, value_parser = looks)]
-    pub python: u32,
-    /// Read counters, clocks and power of the GPUs that the process and those it started use (NVML), about ten times a second; takes
-    /// at most 2 % of one core.
-    #[arg(long, value_enum, default_value_t)]
-    pub hardware: Switch,
     /// Leave the program as it is: Python stacks and hardware from outside, no kernels and copies.
     #[arg(long)]
     pub stacks_only: bool,
-    #[command(flatten)]
-    pub counters: Sampled,
     /// Look for this long ("10s"); the program goes on.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
@@ -117,25 +85,64 @@ pub struct Attach {
     pub headless: bool,
     #[command(flatten)]
     pub printed: Printed,
-    /// How often the collector asks CUPTI for finished records, in ms.
-    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub flush: u64,
-    /// Record what streams and threads wait for (see `cuptop trace`).
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
-    pub waits: Switch,
-    /// How CUDA graphs are recorded: each of their nodes, or one record for each launch, which costs less.
-    #[arg(long, value_enum, default_value_t)]
-    pub graphs: GraphRecords,
-    /// How much memory this program may take; beyond, single records of the oldest stretch are let go.
-    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
-    pub memory: u64,
+    #[command(flatten)]
+    pub watched: Watched,
     #[command(flatten)]
     pub first: First,
 }
 
-/// Whether a GPU's counters are sampled.
+/// How a program is watched that is not a scenario.
+#[derive(Clone, Debug, Args)]
+pub struct Watched {
+    #[command(flatten)]
+    pub recorded: Recorded,
+    /// Record what streams and threads wait for, so that a gap can name the event of another stream. It costs programs that
+    /// are bound by launches 7 to 12 %, also while recording is off after it was on.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
+    pub waits: Switch,
+    /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
+    /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
+    /// goes on with them.
+    #[arg(long, value_name = "HZ|off", default_value_t = python::HZ, value_parser = looks)]
+    pub python: u32,
+    /// How much memory this program may take; beyond, single records of the oldest stretch are let go, and their
+    /// sums stay.
+    #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
+    pub memory: u64,
+}
+
+impl Watched {
+    /// What is collected, where so much of it is kept.
+    pub(crate) fn collect(&self, keep: Option<Duration>, max_bytes: u64) -> Collect {
+        Collect {
+            library: crate::inject::LIBRARY,
+            flush_period: Duration::from_millis(self.recorded.flush),
+            max_bytes,
+            keep,
+            waits: self.waits == Switch::On,
+            graphs: self.recorded.graphs.into(),
+        }
+    }
+
+    /// How many times a second stacks are looked at.
+    pub(crate) fn looks(&self) -> Option<u32> {
+        Some(self.python).filter(|hz| *hz > 0)
+    }
+}
+
+/// How what runs on a GPU is recorded.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub struct Sampled {
+pub struct Recorded {
+    /// How often the collector asks CUPTI for finished records, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub flush: u64,
+    /// How CUDA graphs of a GPU are recorded: each of their nodes, or one record for each launch, which costs less.
+    #[arg(long, value_enum, default_value_t)]
+    pub graphs: GraphRecords,
+    /// Read the GPU's counters, clocks and power (NVML), and what launching threads do off their processors, about ten
+    /// times a second; takes at most 2 % of one core.
+    #[arg(long, value_enum, default_value_t)]
+    pub hardware: Switch,
     /// Sample the counters of the GPUs (SM, DRAM, tensor cores, …) from a process of its own. on: in bursts, for at most a tenth of
     /// a core; 10 to 20000: so many times a second all the time; auto: on where no other user is on the GPU. Meanwhile nobody else
     /// can: ncu is refused, and DCGM's profiling stands still. Off with --hardware off.

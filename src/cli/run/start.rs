@@ -191,8 +191,11 @@ impl<'a> Runner<'a> {
     }
 
     fn feed(&self, source: &Source, plan: &Arc<Plan>) -> std::io::Result<Feed> {
-        let (args, is_read) = (self.args, self.args.hardware == Switch::On);
-        let save = match (&args.save_baseline, &args.save) {
+        let (args, is_read) = (
+            self.args.recorded,
+            self.args.recorded.hardware == Switch::On,
+        );
+        let save = match (&self.args.save_baseline, &self.args.save) {
             (Some(dir), _) => Some(recording::folder_in(dir)?),
             (None, save) => save
                 .as_deref()
@@ -206,10 +209,10 @@ impl<'a> Runner<'a> {
                 flush: Duration::from_millis(args.flush),
                 graphs: args.graphs.into(),
                 hardware: is_read,
-                counters: args.counters.counters,
+                counters: args.counters,
             }),
             RunTarget::Simulator(_) => {
-                let hz = args.counters.counters.simulated_hz();
+                let hz = args.counters.simulated_hz();
                 let hz = hz.filter(|_| is_read);
                 let feed = sim::run(plan.clone(), &self.profile, self.pace, hz)?;
                 match save {

@@ -81,7 +81,12 @@ mod tests {
         let mut journal = Journal::default();
         journal.push(Duration::ZERO, LineKind::Plain, "a notice\u{1b}[2J");
         for i in 0..KEPT + 2 {
-            journal.add(Duration::ZERO, LineKind::Plain, &format!("{i}\u{1b}[2J"), true);
+            journal.add(
+                Duration::ZERO,
+                LineKind::Plain,
+                &format!("{i}\u{1b}[2J"),
+                true,
+            );
         }
         assert_eq!((journal.lines.len(), journal.dropped), (KEPT, 3));
         assert!(journal.lines[0].text.starts_with("a notice"));

@@ -41,24 +41,6 @@ pub struct RunRequest {
     pub counters: Counters,
 }
 
-impl RunJob {
-    /// What the runner process is told of a request, whose recording goes to `dir`.
-    fn of(request: &RunRequest, dir: PathBuf) -> RunJob {
-        RunJob {
-            name: request.source.name.clone(),
-            path: request.source.path.clone(),
-            text: request.source.text.to_string(),
-            kernel_dir: request.source.kernel_dir.clone(),
-            library: request.source.library,
-            overrides: request.overrides.clone(),
-            awaits_counters: request.hardware && request.counters != Counters::Off,
-            dir,
-            flush_ms: u64::try_from(request.flush.as_millis()).unwrap_or(20),
-            has_whole_graphs: request.graphs == Graphs::Whole,
-        }
-    }
-}
-
 /// Runs a scenario in a process of its own and sends what it does.
 ///
 /// # Errors
@@ -74,7 +56,14 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             (temporary.path().to_owned(), Some(temporary))
         }
     };
-    let job = Job::Run(Box::new(RunJob::of(&request, dir.clone())));
+    let job = Job::Run(Box::new(RunJob {
+        source: request.source,
+        overrides: request.overrides,
+        awaits_counters: request.hardware && request.counters != Counters::Off,
+        dir: dir.clone(),
+        flush: request.flush,
+        has_whole_graphs: request.graphs == Graphs::Whole,
+    }));
     let child = Child::start(&job)?;
     let follower = Follower::open(&dir)?;
     let watch = request

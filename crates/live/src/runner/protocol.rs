@@ -8,9 +8,9 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use scenario::Overrides;
-use scenario::bundled::Library;
+use scenario::{Overrides, Source};
 use serde::{Deserialize, Serialize};
 
 use activity::{Direction, Uuid};
@@ -31,23 +31,14 @@ pub(crate) enum Job {
 /// A scenario to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunJob {
-    /// What messages call it: its path as given, or the bundled file's name.
-    pub(crate) name: String,
-    /// Its file, when it has one.
-    pub(crate) path: Option<PathBuf>,
-    pub(crate) text: String,
-    /// Where its kernels are looked for before the bundled ones.
-    pub(crate) kernel_dir: Option<PathBuf>,
-    /// What is bundled: the runner is the same program and has its own.
-    #[serde(skip)]
-    pub(crate) library: Library,
+    pub(crate) source: Source,
     pub(crate) overrides: Overrides,
     /// Whether the first pass waits for a line from the parent: counters are being sampled.
     pub(crate) awaits_counters: bool,
     /// The recording directory.
     pub(crate) dir: PathBuf,
-    /// How often records are flushed to the recording, in milliseconds.
-    pub(crate) flush_ms: u64,
+    /// How often records are flushed to the recording.
+    pub(crate) flush: Duration,
     /// One record for each launch of a CUDA graph, not one for each of its nodes.
     pub(crate) has_whole_graphs: bool,
 }

@@ -29,7 +29,7 @@ use scenario::bundled::Library;
 
 use super::fault::Fault;
 use super::probe;
-use super::protocol::{Event, EventWriter, Issued, Job, RunJob};
+use super::protocol::{Event, EventWriter, Issued, Job};
 
 /// How long the job may go on after the parent wants an end, before the process ends anyway.
 const GRACE: Duration = Duration::from_millis(400);
@@ -133,7 +133,10 @@ fn work(
     parent: &Parent,
 ) -> Result<Issued, Fault> {
     match job {
-        Job::Run(job) => run::run(&RunJob { library, ..*job }, say, parent),
+        Job::Run(mut job) => {
+            job.source.library = library;
+            run::run(&job, say, parent)
+        }
         Job::Probe => {
             say(&Event::Probe(Box::new(probe::run())));
             Ok(Issued::default())

@@ -1,12 +1,10 @@
 //! One scenario, from its text to a recording.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use collector::{ApiCalls, Collector, Ending, Graphs, Options, StartError};
 
 use scenario::plan::Plan;
-use scenario::{self, Source};
 
 use super::super::compile::{Compiler, cache_folder};
 use super::super::driver::Driver;
@@ -20,21 +18,12 @@ use super::session::Session;
 
 /// Runs a scenario under the collector.
 pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), parent: &Parent) -> Result<Issued, Fault> {
-    let plan = plan(job)?;
-    execute(job, &plan, say, parent).map_err(|fault| fault.located(&job.name, &plan.sites))
-}
-
-fn plan(job: &RunJob) -> Result<Plan, Fault> {
-    let source = Source {
-        name: job.name.clone(),
-        path: job.path.clone(),
-        text: Arc::from(job.text.as_str()),
-        kernel_dir: job.kernel_dir.clone(),
-        library: job.library,
-    };
-    scenario::compile(&source, &job.overrides)
-        .map(|compiled| compiled.plan)
-        .map_err(|wrong| Fault::input(wrong.render(false), ""))
+    let compiled = scenario::compile(&job.source, &job.overrides);
+    let plan = compiled
+        .map_err(|wrong| Fault::input(wrong.render(false), ""))?
+        .plan;
+    let located = |fault: Fault| fault.located(&job.source.name, &plan.sites);
+    execute(job, &plan, say, parent).map_err(located)
 }
 
 fn execute(
@@ -46,7 +35,7 @@ fn execute(
     let driver = Driver::start(None)?;
     let images = compile(job, plan, &driver, say)?;
     let options = Options {
-        flush_period: Duration::from_millis(job.flush_ms.max(1)),
+        flush_period: job.flush.max(Duration::from_millis(1)),
         api: ApiCalls::Driver,
         graphs: if job.has_whole_graphs {
             Graphs::Whole
@@ -115,7 +104,7 @@ fn compile(
     }
     Images::compile(
         plan,
-        job.kernel_dir.as_deref(),
+        job.source.kernel_dir.as_deref(),
         &compilers,
         |done, total| {
             say(&Event::Progress {
