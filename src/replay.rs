@@ -91,28 +91,26 @@ impl ReplayBuffer {
             self.push(item.span.end, process, Entry::Item(item));
         }
         for hardware in std::mem::take(&mut batch.hardware) {
-            match &hardware {
-                Hardware::Reading(reading) | Hardware::Sample(reading) => {
-                    self.push(reading.span.end, process, Entry::Hardware(hardware));
-                }
-                Hardware::Occupants { time, .. } => {
-                    self.push(*time, process, Entry::Hardware(hardware));
-                }
+            let at = match &hardware {
+                Hardware::Reading(reading) | Hardware::Sample(reading) => reading.span.end,
+                Hardware::Occupants { time, .. } => *time,
                 Hardware::Gpu(_) | Hardware::Limits(_) | Hardware::Note(_) | Hardware::Cost(_) => {
                     batch.hardware.push(hardware);
+                    continue;
                 }
-            }
+            };
+            self.push(at, process, Entry::Hardware(hardware));
         }
         for off_cpu in std::mem::take(&mut batch.off_cpu) {
-            match off_cpu {
-                OffCpu::Thread(window) => {
-                    self.push(window.span.end, process, Entry::OffCpu(off_cpu));
+            let at = match &off_cpu {
+                OffCpu::Thread(window) => window.span.end,
+                OffCpu::Group(window) => window.span.end,
+                OffCpu::Note(_) => {
+                    batch.off_cpu.push(off_cpu);
+                    continue;
                 }
-                OffCpu::Group(window) => {
-                    self.push(window.span.end, process, Entry::OffCpu(off_cpu));
-                }
-                OffCpu::Note(_) => batch.off_cpu.push(off_cpu),
-            }
+            };
+            self.push(at, process, Entry::OffCpu(off_cpu));
         }
         if let Some(samples) = &mut batch.samples {
             for look in std::mem::take(&mut samples.looks) {

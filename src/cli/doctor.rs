@@ -46,14 +46,8 @@ fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) ->
     let cost = "scenarios with kernels cannot run on a GPU";
     part(&mut out, "NVRTC", &probe.nvrtc, cost);
     injection(&mut out, trial);
-    let (is_usable, text, help) = right();
-    let attach = Part {
-        is_usable,
-        text,
-        help,
-    };
     let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
-    part(&mut out, "attach", &attach, cost);
+    part(&mut out, "attach", &right(), cost);
     if let Some(tried) = counters {
         let counters = Part {
             is_usable: tried.is_ok(),
@@ -146,13 +140,8 @@ fn injection(out: &mut String, trial: &Trial) {
             "  untried  injection {} loads and begins; no driver here would load it ({why})",
             library.display()
         ),
-        End::Stopped { why, help } => {
-            let stopped = Part {
-                is_usable: false,
-                text: why.clone(),
-                help: help.clone(),
-            };
-            part(out, "injection", &stopped, "programs cannot be traced");
+        End::Stopped(stopped) => {
+            part(out, "injection", stopped, "programs cannot be traced");
             Ok(())
         }
     };

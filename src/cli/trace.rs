@@ -228,18 +228,8 @@ fn kept_name(title: &str) -> String {
 
 /// Seconds since 1970 as "20261122-142530", in UTC.
 fn stamp(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March, in eras of 400: the leap day comes last.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}{month:02}{date:02}-{hour:02}{minute:02}{second:02}")
+    let time = chrono::DateTime::from_timestamp(seconds.cast_signed(), 0).unwrap_or_default();
+    time.format("%Y%m%d-%H%M%S").to_string()
 }
 
 #[cfg(test)]

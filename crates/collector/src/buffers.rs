@@ -22,18 +22,17 @@ mod tests;
 
 use std::ffi::c_void;
 use std::panic::catch_unwind;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::OnceLock;
 
 use memory::Buffer;
 pub(crate) use pool::{Completed, Pool};
 
 use crate::options::BUFFER;
 
-static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+static POOL: OnceLock<Pool> = OnceLock::new();
 
 pub(crate) fn the_pool() -> Option<&'static Pool> {
-    // SAFETY: null or a leaked Pool.
-    unsafe { POOL.load(Ordering::Acquire).as_ref() }
+    POOL.get()
 }
 
 /// Makes the pool of this process, never freed. One that is there from a collector before is used again: CUPTI may still hold some
@@ -46,18 +45,8 @@ pub(crate) fn install(buffers: usize, most: usize, may_decline: bool) -> Option<
         }
         return Some(pool);
     }
-    let pool = Box::into_raw(Box::new(Pool::new(most.max(buffers), may_decline)?));
-    let installed = POOL.compare_exchange(
-        std::ptr::null_mut(),
-        pool,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    );
-    // SAFETY: `pool` came from a Box a moment ago.
-    let pool = unsafe { &*pool };
-    if installed.is_err() {
-        return None;
-    }
+    POOL.set(Pool::new(most.max(buffers), may_decline)?).ok()?;
+    let pool = the_pool()?;
     pool.grow(buffers);
     Some(pool)
 }

@@ -15,8 +15,8 @@ use crate::buffers::{self, Pool};
 use crate::command::Command;
 use crate::decode::Decoder;
 use crate::fork;
-use crate::options::{Caller, Ending, Options};
-use crate::process::ThisProcess;
+use crate::options::{BUFFERS, Caller, Ending, MOST_BUFFERS, Options};
+use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
 use crate::setup::{StartError, enable, release, subscribe};
 use crate::switch::Switch;
@@ -77,8 +77,8 @@ impl Collector {
         if let Some(age) = options.keep {
             writer.keep_last(age);
         }
-        let process = ThisProcess::read();
-        writer.add(&Entry::Process(process.describe("")));
+        let mut process = this_process();
+        writer.add(&Entry::Process(process.clone()));
         writer.publish(&Health::default());
         fork::watch(writer.descriptor());
 
@@ -94,16 +94,7 @@ impl Collector {
                     }
                 }
             });
-        let (
-            cupti,
-            subscription,
-            SetUp {
-                pool,
-                decoder,
-                mut switch,
-                mut lacks,
-            },
-        ) = match prepared {
+        let (cupti, subscription, (pool, decoder, mut switch, mut lacks)) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 writer.notice(true, &refusal(&error));
@@ -113,7 +104,8 @@ impl Collector {
                 return Err(error);
             }
         };
-        writer.add(&Entry::Process(process.describe(&cupti.describe())));
+        process.versions = cupti.describe();
+        writer.add(&Entry::Process(process));
         let (commands, received) = bounded(COMMANDS);
         let (mode, more) = switch.begin(&cupti, commands.clone());
         writer.add(&Entry::Mode(mode));
@@ -275,21 +267,13 @@ impl Drop for Collector {
     }
 }
 
-/// What a subscription is set up with.
-struct SetUp {
-    pool: &'static Pool,
-    decoder: Decoder,
-    switch: Switch,
-    lacks: Vec<String>,
-}
-
-fn set_up(cupti: &Cupti, options: &Options) -> Result<SetUp, StartError> {
-    let pool = buffers::install(
-        options.buffers,
-        options.max_buffers,
-        cupti.may_decline_buffers(),
-    )
-    .ok_or(StartError::Memory)?;
+/// What a subscription is set up with, and what is lacking, in sentences.
+fn set_up(
+    cupti: &Cupti,
+    options: &Options,
+) -> Result<(&'static Pool, Decoder, Switch, Vec<String>), StartError> {
+    let pool = buffers::install(BUFFERS, MOST_BUFFERS, cupti.may_decline_buffers());
+    let pool = pool.ok_or(StartError::Memory)?;
     let ranges = options
         .range
         .clone()
@@ -297,12 +281,7 @@ fn set_up(cupti: &Cupti, options: &Options) -> Result<SetUp, StartError> {
     let decoder = Decoder::new(cupti, ranges.clone().map(RangeWatch::new));
     let lacks = enable(cupti, options)?;
     let switch = Switch::new(&options.dir, options, ranges);
-    Ok(SetUp {
-        pool,
-        decoder,
-        switch,
-        lacks,
-    })
+    Ok((pool, decoder, switch, lacks))
 }
 
 fn refusal(error: &StartError) -> String {

@@ -82,11 +82,13 @@ pub struct Options {
     pub graphs: Graphs,
     /// Who asks: decides whether CUDA may be called.
     pub caller: Caller,
-    /// Activity buffers of [`BUFFER`] bytes made, and faulted in, at the start.
-    pub buffers: usize,
-    /// The most that are ever made. Beyond, CUPTI drops records and counts them.
-    pub max_buffers: usize,
 }
+
+/// Activity buffers made, and faulted in, at the start: 8 MiB, some 30,000 launches, far more than happen between two flushes.
+pub(crate) const BUFFERS: usize = 32;
+/// The most that are ever made: 512 MiB, two million launches withheld by one long kernel. Beyond, CUPTI drops records and
+/// counts them.
+pub(crate) const MOST_BUFFERS: usize = 2048;
 
 /// The size of an activity buffer. It is the cheapest per launch of those measured between 64 KiB and 1 MiB
 /// on an H200. It is small enough that a long kernel withholds little else with it.
@@ -106,10 +108,6 @@ impl Options {
             range: None,
             graphs: Graphs::default(),
             caller: Caller::Program,
-            // 8 MiB: some 30,000 launches, far more than happen between two flushes.
-            buffers: 32,
-            // 512 MiB: two million launches withheld by one long kernel.
-            max_buffers: 2048,
         }
     }
 

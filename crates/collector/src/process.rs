@@ -2,22 +2,6 @@
 
 use activity::ProcessInfo;
 
-/// What a recording says of its process.
-#[derive(Clone, Debug)]
-pub(crate) struct ThisProcess {
-    command: String,
-    place: Place,
-    host: String,
-}
-
-/// Where a process stands in a distributed program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
-    rank: Option<u32>,
-    local_rank: Option<u32>,
-    world: Option<u32>,
-}
-
 /// What launchers call a process's rank, and how many there are. In order: what started the process itself comes before
 /// what started its launcher. A batch script of Slurm gives all that `mpirun` starts in it the rank 0.
 const LAUNCHERS: [(&str, &str); 4] = [
@@ -27,61 +11,47 @@ const LAUNCHERS: [(&str, &str); 4] = [
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
-impl Place {
-    /// Reads these variables of the environment and no others.
-    fn of(variable: impl Fn(&str) -> Option<String>) -> Place {
-        let number = |name: &str| -> Option<u32> { variable(name)?.trim().parse().ok() };
-        let named = LAUNCHERS.iter().find_map(|(rank, size)| {
-            let rank = number(rank)?;
-            Some((rank, number(size).filter(|&size| size > rank)))
-        });
-        Place {
-            rank: named.map(|(rank, _)| rank),
-            local_rank: number("LOCAL_RANK"),
-            world: named.and_then(|(_, world)| world),
+/// What a recording says of this process before anything is loaded into it.
+pub(crate) fn this_process() -> ProcessInfo {
+    let mut command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    while command.last() == Some(&0) {
+        command.pop();
+    }
+    for byte in &mut command {
+        if *byte == 0 {
+            *byte = b' ';
         }
+    }
+    let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+    ProcessInfo {
+        pid: std::process::id(),
+        host: String::from_utf8_lossy(host.trim_ascii()).into_owned(),
+        command: String::from_utf8_lossy(&command).into_owned(),
+        ..place(|name| std::env::var(name).ok())
     }
 }
 
-impl ThisProcess {
-    pub(crate) fn read() -> ThisProcess {
-        let mut command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-        while command.last() == Some(&0) {
-            command.pop();
-        }
-        for byte in &mut command {
-            if *byte == 0 {
-                *byte = b' ';
-            }
-        }
-        let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
-        ThisProcess {
-            command: String::from_utf8_lossy(&command).into_owned(),
-            place: Place::of(|name| std::env::var(name).ok()),
-            host: String::from_utf8_lossy(host.trim_ascii()).into_owned(),
-        }
-    }
-
-    pub(crate) fn describe(&self, versions: &str) -> ProcessInfo {
-        ProcessInfo {
-            pid: std::process::id(),
-            rank: self.place.rank,
-            local_rank: self.place.local_rank,
-            world: self.place.world,
-            host: self.host.clone(),
-            command: self.command.clone(),
-            versions: versions.to_owned(),
-            ended_well: None,
-        }
+/// Where a process stands in a distributed program: by these variables of the environment and no others.
+fn place(variable: impl Fn(&str) -> Option<String>) -> ProcessInfo {
+    let number = |name: &str| -> Option<u32> { variable(name)?.trim().parse().ok() };
+    let named = LAUNCHERS.iter().find_map(|(rank, size)| {
+        let rank = number(rank)?;
+        Some((rank, number(size).filter(|&size| size > rank)))
+    });
+    ProcessInfo {
+        rank: named.map(|(rank, _)| rank),
+        local_rank: number("LOCAL_RANK"),
+        world: named.and_then(|(_, world)| world),
+        ..ProcessInfo::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use activity::ProcessInfo;
 
-    fn place(environment: &[(&str, &str)]) -> Place {
-        Place::of(|name| {
+    fn place(environment: &[(&str, &str)]) -> ProcessInfo {
+        super::place(|name| {
             let found = environment.iter().find(|(key, _)| *key == name)?;
             Some(found.1.to_owned())
         })
@@ -89,10 +59,11 @@ mod tests {
 
     #[test]
     fn the_rank_is_that_of_the_innermost_launcher() {
-        let known = |rank, local_rank, world| Place {
+        let known = |rank, local_rank, world| ProcessInfo {
             rank: Some(rank),
             local_rank,
             world,
+            ..ProcessInfo::default()
         };
         let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")];
         assert_eq!(place(&slurm), known(0, None, Some(2)));
@@ -106,10 +77,10 @@ mod tests {
             known(1, None, Some(2))
         );
         // `sbatch` counts its tasks and starts one script that is none of them.
-        assert_eq!(place(&[("SLURM_NTASKS", "8")]), Place::default());
+        assert_eq!(place(&[("SLURM_NTASKS", "8")]), ProcessInfo::default());
         assert_eq!(
             place(&[("RANK", "x"), ("WORLD_SIZE", "2")]),
-            Place::default()
+            ProcessInfo::default()
         );
         // A size that cannot be is not taken.
         assert_eq!(

@@ -238,7 +238,7 @@ impl<'a> Search<'a> {
     fn is_exec(&self) -> bool {
         let first = self.pid.cast_signed();
         let is_looked_at = self.candidates.iter().any(|it| it.tracee.tid == first);
-        !is_looked_at && Tracee::known(first).stop(false) == Some(Stop::Exec)
+        !is_looked_at && Tracee { tid: first }.stop(false) == Some(Stop::Exec)
     }
 
     fn asked(&mut self, at: usize) -> io::Result<()> {

@@ -48,11 +48,6 @@ impl Tracee {
         self.request(libc::PTRACE_INTERRUPT, 0, 0).map(drop)
     }
 
-    /// A thread that may be traced by us.
-    pub(crate) fn known(tid: i32) -> Tracee {
-        Tracee { tid }
-    }
-
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> io::Result<i64> {
         steps::note();
         // SAFETY: the requests made here take numbers, or addresses of memory of ours that live until they return.

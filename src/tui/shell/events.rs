@@ -337,7 +337,8 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.flash(said);
             }
             Some(Effect::Edit) => self.edit()?,
-            Some(effect @ (Effect::Record | Effect::Keep(_))) => self.control(&effect),
+            Some(Effect::Record) => self.control(|it| it.record()),
+            Some(Effect::Keep(window)) => self.control(|it| it.keep(window)),
         }
         Ok(())
     }
@@ -362,14 +363,10 @@ impl<'a, B: Screen> Loop<'a, B> {
         self.repaint()
     }
 
-    fn control(&mut self, effect: &Effect) {
-        let done = match (&mut self.controls, effect) {
-            (None, _) => {
-                Err("only a program under `cuptop trace` can be recorded or kept".to_owned())
-            }
-            (Some(controls), Effect::Record) => controls.record(),
-            (Some(controls), Effect::Keep(window)) => controls.keep(*window),
-            (Some(_), _) => return,
+    fn control(&mut self, ask: impl FnOnce(&mut dyn Controls) -> Result<String, String>) {
+        let done = match &mut self.controls {
+            None => Err("only a program under `cuptop trace` can be recorded or kept".to_owned()),
+            Some(controls) => ask(controls.as_mut()),
         };
         self.flash(done);
     }

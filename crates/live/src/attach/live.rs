@@ -7,9 +7,9 @@ use std::time::Instant;
 use rustix::process::Signal;
 
 use super::recorder::{Recorder, When};
+use crate::counters::Counters;
 use crate::hardware::{self, Watch};
-use crate::looking::Looking;
-use crate::looking::Switch;
+use crate::looking::{Looking, Switch};
 use crate::python::Sampler;
 use activity::Activity;
 use activity::feed::{Gone, Message, Outlet};
@@ -21,8 +21,9 @@ pub(super) struct LiveRecording {
     pub(super) follower: Follower,
     pub(super) recorder: Recorder,
     switch: Switch,
+    looking: Looking,
     pub(super) watch: Option<Watch>,
-    pub(super) sampler: Option<Sampler>,
+    sampler: Option<Sampler>,
     /// Whether an operation on a GPU was seen.
     is_used: bool,
 }
@@ -32,22 +33,41 @@ impl LiveRecording {
     ///
     /// # Errors
     /// When the directory cannot be made or holds recordings already, or the signal cannot be listened to.
-    pub(super) fn start(
-        directory: &Path,
-        when: &When,
-        looking: Looking,
-    ) -> io::Result<LiveRecording> {
+    pub(super) fn start(directory: &Path, when: &When) -> io::Result<LiveRecording> {
         recording::file::create_directory(directory)?;
+        let looking = Looking::new(true);
         let directory = directory.canonicalize()?;
         Ok(LiveRecording {
             follower: empty(&directory)?,
-            recorder: Recorder::start(&directory, when, looking)?,
+            recorder: Recorder::start(&directory, when, looking.clone())?,
             switch: Switch::listen(Signal::USR2)?,
+            looking,
             directory,
             watch: None,
             sampler: None,
             is_used: false,
         })
+    }
+
+    /// Starts what looks from outside. That is at the GPUs, with these counters, for the processes under one or for all. It is at
+    /// the Python stacks of a process and those under it too, so many times a second.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn start_looking(
+        &mut self,
+        hardware: Option<(Counters, Option<u32>)>,
+        python: Option<(u32, u32)>,
+    ) -> io::Result<()> {
+        if let Some((counters, root)) = hardware {
+            let looking = self.looking.clone();
+            self.watch = Some(Watch::start(&self.directory, looking, counters, root)?);
+        }
+        if let Some((pid, hz)) = python {
+            let looking = self.looking.clone();
+            self.sampler = Some(Sampler::start(pid, &self.directory, hz, looking)?);
+        }
+        Ok(())
     }
 
     /// Does what was asked for and sends what has come. Returns whether a process still wrote just before.

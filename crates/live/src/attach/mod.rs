@@ -43,8 +43,6 @@ pub use running::{RunningRequest, Sight, check, running};
 
 use crate::counters::Counters;
 use crate::hardware::Watch;
-use crate::looking::Looking;
-use crate::python::Sampler;
 pub use crate::rights::command;
 use activity::Span;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
@@ -109,8 +107,7 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         ));
     };
     environment::check(|name| std::env::var_os(name))?;
-    let looking = Looking::new(true);
-    let mut live = LiveRecording::start(&request.dir, &request.when, looking.clone())?;
+    let mut live = LiveRecording::start(&request.dir, &request.when)?;
     let library = Library::unpack(request.collect.library)?;
     let name = program.to_string_lossy().into_owned();
     let warning = outside::warning(&request.command);
@@ -123,18 +120,8 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
     let child = Child::start(&request.command, variables, request.output).map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
     })?;
-    if request.hardware {
-        live.watch = Some(Watch::start(
-            &live.directory,
-            looking.clone(),
-            request.counters,
-            None,
-        )?);
-    }
-    if let Some(hz) = request.python {
-        let sampler = Sampler::start(child.id(), &live.directory, hz, looking)?;
-        live.sampler = Some(sampler);
-    }
+    let hardware = request.hardware.then_some((request.counters, None));
+    live.start_looking(hardware, request.python.map(|hz| (child.id(), hz)))?;
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         // Kept until the last child had its chance to load it.

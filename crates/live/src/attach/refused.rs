@@ -1,6 +1,7 @@
 //! Why a running program is left alone, and what would help.
 
 use crate::rights::Own;
+use crate::runner::Part;
 
 /// Why a running program cannot be looked at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,8 +37,8 @@ pub(super) fn permitted(pid: u32) -> String {
     words(Own::read(), owner)
 }
 
-/// Whether running programs may be entered here, in a sentence, and else what helps.
-pub fn right() -> (bool, String, String) {
+/// Whether running programs may be entered here.
+pub fn right() -> Part {
     let own = Own::read();
     let (is_usable, text) = match (own.is_capable, own.scope) {
         (true, 0..=2) => (true, "running programs of all users may be entered"),
@@ -48,7 +49,11 @@ pub fn right() -> (bool, String, String) {
         true => String::new(),
         false => words(own, Some(own.user)),
     };
-    (is_usable, text.to_owned(), help)
+    Part {
+        is_usable,
+        text: text.to_owned(),
+        help,
+    }
 }
 
 pub(super) fn words(own: Own, owner: Option<u32>) -> String {

@@ -14,9 +14,8 @@ use super::recorder::When;
 use super::refused::{Refused, none, permitted};
 use super::{Attached, PERIOD, STRAGGLERS};
 use crate::counters::Counters;
-use crate::hardware::{self, Watch};
-use crate::looking::Looking;
-use crate::python::{self, Sampler};
+use crate::hardware;
+use crate::python;
 use crate::rights::command;
 use activity::feed::{Feed, Gone, Outcome, Outlet};
 
@@ -118,26 +117,15 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Ref
 /// When the directory cannot be made or holds a recording, the system gives no thread, or nothing can be loaded into the program.
 pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
     let failed = |error: io::Error| Refused::new(format!("cannot attach: {error}"), "");
-    let looking = Looking::new(true);
-    let mut live =
-        LiveRecording::start(&request.dir, &When::default(), looking.clone()).map_err(failed)?;
+    let mut live = LiveRecording::start(&request.dir, &When::default()).map_err(failed)?;
     let hands = match &request.collect {
         Some(collect) => enter(request.pid, &live, collect)?,
         None => Vec::new(),
     };
-    if request.hardware {
-        let watch = Watch::start(
-            &live.directory,
-            looking.clone(),
-            request.counters,
-            Some(request.pid),
-        );
-        live.watch = Some(watch.map_err(failed)?);
-    }
-    if let Some(hz) = request.sight.python {
-        let sampler = Sampler::start(request.pid, &live.directory, hz, looking);
-        live.sampler = Some(sampler.map_err(failed)?);
-    }
+    let pid = request.pid;
+    let hardware = request.hardware.then_some((request.counters, Some(pid)));
+    let looks = live.start_looking(hardware, request.sight.python.map(|hz| (pid, hz)));
+    looks.map_err(failed)?;
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         RunningProgram {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 pub use inside::process_main;
 
 use super::{Collect, Graphs, environment, library::Library};
+use crate::runner::Part;
 use activity::Def;
 use activity::feed::Message;
 use inside::Step;
@@ -49,14 +50,11 @@ pub enum End {
     /// The library loads and begins, but there is no driver that would load it.
     NoDriver { library: PathBuf, why: String },
     /// Something stops it.
-    Stopped { why: String, help: String },
+    Stopped(Part),
 }
 
 fn stopped(why: impl Into<String>, help: impl Into<String>) -> End {
-    End::Stopped {
-        why: why.into(),
-        help: help.into(),
-    }
+    End::Stopped(Part::missing(why, help))
 }
 
 /// Tries it. Takes some seconds where the driver takes them.
@@ -88,20 +86,18 @@ pub fn trial(content: &'static [u8]) -> Trial {
     let mut end = once(&library, &[]);
     if let Some(preloaded) = std::env::var_os("LD_PRELOAD").filter(|it| !it.is_empty()) {
         let preloaded = preloaded.display();
-        if matches!(end, End::Stopped { .. })
-            && !matches!(once(&library, &["LD_PRELOAD"]), End::Stopped { .. })
-        {
-            let End::Stopped { why, .. } = &end else {
-                return Trial { end, remarks };
-            };
-            end = stopped(
-                format!("{why} (with LD_PRELOAD={preloaded}; without it, it works)"),
-                "unset LD_PRELOAD",
-            );
-        } else {
-            remarks.push(format!(
+        match &end {
+            End::Stopped(Part { text: why, .. })
+                if !matches!(once(&library, &["LD_PRELOAD"]), End::Stopped(_)) =>
+            {
+                end = stopped(
+                    format!("{why} (with LD_PRELOAD={preloaded}; without it, it works)"),
+                    "unset LD_PRELOAD",
+                );
+            }
+            _ => remarks.push(format!(
                 "LD_PRELOAD is set: {preloaded} will be loaded into traced programs too"
-            ));
+            )),
         }
     }
     Trial { end, remarks }
@@ -279,7 +275,7 @@ mod tests {
 
     fn why(end: End) -> String {
         match end {
-            End::Stopped { why, .. } => why,
+            End::Stopped(it) => it.text,
             other => panic!("{other:?}"),
         }
     }
@@ -297,7 +293,7 @@ mod tests {
         let refused = Step::NotLoaded("libc.so.6: version `GLIBC_2.34' not found".into());
         let old = came_to(Some(0), &[refused, Step::Done], "");
         assert!(
-            matches!(&old, End::Stopped { help, .. } if help.contains("glibc")),
+            matches!(&old, End::Stopped(it) if it.help.contains("glibc")),
             "{old:?}"
         );
         let silent = why(came_to(

@@ -102,7 +102,7 @@ impl Rounds {
             }
             let found = open.find(&mut wanted);
             let opening = found.into_iter().chain(open.open(&wanted)).collect();
-            let before = cpu_time();
+            let before = read(ClockId::ThreadCPUTime);
             let is_due = accounted.elapsed() >= ACCOUNT;
             if is_due {
                 accounted = Instant::now();
@@ -112,7 +112,9 @@ impl Rounds {
             open.read_all(&wanted, opening, is_due);
             self.settled
                 .store(open.sampled.settled(), Ordering::Relaxed);
-            let took = cpu_time().saturating_sub(before).as_secs_f64();
+            let took = read(ClockId::ThreadCPUTime)
+                .saturating_sub(before)
+                .as_secs_f64();
             usual = if usual == 0.0 {
                 took
             } else {
@@ -121,7 +123,7 @@ impl Rounds {
             pause = Duration::from_secs_f64(usual / BUDGET).clamp(PERIOD, LONGEST);
             next = Instant::now() + pause;
         }
-        open.cost.cpu_ns = as_ns(cpu_time());
+        open.cost.cpu_ns = as_ns(read(ClockId::ThreadCPUTime));
         open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
         if open.cost.rounds > 0 {
             open.write(0, [Entry::Hardware(Hardware::Cost(open.cost))]);
@@ -130,11 +132,6 @@ impl Rounds {
             file.finish();
         }
     }
-}
-
-/// Processor time of this thread.
-fn cpu_time() -> Duration {
-    read(ClockId::ThreadCPUTime)
 }
 
 fn as_ns(time: Duration) -> u64 {

@@ -52,7 +52,7 @@ impl Part {
         }
     }
 
-    pub(super) fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
+    pub(crate) fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
         Part {
             is_usable: false,
             text: text.into(),
