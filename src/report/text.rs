@@ -382,6 +382,12 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
         );
         page.item(mark, &[&title, &finding.advice, &finding.refusal()]);
     }
+    let bounds = findings.iter().filter(|it| {
+        it.severity == Severity::Warning && it.predicted.is_none() && !it.is_no_matter_of_time()
+    });
+    if bounds.count() > 1 {
+        page.wrapped("What several could save may be the same time: do not add it up.");
+    }
     if let Some(predicted) = findings.iter().find_map(|it| it.predicted.as_ref()) {
         page.wrapped(&predicted.certainty());
     }

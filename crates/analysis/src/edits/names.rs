@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::Editing;
 use super::within::{self, Ranges};
+use crate::findings::is_migration;
 use crate::program::NONE;
 use activity::{NameId, Ns, Span, What};
 use trace::{LaneId, LaneKind};
@@ -11,7 +12,16 @@ use trace::{LaneId, LaneKind};
 /// Operations of this name take `factor` of their time; in ranges of this name, so does what the thread
 /// does between calls.
 pub(super) fn scale(on: &mut Editing<'_, '_>, name: &str, factor: f64) {
-    for op in named(on, name) {
+    let scaled_ops = named(on, name);
+    for page in pages(on, &scaled_ops) {
+        let op = &mut on.program.ops[page as usize];
+        op.time = scaled(op.time, factor);
+        let deps = op.deps;
+        for dep in on.program.lists.get_mut(deps) {
+            dep.delay = scaled(dep.delay, factor);
+        }
+    }
+    for op in scaled_ops {
         let op = &mut on.program.ops[op as usize];
         op.time = scaled(op.time, factor);
         on.applied.count += 1;
@@ -29,7 +39,11 @@ pub(super) fn scale(on: &mut Editing<'_, '_>, name: &str, factor: f64) {
 
 /// Operations and calls of this name are left out; of ranges of this name, everything in them is.
 pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
-    for op in named(on, name) {
+    let dropped = named(on, name);
+    for page in pages(on, &dropped) {
+        on.program.ops[page as usize].is_gone = true;
+    }
+    for op in dropped {
         on.program.ops[op as usize].is_gone = true;
         on.applied.count += 1;
         remove_idle_call(on, op);
@@ -98,6 +112,19 @@ fn named(on: &Editing<'_, '_>, name: &str) -> Vec<u32> {
         }
     }
     found
+}
+
+/// Pages of managed memory that moved while one of these operations ran, in order of time: it asked for them.
+fn pages(on: &Editing<'_, '_>, named: &[u32]) -> Vec<u32> {
+    let span = |op: u32| on.program.ops[op as usize].span;
+    let asked = |page: &u32| {
+        let behind = named.partition_point(|&op| span(op).start <= span(*page).start);
+        let before = named[..behind].last();
+        before.is_some_and(|&op| op != *page && span(op).contains(span(*page).start))
+    };
+    let all = 0..on.program.ops.len() as u32;
+    let moved = all.filter(|&op| is_migration(&on.what(op)));
+    moved.filter(asked).collect()
 }
 
 /// The call of a dropped operation goes when nothing else came from it.

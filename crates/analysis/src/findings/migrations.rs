@@ -9,7 +9,7 @@ use activity::units::{bytes, count, duration};
 use activity::{Direction, Ns, Place as On, Span, What};
 
 /// Whether an operation is the driver's own, which no call asked for.
-pub(super) fn is_migration(what: &What) -> bool {
+pub(crate) fn is_migration(what: &What) -> bool {
     what.place()
         .is_some_and(|place| place.stream == On::NO_STREAM)
 }

@@ -45,6 +45,8 @@ mod words;
 
 use serde::Serialize;
 
+pub(crate) use migrations::is_migration;
+
 pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};
 pub use scope::Scope;

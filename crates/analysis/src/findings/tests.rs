@@ -113,6 +113,20 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     assert_eq!((found.count, found.bound_ns), (8, 600_000));
     let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), mostly reduce";
     assert_eq!(found.title, said);
+    // Each of 100 us may be split; 30 us are little to do, whatever they are launched as.
+    assert_eq!(found.severity, Severity::Warning);
+    let mut short = Scene::new();
+    short.device(h200());
+    for i in 0..8 {
+        let shape = LaunchShape {
+            grid: [33, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        short.shaped(shape, "reduce", 1, i * 30_000, (i + 1) * 30_000);
+    }
+    let short = sick("under-filled-gpu", &mut short);
+    assert_eq!((short.bound_ns, short.severity), (180_000, Severity::Info));
     let mut one = scene(1, 1);
     let one = sick("under-filled-gpu", &mut one);
     assert!(one.title.starts_with("8 kernels with 1 block for"));

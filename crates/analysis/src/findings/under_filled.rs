@@ -19,6 +19,9 @@ const LANES: u64 = 128;
 /// Those of a warp: with fewer in a block it is not full.
 const WARP: f64 = 32.0;
 
+/// Kernels shorter than this on average are no large piece of work that is split too coarsely.
+const SHORT: Ns = 100_000;
+
 /// A kernel without parameters that takes no longer has nothing to do: it is there to start the GPU.
 const EMPTY_MAX: Ns = 1_000_000;
 
@@ -110,8 +113,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let has_blocks = least >= multiprocessors;
     let found = scope.found(f.span_ns, saving, &at);
     Some(Finding {
-        // Whether they may run at once no record says.
-        severity: if is_alike && !has_blocks { Severity::Info } else { found.severity },
+        // Whether they may run at once no record says. Many short ones may just have little to do.
+        severity: if is_alike && !has_blocks || time < SHORT * at.len() as Ns { Severity::Info } else { found.severity },
         title: format!(
             "{} with {few_blocks}{of_threads} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             counted(at.len() as u64, "kernel", "kernels"),

@@ -162,6 +162,10 @@ fn a_page_that_the_cpu_touches_comes_back_as_long_after_the_kernel() {
     made.kernel("k", 7, 5_000, 10_005_000);
     made.call("cudaDeviceSynchronize", 4_000, 10_006_000);
     made.without_call();
+    // What the kernel touches comes while it runs, and goes with it.
+    for at in [2_000_000, 4_000_000, 9_000_000] {
+        made.copy(Direction::H2D, Place::NO_STREAM, 4096, at, at + 2_000);
+    }
     for page in 0..4 {
         let at = 10_025_000 + page * 100_000;
         made.copy(Direction::D2H, Place::NO_STREAM, 4096, at, at + 2_000);

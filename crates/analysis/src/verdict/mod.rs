@@ -208,6 +208,9 @@ fn judge(
 
 /// What takes most, where it takes much.
 fn bound(split: &Split) -> Bound {
+    if split.is_single() {
+        return Bound::Nothing;
+    }
     let whole = split.counted();
     let of = |bound| split.time_of(bound);
     let most = |bounds: &[Bound]| {

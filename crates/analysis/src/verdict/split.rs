@@ -15,6 +15,9 @@ use super::{Bound, STALL_SHARE, path};
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use trace::{LaneId, Trace};
 
+/// One operation that takes less says nothing of a program.
+const SHORT: Ns = 1_000_000;
+
 /// The time of a device (or of several, added up) by what bounds it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Split {
@@ -170,6 +173,11 @@ impl Split {
     /// Idle time.
     pub(super) fn idle(&self) -> Ns {
         self.groups.iter().sum()
+    }
+
+    /// Whether it is one short operation and nothing else.
+    pub(super) fn is_single(&self) -> bool {
+        self.counts.iter().sum::<u64>() <= 1 && self.idle() == 0 && self.sum < SHORT
     }
 
     /// Idle time that only first calls take.

@@ -67,6 +67,20 @@ fn waiting_for_each_kernel_is_sync_bound() {
 }
 
 #[test]
+fn one_short_operation_is_too_little_to_judge() {
+    let one = |length: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cuLaunchKernel", 0, 2_000);
+        scene.kernel("foo", 1, 3_000, 3_000 + length);
+        verdict(&mut scene)
+    };
+    let short = one(2_180);
+    assert_eq!(short.bound_by, Bound::Nothing);
+    assert_eq!(short.text, "too little to judge: one operation of 2.18 µs");
+    assert_eq!(one(2_000_000).bound_by, Bound::Compute);
+}
+
+#[test]
 fn communication_that_takes_more_than_launching_leaves_a_busy_gpu_busy() {
     // One that computes for longer is kept waiting from a third on. Of 50 times 100 us a kernel takes 55 and an all-reduce the given time; the rest it waits for the next launch.
     let bound = |collective: Ns| {
@@ -240,7 +254,8 @@ fn a_kernel_on_few_sms_says_on_how_many() {
         ..LaunchShape::default()
     };
     let mut scene = Scene::new();
-    let alone = verdict(scene.shaped(shape, "add", 1, 0, 100_000)).text;
+    scene.shaped(shape, "add", 1, 0, 50_000);
+    let alone = verdict(scene.shaped(shape, "add", 1, 50_000, 100_000)).text;
     assert_eq!(alone, format!("{said} on 1 thread"));
     let most = "on at most 53 of 108 SMs";
     assert_eq!(text(&[(1, 1), (1, 53)]), format!("{said} {most}"));

@@ -292,7 +292,9 @@ impl Told<'_> {
         if let Some(words) = busy::words(self.trace, Some(split.span)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
-        let sms = match all as f64 > split.computing as f64 * thresholds::CONCURRENT {
+        // What exchanges data takes few SMs on purpose.
+        let is_meant = is_collective(self.trace.names().full(name));
+        let sms = match is_meant || all as f64 > split.computing as f64 * thresholds::CONCURRENT {
             true => String::new(),
             false => self.sms(name),
         };
@@ -330,6 +332,9 @@ impl Told<'_> {
     fn nothing(&self) -> String {
         let split = self.split;
         let percent_of = |time: Ns| percent(share(time, split.whole()));
+        if split.is_single() {
+            return format!("too little to judge: one operation of {}", self.whole());
+        }
         let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
         format!(
             "no single limit{}: kernels {}, copies {}, idle {} of {}",
@@ -412,7 +417,7 @@ impl Verdict {
             self.bound_by,
             Bound::Compute | Bound::Memory | Bound::Unknown
         );
-        if !is_idle && self.ideal_ns > 0 {
+        if !is_idle && (1..self.span_ns).contains(&self.ideal_ns) {
             let (least, took) = (duration(self.ideal_ns), duration(self.span_ns));
             details.push(format!(
                 "Lower bound with perfect overlap: {least} (measured {took})."
