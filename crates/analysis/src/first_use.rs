@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::findings::thresholds;
-use crate::graph::{CallId, CallKind, Graph, NONE};
+use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{Lane, LaneId, LaneKind, SourceKind, Trace};
@@ -34,6 +34,8 @@ pub(crate) struct FirstUse {
     pub(crate) calls: Vec<First>,
     /// Operators, in order of time.
     pub(crate) operators: Vec<First>,
+    /// Kernels that were launched for the first time, each with when the CPU made it ready.
+    pub(crate) made: FxHashMap<OpId, Span>,
 }
 
 impl FirstUse {
@@ -44,6 +46,7 @@ impl FirstUse {
         let operators = operators(trace);
         FirstUse {
             calls: calls(trace, graph, &operators),
+            made: made(trace, graph),
             operators,
         }
     }
@@ -63,17 +66,20 @@ impl FirstUse {
 /// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
 /// long a few times counts too, while the program was still at such.
 fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
-    let mut calls: FxHashMap<NameId, Vec<CallId>> = FxHashMap::default();
-    let mut met: FxHashSet<(NameId, Option<NameId>)> = FxHashSet::default();
-    let mut first: Vec<(CallId, NameId)> = Vec::new();
-    let mut kernels: Vec<(CallId, NameId)> = Vec::new();
+    // Each process has a first call of its own.
+    type Function = (usize, NameId);
+    let mut calls: FxHashMap<Function, Vec<CallId>> = FxHashMap::default();
+    let mut met: FxHashSet<(Function, Option<NameId>)> = FxHashSet::default();
+    let mut first: Vec<(CallId, Function)> = Vec::new();
+    let mut kernels: Vec<(CallId, Function)> = Vec::new();
     // By process, its first call that is no quick question: whatever it is, it makes the context.
     let mut opening: FxHashMap<usize, CallId> = FxHashMap::default();
     for call in 0..graph.calls.len() as CallId {
         let i = call as usize;
         let kind = graph.calls.kind[i];
+        let (lane, row) = graph.calls.at(call);
+        let process = trace.lanes()[lane].key().process;
         if graph.calls.span(call).len() >= thresholds::COLD_MIN {
-            let process = trace.lanes()[graph.calls.at(call).0].key().process;
             opening.entry(process).or_insert(call);
         }
         // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
@@ -81,7 +87,6 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
         if !is_asked || graph.calls.waited[i] != NONE {
             continue;
         }
-        let (lane, row) = graph.calls.at(call);
         let What::Call(of) = trace.activity(lane, row).what else {
             continue;
         };
@@ -93,10 +98,11 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
             CallKind::Launch => kernel(trace, graph, graph.calls.first_op[i]),
             _ => None,
         };
-        let list = calls.entry(of.name).or_default();
-        if met.insert((of.name, kernel)) {
-            first.push((call, of.name));
-            kernels.extend(kernel.map(|_| (call, of.name)));
+        let function = (process, of.name);
+        let list = calls.entry(function).or_default();
+        if met.insert((function, kernel)) {
+            first.push((call, function));
+            kernels.extend(kernel.map(|_| (call, function)));
             // Where most launches load code, only the others tell what one takes.
             if kernel.is_some() {
                 continue;
@@ -107,7 +113,7 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
         }
     }
     let time = |call: &CallId| graph.calls.span(*call).len();
-    let medians: FxHashMap<NameId, Ns> = calls
+    let medians: FxHashMap<Function, Ns> = calls
         .iter()
         .filter(|(_, list)| list.len() >= CALLS_MIN)
         .filter_map(|(&name, list)| {
@@ -126,7 +132,7 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
     let opens = |call: &CallId| opening.values().any(|of| of == call);
     // Where few launches are no first ones there is nothing to hold a first one against, but loading code takes longer than any launch.
-    let is_alone = |it: &&(CallId, NameId)| !medians.contains_key(&it.1);
+    let is_alone = |it: &&(CallId, Function)| !medians.contains_key(&it.1);
     let alone = kernels.iter().filter(is_alone).map(|it| it.0);
     slow.extend(alone.filter(|call| time(call) >= thresholds::COLD_MIN));
     for (name, list) in few {
@@ -134,7 +140,7 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
             .min_by_key(|&at| time(&list[at]))
             .unwrap_or(0);
         // What locks pages takes as long as they are many.
-        let locks = trace.names().full(*name).contains("Host");
+        let locks = trace.names().full(name.1).contains("Host");
         let is_slow = |call: &CallId| {
             time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]))
                 && (!locks || opens(call))
@@ -151,7 +157,7 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
         let is_long = |call: &CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
         let long: Vec<CallId> = list.iter().copied().filter(is_long).collect();
         let is_cold = |&call: &CallId| graph.calls.start[call as usize] < cold;
-        let locks = trace.names().full(*name).contains("Host");
+        let locks = trace.names().full(name.1).contains("Host");
         if long.len() < CALLS_MIN && long.iter().all(is_cold) && !(locks && median == 0) {
             slow.extend(long);
         }
@@ -164,6 +170,77 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
         .collect();
     found.sort_unstable();
     found
+}
+
+/// First launches of a kernel with a call between that loads code, each with the time since the launch or wait before. What
+/// the CPU did there made the kernel: libraries that compile at run time look for it, build it and load it.
+fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
+    struct Made {
+        op: OpId,
+        span: Span,
+        loading: Ns,
+        /// The shortest such time of a later launch.
+        later: Option<Ns>,
+    }
+    let calls = &graph.calls;
+    // By thread: since when it has launched nothing, and what of that it loaded.
+    let mut threads: FxHashMap<LaneId, (Ns, Ns)> = FxHashMap::default();
+    let mut kernels: FxHashMap<(usize, NameId), Made> = FxHashMap::default();
+    for call in 0..calls.len() as CallId {
+        let (kind, span, lane) = (
+            calls.kind[call as usize],
+            calls.span(call),
+            calls.at(call).0,
+        );
+        match kind {
+            CallKind::Load => {
+                if let Some((_, loading)) = threads.get_mut(&lane) {
+                    *loading += span.len();
+                }
+            }
+            CallKind::Launch => {
+                let op = calls.first_op[call as usize];
+                let before = threads.insert(lane, (span.end, 0));
+                let kernel = kernel(trace, graph, op);
+                let Some(((since, loading), name)) = before.zip(kernel) else {
+                    continue;
+                };
+                let span = Span::new(since.min(span.start), span.start);
+                let time = span.len();
+                let met = kernels.entry((trace.lanes()[lane].key().process, name));
+                met.and_modify(|it| it.later = Some(it.later.map_or(time, |it| it.min(time))))
+                    .or_insert(Made {
+                        op,
+                        span,
+                        loading,
+                        later: None,
+                    });
+            }
+            CallKind::Copy | CallKind::GraphLaunch => {
+                threads.insert(lane, (span.end, 0));
+            }
+            _ if kind.is_wait() => {
+                threads.insert(lane, (span.end, 0));
+            }
+            _ => {}
+        }
+    }
+    // Work that has nothing to do with the kernel may lie between, too. Reading a file takes much longer than loading.
+    kernels.retain(|_, it| {
+        let time = it.span.len();
+        time >= thresholds::COLD_MIN && time <= thresholds::OUTLIER * it.loading
+    });
+    let is_quick = |it: &Made| {
+        it.later
+            .is_some_and(|later| thresholds::OUTLIER * later <= it.span.len())
+    };
+    // One that is launched again shows what a launch takes here.
+    if !kernels.values().any(is_quick) {
+        return FxHashMap::default();
+    }
+    let all = kernels.into_values();
+    let all = all.filter(|it| it.later.is_none() || is_quick(it));
+    all.map(|it| (it.op, it.span)).collect()
 }
 
 /// First operators of a name on their thread that took much longer than those after them. A library looks for its

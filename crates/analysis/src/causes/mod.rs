@@ -123,15 +123,21 @@ impl<'a> Causes<'a> {
         self.ready.first.get_or_init(of)
     }
 
-    /// Whether a piece is what only the first of its name takes.
-    pub(crate) fn is_first(&self, piece: &Piece) -> bool {
+    /// Whether a piece of the gap before an operation is what only the first of its name takes.
+    pub(crate) fn is_first(&self, next: OpId, piece: &Piece) -> bool {
         let calls = &self.graph.calls;
         match piece.culprit {
-            _ if piece.cause == Cause::Load => true,
+            _ if piece.cause == Cause::Load || self.makes(next, piece) => true,
             Culprit::Row(lane, _) => self.first_use().has_operator(lane, piece.span),
             Culprit::Call(call) => self.first_use().has_call(calls.span(call), calls.at(call)),
             _ => false,
         }
+    }
+
+    /// Whether a piece before an operation is work of the CPU that made its kernel ready.
+    pub(crate) fn makes(&self, next: OpId, piece: &Piece) -> bool {
+        let made = self.first_use().made.get(&next);
+        made.is_some_and(|made| made.start <= piece.span.start && piece.span.end <= made.end)
     }
 
     /// What an ordinary launch onto an engine takes here at most: the 99th percentile, no more than

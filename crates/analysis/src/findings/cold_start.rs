@@ -70,6 +70,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             spans.extend(own);
         }
     }
+    let graph = scope.causes.graph();
+    for (&op, &span) in &first.made {
+        let place = graph.calls.at(graph.ops.call[op as usize]);
+        if is_looked_at(&&(span, place)) {
+            spans.push(scope.on_all(process_of(place), span));
+            at.push((span.len(), Occurrence::Row(place)));
+        }
+    }
     let time = tables::union(spans);
     // Its time is the host's: it may be longer than all that the GPU did.
     let whole = scope.span();
@@ -78,8 +86,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let inside = |f: &DeviceFigures| {
-        scope.idle_that(f, |_, piece| {
-            piece.cause.is_of_host() && scope.causes.is_first(piece)
+        scope.idle_that(f, |gap, piece| {
+            piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
         })
     };
     let inside = scope.devices.iter().map(inside).max();

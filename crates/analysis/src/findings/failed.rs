@@ -5,8 +5,16 @@ use crate::graph::{CallId, CallKind, Graph};
 use activity::What;
 use trace::Trace;
 
-/// Nothing failed, or a driver or context is let go at the end of the program (4, 201, 709), or work is not done (600).
-const NO_FAULTS: [i32; 5] = [0, 4, 201, 600, 709];
+/// Nothing failed, or a driver that is let go at the end of the program (4, 709), or work that is not done yet (600).
+const NO_FAULTS: [i32; 4] = [0, 4, 600, 709];
+
+/// A wait without a context, which a library tries at the end of the program.
+const NO_CONTEXT: i32 = 201;
+
+/// A kernel crashed: each later call returns this, whatever it was to do.
+const CRASHES: [i32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
+
+const CRASHED: &str = "calls behind a crash";
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let failed = Failed::of(scope.trace, scope.causes.graph())?;
@@ -34,36 +42,42 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// Launches, else copies, else syncs.
+    /// Calls behind a kernel that crashed; else launches, else copies, else syncs.
     pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
-        let code = |call: &CallId| {
-            let (lane, row) = graph.calls.at(*call);
+        let returned = |call: CallId| {
+            let (lane, row) = graph.calls.at(call);
             match trace.activity(lane, row).what {
-                What::Call(it) if !NO_FAULTS.contains(&it.code) => Some(it.code),
-                _ => None,
+                What::Call(it) => (it.code, it.name),
+                _ => (0, 0),
             }
         };
-        let name = |call: CallId| match graph.calls.kind[call as usize] {
-            CallKind::Launch | CallKind::GraphLaunch => "launches",
-            CallKind::Copy => "copies",
-            kind if kind.is_wait() => "syncs",
-            _ => "",
+        let kind = |call: CallId| {
+            let (code, name) = returned(call);
+            match graph.calls.kind[call as usize] {
+                _ if CRASHES.contains(&code) => CRASHED,
+                CallKind::Launch | CallKind::GraphLaunch => "launches",
+                // A prefetch that is refused costs time, and no result.
+                CallKind::Copy if trace.names().full(name).contains("Prefetch") => "",
+                CallKind::Copy => "copies",
+                kind if kind.is_wait() && code != NO_CONTEXT => "syncs",
+                _ => "",
+            }
         };
-        ["launches", "copies", "syncs"]
-            .into_iter()
-            .find_map(|kind| {
-                let all = 0..graph.calls.len() as CallId;
-                let all = all.filter(|&call| name(call) == kind);
-                let calls: Vec<CallId> = all.clone().filter(|call| code(call).is_some()).collect();
-                let code = code(calls.first()?)?;
-                let of = all.count();
-                Some(Failed {
-                    calls,
-                    of,
-                    code,
-                    kind,
-                })
+        let all = 0..graph.calls.len() as CallId;
+        let is_failed = |&call: &CallId| !NO_FAULTS.contains(&returned(call).0);
+        let failed: Vec<CallId> = all.clone().filter(is_failed).collect();
+        let kinds = [CRASHED, "launches", "copies", "syncs"];
+        kinds.into_iter().find_map(|of_kind| {
+            let is_it = |call: &CallId| kind(*call) == of_kind;
+            let calls: Vec<CallId> = failed.iter().copied().filter(is_it).collect();
+            let code = returned(*calls.first()?).0;
+            Some(Failed {
+                calls,
+                of: all.clone().filter(is_it).count(),
+                code,
+                kind: of_kind,
             })
+        })
     }
 
     /// Whether no kernel can have run.
@@ -79,9 +93,15 @@ impl Failed {
             209 => ": built for other GPUs",
             222 => ": PTX too new for the driver",
             700 => ": illegal memory access",
+            702 => ": it took too long",
+            710 => ": an assertion failed",
+            716 => ": misaligned address",
             _ => "",
         };
         let failed = self.calls.len();
-        format!("{failed} of {of} {kind} failed (error {code}{why})")
+        match *kind {
+            CRASHED => format!("a kernel crashed (error {code}{why})"),
+            _ => format!("{failed} of {of} {kind} failed (error {code}{why})"),
+        }
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut seen = StackCounts::default();
     let may_be_ahead = scope.may_be_ahead(f);
     // What only the first one of its name takes is a cold start.
-    let is_first = |piece: &Piece| scope.causes.is_first(piece);
+    let is_first = |next: OpId, piece: &Piece| scope.causes.is_first(next, piece);
     // Nor is there a next batch of what is done once: before a kernel's first launch the CPU most likely made it.
     let graph = scope.causes.graph();
     let mut met = FxHashSet::default();
@@ -52,7 +52,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let mut sum: Ns = 0;
         for piece in &*pieces {
             let is_host = scope.causes.group(gap, piece) == Group::Host;
-            if is_asked && is_host && !is_first(piece) {
+            if is_asked && is_host && !is_first(gap.next, piece) {
                 sum += piece.span.len();
                 scope.causes.add_samples(gap.next, piece.span, &mut seen);
                 *by.entry(scope.causes.host_name(piece.culprit)).or_default() += piece.span.len();

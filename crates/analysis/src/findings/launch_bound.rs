@@ -33,7 +33,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .collect();
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
     // One cold pass does not tell how the next ones launch.
-    let cold = || scope.idle_that(f, |_, piece| scope.causes.is_first(piece));
+    let cold = || scope.idle_that(f, |gap, piece| scope.causes.is_first(gap.next, piece));
     let is_cold = scope.window.is_none() && cold() > idle;
     if is_cold || f.part(idle) < thresholds::LAUNCH_IDLE_SHARE {
         return None;

@@ -211,6 +211,37 @@ fn launches_that_failed_are_told_and_sell_no_cold_start() {
     // It is the whole headline (`verdict`), and the only finding.
     assert_eq!(told(0), [("failed-calls", String::new())]);
     assert_eq!(told(3)[0], failed(5));
+    // Each of these calls and what it returned.
+    let told = |calls: &[(&str, i32)]| {
+        let mut scene = Scene::new();
+        for (i, &(name, code)) in calls.iter().enumerate() {
+            let (name, at) = (scene.name(name), 10_000 * i as i64);
+            let call = HostCall {
+                thread: 1,
+                name,
+                code,
+            };
+            scene.push(at, at + 5_000, 0, What::Call(call));
+        }
+        scene.call("cudaLaunchKernel", 100_000, 103_000);
+        scene.kernel("k", 1, 105_000, 900_000);
+        let found = all_of(&mut scene).into_iter();
+        let mut found = found.filter(|it| it.rule == "failed-calls");
+        found.next().and_then(|it| it.gain)
+    };
+    // A hint that is not taken fails nothing, nor does a wait without a context at the end.
+    let refused = ("cudaMemPrefetchAsync_v8000", 1);
+    assert_eq!(told(&[refused, ("cuCtxSynchronize", 201)]), None);
+    let copies = told(&[refused, ("cudaMemcpy", 1)]);
+    assert_eq!(copies.as_deref(), Some("1 of 1 copies failed (error 1)"));
+    // A crash comes first, whichever calls tell of it.
+    let crash = told(&[
+        ("cudaMemcpy", 1),
+        ("cudaDeviceSynchronize", 700),
+        ("cudaFree", 700),
+    ]);
+    let said = "a kernel crashed (error 700: illegal memory access)";
+    assert_eq!(crash.as_deref(), Some(said));
     // Work that is not done yet is no failure.
     let mut asked = Scene::new();
     asked.push(

@@ -301,7 +301,7 @@ impl Split {
                 }
                 None => {
                     let bound = causes.bound(gap, piece.cause);
-                    self.piece(causes, piece, (bound, length));
+                    self.piece(causes, (gap.next, piece), (bound, length));
                     bound
                 }
             };
@@ -313,9 +313,15 @@ impl Split {
     }
 
     /// Puts what is left of a piece where it belongs.
-    fn piece(&mut self, causes: &Causes<'_>, piece: &Piece, (bound, time): (Bound, Ns)) {
+    fn piece(
+        &mut self,
+        causes: &Causes<'_>,
+        (next, piece): (OpId, &Piece),
+        (bound, time): (Bound, Ns),
+    ) {
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
+            _ if causes.makes(next, piece) => CpuWork::Load,
             _ => causes
                 .host_name(piece.culprit)
                 .map_or(CpuWork::Untraced, CpuWork::Name),
@@ -323,7 +329,7 @@ impl Split {
         if bound == Bound::Host {
             *self.host_by.entry(doing()).or_default() += time;
         }
-        if piece.cause.is_of_host() && causes.is_first(piece) {
+        if piece.cause.is_of_host() && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;
         }
         *self.at(bound) += time;

@@ -513,6 +513,26 @@ fn where_all_launches_failed_no_kernel_ran() {
 }
 
 #[test]
+fn kernels_that_were_launched_and_left_no_record_did_run() {
+    let told = |name: &str, code: i32| {
+        let mut scene = Scene::new();
+        let name = scene.name(name);
+        let thread = 1;
+        scene.push(0, 90_000, 0, What::Call(HostCall { thread, name, code }));
+        nothing_ran(&scene.trace())
+    };
+    let missing = "the GPU's records are missing: kernels were launched, but none was recorded";
+    assert_eq!(told("cudaLaunchKernel", 0), missing);
+    for (name, code) in [
+        ("cudaLaunchKernel", 700),
+        ("cudaLaunchHostFunc", 0),
+        ("cudaMalloc", 0),
+    ] {
+        assert_eq!(told(name, code), "nothing ran on a GPU");
+    }
+}
+
+#[test]
 fn a_capture_of_graphs_is_no_work_of_the_gpu() {
     let scene = |runs: Ns, before: Ns| {
         let mut scene = Scene::new();
@@ -530,12 +550,15 @@ fn a_capture_of_graphs_is_no_work_of_the_gpu() {
         verdict(&mut scene)
     };
     // From 10 to 940 us of 953.
-    let told = "CUDA graphs are captured for 930 µs of 953 µs: next to nothing runs on the GPU";
+    let told =
+        "CUDA graphs are captured for 930 µs of 953 µs: set-up, done once before launching them";
     let capture = scene(1_000, 0);
     assert_eq!(
         (capture.text.as_str(), capture.bound_by),
         (told, Bound::Nothing)
     );
+    // Kernels of 301 us are less than a third of that, those of 501 us are not.
+    assert_eq!(scene(300_000, 0).bound_by, Bound::Nothing);
     assert_ne!(scene(500_000, 0).bound_by, Bound::Nothing);
     // Behind 5 ms before the first operation, of the 951 us from that to the end of the last.
     let late = scene(1_000, 5_000_000).text;

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
@@ -10,11 +10,12 @@ use crate::busy;
 use crate::collectives::is_collective;
 use crate::figures::share;
 use crate::findings::thresholds;
+use crate::graph::CallKind;
 use crate::lines::LineShare;
 use crate::ranks::JobAnalysis;
 use activity::text::{counted, cut_middle, printable};
 use activity::units::{duration, percent};
-use activity::{Direction, NameId, Ns, occupancy};
+use activity::{Direction, NameId, Ns, What, occupancy};
 use trace::{SourceKind, Trace, short};
 
 /// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
@@ -32,8 +33,25 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
             "watched from outside: no kernels or copies were recorded"
         }
+        _ if has_launched(trace) => {
+            "the GPU's records are missing: kernels were launched, but none was recorded"
+        }
         _ => "nothing ran on a GPU",
     }
+}
+
+/// Whether the launch of a kernel returned no error.
+fn has_launched(trace: &Trace) -> bool {
+    let names = trace.names();
+    let launches = |&id: &NameId| {
+        let name = names.full(id);
+        CallKind::of(name) == CallKind::Launch && !name.contains("HostFunc")
+    };
+    let launches: FxHashSet<NameId> = (0..names.len() as NameId).filter(launches).collect();
+    let is_one =
+        |what: What| matches!(what, What::Call(of) if of.code == 0 && launches.contains(&of.name));
+    let mut threads = trace.threads().filter(|_| !launches.is_empty());
+    threads.any(|(id, lane, _)| lane.kept().any(|row| is_one(trace.what(id, row))))
 }
 
 /// What takes this part of a class is named for the whole of it.
@@ -350,7 +368,9 @@ impl Told<'_> {
 /// What is said in the place of a verdict of a timeline in which graphs are captured.
 pub(super) fn of_capture([captured, all]: [Ns; 2]) -> String {
     let (captured, all) = (duration(captured), duration(all));
-    format!("CUDA graphs are captured for {captured} of {all}: next to nothing runs on the GPU")
+    format!(
+        "CUDA graphs are captured for {captured} of {all}: set-up, done once before launching them"
+    )
 }
 
 /// A name for what a headline of this beginning has room for.

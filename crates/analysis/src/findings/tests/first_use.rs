@@ -300,3 +300,39 @@ fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
     assert_eq!(sick("host-bound", &mut scene(["k"; 4])).count, 3);
     cured("host-bound", &mut scene(["a", "b", "c", "d"]));
 }
+
+/// Three kernels by turns, so many rounds of them. Before the first launch of each the CPU works so long, and loads
+/// code for 240 us; before a later one it works for 30 us.
+fn built(work: Ns, rounds: usize) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..3 * rounds {
+        if i < 3 {
+            at += work;
+            scene.call("cuModuleLoadData", at, at + 240_000);
+            at += 240_000;
+        } else {
+            at += 30_000;
+        }
+        scene.call("cuLaunchKernel", at, at + 10_000);
+        scene.kernel(["a", "b", "c"][i % 3], 1, at + 12_000, at + 17_000);
+        at += 17_000;
+    }
+    scene
+}
+
+#[test]
+fn what_the_cpu_does_to_build_a_kernel_is_part_of_loading_it() {
+    // Of the first kernel only the load is seen to be it. The others: from the launch before, 7 us before its kernel ends.
+    let found = sick("cold-start", &mut built(880_000, 2));
+    let loads = 2 * (7_000 + 880_000 + 240_000);
+    assert_eq!((found.count, found.bound_ns), (5, 240_000 + loads));
+    assert_eq!(found.inside_ns, Some(2 * (880_000 + 240_000)));
+    cured("no-cure", &mut built(880_000, 2));
+    // Nobody launches them again: the loads are all that is known. Nor does building a kernel take so much longer.
+    for (work, rounds) in [(880_000, 1), (3_000_000, 2)] {
+        let found = sick("cold-start", &mut built(work, rounds));
+        assert_eq!((found.count, found.bound_ns), (3, 3 * 240_000));
+        sick("no-cure", &mut built(work, rounds));
+    }
+}
