@@ -120,9 +120,10 @@ pub fn load(request: &Request<'_>) -> Result<Loaded, Refused> {
             Err(Refused::failed("the way in ended early")(error))
         })
     })
-    // A step fails when the process ends meanwhile.
-    .map_err(|refused| match check(request.pid) {
-        Err(why) if matches!(refused, Refused::Failed { .. }) => why,
+    // A step fails when the process ends meanwhile. Our thread may still count as its tracer.
+    .map_err(|refused| match (check(request.pid), &refused) {
+        (Err(Refused::Traced { .. }) | Ok(_), _) => refused,
+        (Err(why), Refused::Failed { .. }) => why,
         _ => refused,
     })
 }
@@ -312,13 +313,12 @@ impl<'a> Guest<'a> {
         let Found {
             tracee,
             registers,
-            number,
+            back,
             room,
             ..
         } = found;
         let read = || -> io::Result<_> { Ok((tracee.vectors()?, tracee.mask()?)) };
         let (vectors, mask) = read().map_err(Refused::failed("its registers cannot be read"))?;
-        let back = arch::before(&registers, number);
         let (frame, bytes) = arch::frame(&back, &vectors, mask, places.sigreturn, room.end);
         if frame < room.start {
             let error = io::Error::other("its stack has no room for a frame");

@@ -72,7 +72,7 @@ impl Locks {
     fn are_on(&self, stack: Range<u64>, memory: &Memory) -> io::Result<bool> {
         let words = memory.bytes(stack.start, (stack.end - stack.start) as usize)?;
         for word in words.as_chunks::<8>().0 {
-            let address = u64::from_le_bytes(*word);
+            let address = u64::from_le_bytes(*word) & arch::ADDRESS;
             if self.contain(address) {
                 let mut before = [0; 8];
                 memory.read(address - 8, &mut before)?;
@@ -89,10 +89,9 @@ impl Locks {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) tracee: Tracee,
-    /// What it has now, at the entry of a call.
+    /// What it has now, and when it comes back.
     pub(crate) registers: Registers,
-    /// The number of the call that it is to make when it comes back.
-    pub(crate) number: i64,
+    pub(crate) back: Registers,
     /// The memory below its stack pointer that is its stack's.
     pub(crate) room: Range<u64>,
     pub(crate) since: Instant,
@@ -102,6 +101,8 @@ pub(crate) struct Found {
 #[derive(Debug)]
 struct Candidate {
     tracee: Tracee,
+    /// What the kernel said of its system call before it was stopped.
+    before: String,
     /// The call that it was in when it was stopped.
     interrupted: Option<i64>,
 }
@@ -164,16 +165,18 @@ impl<'a> Search<'a> {
     }
 
     fn add(&mut self, most: usize) -> Result<(), Refused> {
-        let mut tids: Vec<(u32, i32)> = threads(self.pid)
+        let mut tids: Vec<(u32, i32, String)> = threads(self.pid)
             .into_iter()
             .filter(|tid| self.candidates.iter().all(|it| it.tracee.tid != *tid))
-            .map(|tid| (order(self.pid, tid), tid))
+            .map(|tid| (tid, call(self.pid, tid)))
+            .map(|(tid, before)| (order(&before), tid, before))
             .collect();
         tids.sort_unstable();
-        for (_, tid) in tids.into_iter().take(most) {
+        for (_, tid, before) in tids.into_iter().take(most) {
             match Tracee::seize(tid) {
                 Ok(tracee) => self.candidates.push(Candidate {
                     tracee,
+                    before,
                     interrupted: None,
                 }),
                 // It has just ended.
@@ -208,13 +211,12 @@ impl<'a> Search<'a> {
                 Stop::Signal(signal) => self.candidates[at].tracee.go_on(signal).is_ok(),
                 Stop::Exit => self.candidates[at].tracee.go_on(0).is_ok(),
                 Stop::Entry => {
-                    let found = self.at_entry(at);
-                    if let Ok(Some((registers, number, room))) = found {
+                    if let Ok(Some((registers, back, room))) = self.at_entry(at) {
                         let Candidate { tracee, .. } = self.candidates.swap_remove(at);
                         return Ok(Some(Found {
                             tracee,
                             registers,
-                            number,
+                            back,
                             room,
                             since,
                         }));
@@ -246,7 +248,7 @@ impl<'a> Search<'a> {
         let registers = it.tracee.registers()?;
         let cut = arch::interrupted(&registers).filter(|it| *it != arch::RESTART);
         it.interrupted = cut.or(it.interrupted);
-        if let Some(again) = arch::repeated(&registers)
+        if let Some(again) = arch::repeated(&registers, &it.before)
             && !has_signal(self.pid, it.tracee.tid)
         {
             it.tracee.set_registers(&again)?;
@@ -254,8 +256,8 @@ impl<'a> Search<'a> {
         it.tracee.go_on(0)
     }
 
-    /// What a thread has that may be given something else to do, the number of its call and the room on its stack.
-    fn at_entry(&mut self, at: usize) -> io::Result<Option<(Registers, i64, Range<u64>)>> {
+    /// What a thread has that may be given something else to do, what it comes back with, and the room on its stack.
+    fn at_entry(&mut self, at: usize) -> io::Result<Option<(Registers, Registers, Range<u64>)>> {
         let it = &mut self.candidates[at];
         let registers = it.tracee.registers()?;
         let mut number = arch::number(&registers);
@@ -271,7 +273,7 @@ impl<'a> Search<'a> {
         it.interrupted = None;
         let is_waiting = arch::WAITING.contains(&number);
         if !is_waiting && !arch::HARMLESS.contains(&number)
-            || self.locks.contain(arch::place(&registers))
+            || arch::places(&registers).any(|it| self.locks.contain(it))
         {
             self.passed = format!("one was in system call {number}");
             return Ok(None);
@@ -288,7 +290,9 @@ impl<'a> Search<'a> {
             "one may have been inside the allocator or the loader".clone_into(&mut self.passed);
             return Ok(None);
         }
-        Ok(Some((registers, number, stack.start..pointer)))
+        let now = settle(&it.tracee)?;
+        let back = arch::back(&registers, number, &now);
+        Ok(Some((now, back, stack.start..pointer)))
     }
 
     fn say_what_they_do(&mut self) {
@@ -305,11 +309,29 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Has a thread's call end at once, where the registers can be seen only then. Each stop takes back what asks for the next.
+fn settle(tracee: &Tracee) -> io::Result<Registers> {
+    let (mut stop, begun) = (Some(Stop::Entry), Instant::now());
+    while !arch::AT_ENTRY && stop != Some(Stop::Asked) && begun.elapsed() < SECOND_LOOK {
+        if stop.is_some() {
+            tracee.interrupt()?;
+            tracee.go_on(0)?;
+        }
+        std::thread::sleep(PAUSE);
+        stop = tracee.stop(false);
+    }
+    tracee.registers()
+}
+
+/// What the kernel says of a thread's system call: number, arguments, stack pointer and place.
+fn call(pid: u32, tid: i32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default()
+}
+
 /// Threads that wait for another come first: nobody misses them. Those that the kernel ends waiting for when they are
 /// stopped come last.
-fn order(pid: u32, tid: i32) -> u32 {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default();
-    let number: Option<i64> = text.split(' ').next().and_then(|it| it.parse().ok());
+fn order(call: &str) -> u32 {
+    let number: Option<i64> = call.split(' ').next().and_then(|it| it.parse().ok());
     match number {
         Some(libc::SYS_futex) => 0,
         // It runs.

@@ -1,9 +1,10 @@
-//! aarch64. Compiled, not run on hardware yet.
+//! aarch64. Run under emulation (tests/aarch64/run), not on hardware yet.
 //!
 //! Of the vectors only the 128 bits that every processor has are alive at a system call. The kernel lets go of the rest of SVE's.
-//! At the entry of a call the kernel shows a number of its own in x7. No wrapper of a system call keeps anything there.
+//! A thread is taken when its call has ended early, where the kernel shows all registers. Only a tracer that dies between the two
+//! leaves a program with an EINTR that it would not have seen.
 
-use super::{Registers, SYS_EPOLL_PWAIT2};
+use super::{ADDRESS, Registers, SYS_EPOLL_PWAIT2};
 
 /// EM_AARCH64
 pub(crate) const MACHINE: u16 = 183;
@@ -23,8 +24,8 @@ pub(crate) fn stack(registers: &Registers) -> u64 {
     registers.sp
 }
 
-pub(crate) fn place(registers: &Registers) -> u64 {
-    registers.pc
+pub(crate) fn places(registers: &Registers) -> impl Iterator<Item = u64> {
+    [registers.pc, registers.regs[30] & ADDRESS].into_iter()
 }
 
 pub(crate) fn result(registers: &Registers) -> i64 {
@@ -36,46 +37,60 @@ pub(crate) fn interrupted(registers: &Registers) -> Option<i64> {
     Some(number(registers))
 }
 
-pub(crate) fn repeated(_registers: &Registers) -> Option<Registers> {
-    // What a call that was cut short was given is not to be seen any more.
-    None
+/// The first argument is gone where the result is. The kernel told it before, of the same call at the same place.
+pub(crate) fn repeated(registers: &Registers, before: &str) -> Option<Registers> {
+    let number = number(registers);
+    let rest = registers.regs[1..6].iter();
+    let rest = rest.chain([&registers.sp, &registers.pc]);
+    let rest: String = rest.map(|it| format!(" {it:#x}")).collect();
+    let first = before.trim_end().strip_suffix(&rest)?;
+    let first = first.strip_prefix(&format!("{number} 0x"))?;
+    let mut entry = *registers;
+    entry.regs[0] = u64::from_str_radix(first, 16).ok()?;
+    Some(back(&entry, number, registers))
 }
 
+const EINTR: i64 = -(libc::EINTR as i64);
 pub(crate) const CUT_SHORT: &[i64] = &[libc::SYS_epoll_pwait, SYS_EPOLL_PWAIT2];
+/// Not `ioctl`: what a driver does that is asked to end a call is not known.
 pub(crate) const HARMLESS: &[i64] = &[
     libc::SYS_ppoll,
     libc::SYS_epoll_pwait,
     SYS_EPOLL_PWAIT2,
     libc::SYS_read,
     libc::SYS_write,
-    libc::SYS_ioctl,
 ];
-/// The number of the call that goes on with another cannot be changed together with the registers, so it is never taken.
-pub(crate) const RESTART: i64 = i64::MIN;
+pub(crate) const RESTART: i64 = libc::SYS_restart_syscall;
 
 pub(crate) fn waits_anew(_number: i64, _registers: &Registers) -> bool {
     true
 }
 
-pub(crate) fn before(registers: &Registers, number: i64) -> Registers {
-    let mut it = *registers;
+/// At the entry of a call and at its end the kernel shows a number of its own in x7.
+pub(crate) const AT_ENTRY: bool = false;
+
+/// What a thread comes back with that was at this entry, and was stopped after the call: before it, where it was cut short.
+pub(crate) fn back(entry: &Registers, number: i64, now: &Registers) -> Registers {
+    let is_cut = result(now) == EINTR && CUT_SHORT.contains(&number);
+    if now.pc + 4 != entry.pc && !is_cut {
+        return *now;
+    }
+    let mut it = *entry;
     it.pc -= 4;
     it.regs[8] = number.cast_unsigned();
+    it.regs[7] = now.regs[7];
     it
 }
 
+/// Has the thread make a call without effect, and take up `frame` after it.
 pub(crate) fn neutral(
     registers: &Registers,
     syscall: u64,
     frame: u64,
     sigreturn: u64,
 ) -> Registers {
-    let mut it = *registers;
-    it.regs[..6].fill(u64::MAX);
-    it.regs[30] = sigreturn;
-    it.pc = syscall + 4;
-    it.sp = frame;
-    it
+    let number = libc::SYS_getpid;
+    calling(registers, number, [0; 6], syscall, frame, sigreturn)
 }
 
 pub(crate) fn calling(
@@ -108,12 +123,12 @@ pub(crate) fn leave(frame: u64) -> u64 {
     frame
 }
 
-/// Where the context of the general registers begins, where those of others do, and the end.
+/// Where the context of the general registers begins, where those of others do, and the end: the vectors, and a context that is none.
 const GENERAL: usize = 304;
 const OTHERS: usize = 592;
-const FRAME: usize = OTHERS + 4096;
 const FPSIMD: u32 = 0x4650_8001;
 const VECTOR_BYTES: usize = 512;
+const FRAME: usize = OTHERS + 16 + VECTOR_BYTES + 16;
 
 pub(crate) fn frame(
     registers: &Registers,

@@ -14,6 +14,9 @@ pub(crate) type Registers = libc::user_regs_struct;
 
 const SYS_EPOLL_PWAIT2: i64 = 441;
 
+/// The bits of a return address that are the address: a processor may have signed the rest.
+pub(crate) const ADDRESS: u64 = 0xffff_ffff_ffff;
+
 /// Calls that wait for a lock: harmless where nothing of allocator and loader is on the stack.
 pub(crate) const WAITING: &[i64] = &[
     libc::SYS_futex,

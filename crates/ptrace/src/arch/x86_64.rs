@@ -33,8 +33,9 @@ pub(crate) fn stack(registers: &Registers) -> u64 {
     registers.rsp
 }
 
-pub(crate) fn place(registers: &Registers) -> u64 {
-    registers.rip
+/// Where a thread is, and what the innermost function returns to where that is not on the stack.
+pub(crate) fn places(registers: &Registers) -> impl Iterator<Item = u64> {
+    [registers.rip].into_iter()
 }
 
 pub(crate) fn result(registers: &Registers) -> i64 {
@@ -57,10 +58,10 @@ pub(crate) const CUT_SHORT: &[i64] = &[
 ];
 
 /// Has a thread make such a call again.
-pub(crate) fn repeated(registers: &Registers) -> Option<Registers> {
+pub(crate) fn repeated(registers: &Registers, _before: &str) -> Option<Registers> {
     let is_cut = result(registers) == -i64::from(libc::EINTR);
     let is_it = is_cut && CUT_SHORT.contains(&number(registers));
-    is_it.then(|| before(registers, number(registers)))
+    is_it.then(|| back(registers, number(registers), registers))
 }
 
 /// Calls that neither allocator nor loader makes while it holds a lock that loading a library takes.
@@ -88,8 +89,11 @@ pub(crate) fn waits_anew(number: i64, registers: &Registers) -> bool {
     }
 }
 
+/// All registers can be seen and changed at the entry of a call.
+pub(crate) const AT_ENTRY: bool = true;
+
 /// The registers of just before a call of this number.
-pub(crate) fn before(registers: &Registers, number: i64) -> Registers {
+pub(crate) fn back(registers: &Registers, number: i64, _now: &Registers) -> Registers {
     let mut it = *registers;
     it.rip -= 2;
     it.rax = number.cast_unsigned();
