@@ -75,8 +75,9 @@ impl Locks {
             let address = u64::from_le_bytes(*word) & arch::ADDRESS;
             if self.contain(address) {
                 let mut before = [0; 8];
-                memory.read(address - 8, &mut before)?;
-                if arch::is_after_call(&before) {
+                // Nothing lies before the first address of a library, which is on the stack of a program's first thread.
+                let is_read = memory.read(address - 8, &mut before).is_ok();
+                if is_read && arch::is_after_call(&before) {
                     return Ok(true);
                 }
             }
