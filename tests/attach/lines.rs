@@ -2,7 +2,7 @@
 
 use activity::Span;
 use activity::feed::{Message, Outcome};
-use analysis::causes::explain_device;
+use analysis::causes::explain;
 use analysis::figures::Peaks;
 use cuptop::export;
 use cuptop::report::{self, Report};
@@ -138,7 +138,8 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         .usage
         .gaps_within(trace.operations_extent().expect("operations"));
     let gap: Span = gap.into_iter().nth(7).expect("gaps");
-    let sentence = explain_device(&trace, 0, gap).sentence;
+    let lanes: Vec<_> = trace.streams_of(0).map(|(id, _)| id).collect();
+    let sentence = explain(&trace, None, &lanes, gap).sentence;
     assert!(
         sentence.contains("stack samples in it") && sentence.ends_with("at train.py:11."),
         "{sentence}"

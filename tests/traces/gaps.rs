@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::common::{load, real_traces};
 use activity::{Ns, Span};
 use analysis::Facts;
+use analysis::causes::explain;
 use cuptop::report::Report;
 use trace::Trace;
 
@@ -17,8 +18,9 @@ fn walk(name: &str, trace: &Trace) -> usize {
     for (at, of) in facts.devices().iter().enumerate() {
         let mut shown: BTreeMap<&str, Ns> = BTreeMap::new();
         let all = Span::new(of.span.start, of.span.end);
+        let lanes: Vec<_> = trace.streams_of(of.index).map(|(id, _)| id).collect();
         for gap in trace.devices()[of.index].usage.gaps_within(all) {
-            let told = causes.explain_device(of.index, gap);
+            let told = explain(trace, Some(&causes), &lanes, gap);
             let mut here: BTreeMap<&str, Ns> = BTreeMap::new();
             for piece in &told.pieces {
                 *shown.entry(piece.cause.id()).or_default() += piece.span.len();

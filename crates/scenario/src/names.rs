@@ -51,28 +51,21 @@ impl<'f> Names<'f> {
     }
 
     pub(crate) fn expr(&mut self, expr: &Expr) {
-        let mut wrong = Vec::new();
-        expr.names(&mut |name, loc| {
-            if !self.params.contains(name) && !self.loops.contains(&name) {
-                wrong.push((name.to_owned(), loc));
+        for (name, loc) in expr.names() {
+            if self.params.contains(name) || self.loops.contains(&name) {
+                continue;
             }
-        });
-        for (name, loc) in wrong {
             let known = self.params.iter().chain(&self.loops).copied();
-            let help = if self.buffers.contains(name.as_str()) {
+            let help = if self.buffers.contains(name) {
                 Some("that is a buffer; expressions are made of numbers".to_owned())
             } else {
-                did_you_mean(&name, known.clone()).or_else(|| {
+                did_you_mean(name, known.clone()).or_else(|| {
                     let mut known: Vec<&str> = known.collect();
                     known.sort_unstable();
                     Some(format!("known here: {}", list(known)))
                 })
             };
-            self.error(
-                loc,
-                format!("nothing here is named {}", quoted(&name)),
-                help,
-            );
+            self.error(loc, format!("nothing here is named {}", quoted(name)), help);
         }
     }
 

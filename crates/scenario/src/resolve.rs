@@ -67,21 +67,16 @@ impl<'f> Names<'f> {
 
     /// A parameter's value may use the parameters above it.
     fn param_value(&mut self, value: &Expr, above: &HashSet<&str>) {
-        let mut wrong = Vec::new();
-        value.names(&mut |name, loc| {
-            if !above.contains(name) {
-                wrong.push((name.to_owned(), loc));
-            }
-        });
-        for (name, loc) in wrong {
-            let help = if self.params.contains(name.as_str()) {
+        let wrong = value.names().into_iter();
+        for (name, loc) in wrong.filter(|(name, _)| !above.contains(name)) {
+            let help = if self.params.contains(name) {
                 Some("a parameter may use the ones above it".to_owned())
             } else {
-                did_you_mean(&name, above.iter().copied())
+                did_you_mean(name, above.iter().copied())
             };
             self.error(
                 loc,
-                format!("nothing above is named {}", quoted(&name)),
+                format!("nothing above is named {}", quoted(name)),
                 help,
             );
         }

@@ -4,7 +4,7 @@
 //! the rest of a frame. Copies that are under way count in proportion.
 
 use super::rollup::Rollup;
-use super::series::{Chunk, Series, Spot};
+use super::series::{Chunk, Series, Spot, before};
 use activity::{Ns, Span};
 
 /// Copies between stored sums.
@@ -94,10 +94,7 @@ impl Chunk for Copies {
 impl Copies {
     /// Copies that start before `time`.
     fn before(&self, time: Ns) -> usize {
-        let begun = self.begins.partition_point(|&begin| begin < time);
-        let from = begun.saturating_sub(1) * STRIDE;
-        let block = self.starts[from..].iter().take(STRIDE);
-        from + block.map(|&start| usize::from(start < time)).sum::<usize>()
+        before(&self.begins, &self.starts, STRIDE, time)
     }
 
     /// Bytes of the first `rows` copies, and how many of them remain at `time`.
@@ -156,13 +153,11 @@ impl CopiedBytes {
     }
 
     pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
-        let chunks = self.copies.old(time);
-        let (Some(first), Some(edge)) = (self.copies.first(), self.copies.first_of(chunks)) else {
+        let (Some(first), Some((chunks, edge))) =
+            (self.copies.first(), self.copies.evictable(time))
+        else {
             return;
         };
-        if chunks == 0 {
-            return;
-        }
         let start = self.rollup.start().unwrap_or(first);
         let mut rollup = std::mem::take(&mut self.rollup);
         rollup.extend(start, edge, step, |time| self.until(time));

@@ -78,13 +78,10 @@ impl Lane {
 
     pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
         self.since = time;
-        let chunks = self.rows.old(time);
-        let (Some(extent), Some(edge)) = (self.extent(), self.rows.first_of(chunks)) else {
+        let (Some(extent), Some((chunks, edge))) = (self.extent(), self.rows.evictable(time))
+        else {
             return;
         };
-        if chunks == 0 {
-            return;
-        }
         let mut rollup = std::mem::take(&mut self.rollup);
         rollup.extend(extent.start, edge, step, |time| {
             self.busy_until(time, self.spot_before(time))

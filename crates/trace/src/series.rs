@@ -57,6 +57,14 @@ pub(super) trait Chunk: Clone + Debug + Default {
     fn leave(&self, head: Self::Head) -> Self::Head;
 }
 
+/// How many ascending times lie before `time`. `begins` is every `stride`th of them.
+pub(super) fn before(begins: &[Ns], times: &[Ns], stride: usize, time: Ns) -> usize {
+    let begun = begins.partition_point(|&begin| begin < time);
+    let from = begun.saturating_sub(1) * stride;
+    let block = times[from..].iter().take(stride);
+    from + block.map(|&t| usize::from(t < time)).sum::<usize>()
+}
+
 /// Where an entry is: a chunk and a row in it. The place after the last row of a chunk and the one before the first of
 /// the next are the same; both are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,11 +145,6 @@ impl<C: Chunk> Series<C> {
     /// The sums of everything so far.
     pub(super) fn total(&self) -> &C::Head {
         &self.heads[self.chunks.len()]
-    }
-
-    /// Time of a chunk's first entry.
-    pub(super) fn first_of(&self, chunk: usize) -> Option<Ns> {
-        self.firsts.get(chunk).copied()
     }
 
     /// The last chunk that begins before `time`.
@@ -319,6 +322,12 @@ impl<C: Chunk> Series<C> {
     pub(super) fn old(&self, time: Ns) -> usize {
         let begun = self.firsts.partition_point(|&t| t <= time);
         begun.saturating_sub(1)
+    }
+
+    /// Those chunks, where there are any, and when the first entry begins that stays.
+    pub(super) fn evictable(&self, time: Ns) -> Option<(usize, Ns)> {
+        let chunks = Some(self.old(time)).filter(|&chunks| chunks > 0)?;
+        Some((chunks, *self.firsts.get(chunks)?))
     }
 
     /// Evicts the first chunks. Their sums stay in the heads.

@@ -296,13 +296,9 @@ impl Usage {
     }
 
     pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
-        let chunks = self.moments.old(time);
-        let (Some(span), Some(edge)) = (self.span(), self.moments.first_of(chunks)) else {
+        let (Some(span), Some((chunks, edge))) = (self.span(), self.moments.evictable(time)) else {
             return;
         };
-        if chunks == 0 {
-            return;
-        }
         let mut rollup = std::mem::take(&mut self.rollup);
         rollup.extend(span.start, edge, step, |time| {
             let mut sums = [0; MEASURES];

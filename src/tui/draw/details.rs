@@ -14,6 +14,7 @@ use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, units};
+use analysis::Facts;
 use analysis::causes::{self, Explanation};
 use analysis::class;
 use analysis::fill::Fill;
@@ -238,26 +239,17 @@ impl Details {
         // What still grows is looked at around the gap alone.
         let records: usize = run.trace.lanes().iter().map(Lane::len).sum();
         let is_whole = !run.is_running() && !run.is_being_read() && records <= WHOLE;
-        match (kind, kind.device()) {
-            (RowKind::Stream(id), _) => {
-                let why = move |trace: &Trace, _: &Stop| match is_whole {
-                    true => last.facts(number, trace).causes().explain_stream(id, gap),
-                    false => causes::explain_stream(trace, id, gap),
-                };
-                self.cause.light().ask(&state.analyst, run, about, why);
-            }
-            (_, Some(device)) => {
-                let why = move |trace: &Trace, _: &Stop| match is_whole {
-                    true => last
-                        .facts(number, trace)
-                        .causes()
-                        .explain_device(device, gap),
-                    false => causes::explain_device(trace, device, gap),
-                };
-                self.cause.light().ask(&state.analyst, run, about, why);
-            }
+        let lanes: Vec<LaneId> = match (kind, kind.device()) {
+            (RowKind::Stream(id), _) => vec![id],
+            (_, Some(device)) => run.trace.streams_of(device).map(|it| it.0).collect(),
             _ => return,
-        }
+        };
+        let why = move |trace: &Trace, _: &Stop| {
+            let facts = is_whole.then(|| last.facts(number, trace));
+            let known = facts.as_ref().map(Facts::causes);
+            causes::explain(trace, known.as_ref(), &lanes, gap)
+        };
+        self.cause.light().ask(&state.analyst, run, about, why);
         match self.cause.about(run, about) {
             Some(why) => self.say(printable(&why.sentence)),
             None => self.say("computing why …"),

@@ -5,38 +5,18 @@ use crate::graph::{Graph, LATENCY_MAX};
 use activity::{Ns, Span};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
-/// Why a stretch of one stream's lane without an operation is there, from the records around it alone.
-pub fn explain_stream(trace: &Trace, lane: LaneId, gap: Span) -> Explanation {
-    explain(trace, None, &[lane], gap)
-}
-
-/// Why a stretch of a device (index into [`Trace::devices`]) without an operation is there, from the
-/// records around it alone.
-pub fn explain_device(trace: &Trace, device: usize, gap: Span) -> Explanation {
-    explain(trace, None, &lanes_of(trace, device), gap)
-}
-
-fn lanes_of(trace: &Trace, device: usize) -> Vec<LaneId> {
-    trace.streams_of(device).map(|(id, _)| id).collect()
-}
-
-impl Causes<'_> {
-    /// The same from all records, as reports have it.
-    pub fn explain_stream(&self, lane: LaneId, gap: Span) -> Explanation {
-        explain(self.trace, Some(self), &[lane], gap)
-    }
-
-    /// The same of a device.
-    pub fn explain_device(&self, device: usize, gap: Span) -> Explanation {
-        explain(self.trace, Some(self), &lanes_of(self.trace, device), gap)
-    }
-}
-
 /// How far back to read records before a gap, and before the launch of what ends it. A root may lie some steps of the
 /// program back.
 const AROUND: Ns = 50_000_000;
 
-fn explain(trace: &Trace, known: Option<&Causes<'_>>, lanes: &[LaneId], span: Span) -> Explanation {
+/// Why a stretch is there in which no lane of these had an operation: a stream's, or all of a device. From all records, as
+/// reports have it, where causes are `known`, else from the records around it alone.
+pub fn explain(
+    trace: &Trace,
+    known: Option<&Causes<'_>>,
+    lanes: &[LaneId],
+    span: Span,
+) -> Explanation {
     let is_unrecorded = |&lane: &LaneId| match trace.lanes()[lane].key().kind {
         LaneKind::Stream { device, .. } => trace.is_unrecorded(device, span),
         _ => false,

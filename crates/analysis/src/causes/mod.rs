@@ -27,7 +27,7 @@ mod tests;
 mod walk;
 mod words;
 
-pub use explain::{explain_device, explain_stream};
+pub use explain::explain;
 pub use gaps::Pieces;
 pub use groups::LAUNCH_GAP_MAX;
 pub use idle_sums::IdleSums;

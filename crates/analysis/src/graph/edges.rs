@@ -180,7 +180,7 @@ impl Graph {
     }
 
     /// Of the last few of `list` the one that ended latest, no later than `time`.
-    pub(super) fn last_ended(&self, list: &[OpId], time: Ns) -> Option<OpId> {
+    pub(crate) fn last_ended(&self, list: &[OpId], time: Ns) -> Option<OpId> {
         list.iter()
             .rev()
             .take(BACK)

@@ -29,17 +29,13 @@ struct Record {
 pub(super) struct Events {
     waits: FxHashMap<LaneId, Vec<Wait>>,
     records: FxHashMap<(usize, u32), Vec<Record>>,
-    /// Lanes by process and stream id.
-    lanes: FxHashMap<(usize, u32), Vec<LaneId>>,
+    /// Lanes of streams by process and stream id, each with its context.
+    lanes: FxHashMap<(usize, u32), Vec<(u32, LaneId)>>,
 }
 
-/// Lanes of streams by process and stream id, each with its context.
-pub(super) type Streams = FxHashMap<(usize, u32), Vec<(u32, LaneId)>>;
-
 impl Events {
-    /// The lanes of streams as the timeline has them now.
-    pub(super) fn streams_of(&mut self, trace: &Trace) -> Streams {
-        let mut streams = Streams::default();
+    /// Takes the lanes of streams as the timeline has them now.
+    pub(super) fn know_streams(&mut self, trace: &Trace) {
         self.lanes.clear();
         for (id, lane) in trace.lanes().iter().enumerate() {
             let key = lane.key();
@@ -47,24 +43,17 @@ impl Events {
                 context, stream, ..
             } = key.kind
             {
-                self.lanes
-                    .entry((key.process, stream))
-                    .or_default()
-                    .push(id);
-                streams
-                    .entry((key.process, stream))
-                    .or_default()
-                    .push((context, id));
+                let lanes = self.lanes.entry((key.process, stream)).or_default();
+                lanes.push((context, id));
             }
         }
-        streams
     }
 
-    pub(super) fn wait(&mut self, process: usize, issued: Ns, of: &Sync, streams: &Streams) {
+    pub(super) fn wait(&mut self, process: usize, issued: Ns, of: &Sync) {
         let Some(stream) = of.stream.filter(|_| of.kind == SyncKind::StreamWaitEvent) else {
             return;
         };
-        for &(context, lane) in streams.get(&(process, stream)).into_iter().flatten() {
+        for &(context, lane) in self.lanes.get(&(process, stream)).into_iter().flatten() {
             if is_same(context, of.context) {
                 self.waits.entry(lane).or_default().push(Wait {
                     issued,
@@ -92,10 +81,16 @@ impl Events {
     }
 
     /// The lanes of the streams of a process with this id, in whatever context.
-    pub(super) fn lanes(&self, process: usize, stream: u32) -> &[LaneId] {
-        self.lanes
-            .get(&(process, stream))
-            .map_or(&[], Vec::as_slice)
+    pub(super) fn lanes(
+        &self,
+        process: usize,
+        stream: u32,
+        context: u32,
+    ) -> impl Iterator<Item = LaneId> + '_ {
+        let lanes = self.lanes.get(&(process, stream)).into_iter().flatten();
+        lanes
+            .filter(move |lane| is_same(lane.0, context))
+            .map(|lane| lane.1)
     }
 
     /// Puts everything in order.

@@ -117,16 +117,18 @@ impl Graph {
                 *first = NONE;
             }
         }
-        let ranks = ranks(trace);
-        self.take_calls(trace, window, &ranks);
+        // Of two that start at once, that of the lane with the lesser key goes first, in whatever order lanes came.
+        let mut order: Vec<LaneId> = (0..trace.lanes().len()).collect();
+        order.sort_by_key(|&id| trace.lanes()[id].key());
+        self.take_calls(trace, window, &order);
         self.take_waits(trace, window);
-        self.take_ops(trace, window, &ranks);
+        self.take_ops(trace, window, &order);
         self.events.settle();
         self.bind(trace, cut_ops as OpId);
         self.connect(trace, window.start, cut_calls as CallId);
     }
 
-    fn take_calls(&mut self, trace: &Trace, window: Span, ranks: &[u32]) {
+    fn take_calls(&mut self, trace: &Trace, window: Span, order: &[LaneId]) {
         let lanes = trace.lanes();
         self.calls.by_lane.resize(lanes.len(), Vec::new());
         self.calls
@@ -136,19 +138,19 @@ impl Graph {
             .by_correlation
             .resize(trace.processes().len(), Vec::new());
         let mut new: Vec<(Ns, u32, u32)> = Vec::new();
-        for (id, lane) in lanes.iter().enumerate() {
+        for (&id, rank) in order.iter().zip(0..) {
+            let lane = &lanes[id];
             if matches!(lane.key().kind, LaneKind::Thread { .. }) {
                 let rows = lane.starting(window);
                 self.calls.by_lane[id].reserve(rows.len());
                 self.calls.by_correlation[lane.key().process].reserve(rows.len());
                 let spans = lane.spans(rows);
-                new.extend(spans.map(|(row, span)| (span.start, ranks[id], row as u32)));
+                new.extend(spans.map(|(row, span)| (span.start, rank, row as u32)));
             }
         }
         self.calls.reserve(new.len());
         // Lanes are sorted: a sort that finds such runs only merges them.
         new.sort();
-        let by_rank = by_rank(ranks);
         // The last outermost call of each lane.
         let mut open: Vec<CallId> = self
             .calls
@@ -159,7 +161,7 @@ impl Graph {
         let from = self.calls.len() as CallId;
         let mut late = vec![false; trace.processes().len()];
         for (start, rank, row) in new {
-            let id = by_rank[rank as usize] as LaneId;
+            let id = order[rank as usize];
             let process = lanes[id].key().process;
             let activity = trace.activity(id, row as usize);
             let What::Call(what) = activity.what else {
@@ -207,7 +209,7 @@ impl Graph {
 
     /// Waits of the host and of streams, and event records.
     fn take_waits(&mut self, trace: &Trace, window: Span) {
-        let streams = self.events.streams_of(trace);
+        self.events.know_streams(trace);
         for (id, lane) in trace.lanes().iter().enumerate() {
             let process = lane.key().process;
             if !matches!(lane.key().kind, LaneKind::Sync | LaneKind::Event) {
@@ -225,7 +227,7 @@ impl Graph {
                         if call != NONE {
                             self.calls.awaited.insert(call, sync);
                         }
-                        self.events.wait(process, issued, &sync, &streams);
+                        self.events.wait(process, issued, &sync);
                     }
                     What::Event(event) => {
                         let key = LaneKind::Stream {
@@ -248,7 +250,7 @@ impl Graph {
         }
     }
 
-    fn take_ops(&mut self, trace: &Trace, window: Span, ranks: &[u32]) {
+    fn take_ops(&mut self, trace: &Trace, window: Span, order: &[LaneId]) {
         let lanes = trace.lanes();
         self.ops.by_lane.resize(lanes.len(), (0, Vec::new()));
         let devices = trace.devices().len();
@@ -256,7 +258,8 @@ impl Graph {
         self.ops.by_device.resize(devices, Vec::new());
         self.ops.by_end.resize(devices, Vec::new());
         let mut new: Vec<(Ns, u32, u32)> = Vec::new();
-        for (id, lane) in lanes.iter().enumerate() {
+        for (&id, rank) in order.iter().zip(0..) {
+            let lane = &lanes[id];
             if matches!(lane.key().kind, LaneKind::Stream { .. }) {
                 let rows = lane.starting(window);
                 if self.ops.by_lane[id].1.is_empty() {
@@ -264,15 +267,14 @@ impl Graph {
                 }
                 self.ops.by_lane[id].1.reserve(rows.len());
                 let spans = lane.spans(rows);
-                new.extend(spans.map(|(row, span)| (span.start, ranks[id], row as u32)));
+                new.extend(spans.map(|(row, span)| (span.start, rank, row as u32)));
             }
         }
         self.ops.reserve(new.len());
         new.sort();
-        let by_rank = by_rank(ranks);
         let is_empty = new.is_empty();
         for (start, rank, row) in new {
-            let id = by_rank[rank as usize] as LaneId;
+            let id = order[rank as usize];
             let key = lanes[id].key();
             let LaneKind::Stream { device, .. } = key.kind else {
                 continue;
@@ -320,24 +322,4 @@ fn flags(what: &What) -> u8 {
         }
         _ => in_graph,
     }
-}
-
-/// For each lane its place in the order of keys, which does not depend on the order of arrival.
-fn ranks(trace: &Trace) -> Vec<u32> {
-    let lanes = trace.lanes();
-    let mut order: Vec<LaneId> = (0..lanes.len()).collect();
-    order.sort_by_key(|&id| lanes[id].key());
-    let mut ranks = vec![0; lanes.len()];
-    for (rank, id) in order.into_iter().enumerate() {
-        ranks[id] = rank as u32;
-    }
-    ranks
-}
-
-fn by_rank(ranks: &[u32]) -> Vec<u32> {
-    let mut lanes = vec![0; ranks.len()];
-    for (id, &rank) in ranks.iter().enumerate() {
-        lanes[rank as usize] = id as u32;
-    }
-    lanes
 }

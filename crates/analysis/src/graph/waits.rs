@@ -75,9 +75,8 @@ impl Graph {
         if previous != NONE && start - self.calls.end[previous as usize] < HANDOVER_MIN {
             return None;
         }
-        let list = self.calls.by_end.get(self.process(trace, call))?;
-        let to = list.partition_point(|&c| self.calls.end[c as usize] <= start);
-        let other = list[..to].last().copied().filter(|&c| c != call)?;
+        let ended = self.calls.ended(self.process(trace, call), start);
+        let other = ended.last().copied().filter(|&c| c != call)?;
         // A call before this one in the columns: root and walk go backwards.
         if self.calls.lane[other as usize] == self.calls.lane[i] || other > call {
             return None;
@@ -129,8 +128,8 @@ impl Graph {
             (CallKind::Memory, _) if span.len() >= MEMORY_WAIT_MIN => self.any(trace, call, 0),
             (_, Some(awaited)) => match awaited.kind {
                 SyncKind::Stream => match awaited.stream {
-                    Some(stream) => self
-                        .streams(trace, process, awaited.context, stream)
+                    Some(stream) => (self.events)
+                        .lanes(process, stream, awaited.context)
                         .filter_map(|lane| self.on_stream(lane, call))
                         .max_by_key(|&op| self.ops.end[op as usize]),
                     None => self.some_stream(trace, call, awaited.context),
@@ -162,19 +161,6 @@ impl Graph {
         let span = self.calls.span(call);
         let end = self.ops.end[op as usize];
         end > span.start && end <= span.end && self.issued(op) <= span.start
-    }
-
-    fn streams<'a>(
-        &'a self,
-        trace: &'a Trace,
-        process: usize,
-        context: u32,
-        stream: u32,
-    ) -> impl Iterator<Item = LaneId> + 'a {
-        let lanes = self.events.lanes(process, stream);
-        lanes.iter().copied().filter(move |&lane| {
-            matches!(trace.lanes()[lane].key().kind, LaneKind::Stream { context: c, .. } if is_same(c, context))
-        })
     }
 
     /// The last operation of one stream to end within the call.

@@ -11,9 +11,6 @@ use activity::occupancy;
 use activity::{Ns, Place, Span, What};
 use trace::{LaneId, LaneKind, Trace};
 
-/// How far back one that had ended is looked for among operations of a stream or an engine.
-const BACK: usize = 8;
-
 /// Copies of pageable memory up to this size go with the command: CUDA's documentation, "up to 64 KiB".
 pub(crate) const INLINE: u64 = 64 << 10;
 
@@ -126,14 +123,15 @@ impl Build<'_> {
             let class = Class::between(kind, ops.engine[on as usize], engine);
             lists.push(&mut deps, Dep::on_end(op, delay, class));
         };
+        let before = |list: &[OpId]| graph.last_ended(list, span.start).unwrap_or(NONE);
         if ops.edge[i] != EdgeKind::Launch {
             depend(ops.edge[i], ops.bind[i]);
         }
-        depend(EdgeKind::Stream, before(graph, ops.before_on_lane(id), id));
+        depend(EdgeKind::Stream, before(ops.before_on_lane(id)));
         let slot = &mut self.slots[device][engine as usize];
         if engine.is_serial() {
             let list = &ops.of_engine(device, engine)[..*slot];
-            depend(EdgeKind::Engine, before(graph, list, id));
+            depend(EdgeKind::Engine, before(list));
         }
         *slot += 1;
         if stream == Place::NO_STREAM {
@@ -224,16 +222,6 @@ impl Build<'_> {
 
 /// In so many streams kernels are looked at that run at the same time.
 const STREAMS_MAX: usize = 64;
-
-/// Of the last few operations of a list, all before `id`, the one that ended latest but before that began.
-fn before(graph: &Graph, list: &[OpId], id: OpId) -> OpId {
-    let start = graph.ops.start[id as usize];
-    let ended = |op: &OpId| graph.ops.end[*op as usize] <= start;
-    let near = list.iter().rev().take(BACK).copied();
-    near.filter(ended)
-        .max_by_key(|&op| graph.ops.end[op as usize])
-        .unwrap_or(NONE)
-}
 
 /// The share of the SMs that a kernel needs: its blocks over those that fit at once. It is all of them where the source
 /// does not say enough.

@@ -132,17 +132,14 @@ impl Expr {
         }
     }
 
-    /// Calls `visit` with every name in it.
-    pub fn names(&self, visit: &mut impl FnMut(&str, Loc)) {
+    /// Every name in it, with its place.
+    pub fn names(&self) -> Vec<(&str, Loc)> {
         match &self.node {
-            Node::Value(_) => {}
-            Node::Name(name) => visit(name, self.loc),
-            Node::Negate(inner) | Node::Not(inner) => inner.names(visit),
-            Node::Binary(_, left, right) => {
-                left.names(visit);
-                right.names(visit);
-            }
-            Node::Call(_, arguments) => arguments.iter().for_each(|a| a.names(visit)),
+            Node::Value(_) => Vec::new(),
+            Node::Name(name) => vec![(name, self.loc)],
+            Node::Negate(inner) | Node::Not(inner) => inner.names(),
+            Node::Binary(_, left, right) => [left.names(), right.names()].concat(),
+            Node::Call(_, arguments) => arguments.iter().flat_map(Expr::names).collect(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A chunk of the moments at which the set of busy engines changes.
 
 use super::{MEASURES, STRIDE, Set, length_if};
-use crate::series::Chunk;
+use crate::series::{Chunk, before};
 use activity::Ns;
 
 /// Some moments, in order.
@@ -132,10 +132,7 @@ impl Moments {
 
     /// Moments before `time`.
     pub(super) fn before(&self, time: Ns) -> usize {
-        let begun = self.begins.partition_point(|&begin| begin < time);
-        let from = begun.saturating_sub(1) * STRIDE;
-        let block = self.times[from..].iter().take(STRIDE);
-        from + block.map(|&t| usize::from(t < time)).sum::<usize>()
+        before(&self.begins, &self.times, STRIDE, time)
     }
 
     /// Time for which the measure in `slot` held from the first moment until `time`, which is after it.

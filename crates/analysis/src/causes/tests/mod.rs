@@ -30,11 +30,12 @@ fn pieces_of(trace: &Trace, stream: u32, at: Ns) -> (Vec<(Cause, Ns, Certainty)>
         .expect("the same gap");
     let found = causes.explain(gap);
     // From the records around it alone the answer is the same, and for the device where that idles too.
-    assert_eq!(explain_stream(trace, lane, span), found);
+    assert_eq!(explain(trace, None, &[lane], span), found);
     if trace.devices()[0].usage.time(Measure::Busy, span) == 0
         && causes.gaps_of_device(0, None).any(|g| g == gap)
     {
-        assert_eq!(explain_device(trace, 0, span), found);
+        let lanes: Vec<_> = trace.streams_of(0).map(|(id, _)| id).collect();
+        assert_eq!(explain(trace, None, &lanes, span), found);
     }
     let mut time = span.start;
     for piece in &found.pieces {

@@ -2,12 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{BACK, Build, INLINE};
+use super::{Build, INLINE};
 use crate::graph::{CallKind, EdgeKind, OpId};
 use crate::program::{Call, Class, Dep, NONE};
 use activity::stats::lower_median;
 use activity::{Ns, What};
 use trace::LaneId;
+
+/// How far back one that had been issued is looked for among operations of a stream.
+const BACK: usize = 8;
 
 impl Build<'_> {
     /// What calls wait for.
