@@ -27,7 +27,7 @@ impl Lines {
     fn of(piece: &IdleCause) -> Lines {
         match &piece.line {
             Some(line) => Lines::One(line.clone()),
-            None => Lines::Unknown(piece.seen.samples()),
+            None => Lines::Unknown(piece.seen.all),
         }
     }
 
@@ -39,14 +39,14 @@ impl Lines {
                 ..known
             }),
             (Lines::One(known), None) => Lines::One(LineShare {
-                of: known.of + piece.seen.samples(),
+                of: known.of + piece.seen.all,
                 ..known
             }),
             (Lines::Unknown(samples), Some(it)) => Lines::One(LineShare {
                 of: it.of + samples,
                 ..it.clone()
             }),
-            (Lines::Unknown(samples), None) => Lines::Unknown(samples + piece.seen.samples()),
+            (Lines::Unknown(samples), None) => Lines::Unknown(samples + piece.seen.all),
             (Lines::One(_) | Lines::Several, _) => Lines::Several,
         };
     }

@@ -142,7 +142,7 @@ impl<'a> Advice<'a> {
         let with_pause = |f: DeviceFigures| {
             let steps = of_all.window_on(f.index);
             let pause = steps.map_or(0, |steps| self.causes.pause_behind(f.index, steps));
-            f.with_pause(pause)
+            f.with_idle(0, pause)
         };
         let devices: Vec<_> = devices.into_iter().map(with_pause).collect();
         let steady = whole.within(Some(window), &devices);

@@ -144,7 +144,7 @@ impl<'t> Facts<'t> {
     pub fn aligned(&self) -> Option<&Arc<Alignment>> {
         let make = || {
             let matched = Arc::new(MatchedCollectives::of(self.trace)?);
-            let aligned = Arc::clone(matched.aligned());
+            let aligned = Arc::clone(&matched.aligned);
             *self.matched() = Some(matched);
             Some(aligned)
         };

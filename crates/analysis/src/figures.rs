@@ -143,14 +143,8 @@ impl DeviceFigures {
         self.with_idle(lead, 0)
     }
 
-    /// Of whole steps: with the pause behind their last operation, up to where the next step begins.
-    #[must_use]
-    pub(crate) fn with_pause(self, pause: Ns) -> Self {
-        self.with_idle(0, pause)
-    }
-
     /// With so much more idle time before the first operation and behind the last.
-    fn with_idle(self, before: Ns, behind: Ns) -> Self {
+    pub(crate) fn with_idle(self, before: Ns, behind: Ns) -> Self {
         DeviceFigures {
             span: Span::new(self.span.start - before, self.span.end + behind),
             span_ns: self.span_ns + before + behind,

@@ -160,7 +160,7 @@ pub struct RunFigures {
     /// Those of the variants that have a measured pass, in the order they ran.
     pub variants: Vec<VariantFigures>,
     /// Whether the run had ended.
-    is_final: bool,
+    pub is_final: bool,
 }
 
 impl RunFigures {
@@ -226,11 +226,6 @@ impl RunFigures {
             }
         }
         known.next().is_none()
-    }
-
-    /// Whether they are those of a run that has ended.
-    pub fn is_final(&self) -> bool {
-        self.is_final
     }
 
     /// Those of one variant: index into [`Passes::variants`].

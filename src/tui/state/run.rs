@@ -100,8 +100,7 @@ impl Run {
 
     /// Holds what was measured to what the scenario expects, when all of it ran.
     fn check(&mut self) {
-        let is_complete =
-            self.status == Status::Ended(Outcome::Complete) && self.measured.is_final();
+        let is_complete = self.status == Status::Ended(Outcome::Complete) && self.measured.is_final;
         self.checked = match &self.plan {
             Some(plan) if is_complete => expect::check(plan, &self.measured.variants, self.peaks),
             _ => Vec::new(),

@@ -201,7 +201,7 @@ impl Editing<'_, '_> {
     /// Whether an operation does: by its call.
     fn has_op(&self, op: u32) -> bool {
         match self.program.ops[op as usize].call {
-            NONE => self.within.ranges().is_none(),
+            NONE => self.within.0.is_none(),
             call => self.has_call(call),
         }
     }

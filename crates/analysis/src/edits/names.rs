@@ -7,7 +7,7 @@ use super::within::{self, Ranges};
 use crate::findings::is_migration;
 use crate::program::NONE;
 use activity::{NameId, Ns, Span, What};
-use trace::{LaneId, LaneKind};
+use trace::LaneId;
 
 /// Operations of this name take `factor` of their time; in ranges of this name, so does what the thread
 /// does between calls.
@@ -77,7 +77,7 @@ pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
 
 /// What threads do between calls within the range that an edit is limited to goes; nothing where it is limited to none.
 pub(super) fn without_work(on: &mut Editing<'_, '_>) {
-    let Some(ranges) = on.within.ranges() else {
+    let Some(ranges) = &on.within.0 else {
         return;
     };
     for call in 0..on.program.calls.len() as u32 {
@@ -145,13 +145,7 @@ fn remove_idle_call(on: &mut Editing<'_, '_>, op: u32) {
 
 pub(super) fn of_thread<'r>(on: &Editing<'_, '_>, call: u32, ranges: &'r Ranges) -> &'r [Span] {
     let lane = on.program.calls[call as usize].lane as LaneId;
-    let key = on.scene.trace.lanes()[lane].key();
-    match key.kind {
-        LaneKind::Thread { thread } => ranges
-            .get(&(key.process, thread))
-            .map_or(&[][..], Vec::as_slice),
-        _ => &[],
-    }
+    within::of_thread(on.scene.trace, lane, ranges)
 }
 
 fn is_inside(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> bool {

@@ -15,7 +15,18 @@ pub(super) type Ranges = FxHashMap<(usize, u32), Vec<Span>>;
 
 /// The ranges of a name. `None` is everywhere.
 #[derive(Clone, Debug)]
-pub(super) struct Within(Option<Ranges>);
+pub(super) struct Within(pub(super) Option<Ranges>);
+
+/// The ranges of a thread, by the lane of its calls.
+pub(super) fn of_thread<'r>(trace: &Trace, lane: LaneId, ranges: &'r Ranges) -> &'r [Span] {
+    let key = trace.lanes()[lane].key();
+    match key.kind {
+        LaneKind::Thread { thread } => ranges
+            .get(&(key.process, thread))
+            .map_or(&[][..], Vec::as_slice),
+        _ => &[],
+    }
+}
 
 impl Within {
     /// # Errors
@@ -39,24 +50,10 @@ impl Within {
         Ok(Within(Some(ranges)))
     }
 
-    /// The ranges; `None` for everywhere.
-    pub(super) fn ranges(&self) -> Option<&Ranges> {
-        self.0.as_ref()
-    }
-
     /// Whether a moment of a thread (the lane of its calls) lies in one of the ranges.
     pub(super) fn has(&self, trace: &Trace, lane: LaneId, time: Ns) -> bool {
-        let Some(ranges) = &self.0 else {
-            return true;
-        };
-        let key = trace.lanes()[lane].key();
-        let LaneKind::Thread { thread } = key.kind else {
-            return false;
-        };
-        let list = ranges
-            .get(&(key.process, thread))
-            .map_or(&[][..], Vec::as_slice);
-        is_in(list, time)
+        let ranges = self.0.as_ref();
+        ranges.is_none_or(|ranges| is_in(of_thread(trace, lane, ranges), time))
     }
 }
 

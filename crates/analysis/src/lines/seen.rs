@@ -21,7 +21,7 @@ const MOST: f64 = 0.4;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackCounts {
     stacks: FxHashMap<StackId, u64>,
-    all: u64,
+    pub all: u64,
 }
 
 /// The line at which most samples were, of so many.
@@ -53,11 +53,6 @@ impl StackCounts {
             *self.stacks.entry(sample.stack).or_default() += 1;
             self.all += 1;
         }
-    }
-
-    /// How many there are.
-    pub fn samples(&self) -> u64 {
-        self.all
     }
 
     /// Adds what was seen in other stretches.

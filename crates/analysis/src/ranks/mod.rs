@@ -74,7 +74,7 @@ pub struct Alignment {
 /// The same, with the collectives that tell it: what who is late is found by.
 #[derive(Clone, Debug)]
 pub struct MatchedCollectives {
-    aligned: Arc<Alignment>,
+    pub aligned: Arc<Alignment>,
     units: Vec<collect::Unit>,
     groups: Vec<group::Group>,
 }
@@ -171,11 +171,6 @@ impl MatchedCollectives {
             units,
             groups,
         })
-    }
-
-    /// What they tell by themselves.
-    pub fn aligned(&self) -> &Arc<Alignment> {
-        &self.aligned
     }
 
     /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.

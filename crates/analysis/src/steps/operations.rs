@@ -27,6 +27,12 @@ pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
     window.map_or(lane.kept(), |w| lane.starting(w))
 }
 
+/// How many operations of a process start in the window.
+pub(super) fn count(trace: &Trace, process: usize, window: Option<Span>) -> usize {
+    let lanes = streams(trace, process);
+    lanes.map(|(_, lane)| rows(lane, window).len()).sum()
+}
+
 /// First start to last end of a process's operations.
 pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Option<Span> {
     streams(trace, process)
@@ -175,17 +181,11 @@ impl Caused {
         window: Option<Span>,
         range: Span,
     ) -> Caused {
-        let mut caused = Caused::default();
-        let range = window.map_or(range, |w| range.intersect(w));
-        for (_, lane) in streams(trace, process) {
-            let rows = lane.starting(range);
-            caused.count += rows.len();
-            for row in rows {
-                let span = lane.span(row);
-                caused.span = Some(caused.span.map_or(span, |all| all.hull(span)));
-            }
+        let range = Some(window.map_or(range, |w| range.intersect(w)));
+        Caused {
+            count: count(trace, process, range),
+            span: extent(trace, process, range),
         }
-        caused
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{ByCall, Caused, is_ascending};
+use super::operations::{self, ByCall, Caused, is_ascending};
 use super::{Found, Origin, STEPS_MIN};
 use activity::stats;
 use activity::{NameId, Ns, RangeKind, Span, What};
@@ -119,7 +119,7 @@ pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -
         hull.filter(|_| is_counted).is_some_and(|hull| {
             let calls = calls.get_or_init(|| ByCall::new(trace, process, window));
             let caused = Caused::by(trace, process, calls, hull).count as f64;
-            caused >= COVERED_MIN * count_all(trace, process, window) as f64
+            caused >= COVERED_MIN * operations::count(trace, process, window) as f64
         })
     })
 }
@@ -180,7 +180,7 @@ fn groups(
         if kind != wanted || key.process != process {
             continue;
         }
-        for row in super::operations::rows(lane, window) {
+        for row in operations::rows(lane, window) {
             let activity = trace.activity(id, row);
             let What::Range(range) = activity.what else {
                 continue;
@@ -243,14 +243,6 @@ fn without_numbers(name: &str) -> (String, Vec<u64>) {
     }
     out.push_str(rest);
     (out, numbers)
-}
-
-/// The operations of a process.
-fn count_all(trace: &Trace, process: usize, window: Option<Span>) -> usize {
-    let lanes = super::operations::streams(trace, process);
-    lanes
-        .map(|(_, lane)| super::operations::rows(lane, window).len())
-        .sum()
 }
 
 /// Whether what a name counts are the parts of a network: PyTorch's modules ("nn.Module: Block_3"), a path to one
@@ -325,7 +317,7 @@ fn of_group(
         })
         .collect();
     let covered: usize = caused.iter().map(|(_, c)| c.count).sum();
-    if (covered as f64) < COVERED_MIN * count_all(trace, process, window) as f64 {
+    if (covered as f64) < COVERED_MIN * operations::count(trace, process, window) as f64 {
         return None;
     }
     // What a range of the host caused on the GPU; a range that caused nothing is no step there.
@@ -373,10 +365,7 @@ fn of_group(
 /// something else shows in the operations: more of them than between other ranges, and time of the host. Where the range
 /// holds only a part of the steps, the end of such a step is not known, and it is left out. Beside them whether it holds only a part.
 fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> (Vec<Span>, bool) {
-    let count = |span: Span| -> usize {
-        let lanes = super::operations::streams(trace, process);
-        lanes.map(|(_, lane)| lane.starting(span).len()).sum()
-    };
+    let count = |span: Span| operations::count(trace, process, Some(span));
     let pairs = || steps.iter().zip(&steps[1..]);
     let periods: Vec<Span> = pairs()
         .map(|(a, b)| Span::new(a.caused.start, b.caused.start))

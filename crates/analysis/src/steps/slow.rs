@@ -1,7 +1,7 @@
 //! Steps that took longer than the others, and what of them was longer.
 
 use super::Steps;
-use super::operations::streams;
+use super::operations::{count, streams};
 use crate::breakdown::Breakdown;
 use activity::Ns;
 use activity::stats;
@@ -64,8 +64,7 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
     let parts = |step: usize| {
         let span = steps.spans[step];
         let it = Breakdown::of_device(trace, device, span);
-        let lanes = streams(trace, steps.process);
-        let operations: usize = lanes.map(|(_, lane)| lane.starting(span).len()).sum();
+        let operations = count(trace, steps.process, Some(span));
         let copy = it.copy - it.overlap;
         [it.idle(), it.compute, copy, it.memset(), operations as i64]
     };

@@ -93,7 +93,7 @@ pub fn find(
         let in_steps = steady.and_then(|steps| {
             let window = steps.steady_span();
             let f = figures::of_device(trace, device.index, Some(window))?;
-            let f = f.with_pause(causes.pause_behind(device.index, window));
+            let f = f.with_idle(0, causes.pause_behind(device.index, window));
             Some((f, window, (steps.median_ns, steps.steady.len())))
         });
         let marked = (in_steps.is_none() && window.is_none() && ranks.is_none())
