@@ -25,8 +25,9 @@ pub struct ReplayBuffer {
     health: BTreeMap<u32, Health>,
     /// First start to last end of all GPUs' operations.
     operations: Option<Span>,
-    /// The spans that it plays.
-    stretches: Vec<Span>,
+    /// The spans to play, in order. For a scenario these are its passes; what lies between appears at once. Else it is
+    /// the span from the first operation of a GPU to the last one's end. Without one, it is everything.
+    pub stretches: Vec<Span>,
 }
 
 /// A record, and when it was complete.
@@ -179,12 +180,6 @@ impl ReplayBuffer {
             }
             _ => {}
         }
-    }
-
-    /// The spans to play, in order. For a scenario these are its passes; what lies between appears at once. Else it is
-    /// the span from the first operation of a GPU to the last one's end. Without one, it is everything.
-    pub fn stretches(&self) -> &[Span] {
-        &self.stretches
     }
 
     /// How long the played spans took when they happened.
@@ -406,10 +401,7 @@ mod tests {
         let buffer = buffer();
         let plan_passes = direct.iter().flat_map(|b| &b.items);
         let is_pass = |a: &&Activity| matches!(a.what, What::Range(r) if matches!(r.kind, RangeKind::Repeat | RangeKind::Warmup));
-        assert_eq!(
-            buffer.stretches().len(),
-            plan_passes.filter(is_pass).count()
-        );
+        assert_eq!(buffer.stretches.len(), plan_passes.filter(is_pass).count());
         let mut head = buffer.cursor();
         let mut played = Vec::new();
         for tenth in 0..=10 {

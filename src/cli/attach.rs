@@ -13,7 +13,7 @@ use activity::feed::Outcome;
 use analysis::{figures, ranks};
 use live::attach::{self, Attached, RunningRequest};
 use recording::scratch;
-use trace::{Clocks, SourceInfo, SourceKind, Trace};
+use trace::{Clocks, SourceInfo, SourceKind};
 
 /// Records a running program, or looks at it.
 pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
@@ -40,13 +40,11 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
 
 fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     let (feed, _) = target.start()?;
-    let mut trace = Trace::new(target.info());
-    trace.set_limit(Some(super::rows_memory(target.args.watched.memory)));
-    match collect(&feed, &mut trace) {
-        Outcome::Complete | Outcome::Stopped => {}
-        Outcome::Failed(failure) => return Err(failure.into()),
+    let memory = super::rows_memory(target.args.watched.memory);
+    let (mut trace, outcome) = collect(feed, target.info(), Some(memory));
+    if let Outcome::Failed(failure) = outcome {
+        return Err(failure.into());
     }
-    drop(feed);
     if !target.args.stacks_only {
         ranks::align_clocks(&mut trace);
         let report = Report::new(&trace, None, figures::Peaks::default());

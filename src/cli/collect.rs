@@ -6,17 +6,20 @@ use std::time::{Duration, Instant};
 use activity::Batch;
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
 use activity::text::printable;
-use trace::Trace;
+use trace::{SourceInfo, Trace};
 
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Collects everything that `feed` sends into a trace.
+/// Collects everything that `feed` sends into a trace, which evicts its oldest records where it takes more than `limit` bytes.
 ///
 /// Progress and notices go to standard error, progress only when that is a terminal. A source that
 /// ends without a last message has panicked, which is a failure.
-pub(super) fn collect(feed: &Feed, trace: &mut Trace) -> Outcome {
-    take_all(feed, true, |batch| trace.apply(batch))
+pub(super) fn collect(feed: Feed, source: SourceInfo, limit: Option<usize>) -> (Trace, Outcome) {
+    let mut trace = Trace::new(source);
+    trace.set_limit(limit);
+    let outcome = take_all(&feed, true, |batch| trace.apply(batch));
+    (trace, outcome)
 }
 
 /// The same for files, but hands everything to `take`. Notices that warn of nothing need `--verbose`.

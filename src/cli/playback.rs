@@ -90,7 +90,7 @@ impl Playback {
     fn replay(&self, speed: f64) -> Replay {
         Replay {
             speed,
-            stretches: self.buffer.stretches().to_vec(),
+            stretches: self.buffer.stretches.clone(),
             pause: Pause::default(),
         }
     }

@@ -81,7 +81,7 @@ fn on_screen(
         }),
         first,
         machine,
-        Box::new(|| scenario_file::editable(runner.borrow().current())),
+        Box::new(|| scenario_file::editable(&runner.borrow().current)),
         show,
     )
 }
@@ -93,7 +93,7 @@ fn start(args: &Run) -> Result<(StartedRun, tui::Peaks), Ending> {
     let is_instead = place.reason().is_some();
     let mut runner = Runner::new(args, place, Pace::AsFastAsPossible)?;
     if is_instead {
-        let device = runner.device();
+        let device = &runner.profile.device.name;
         super::say(&format!(
             "no usable GPU: simulating {device} (cuptop doctor says why)"
         ));
@@ -128,9 +128,7 @@ fn without_screen(args: &Run, shot: Option<Shot>) -> Result<u8, Ending> {
         return film(args);
     }
     let (started, peaks) = start(args)?;
-    let mut trace = Trace::new(started.info.clone());
-    let outcome = collect(&started.feed, &mut trace);
-    drop(started.feed);
+    let (trace, outcome) = collect(started.feed, started.info, None);
     let code = if args.headless {
         report(args, &trace, &started.plan, peaks, &outcome)?
     } else {

@@ -15,7 +15,7 @@ use activity::feed::{Feed, Outcome};
 use analysis::{figures, ranks};
 use live::attach::{self, AttachRequest, Output, Recorder, When};
 use recording::{folder_in, scratch};
-use trace::{SourceInfo, SourceKind, Trace};
+use trace::{SourceInfo, SourceKind};
 
 /// Traces a program.
 pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
@@ -57,10 +57,8 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
     let (feed, _) = program
         .start(Output::Inherit)
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
-    let mut trace = Trace::new(program.info());
-    trace.set_limit(Some(super::rows_memory(program.args.watched.memory)));
-    let outcome = collect(&feed, &mut trace);
-    drop(feed);
+    let memory = super::rows_memory(program.args.watched.memory);
+    let (mut trace, outcome) = collect(feed, program.info(), Some(memory));
     ranks::align_clocks(&mut trace);
     if program.args.headless {
         let report = Report::new(&trace, None, figures::Peaks::default());

@@ -40,7 +40,7 @@ pub(crate) fn the_pool() -> Option<&'static Pool> {
 pub(crate) fn install(buffers: usize, most: usize, may_decline: bool) -> Option<&'static Pool> {
     if let Some(pool) = the_pool() {
         // What came too late for the recording before is nothing of the next.
-        while let Some(old) = pool.done().take() {
+        while let Some(old) = pool.done.take() {
             pool.consume(&old, |_| {});
         }
         return Some(pool);

@@ -235,7 +235,7 @@ impl DecodeThread {
             let mut waiting = None;
             let mut busy = true;
             select! {
-                recv(self.pool.done().receiver()) -> completed => if let Ok(completed) = completed {
+                recv(self.pool.done.receiver()) -> completed => if let Ok(completed) = completed {
                     self.buffer(&completed);
                 },
                 recv(commands) -> command => match command {
@@ -290,7 +290,7 @@ impl DecodeThread {
 
     /// Decodes what is there by now.
     fn drain(&mut self) {
-        while let Some(completed) = self.pool.done().take() {
+        while let Some(completed) = self.pool.done.take() {
             self.buffer(&completed);
         }
     }

@@ -85,10 +85,11 @@ pub(super) struct StartedRun {
 /// Starts scenarios, again and again.
 pub(super) struct Runner<'a> {
     args: &'a Run,
-    current: String,
+    /// The path or name of the scenario that runs.
+    pub(super) current: String,
     place: RunTarget,
     pace: Pace,
-    profile: Profile,
+    pub(super) profile: Profile,
     runs: usize,
 }
 
@@ -120,16 +121,6 @@ impl<'a> Runner<'a> {
     /// Finds a scenario by path or name.
     pub(super) fn find(name: &str) -> Result<Source, Ending> {
         Source::find(name, crate::bundled::LIBRARY).map_err(Ending::input)
-    }
-
-    /// The path or name of the scenario that runs.
-    pub(super) fn current(&self) -> &str {
-        &self.current
-    }
-
-    /// The name of the GPU that the profile is of.
-    pub(super) fn device(&self) -> &str {
-        &self.profile.device.name
     }
 
     /// The peaks that rates are compared with.

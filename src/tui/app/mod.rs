@@ -121,7 +121,7 @@ impl App {
     pub fn wish(&mut self, wishes: Wishes) {
         self.state.counters = wishes.counters;
         self.state.lanes = Lanes::wished(wishes);
-        self.state.rows_anew();
+        self.state.prepared = None;
     }
 
     /// Time goes on.

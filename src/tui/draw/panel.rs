@@ -29,27 +29,8 @@ pub struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    fn place(&self, area: Rect) -> Rect {
-        let longest = self.lines.iter().map(|line| line_width(line)).max();
-        let title = pen::width(&self.title).max(self.foot.len()) + 2;
-        let width = (longest.unwrap_or(0).max(title) + 4).min(usize::from(area.width)) as u16;
-        let height = (self.lines.len() + 2).min(usize::from(area.height)) as u16;
-        let x = area.x + (area.width - width) / 2;
-        let y = if self.is_on_top {
-            area.y
-        } else {
-            area.y + (area.height - height) / 2
-        };
-        Rect::new(x, y, width, height)
-    }
-}
-
-fn line_width(line: &[(String, Style)]) -> usize {
-    line.iter().map(|(text, _)| pen::width(text)).sum()
-}
-
-impl Widget for &Panel<'_> {
-    fn render(self, area: Rect, buf: &mut Buffer) {
+    /// Draws it above what is there.
+    pub fn draw(&self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());
         if area.width < 4 || area.height < 3 {
             return;
@@ -78,6 +59,24 @@ impl Widget for &Panel<'_> {
             }
         }
     }
+
+    fn place(&self, area: Rect) -> Rect {
+        let longest = self.lines.iter().map(|line| line_width(line)).max();
+        let title = pen::width(&self.title).max(self.foot.len()) + 2;
+        let width = (longest.unwrap_or(0).max(title) + 4).min(usize::from(area.width)) as u16;
+        let height = (self.lines.len() + 2).min(usize::from(area.height)) as u16;
+        let x = area.x + (area.width - width) / 2;
+        let y = if self.is_on_top {
+            area.y
+        } else {
+            area.y + (area.height - height) / 2
+        };
+        Rect::new(x, y, width, height)
+    }
+}
+
+fn line_width(line: &[(String, Style)]) -> usize {
+    line.iter().map(|(text, _)| pen::width(text)).sum()
 }
 
 #[cfg(test)]
@@ -99,7 +98,7 @@ mod tests {
         for (width, height) in [(0, 0), (1, 1), (3, 9), (4, 3), (12, 4), (80, 24)] {
             let area = Rect::new(0, 0, width, height);
             let mut buf = Buffer::empty(area);
-            (&panel).render(area, &mut buf);
+            panel.draw(area, &mut buf);
         }
     }
 }

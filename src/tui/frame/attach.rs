@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::widgets::Widget;
 
 use crate::tui::draw::panel::{Panel, PanelLine};
 use crate::tui::draw::pen;
@@ -77,7 +76,7 @@ pub(super) fn draw(gpu: &GpuLoad, process: &Process, theme: &Theme, area: Rect, 
         lines,
         is_on_top: false,
     };
-    (&panel).render(area, buf);
+    panel.draw(area, buf);
 }
 
 #[cfg(test)]

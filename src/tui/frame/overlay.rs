@@ -4,7 +4,6 @@ use std::iter;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::widgets::Widget;
 
 use super::offered::is_offered;
 use crate::tui::action::{Action, Context};
@@ -202,7 +201,7 @@ impl HelpText {
             lines: (0..self.rows).map(row).collect(),
             is_on_top: false,
         };
-        (&panel).render(area, buf);
+        panel.draw(area, buf);
     }
 }
 
@@ -233,7 +232,7 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
         lines,
         is_on_top: true,
     };
-    (&panel).render(area, buf);
+    panel.draw(area, buf);
 }
 
 /// Lines of the legend.
@@ -322,5 +321,5 @@ pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, 
         lines,
         is_on_top: true,
     };
-    (&panel).render(area, buf);
+    panel.draw(area, buf);
 }

@@ -169,7 +169,7 @@ pub struct State {
     /// The one that the rows have.
     ghosted: (u32, bool),
     /// The state that passes, rows and window are of.
-    prepared: Option<(u64, Scope)>,
+    pub(super) prepared: Option<(u64, Scope)>,
     needs_choice: bool,
 }
 
@@ -319,11 +319,6 @@ impl State {
         self.needs_choice |= self.camera.is_following && !self.run.is_running();
         self.prepared = None;
         self.prepare();
-    }
-
-    /// Makes the rows anew before the next frame.
-    pub(super) fn rows_anew(&mut self) {
-        self.prepared = None;
     }
 
     /// The timeline has this many lines for its rows.

@@ -4,7 +4,7 @@ use super::nest;
 use super::rows::{Row, RowKind};
 use activity::{Ns, Span};
 use analysis::causes;
-use trace::{LaneId, Trace};
+use trace::{Lane, LaneId, Trace};
 
 /// What is selected on a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,18 +90,15 @@ impl Selection {
         self.cursor = time;
         self.item = match self.row {
             Some(RowKind::Range(id, depth)) => range_at(trace, id, depth, time),
+            None | Some(RowKind::Memory(_) | RowKind::Counter(..)) => Item::None,
             Some(kind) => match (kind.lane(), kind.device()) {
                 (Some(id), _) => near(trace, id, time),
-                (None, Some(_)) if matches!(kind, RowKind::Memory(_) | RowKind::Counter(..)) => {
-                    Item::None
+                (None, Some(device)) => {
+                    let gap = trace.devices()[device].usage.gap_at(time);
+                    gap.map_or(Item::None, Item::Gap)
                 }
-                (None, Some(device)) => match trace.devices()[device].usage.gap_at(time) {
-                    Some(gap) => Item::Gap(gap),
-                    None => Item::None,
-                },
                 (None, None) => Item::None,
             },
-            None => Item::None,
         };
     }
 
@@ -176,39 +173,39 @@ impl Selection {
             *self = Selection::default();
             return;
         };
-        if lane.holds(row) && lane.span(row) == span {
-            return;
-        }
-        let found = lane
-            .next(span.start)
-            .into_iter()
-            .flat_map(|from| from..lane.len())
-            .take_while(|&i| lane.span(i).start == span.start)
-            .find(|&i| lane.span(i) == span);
+        let found = row_now(lane, row, span);
         self.item = found.map_or(Item::None, |row| Item::Record { row, span });
     }
+}
+
+/// Which row of a lane has a span that was row `row`: while the timeline grows, rows come between.
+pub fn row_now(lane: &Lane, row: usize, span: Span) -> Option<usize> {
+    if lane.holds(row) && lane.span(row) == span {
+        return Some(row);
+    }
+    let at = span.start;
+    let mut same = lane.starting(Span::new(at, at.saturating_add(1)));
+    same.find(|&row| lane.span(row) == span)
 }
 
 /// The range of this depth, else what is nearest on the lane.
 fn range_at(trace: &Trace, id: LaneId, depth: usize, time: Ns) -> Item {
     let lane = &trace.lanes()[id];
     match nest::at(lane, depth, time) {
-        Some(row) => Item::Record {
-            row,
-            span: lane.span(row),
-        },
+        Some(row) => record(lane, row),
         None => near(trace, id, time),
     }
 }
 
+fn record(lane: &Lane, row: usize) -> Item {
+    let span = lane.span(row);
+    Item::Record { row, span }
+}
+
 fn near(trace: &Trace, id: LaneId, time: Ns) -> Item {
     let lane = &trace.lanes()[id];
-    let record = |row: usize| Item::Record {
-        row,
-        span: lane.span(row),
-    };
     if let Some(row) = lane.at(time) {
-        return record(row);
+        return record(lane, row);
     }
     if let Some(gap) = lane.gap_at(time).filter(|g| g.len() >= Trace::GAP_MIN) {
         return Item::Gap(gap);
@@ -218,8 +215,8 @@ fn near(trace: &Trace, id: LaneId, time: Ns) -> Item {
         (span.start - time).max(time - span.end).max(0)
     };
     match (lane.previous(time), lane.next(time)) {
-        (Some(a), Some(b)) => record(if distance(a) <= distance(b) { a } else { b }),
-        (Some(row), None) | (None, Some(row)) => record(row),
+        (Some(a), Some(b)) => record(lane, if distance(a) <= distance(b) { a } else { b }),
+        (Some(row), None) | (None, Some(row)) => record(lane, row),
         (None, None) => Item::None,
     }
 }

@@ -12,9 +12,10 @@ use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
 use crate::tui::state::rows::RowKind;
+use crate::tui::state::selection::row_now;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
-use activity::{Span, units};
+use activity::units;
 use analysis::findings::{Evidence, Finding, Predicted, Severity};
 use analysis::verdict::nothing_ran;
 use trace::{LaneKind, Trace, describe};
@@ -257,14 +258,11 @@ fn ended_by(trace: &Trace, evidence: &Evidence) -> String {
 
 /// The record of a place as the timeline is now: while it grows, rows come between.
 fn record(trace: &Trace, evidence: &Evidence) -> Option<usize> {
-    let lane = trace.lanes().get(evidence.lane?)?;
-    let row = evidence.row?;
-    if lane.holds(row) && lane.span(row) == evidence.span {
-        return Some(row);
-    }
-    let at = evidence.span.start;
-    let mut same = lane.starting(Span::new(at, at.saturating_add(1)));
-    same.find(|&row| lane.span(row) == evidence.span)
+    row_now(
+        trace.lanes().get(evidence.lane?)?,
+        evidence.row?,
+        evidence.span,
+    )
 }
 
 /// The row that shows a place.

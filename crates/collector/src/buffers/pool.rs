@@ -14,7 +14,7 @@ pub(crate) struct Completed {
 #[derive(Debug)]
 pub(crate) struct Pool {
     free: Queue<Buffer>,
-    done: Queue<Completed>,
+    pub(crate) done: Queue<Completed>,
     made: AtomicUsize,
     /// All of them, for our threads to look through. Locked when one is made, and by them.
     all: Mutex<Vec<Buffer>>,
@@ -111,11 +111,6 @@ impl Pool {
         if buffer == self.discard || !self.done.put(Completed { buffer, valid }) {
             self.discarded.fetch_add(valid as u64, Ordering::Relaxed);
         }
-    }
-
-    /// Buffers with records, for the decode thread.
-    pub(crate) fn done(&self) -> &Queue<Completed> {
-        &self.done
     }
 
     /// Lets `read` see the records of a buffer, then makes the buffer available again.

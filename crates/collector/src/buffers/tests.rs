@@ -64,7 +64,7 @@ fn a_buffer_has_one_owner_comes_empty_and_none_is_lost() {
         let mut seen = std::collections::HashSet::new();
         loop {
             let is_over = recording.load(Ordering::Acquire) == 0;
-            while let Some(completed) = pool.done().take() {
+            while let Some(completed) = pool.done.take() {
                 pool.consume(&completed, |bytes| {
                     let (first, second) = bytes.split_at(8);
                     assert_eq!(first, second, "one thread wrote it");

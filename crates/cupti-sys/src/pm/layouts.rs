@@ -23,7 +23,7 @@ macro_rules! params {
             $(#[$doc])*
             #[repr(C)]
             #[derive(Debug)]
-            pub(super) struct $name {
+            pub struct $name {
                 length: usize,
                 private: *mut c_void,
                 $(pub(super) $field: $type,)*
@@ -109,7 +109,7 @@ params! {
 /// `CUpti_Profiler_Initialize_Params`: nothing but what all begin with.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Initialize {
+pub struct Initialize {
     length: usize,
     private: *mut c_void,
 }

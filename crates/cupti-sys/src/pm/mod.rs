@@ -11,7 +11,6 @@ mod host;
 mod layouts;
 mod sampling;
 
-use std::ffi::CStr;
 use std::path::Path;
 
 use crate::api::{Code, SUCCESS};
@@ -30,45 +29,33 @@ const OUT_OF_MEMORY: Code = 8;
 
 type Call<P> = unsafe extern "C" fn(*mut P) -> Code;
 
-macro_rules! table {
-    ($($name:ident = $symbol:literal ($params:ident);)*) => {
-        /// The functions of PM sampling.
-        #[derive(Clone, Copy, Debug)]
-        pub struct PmApi {
-            $($name: Call<layouts::$params>,)*
-        }
-
-        impl PmApi {
-            /// Looks the functions up; the error is the name of one that the library does not export.
-            unsafe fn resolve(library: Library) -> Result<PmApi, &'static CStr> {
-                // SAFETY: the caller vouches that it is a libcupti; the types are those of its headers.
-                unsafe { Ok(PmApi { $($name: library.function($symbol).ok_or($symbol)?,)* }) }
-            }
-        }
-    };
-}
-
-table! {
-    initialize = c"cuptiProfilerInitialize" (Initialize);
-    chip_name = c"cuptiDeviceGetChipName" (ChipName);
-    host_initialize = c"cuptiProfilerHostInitialize" (HostInitialize);
-    host_deinitialize = c"cuptiProfilerHostDeinitialize" (Of);
-    add_metrics = c"cuptiProfilerHostConfigAddMetrics" (AddMetrics);
-    config_size = c"cuptiProfilerHostGetConfigImageSize" (ConfigSize);
-    config_image = c"cuptiProfilerHostGetConfigImage" (ConfigImage);
-    passes = c"cuptiProfilerHostGetNumOfPasses" (Passes);
-    evaluate = c"cuptiProfilerHostEvaluateToGpuValues" (Evaluate);
-    availability = c"cuptiPmSamplingGetCounterAvailability" (Availability);
-    enable = c"cuptiPmSamplingEnable" (Enable);
-    disable = c"cuptiPmSamplingDisable" (Of);
-    set_config = c"cuptiPmSamplingSetConfig" (SetConfig);
-    start = c"cuptiPmSamplingStart" (Of);
-    stop = c"cuptiPmSamplingStop" (Of);
-    data_size = c"cuptiPmSamplingGetCounterDataSize" (DataSize);
-    data_initialize = c"cuptiPmSamplingCounterDataImageInitialize" (DataInitialize);
-    decode = c"cuptiPmSamplingDecodeData" (Decode);
-    data_info = c"cuptiPmSamplingGetCounterDataInfo" (DataInfo);
-    sample_info = c"cuptiPmSamplingCounterDataGetSampleInfo" (SampleInfo);
+crate::functions! {
+    /// The functions of PM sampling.
+    #[allow(missing_docs)] // the names are the header's names
+    pub struct PmApi
+    required {
+        initialize = c"cuptiProfilerInitialize" (*mut layouts::Initialize);
+        chip_name = c"cuptiDeviceGetChipName" (*mut layouts::ChipName);
+        host_initialize = c"cuptiProfilerHostInitialize" (*mut layouts::HostInitialize);
+        host_deinitialize = c"cuptiProfilerHostDeinitialize" (*mut layouts::Of);
+        add_metrics = c"cuptiProfilerHostConfigAddMetrics" (*mut layouts::AddMetrics);
+        config_size = c"cuptiProfilerHostGetConfigImageSize" (*mut layouts::ConfigSize);
+        config_image = c"cuptiProfilerHostGetConfigImage" (*mut layouts::ConfigImage);
+        passes = c"cuptiProfilerHostGetNumOfPasses" (*mut layouts::Passes);
+        evaluate = c"cuptiProfilerHostEvaluateToGpuValues" (*mut layouts::Evaluate);
+        availability = c"cuptiPmSamplingGetCounterAvailability" (*mut layouts::Availability);
+        enable = c"cuptiPmSamplingEnable" (*mut layouts::Enable);
+        disable = c"cuptiPmSamplingDisable" (*mut layouts::Of);
+        set_config = c"cuptiPmSamplingSetConfig" (*mut layouts::SetConfig);
+        start = c"cuptiPmSamplingStart" (*mut layouts::Of);
+        stop = c"cuptiPmSamplingStop" (*mut layouts::Of);
+        data_size = c"cuptiPmSamplingGetCounterDataSize" (*mut layouts::DataSize);
+        data_initialize = c"cuptiPmSamplingCounterDataImageInitialize" (*mut layouts::DataInitialize);
+        decode = c"cuptiPmSamplingDecodeData" (*mut layouts::Decode);
+        data_info = c"cuptiPmSamplingGetCounterDataInfo" (*mut layouts::DataInfo);
+        sample_info = c"cuptiPmSamplingCounterDataGetSampleInfo" (*mut layouts::SampleInfo);
+    }
+    optional {}
 }
 
 impl PmApi {

@@ -226,7 +226,7 @@ fn program(pool: &Arc<Pool>, stamps: &'static [u8]) -> JoinHandle<Vec<u8>> {
 
 /// What the decode thread does with what is there.
 fn decode(pool: &Pool, read: &mut Vec<u8>) {
-    if let Some(completed) = pool.done().take() {
+    if let Some(completed) = pool.done.take() {
         pool.consume(&completed, |bytes| read.push(bytes[0]));
     }
 }
