@@ -119,8 +119,8 @@ impl Graph {
         self.ops.start[op as usize] - self.bound(op)
     }
 
-    /// How long calls went into CUDA graphs instead of running, within a window or in all, and the time from the first call
-    /// there to the last. It is told where that is most of it, and little runs beside: nobody looks for what
+    /// How long calls went into CUDA graphs instead of running, within a window or in all. Beside it stands the time from
+    /// the first call there to the last. It is told where that is most of it, and little runs beside: nobody looks for what
     /// bounds such a GPU.
     pub fn capture(&self, window: Option<Span>) -> Option<[Ns; 2]> {
         let calls = &self.calls;
