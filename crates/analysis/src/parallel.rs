@@ -87,7 +87,7 @@ pub fn join<A, B: Send>(
 
 /// Whether work with so many records behind it gets a thread beside another.
 pub(crate) fn is_worth(records: usize) -> bool {
-    records >= RECORDS_MIN && thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+    threads(records, 2) > 1
 }
 
 fn at_once<A, B: Send>(

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, thresholds};
-use crate::causes::{Gap, Group, LAUNCH_GAP_MAX, Pieces};
+use crate::causes::{Group, LAUNCH_GAP_MAX, Piece};
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 
@@ -14,23 +14,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.kernels < thresholds::LAUNCH_OPS_MIN || f.idle_share() < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
-    // Where the host waited, the wait is to blame and not the launches after it.
-    let launching = |(gap, pieces): (Gap, Pieces)| {
-        let of_launches = pieces.iter();
-        let of_launches = of_launches.filter(|it| scope.causes.group(gap, it) == Group::Launch);
+    let (mut of_graphs, mut gaps): (Ns, Vec<(Ns, Span)>) = Default::default();
+    for (gap, pieces) in scope.gaps(f).filter(|it| it.0.span.len() <= LAUNCH_GAP_MAX) {
+        // Where the host waited, the wait is to blame and not the launches after it.
+        let is_launch = |it: &&Piece| scope.causes.group(gap, it) == Group::Launch;
+        let of_launches = pieces.iter().filter(is_launch);
         let sum: Ns = of_launches.map(|piece| piece.span.len()).sum();
-        (gap.span.len() <= LAUNCH_GAP_MAX && sum > 0).then_some((sum, gap.span))
-    };
-    let mut of_graphs: Ns = 0;
-    let mut gaps: Vec<(Ns, Span)> = scope
-        .gaps(f)
-        .filter_map(|found| {
-            let is_graph = scope.causes.graph().ops.is_graph(found.0.next);
-            let gap = launching(found)?;
-            of_graphs += if is_graph { gap.0 } else { 0 };
-            Some(gap)
-        })
-        .collect();
+        if sum > 0 {
+            let is_graph = scope.causes.graph().ops.is_graph(gap.next);
+            of_graphs += if is_graph { sum } else { 0 };
+            gaps.push((sum, gap.span));
+        }
+    }
     let idle: Ns = gaps.iter().map(|g| g.0).sum();
     // One cold pass does not tell how the next ones launch.
     let cold = || scope.idle_that(f, |gap, piece| scope.causes.is_first(gap.next, piece));

@@ -52,11 +52,7 @@ impl IdleCache {
         }
         self.0.drain(..self.0.len().saturating_sub(KEPT));
         let last = self.0.len() - 1;
-        let first = if wanted[0] == wanted[1] {
-            last
-        } else {
-            last - 1
-        };
+        let first = last - usize::from(wanted[0] != wanted[1]);
         [&self.0[first].1, &self.0[last].1]
     }
 }
