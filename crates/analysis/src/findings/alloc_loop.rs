@@ -71,14 +71,12 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     }
     // What comes once a round is the loop's.
-    let of_loop: Ns = match later.len() as u64 {
-        many if many >= thresholds::LOOP_MIN => later.iter().sum(),
-        _ => 0,
-    };
-    let in_loop = time - once + of_loop;
+    if (later.len() as u64) < thresholds::LOOP_MIN {
+        later.clear();
+    }
     // Kernels and copies take what they take without these calls.
     let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
-    let bound = in_loop.min(idle);
+    let bound = (time - once + later.iter().sum::<Ns>()).min(idle);
     // A program that starts fills the cache of its allocator: it takes memory, and gives hardly any back. Its steady steps do not.
     let is_free = |name: &NameId| scope.trace.names().full(*name).contains("Free");
     let freed = by_name.iter().filter(|it| is_free(it.0));

@@ -81,27 +81,19 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by the recorded link or compute capability. A large
+/// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by compute capability and recorded lanes. A large
 /// copy may show more. `None` where the GPU is no card: it shares the CPU's memory, or has a link of its own to it.
 pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
     let info = &scope.trace.devices()[f.index].info;
-    let recorded = info
-        .link
-        .strip_prefix("PCIe ")
-        .and_then(|link| link.split_once(".0 x"));
-    let recorded = recorded.and_then(|(generation, width)| {
-        let lanes: f64 = width.parse().ok()?;
-        let of_16 = [13.0, 27.0, 57.0].get(generation.parse::<usize>().ok()?.checked_sub(3)?)?;
-        Some(of_16 * lanes / 16.0)
-    });
+    let lanes = info.link.rsplit_once(" x").and_then(|it| it.1.parse().ok());
     let card = match info.capability {
-        _ if recorded.is_some() => recorded,
         _ if info.name.contains("GH200") || info.name.contains(" GB") => None,
         (0, _) | (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, _) | (12, 1) => None,
         (1..=7, _) => Some(13.0),
         (8, _) => Some(27.0),
         _ => Some(57.0),
     };
+    let card = card.map(|card| card * lanes.unwrap_or(16.0) / 16.0);
     let is_large = |it: &&Copied| {
         let crosses = matches!(it.2.direction, Direction::H2D | Direction::D2H);
         crosses && it.2.bytes >= thresholds::LARGE_BYTES

@@ -83,13 +83,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let found = scope.found(f.span_ns, bound, &at);
     // Elsewhere than in PyTorch, where values are mostly printed, a loop that fetches one goes on by it.
-    let names = (0..scope.trace.names().len() as u32).map(|id| scope.trace.names().full(id));
-    let is_torch = || {
-        names
-            .clone()
-            .any(|name| name.contains("at::native") || name.starts_with("aten::"))
+    let names = scope.trace.names();
+    let is_torch = |id: u32| {
+        ["at::native", "aten::"]
+            .iter()
+            .any(|it| names.full(id).contains(it))
     };
-    let decides = of_values && scope.planned.is_none() && !is_torch();
+    let decides = of_values && scope.planned.is_none() && !(0..names.len() as u32).any(is_torch);
     let apart = match found.bound_ns - idle {
         more if 20 * more >= idle => {
             format!(", and engines from overlapping for {}", duration(more))

@@ -219,10 +219,12 @@ fn bound(split: &Split) -> Bound {
     };
     let stalls = [Bound::Sync, Bound::Launch, Bound::Host];
     let stall: Ns = stalls.iter().map(|&b| of(b)).sum();
-    let least = match stall > of(Bound::Compute) {
+    // Syncs can go, whatever the kernels take.
+    let is_less = stall < of(Bound::Compute) && most(&stalls) != Bound::Sync;
+    let least = match is_less {
         _ if split.path_share() >= PATH_SHARE => STALL_ON_PATH,
-        true => STALL_SHARE,
-        false => STALL_BELOW,
+        true => STALL_BELOW,
+        false => STALL_SHARE,
     };
     let is_stalled = share(stall, whole) >= least;
     // A GPU that waits for a late rank is kept waiting too, though a kernel runs meanwhile.

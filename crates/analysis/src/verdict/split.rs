@@ -177,7 +177,8 @@ impl Split {
 
     /// Whether it is one short operation and nothing else.
     pub(super) fn is_single(&self) -> bool {
-        self.counts.iter().sum::<u64>() <= 1 && self.idle() == 0 && self.sum < SHORT
+        let is_one = self.counts.iter().sum::<u64>() <= 1 && self.time_of(Bound::Peer) == 0;
+        is_one && self.idle() == 0 && self.sum < SHORT
     }
 
     /// Idle time that only first calls take.
