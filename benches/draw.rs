@@ -15,8 +15,9 @@ use std::hint::black_box;
 use activity::Span;
 use cpu::CpuTime;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use cuptop::report::KnownGpus;
 use cuptop::tui::app::App;
-use cuptop::tui::{Peaks, Theme, render};
+use cuptop::tui::{Theme, render};
 use ratatui::layout::Size;
 use timeline::{Shape, batches};
 use trace::Trace;
@@ -36,7 +37,7 @@ fn app(operations: usize) -> App {
     for batch in batches(shape) {
         trace.apply(batch);
     }
-    let mut app = App::of_trace(trace, None, Peaks::default());
+    let mut app = App::of_trace(trace, None, KnownGpus::default());
     app.state.size = SIZE;
     app.prepare();
     app

@@ -24,10 +24,11 @@ use analysis::causes::Causes;
 use analysis::graph::Graph;
 use analysis::ranks::{MatchedCollectives, Pattern};
 use analysis::steps;
+use cuptop::report::KnownGpus;
 use cuptop::report::{Report, text};
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
-use cuptop::tui::{Peaks, Theme, render};
+use cuptop::tui::{Theme, render};
 use job::{Clock, Job};
 use ratatui::layout::Size;
 use trace::{SourceInfo, Trace};
@@ -126,7 +127,7 @@ fn measure(ranks: usize, steps: usize) {
     });
     drop(trace);
     let mut app = App::new(Vec::new());
-    app.start(SourceInfo::default(), None, Peaks::default());
+    app.start(SourceInfo::default(), None, KnownGpus::default());
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));
     }

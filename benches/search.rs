@@ -15,8 +15,9 @@ use std::hint::black_box;
 use activity::Span;
 use cpu::CpuTime;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use cuptop::report::KnownGpus;
 use cuptop::tui::app::App;
-use cuptop::tui::{Peaks, Theme, render};
+use cuptop::tui::{Theme, render};
 use ratatui::layout::Size;
 use timeline::{Shape, batches};
 use trace::Trace;
@@ -33,7 +34,7 @@ fn app(operations: usize) -> App {
     };
     batches(shape).for_each(|batch| trace.apply(batch));
     // Without threads of its own it answers before it draws.
-    let mut app = App::of_trace(trace, None, Peaks::default());
+    let mut app = App::of_trace(trace, None, KnownGpus::default());
     app.state.size = Size {
         width: 200,
         height: 50,

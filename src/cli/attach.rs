@@ -10,7 +10,7 @@ use super::trace::{Controls, SCRATCH_KEEP};
 use crate::report::Report;
 use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
-use analysis::{figures, ranks};
+use analysis::ranks;
 use live::attach::{self, Attached, RunningRequest};
 use recording::scratch;
 use trace::{Clocks, SourceInfo, SourceKind};
@@ -47,7 +47,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     }
     if !target.args.stacks_only {
         ranks::align_clocks(&mut trace);
-        let report = Report::new(&trace, None, figures::Peaks::default());
+        let report = Report::new(&trace, None, super::profile::kept());
         super::print_beside(&report, &target.args.printed)?;
         return Ok(exit::FINE);
     }
@@ -103,6 +103,7 @@ impl RunningProgram {
         Running {
             memory: Some(super::rows_memory(self.args.watched.memory)),
             controls: Some(Box::new(controls)),
+            gpus: super::profile::kept(),
             ..Running::new(feed, source)
         }
     }

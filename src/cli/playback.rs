@@ -1,5 +1,6 @@
 //! `--replay` and `.cast`: plays a complete timeline as if it were live.
 
+use crate::report::KnownGpus;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use super::redaction::Redaction;
 use super::screen;
 use crate::export::{self, Readers, screen::Cast};
 use crate::replay::ReplayBuffer;
-use crate::tui::{FileFn, Film, Peaks, Replay, Running, StillTimeline};
+use crate::tui::{FileFn, Film, Replay, Running, StillTimeline};
 use activity::feed::{Feed, Outcome, Pause};
 use analysis::ranks;
 use scenario::plan::Plan;
@@ -33,7 +34,7 @@ pub(super) struct Playback {
     buffer: Arc<ReplayBuffer>,
     source: SourceInfo,
     pub(super) plan: Option<Arc<Plan>>,
-    pub(super) peaks: Peaks,
+    pub(super) gpus: KnownGpus,
     pub(super) outcome: Outcome,
 }
 
@@ -43,7 +44,7 @@ impl Playback {
         feed: &Feed,
         source: SourceInfo,
         plan: Option<Arc<Plan>>,
-        peaks: Peaks,
+        gpus: KnownGpus,
         mut redaction: Redaction,
     ) -> Result<Playback, Ending> {
         let mut buffer = ReplayBuffer::default();
@@ -63,7 +64,7 @@ impl Playback {
             buffer: Arc::new(buffer),
             source,
             plan,
-            peaks,
+            gpus,
             outcome,
         })
     }
@@ -113,7 +114,7 @@ impl Playback {
                     })?;
                 Ok(Running {
                     plan: self.plan.clone(),
-                    peaks: self.peaks,
+                    gpus: self.gpus.clone(),
                     replay: Some(replay),
                     ..Running::new(feed, self.source.clone())
                 })
@@ -134,7 +135,7 @@ impl Playback {
         // The user learns what is missing before anything is written.
         let shown = StillTimeline {
             plan: self.plan.clone(),
-            peaks: self.peaks,
+            gpus: self.gpus.clone(),
             ..StillTimeline::of(self.trace())
         };
         let last = screen::draw(shown, (width, height), first)?;
@@ -155,7 +156,7 @@ impl Playback {
         let plan = self.plan.clone();
         Ok(CastScreens {
             played: self,
-            film: Film::new(source, plan, self.peaks, replay, theme, size),
+            film: Film::new(source, plan, self.gpus.clone(), replay, theme, size),
             title: last.title,
             first: first.clone(),
             size,

@@ -6,9 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::exit::Ending;
-use analysis::figures::Peaks;
+use crate::report::KnownGpus;
 use sim::Profile;
-use trace::Trace;
 
 /// `$XDG_DATA_HOME/cuptop/profiles`, or `~/.local/share/cuptop/profiles`; `None` without a home.
 fn folder() -> Option<PathBuf> {
@@ -46,40 +45,18 @@ pub(super) fn choose(asked: Option<&str>, gpu: Option<&str>) -> Result<Profile, 
     }
 }
 
-/// What a GPU can do by its profile.
-pub(super) fn peaks(profile: &Profile) -> Peaks {
-    Peaks {
-        h2d: Some(profile.copy.h2d_gbps),
-        d2h: Some(profile.copy.d2h_gbps),
-        d2d: Some(profile.copy.d2d_gbps),
-        p2p: Some(profile.copy.p2p_gbps),
-        memory: Some(profile.device.memory_gbps),
-        flops: Some(profile.device.fp32_tflops * 1e12),
-    }
+/// What is known of this machine's GPUs: the profiles that were calibrated here. One that cannot be read is named, and not used.
+pub(super) fn kept() -> KnownGpus {
+    let profiles = files().into_iter().filter_map(|path| {
+        Profile::load(&path)
+            .map_err(|error| super::say(&format!("{error}; the profile is not used")))
+            .ok()
+    });
+    profiles.map(|profile| (&profile).into()).collect()
 }
 
-/// What the GPU of a timeline can do, where it was calibrated here. Nothing is known where the
-/// timeline has GPUs of several names.
-///
-/// # Errors
-/// When its profile cannot be read.
-pub(super) fn peaks_of(trace: &Trace) -> Result<Peaks, Ending> {
-    let mut names = trace.devices().iter().map(|device| &*device.info.name);
-    let Some(name) = names
-        .next()
-        .filter(|first| names.all(|name| name == *first))
-    else {
-        return Ok(Peaks::default());
-    };
-    Ok(load_kept(name)?.map_or_else(Peaks::default, |profile| peaks(&profile)))
-}
-
-/// A profile by its file, or by a part of the name of its GPU.
-fn named(asked: &str) -> Result<Profile, Ending> {
-    let path = Path::new(asked);
-    if path.exists() || asked.contains(['/', '.']) {
-        return load(path);
-    }
+/// The files of the profiles that were calibrated here, by name.
+fn files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = folder()
         .and_then(|folder| std::fs::read_dir(folder).ok())
         .into_iter()
@@ -88,6 +65,16 @@ fn named(asked: &str) -> Result<Profile, Ending> {
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .collect();
     files.sort();
+    files
+}
+
+/// A profile by its file, or by a part of the name of its GPU.
+fn named(asked: &str) -> Result<Profile, Ending> {
+    let path = Path::new(asked);
+    if path.exists() || asked.contains(['/', '.']) {
+        return load(path);
+    }
+    let files = files();
     let stem = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default();
         stem.to_string_lossy().replace('_', " ")

@@ -14,7 +14,7 @@ use super::{print, screen};
 use crate::export::folded::Weight;
 use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
-use crate::tui::{OtherRun, Peaks, Running, StartFn, StillTimeline};
+use crate::tui::{OtherRun, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
 use activity::text::counted;
 use activity::{Batch, Span, units};
@@ -77,7 +77,7 @@ pub(super) fn opener(
             // The user chose the size of a run that has ended.
             memory: opened.is_growing.then(|| super::rows_memory(memory)),
             beside: beside.clone(),
-            // "% of peak" would need the calibrated profile of the GPU that made the trace.
+            gpus: super::profile::kept(),
             ..Running::new(opened.feed, source)
         })
     }))
@@ -86,7 +86,7 @@ pub(super) fn opener(
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     let (trace, code) = load_redacted(&args.traces, Redaction::new(args.anonymous), args.clock)?;
-    let mut report = Report::new(&trace, None, super::profile::peaks_of(&trace)?);
+    let mut report = Report::new(&trace, None, super::profile::kept());
     if let Some(limit) = args.fail_wait {
         report.expect_waits(limit);
     }
@@ -147,7 +147,7 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
             }
             let format = Timeline::Folded(weight);
             write(args, Readers::AsUmask, |out| {
-                export::to(format, &trace, out)
+                export::to(format, &trace, &super::profile::kept(), out)
             })?;
             Ok(code)
         }
@@ -167,7 +167,9 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
                 Timeline::Perfetto | Timeline::Chrome if !args.anonymous => Readers::Owner,
                 _ => Readers::AsUmask,
             };
-            write(args, readers, |out| export::to(format, &trace, out))?;
+            write(args, readers, |out| {
+                export::to(format, &trace, &super::profile::kept(), out)
+            })?;
             Ok(code)
         }
         export::Format::Screen(format) => {
@@ -325,7 +327,13 @@ fn play(paths: &[PathBuf], redaction: Redaction, clock: OnClock) -> Result<Playb
         clocks: clock.clocks(),
         ..redaction.label(source_info(&opened, paths))
     };
-    Playback::gather(&opened.feed, source, None, Peaks::default(), redaction)
+    Playback::gather(
+        &opened.feed,
+        source,
+        None,
+        super::profile::kept(),
+        redaction,
+    )
 }
 
 /// The exit code after reading a damaged file up to its damage, which is said.

@@ -14,8 +14,9 @@ use super::playback::Playback;
 use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, scenario_file, screen};
+use crate::report::KnownGpus;
 use crate::report::Report;
-use crate::tui::{self, Exit, NextRun, StillTimeline};
+use crate::tui::{Exit, NextRun, StillTimeline};
 use activity::feed::Outcome;
 use live::machine::Watch;
 use scenario::plan::Plan;
@@ -87,7 +88,7 @@ fn on_screen(
 }
 
 /// Starts a scenario. Its screen, if there is one, comes later.
-fn start(args: &Run) -> Result<(StartedRun, tui::Peaks), Ending> {
+fn start(args: &Run) -> Result<(StartedRun, KnownGpus), Ending> {
     Runner::find(&args.scenario)?;
     let place = choose_target(args.backend)?;
     let is_instead = place.reason().is_some();
@@ -102,14 +103,14 @@ fn start(args: &Run) -> Result<(StartedRun, tui::Peaks), Ending> {
     if !started.warnings.is_empty() {
         super::eprint(&started.warnings.render(super::stderr_has_color()));
     }
-    Ok((started, runner.peaks()))
+    Ok((started, runner.gpus()))
 }
 
 /// Runs a scenario to its end, for playing afterwards.
 fn play(args: &Run) -> Result<Playback, Ending> {
-    let (started, peaks) = start(args)?;
+    let (started, gpus) = start(args)?;
     let all = Redaction::default();
-    Playback::gather(&started.feed, started.info, Some(started.plan), peaks, all)
+    Playback::gather(&started.feed, started.info, Some(started.plan), gpus, all)
 }
 
 /// Runs a scenario and writes a cast of its screens.
@@ -117,7 +118,13 @@ fn film(args: &Run) -> Result<u8, Ending> {
     let played = play(args)?;
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, &played.plan) {
-        code = report(args, &played.trace(), plan, played.peaks, &played.outcome)?;
+        code = report(
+            args,
+            &played.trace(),
+            plan,
+            played.gpus.clone(),
+            &played.outcome,
+        )?;
     }
     played.write(&args.picture, args.replayed, &args.first)?;
     ended(played.outcome, code)
@@ -127,16 +134,16 @@ fn without_screen(args: &Run, shot: Option<Shot>) -> Result<u8, Ending> {
     if shot == Some(Shot::Cast) {
         return film(args);
     }
-    let (started, peaks) = start(args)?;
+    let (started, gpus) = start(args)?;
     let (trace, outcome) = collect(started.feed, started.info, None);
     let code = if args.headless {
-        report(args, &trace, &started.plan, peaks, &outcome)?
+        report(args, &trace, &started.plan, gpus.clone(), &outcome)?
     } else {
         exit::FINE
     };
     let shown = StillTimeline {
         plan: Some(started.plan),
-        peaks,
+        gpus,
         ..StillTimeline::of(trace)
     };
     screen::take_picture(shown, &args.picture, &args.first)?;
@@ -156,10 +163,10 @@ fn report(
     args: &Run,
     trace: &Trace,
     plan: &Arc<Plan>,
-    peaks: tui::Peaks,
+    gpus: KnownGpus,
     outcome: &Outcome,
 ) -> Result<u8, Ending> {
-    let report = Report::new(trace, Some(plan), peaks);
+    let report = Report::new(trace, Some(plan), gpus);
     print(&super::printed(&report, &args.printed)?)?;
     Ok(match *outcome == Outcome::Complete {
         true if !report.is_as_expected() => exit::EXPECTATION,

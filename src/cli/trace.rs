@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::tui::{self, Running, StillTimeline};
 use activity::Span;
 use activity::feed::{Feed, Outcome};
-use analysis::{figures, ranks};
+use analysis::ranks;
 use live::attach::{self, AttachRequest, Output, Recorder, When};
 use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind};
@@ -43,6 +43,7 @@ pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
             Ok(Running {
                 memory: Some(super::rows_memory(program.args.watched.memory)),
                 controls: Some(Box::new(program.controls(recorder))),
+                gpus: super::profile::kept(),
                 ..Running::new(feed, program.info())
             })
         }),
@@ -61,7 +62,7 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
     let (mut trace, outcome) = collect(feed, program.info(), Some(memory));
     ranks::align_clocks(&mut trace);
     if program.args.headless {
-        let report = Report::new(&trace, None, figures::Peaks::default());
+        let report = Report::new(&trace, None, super::profile::kept());
         super::print_beside(&report, &program.args.printed)?;
     }
     let TraceArgs { picture, first, .. } = program.args;

@@ -6,8 +6,8 @@ use super::print;
 use super::profile;
 use super::redaction::Redaction;
 use super::report::load_redacted;
-use crate::report::Report;
-use crate::report::whatif::{Answer, known};
+use crate::report::whatif::Answer;
+use crate::report::{KnownGpus, Report};
 use analysis::Facts;
 use analysis::whatif::{Prediction, WhatIf};
 use scenario::edit::{EditSet, FORMS};
@@ -25,7 +25,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     let gpu = trace.devices().first().map(|device| &*device.info.name);
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
     let mut facts = Facts::new(&trace);
-    facts.known = known(&trace, &profile);
+    facts.known = KnownGpus::from_iter([(&profile).into()]).rates(&trace);
     let whatif = WhatIf::new(&facts, args.variant.as_deref()).map_err(Ending::input)?;
     let predictions = if sets.is_empty() {
         all(&facts, &whatif, args.variant.as_deref())

@@ -14,6 +14,7 @@ mod rows;
 pub mod screen;
 mod sqlite;
 
+use crate::report::KnownGpus;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd as _;
@@ -148,18 +149,23 @@ pub fn compressed(
     gzip.finish()?.flush()
 }
 
-/// Writes the data of a timeline.
+/// Writes the data of a timeline; predictions in it know so much of GPUs.
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn to(format: Timeline, trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+pub fn to(
+    format: Timeline,
+    trace: &Trace,
+    gpus: &KnownGpus,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match format {
         Timeline::Perfetto => perfetto::write(trace, out),
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
         Timeline::Counters => counters::write(trace, out),
         Timeline::Folded(weight) => folded::write(trace, weight, out),
-        Timeline::Sqlite => sqlite::write(trace, out),
+        Timeline::Sqlite => sqlite::write(trace, gpus, out),
     }
 }
 
@@ -183,7 +189,7 @@ pub enum Readers {
 }
 
 /// Lets `write` fill a file, which appears (or replaces the one before it) when it is whole:
-/// `to_file(path, Readers::Owner, |out| export::to(format, &trace, out))`. What is no ordinary file (a pipe, a device) is
+/// `to_file(path, Readers::Owner, |out| export::to(format, &trace, gpus, out))`. What is no ordinary file (a pipe, a device) is
 /// written to directly.
 ///
 /// # Errors

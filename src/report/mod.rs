@@ -8,6 +8,7 @@ pub mod brief;
 pub mod compare;
 mod evicted;
 pub mod expect;
+mod gpus;
 mod hardware;
 mod idle;
 pub mod lines;
@@ -23,6 +24,8 @@ pub mod table;
 pub mod text;
 mod verdicts;
 pub mod whatif;
+
+pub use gpus::{KnownGpu, KnownGpus};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -217,8 +220,8 @@ impl VariantReport {
 impl Report {
     /// Works out everything that is said about a timeline. That of a run includes its variants, which the
     /// ranges in it tell; with the plan also what the scenario expects of them.
-    pub fn new(trace: &Trace, plan: Option<&Plan>, peaks: Peaks) -> Report {
-        Report::from(&facts(trace, plan, peaks))
+    pub fn new(trace: &Trace, plan: Option<&Plan>, gpus: KnownGpus) -> Report {
+        Report::from(&facts(trace, plan, gpus))
     }
 
     /// The report as JSON, on several lines.
@@ -249,9 +252,9 @@ impl Report {
     }
 }
 
-/// What is known of a timeline on devices with these peaks.
-pub fn facts<'t>(trace: &'t Trace, plan: Option<&'t Plan>, peaks: Peaks) -> Facts<'t> {
-    Facts::new(trace).of_run(plan, peaks, whatif::known_of(trace))
+/// What is known of a timeline on such devices.
+pub fn facts<'t>(trace: &'t Trace, plan: Option<&'t Plan>, gpus: KnownGpus) -> Facts<'t> {
+    Facts::new(trace).of_run(plan, gpus.peaks(trace), gpus.rates(trace))
 }
 
 impl From<&Facts<'_>> for Report {

@@ -6,10 +6,7 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::{plural, wrap};
 use activity::units::{duration, factor, percent};
-use analysis::program::GpuRates;
 use analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
-use sim::Profile;
-use trace::Trace;
 use unicode_width::UnicodeWidthStr as _;
 
 /// What is said about predictions. As JSON the field names are a contract: add, don't rename.
@@ -311,50 +308,6 @@ impl From<Ideal> for IdealRow {
                 })
                 .collect(),
         }
-    }
-}
-
-/// What cuptop's own profile says of the GPU of a timeline.
-pub fn known_of(trace: &Trace) -> GpuRates {
-    known(trace, &Profile::bundled())
-}
-
-/// What a profile says of the GPU of a timeline; nothing when it is of another GPU.
-pub fn known(trace: &Trace, profile: &Profile) -> GpuRates {
-    let is_of_it = trace
-        .devices()
-        .iter()
-        .any(|device| device.info.name == profile.device.name);
-    if !is_of_it {
-        return GpuRates::default();
-    }
-    let (copy, api, latency) = (&profile.copy, &profile.api, &profile.latency);
-    let shared = copy.h2d_shared_gbps + copy.d2h_shared_gbps;
-    GpuRates {
-        source: format!("measured on an {}", profile.device.name),
-        h2d_gbps: Some(copy.h2d_gbps),
-        d2h_gbps: Some(copy.d2h_gbps),
-        copy_fixed: Some([copy.h2d_fixed_ns, copy.d2h_fixed_ns]),
-        copy_call: Some(api.copy_ns),
-        sync_call: Some(api.sync_ns),
-        launch_call: Some(api.launch_ns),
-        launch: Some([
-            api.launch_ns + latency.launch_ns,
-            api.copy_ns + latency.copy_ns,
-        ]),
-        kernel_fixed: Some(profile.kernel.fixed_ns),
-        queued: Some([
-            latency.kernel_to_kernel_ns,
-            latency.kernel_to_copy_ns,
-            latency.copy_to_kernel_ns,
-            latency.copy_to_copy_ns,
-        ]),
-        event: Some(latency.event_ns),
-        wake: Some(latency.wake_ns),
-        graph_call: Some([api.graph_launch_ns, api.graph_launch_node_ns]),
-        graph_upload: Some(api.graph_upload_node_ns),
-        graph_node: Some(latency.graph_node_ns),
-        link_share: Some(shared / (copy.h2d_gbps + copy.d2h_gbps)),
     }
 }
 

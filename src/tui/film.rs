@@ -1,5 +1,6 @@
 //! The screen of a replay, frame by frame, without a terminal or a clock.
 
+use crate::report::KnownGpus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
 use super::app::App;
-use super::{Opening, Peaks, Replay, Theme, render};
+use super::{Opening, Replay, Theme, render};
 use activity::Batch;
 use activity::feed::{Message, Outcome};
 use scenario::plan::Plan;
@@ -25,14 +26,14 @@ impl Film {
     pub fn new(
         source: SourceInfo,
         plan: Option<Arc<Plan>>,
-        peaks: Peaks,
+        gpus: KnownGpus,
         replay: Replay,
         theme: Theme,
         size: Size,
     ) -> Film {
         let mut app = App::new(Vec::new());
         app.state.size = size;
-        app.start(source, plan, peaks);
+        app.start(source, plan, gpus);
         app.state.run.replay = Some(replay);
         Film { app, theme }
     }

@@ -31,6 +31,7 @@ pub mod theme;
 pub mod time_scale;
 pub mod view;
 
+use crate::report::KnownGpus;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ use activity::feed::{Failure, Feed, Outcome};
 use scenario::plan::Plan;
 use trace::{SourceInfo, Trace};
 
-pub use app::{Choice, NextRun, Opening, Peaks, Select};
+pub use app::{Choice, NextRun, Opening, Select};
 pub use film::Film;
 pub use shell::{has_keyboard, run};
 pub use state::counters::Counters;
@@ -90,7 +91,7 @@ pub struct Running {
     /// The plan, when a scenario runs.
     pub plan: Option<Arc<Plan>>,
     /// For "% of peak".
-    pub peaks: Peaks,
+    pub gpus: KnownGpus,
     /// What was noticed before it began.
     pub warnings: Vec<StartNotice>,
     /// The scenario's file: a change of its content runs it again, and `e` edits it.
@@ -113,7 +114,7 @@ impl Running {
             feed,
             source,
             plan: None,
-            peaks: Peaks::default(),
+            gpus: KnownGpus::default(),
             warnings: Vec::new(),
             file: None,
             memory: None,
@@ -170,7 +171,7 @@ pub struct StillTimeline {
     /// The plan, when it is a scenario's.
     pub plan: Option<Arc<Plan>>,
     /// For "% of peak".
-    pub peaks: Peaks,
+    pub gpus: KnownGpus,
     /// What it is compared with.
     pub beside: Option<Arc<OtherRun>>,
 }
@@ -196,7 +197,7 @@ pub fn screenshot(
     size: Size,
     opening: &Opening,
 ) -> Result<Buffer, String> {
-    let mut app = app::App::of_trace(shown.trace, shown.plan, shown.peaks);
+    let mut app = app::App::of_trace(shown.trace, shown.plan, shown.gpus);
     app.state.run.beside = shown.beside;
     app.state.size = size;
     app.wish(opening.lanes.clone());

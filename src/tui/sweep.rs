@@ -153,7 +153,8 @@ fn chart(run: &Run, figure: &Figure, swept: &plan::Sweep) -> Option<Sweep> {
     if curves.is_empty() {
         return None;
     }
-    let roof = match (run.peaks.memory, run.peaks.flops) {
+    let peaks = run.gpus.peaks(&run.trace);
+    let roof = match (peaks.memory, peaks.flops) {
         (Some(memory), Some(flops)) if is_roofline => Some((memory * 1e9, flops)),
         _ => None,
     };

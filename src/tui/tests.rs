@@ -2,6 +2,8 @@
 
 pub(super) mod fixture;
 
+use crate::report::{KnownGpu, KnownGpus};
+use analysis::figures::Peaks;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -22,14 +24,22 @@ use activity::{Batch, Def, Health, ProcessInfo};
 
 mod training;
 
-pub(super) const PEAKS: Peaks = Peaks {
-    h2d: Some(57.0),
-    d2h: Some(57.0),
-    d2d: None,
-    p2p: None,
-    memory: None,
-    flops: None,
-};
+/// What the H200 of the fixture can do. Predictions know of it what the bundled profile says.
+fn known(peaks: Peaks) -> KnownGpus {
+    KnownGpus::from_iter([KnownGpu {
+        name: "NVIDIA H200".to_owned(),
+        peaks,
+        rates: KnownGpus::default().rates(&fixture::trace()),
+    }])
+}
+
+pub(super) fn gpus() -> KnownGpus {
+    known(Peaks {
+        h2d: Some(57.0),
+        d2h: Some(57.0),
+        ..Peaks::default()
+    })
+}
 
 /// A start that failed by its input.
 pub(super) fn wrong_input(message: &str) -> Failure {
@@ -209,7 +219,7 @@ fn both(app: &mut App) -> String {
 }
 
 fn done(width: u16, height: u16) -> App {
-    let mut app = App::of_trace(fixture::trace(), None, PEAKS);
+    let mut app = App::of_trace(fixture::trace(), None, gpus());
     app.state.size = Size::new(width, height);
     app.prepare();
     app
@@ -218,7 +228,7 @@ fn done(width: u16, height: u16) -> App {
 fn live(batches: usize) -> App {
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(80, 24);
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     app.tick(Duration::from_millis(3_210));
     for batch in fixture::batches().into_iter().take(batches) {
         app.take(Message::Batch(batch));
@@ -351,7 +361,7 @@ fn the_operations() {
 
 #[test]
 fn findings_with_their_places() {
-    let mut app = App::of_trace(fixture::pageable(), None, PEAKS);
+    let mut app = App::of_trace(fixture::pageable(), None, gpus());
     view_at_two_sizes("findings", "view_findings", &mut app);
 }
 
@@ -359,7 +369,7 @@ fn findings_with_their_places() {
 fn variants_beside_the_run_before() {
     let mut app = App::new(Vec::new());
     for batches in [fixture::slower(), fixture::batches()] {
-        app.start(fixture::source(), None, PEAKS);
+        app.start(fixture::source(), None, gpus());
         for batch in batches {
             app.take(Message::Batch(batch));
         }
@@ -375,9 +385,9 @@ fn a_chart_over_a_sweep_under_its_roof() {
     let peaks = Peaks {
         memory: Some(4_800.0),
         flops: Some(67e12),
-        ..PEAKS
+        ..Peaks::default()
     };
-    let mut app = App::of_trace(trace, Some(plan), peaks);
+    let mut app = App::of_trace(trace, Some(plan), known(peaks));
     view_at_two_sizes("sweep", "view_sweep", &mut app);
     // The next figure: the makespan.
     app.act(Action::Sort);

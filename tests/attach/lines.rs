@@ -3,8 +3,8 @@
 use activity::Span;
 use activity::feed::{Message, Outcome};
 use analysis::causes::explain;
-use analysis::figures::Peaks;
 use cuptop::export;
+use cuptop::report::KnownGpus;
 use cuptop::report::{self, Report};
 use live::attach;
 use trace::{SourceInfo, Trace};
@@ -74,7 +74,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         return;
     }
     let (trace, said) = run(30, 0);
-    let report = Report::new(&trace, None, Peaks::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     let [device] = &report.lines[..] else {
         panic!("{said:?}")
     };
@@ -116,7 +116,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         panic!("{format:?}")
     };
     let mut folded = Vec::new();
-    export::to(format, &trace, &mut folded).expect("written");
+    export::to(format, &trace, &KnownGpus::default(), &mut folded).expect("written");
     let folded = String::from_utf8(folded).expect("text");
     let stacks: Vec<(&str, u64)> = folded
         .lines()
@@ -158,7 +158,7 @@ fn while_nobody_looks_idle_time_is_no_lines() {
             .any(|it| it.contains("looking from outside pauses")),
         "{said:?}"
     );
-    let report = Report::new(&trace, None, Peaks::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     let lines = &report.lines[0];
     // The gaps before the pause, 14 of 29, and at most a part of two more; how soon the first look comes is the machine's matter.
     let extent = trace.operations_extent().expect("operations");

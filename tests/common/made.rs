@@ -9,7 +9,13 @@ use trace::{SourceInfo, SourceKind, Trace};
 
 pub(crate) fn written(format: Timeline, trace: &Trace) -> Vec<u8> {
     let mut out = Vec::new();
-    export::to(format, trace, &mut out).expect("memory can be written to");
+    export::to(
+        format,
+        trace,
+        &cuptop::report::KnownGpus::default(),
+        &mut out,
+    )
+    .expect("memory can be written to");
     out
 }
 

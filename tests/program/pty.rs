@@ -229,7 +229,7 @@ fn child() {
                 feed: feed.expect("a thread"),
                 source: SourceInfo::default(),
                 plan: None,
-                peaks: tui::Peaks::default(),
+                gpus: cuptop::report::KnownGpus::default(),
                 warnings: Vec::new(),
                 file: None,
                 memory: None,

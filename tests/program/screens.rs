@@ -10,9 +10,10 @@ use activity::feed::{Message, Outcome};
 use activity::{
     Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Range, RangeKind, Span, What,
 };
+use cuptop::report::KnownGpus;
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
-use cuptop::tui::{Peaks, Theme, render};
+use cuptop::tui::{Theme, render};
 use ratatui::layout::Size;
 use scenario::plan::Plan;
 use scenario::{Overrides, compile};
@@ -41,7 +42,7 @@ fn ended(plan: &Arc<Plan>) -> App {
             trace.apply(batch);
         }
     }
-    App::of_trace(trace, Some(plan.clone()), Peaks::default())
+    App::of_trace(trace, Some(plan.clone()), KnownGpus::default())
 }
 
 fn named(name: &str) -> App {
@@ -148,7 +149,7 @@ fn views() -> Vec<(App, usize)> {
         ..Job::default()
     };
     let mut app = App::new(Vec::new());
-    app.start(SourceInfo::default(), None, Peaks::default());
+    app.start(SourceInfo::default(), None, KnownGpus::default());
     let batches: Vec<Batch> = job.batches().0;
     for batch in batches {
         app.take(Message::Batch(batch));
@@ -156,7 +157,7 @@ fn views() -> Vec<(App, usize)> {
     app.take(Message::Finished(Outcome::Complete));
     all.push((app, 5));
     let trace = with_functions();
-    all.push((App::of_trace(trace, None, Peaks::default()), 6));
+    all.push((App::of_trace(trace, None, KnownGpus::default()), 6));
     all.push((named("cpu_or_gpu"), 7));
     all
 }

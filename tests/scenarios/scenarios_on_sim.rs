@@ -13,6 +13,7 @@ use activity::feed::{Message, Outcome};
 use analysis::class::Class;
 use analysis::figures::Peaks;
 use analysis::testing::variants;
+use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::report::expect::check;
 use scenario::figures::Kind;
@@ -120,7 +121,7 @@ fn the_simulators_counters_see_what_its_kernels_declare() {
         let plan = plan_of(scenario.expect("bundled"));
         let trace = sampled(plan.clone(), &h200, Some(500_000));
         assert!(trace.hardware().notes[0].contains("no GPU was sampled"));
-        let report = Report::new(&trace, Some(&plan), peaks_of(&h200));
+        let report = Report::new(&trace, Some(&plan), KnownGpus::from_iter([(&h200).into()]));
         let variants = report.variants.expect("a run's");
         let work = |variant: &str, kernel: &str| {
             let of = variants.iter().find(|it| it.figures.label() == variant);
@@ -148,7 +149,11 @@ fn the_simulators_counters_see_what_its_kernels_declare() {
             }
         }
         // Nobody asked, nobody counted.
-        let silent = Report::new(&simulate(plan.clone()), Some(&plan), peaks_of(&h200));
+        let silent = Report::new(
+            &simulate(plan.clone()),
+            Some(&plan),
+            KnownGpus::from_iter([(&h200).into()]),
+        );
         assert!(
             silent
                 .variants

@@ -12,7 +12,8 @@ use activity::Ns;
 use activity::feed::{Message, Outcome};
 use analysis::Facts;
 use analysis::whatif::{Passes, WhatIf};
-use cuptop::report::whatif::{Answer, known};
+use cuptop::report::KnownGpus;
+use cuptop::report::whatif::Answer;
 use scenario::plan::{Pair, Plan};
 use scenario::{Overrides, compile};
 use sim::{Pace, Profile, run};
@@ -74,7 +75,7 @@ fn rows() -> Vec<Row> {
         }
         let trace = simulate(&plan);
         let mut facts = Facts::new(&trace);
-        facts.known = known(&trace, &Profile::bundled());
+        facts.known = KnownGpus::default().rates(&trace);
         let passes = Passes::of_trace(&trace, Some(&plan));
         for pair in &plan.pairs {
             let of = |name: &str| {
@@ -187,7 +188,7 @@ fn the_json_is_what_was_agreed_on() {
     );
     let trace = simulate(&plan);
     let mut facts = Facts::new(&trace);
-    facts.known = known(&trace, &Profile::bundled());
+    facts.known = KnownGpus::default().rates(&trace);
     let several = WhatIf::new(&facts, None);
     assert!(several.is_err_and(|reason| reason.contains("choose with --variant: sequential")));
     let whatif = WhatIf::new(&facts, Some("sequential")).expect("a variant");

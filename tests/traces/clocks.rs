@@ -3,9 +3,9 @@
 use crate::common::job::{Clock, Job};
 use activity::feed::{Message, Outcome};
 use activity::{Batch, Span};
-use analysis::figures::Peaks;
 use analysis::ranks;
 use cuptop::export::{self, Timeline};
+use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::tui::app::App;
 use cuptop::tui::{ColorLevel, Theme, render};
@@ -116,7 +116,7 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
         let (raw, _) = job(clock).make();
         let (mut set, _) = job(clock).make();
         ranks::align_clocks(&mut set);
-        let [raw, set] = [raw, set].map(|trace| Report::new(&trace, None, Peaks::default()));
+        let [raw, set] = [raw, set].map(|trace| Report::new(&trace, None, KnownGpus::default()));
         let told = |report: &Report| -> Vec<(String, i64)> {
             let found = report.findings.iter();
             found.map(|it| (it.rule.to_owned(), it.bound_ns)).collect()
@@ -153,7 +153,7 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
 
 fn exported(trace: &Trace, format: Timeline) -> Vec<u8> {
     let mut out = Vec::new();
-    export::to(format, trace, &mut out).expect("memory");
+    export::to(format, trace, &KnownGpus::default(), &mut out).expect("memory");
     out
 }
 

@@ -14,7 +14,12 @@ fn round_trip(trace: &Trace) -> (crate::common::Loaded, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("again.json");
     export::to_file(&path, Readers::Owner, |out| {
-        export::to(Timeline::Chrome, trace, out)
+        export::to(
+            Timeline::Chrome,
+            trace,
+            &cuptop::report::KnownGpus::default(),
+            out,
+        )
     })
     .expect("a file");
     let text = std::fs::read_to_string(&path).expect("UTF-8");

@@ -128,13 +128,23 @@ fn an_empty_timeline_is_a_head_without_lines() {
 fn errors_name_the_file() {
     let path = PathBuf::from("/nowhere/at/all.csv");
     let error = export::to_file(&path, Readers::Owner, |out| {
-        export::to(Timeline::Csv, &made(), out)
+        export::to(
+            Timeline::Csv,
+            &made(),
+            &cuptop::report::KnownGpus::default(),
+            out,
+        )
     })
     .expect_err("no folder");
     assert!(error.to_string().contains("/nowhere/at/all.csv"));
     if Path::new("/dev/full").exists() {
         let error = export::to_file("/dev/full".as_ref(), Readers::Owner, |out| {
-            export::to(Timeline::Csv, &made(), out)
+            export::to(
+                Timeline::Csv,
+                &made(),
+                &cuptop::report::KnownGpus::default(),
+                out,
+            )
         })
         .expect_err("a full disk");
         assert!(

@@ -10,8 +10,8 @@ use activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
     Range, RangeKind, Span, What, units,
 };
-use analysis::figures::Peaks;
 use analysis::findings::Finding;
+use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::report::compare::Comparison;
 use cuptop::tui::action::Action;
@@ -114,7 +114,7 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
         .expect("a thread");
         let mut app = App::new(Vec::new());
         let source = SourceInfo::default();
-        app.start(source, Some(plan.clone()), Peaks::default());
+        app.start(source, Some(plan.clone()), KnownGpus::default());
         let mut trace = Trace::new(SourceInfo::default());
         for (i, message) in feed.receiver().iter().enumerate() {
             if let Message::Batch(batch) = &message {
@@ -131,7 +131,7 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
             }
         }
         app.prepare();
-        let report = Report::new(&trace, Some(&plan), Peaks::default());
+        let report = Report::new(&trace, Some(&plan), KnownGpus::default());
         let measured = report.variants.as_ref().expect("a run").len();
         assert_eq!(measured, plan.variants.len(), "{}", scenario.name);
         check(&mut app, &report, scenario.name);
@@ -243,7 +243,7 @@ fn by_hand() -> Trace {
 #[test]
 fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
     let trace = by_hand();
-    let report = Report::new(&trace, None, Peaks::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
     let figures = &json["variants"][0]["figures"];
     // From 1000 to 1650; nothing runs on either device from 1550 to 1600. Each copy moves 10 bytes a
@@ -265,7 +265,7 @@ fn two_devices_and_operations_that_overlap_count_as_the_definitions_say() {
         let found = figures[name].as_f64().expect(name);
         assert!((found - value).abs() < 1e-12, "{name}: {found}");
     }
-    let mut app = App::of_trace(trace, None, Peaks::default());
+    let mut app = App::of_trace(trace, None, KnownGpus::default());
     check(&mut app, &report, "by hand");
 }
 
@@ -304,7 +304,7 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
             .expect("it can be opened")
             .feed,
     );
-    let of = |trace: &Trace, plan| Report::new(trace, plan, Peaks::default());
+    let of = |trace: &Trace, plan| Report::new(trace, plan, KnownGpus::default());
     let (ran, opened) = (of(&ran, Some(&*plan)), of(&opened, None));
     let brief = |report: &Report| -> Vec<(String, usize, Vec<i64>, i64)> {
         let variants = report.variants.iter().flatten().map(|v| &v.figures);
@@ -340,10 +340,10 @@ fn the_legend_and_the_report_say_the_same_of_every_real_trace() {
     for (path, _) in real_traces() {
         let name = path.display().to_string();
         let trace = load(std::slice::from_ref(&path)).trace;
-        let report = Report::new(&trace, None, Peaks::default());
+        let report = Report::new(&trace, None, KnownGpus::default());
         let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
         let devices = json["devices"].as_array().expect("devices");
-        let mut app = App::of_trace(trace, None, Peaks::default());
+        let mut app = App::of_trace(trace, None, KnownGpus::default());
         if json["variants"].is_array() {
             check(&mut app, &report, &name);
             continue;

@@ -7,10 +7,10 @@ use activity::{
     StackSample, What,
 };
 use analysis::causes::Causes;
-use analysis::figures::Peaks;
 use analysis::graph::Graph;
 use analysis::ranks::{Heat, JobAnalysis, MatchedCollectives, Pattern, Reason, Stretch};
 use analysis::steps::{self, Steps};
+use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
@@ -87,7 +87,7 @@ fn findings_do_not_depend_on_how_far_clocks_are_off() {
             clock,
             ..Job::default()
         };
-        let report = Report::new(&job.make().0, None, Peaks::default());
+        let report = Report::new(&job.make().0, None, KnownGpus::default());
         let found = report.findings.iter();
         let found = found.map(|it| (it.rule, it.title.clone(), it.bound_ns));
         let spans = report.verdicts.iter().map(|it| (it.bound_by, it.span_ns));
@@ -154,7 +154,7 @@ fn transfers_and_waits_are_those_that_were_made() {
     let last = |rank: usize| ranks.split.sums[rank].last_arrivals;
     assert!((30..40).contains(&last(2)) && last(0) + last(1) + last(3) < 20);
     // What a device does is what it was: waiting is busy there.
-    let report = Report::new(&trace, None, Peaks::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     assert_eq!(report.devices.len(), 4);
     let made: i64 = truth.steps.iter().sum();
     for (rank, device) in report.devices.iter().enumerate() {
@@ -176,7 +176,7 @@ fn an_exchange_is_told_from_sends_and_ranks_that_are_not_here_are_said() {
         ..Job::default()
     };
     let (trace, truth) = job(true, true).make();
-    let report = Report::new(&trace, None, Peaks::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     let sums: Vec<_> = report.ranks.iter().map(|it| it.wait_ns).collect();
     for (made, told) in truth.waits.iter().zip(&sums) {
         // A transfer ends up to 15 us late on each rank.
@@ -194,9 +194,9 @@ fn an_exchange_is_told_from_sends_and_ranks_that_are_not_here_are_said() {
         "{text}"
     );
     // Without host calls nothing says so: they are sends.
-    let report = Report::new(&job(true, false).make().0, None, Peaks::default());
+    let report = Report::new(&job(true, false).make().0, None, KnownGpus::default());
     assert!(report.job.is_none(), "{:?}", report.job);
-    let all = Report::new(&Job::default().make().0, None, Peaks::default());
+    let all = Report::new(&Job::default().make().0, None, KnownGpus::default());
     assert!(
         !cuptop::report::text::render(&all, &cuptop::report::text::Options::default())
             .contains("not here")
@@ -321,7 +321,7 @@ fn the_late_ranks_line_is_told() {
         let times = clock.read(0)..clock.read(truth.end);
         trace.apply(seen_at(rank, "/home/me/train.py", line, times));
     }
-    let report = Report::new(&trace, None, Peaks::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     let late = &report.job.as_ref().expect("a job").late;
     assert_eq!(late.len(), 1);
     let line = late[0].line.as_ref().expect("a line");
@@ -631,7 +631,7 @@ fn the_report_of_many_ranks_is_one_screen() {
         host: |rank| format!("node{}", rank / 8),
         ..Job::default()
     };
-    let report = Report::new(&job.make().0, None, Peaks::default());
+    let report = Report::new(&job.make().0, None, KnownGpus::default());
     let text = cuptop::report::text::render(&report, &cuptop::report::text::Options::default());
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.iter().position(|l| *l == "Ranks").expect("a section");
@@ -677,7 +677,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
         ..Job::default()
     };
     let mut app = App::new(Vec::new());
-    let peaks = Peaks::default();
+    let peaks = KnownGpus::default();
     app.start(SourceInfo::default(), None, peaks);
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));
@@ -780,7 +780,7 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
     };
     let late = job(|rank, _| if rank == 2 { 5_000_000 } else { 20_000 });
     let (trace, truth) = late.make();
-    let mut report = Report::new(&trace, None, Peaks::default());
+    let mut report = Report::new(&trace, None, KnownGpus::default());
     let [whole, each @ ..] = report.verdicts.as_slice() else {
         panic!("no verdict");
     };
@@ -813,7 +813,7 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
     let (little, truth_little) = job(|rank, _| if rank == 2 { 600_000 } else { 20_000 }).make();
     let cost = mean(&truth_little.steps) / mean(&after.steps);
     assert!((1.12..1.6).contains(&cost), "{cost}");
-    let told = Report::new(&little, None, Peaks::default())
+    let told = Report::new(&little, None, KnownGpus::default())
         .verdicts
         .swap_remove(0);
     assert!(told.text.starts_with("straggler rank 2: "), "{told:?}");
@@ -824,7 +824,7 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
         report.is_as_expected()
     };
     assert!(!expect(&mut report, 0.5) && expect(&mut report, 0.67));
-    let mut cured = Report::new(&cured, None, Peaks::default());
+    let mut cured = Report::new(&cured, None, KnownGpus::default());
     assert!(cured.findings.iter().all(|it| it.rule != "late-rank"));
     assert!(serde_json::json!(cured.verdicts[0].bound_by) != peer);
     assert!(expect(&mut cured, 0.05));
@@ -833,7 +833,7 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
         ranks: 1,
         ..Job::default()
     };
-    let mut alone = Report::new(&alone.make().0, None, Peaks::default());
+    let mut alone = Report::new(&alone.make().0, None, KnownGpus::default());
     assert!(!expect(&mut alone, 0.5));
     assert_eq!(
         alone.expectations.expect("one")[0].why.as_deref(),
@@ -857,7 +857,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     let (trace, truth) = job.make();
     let export = |format| {
         let mut out = Vec::new();
-        cuptop::export::to(format, &trace, &mut out).expect("written");
+        cuptop::export::to(format, &trace, &KnownGpus::default(), &mut out).expect("written");
         out
     };
     let chrome = export(cuptop::export::Timeline::Chrome);
@@ -896,7 +896,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
             ..SourceInfo::default()
         },
         None,
-        Peaks::default(),
+        KnownGpus::default(),
     );
     for batch in job.batches().0 {
         app.take(Message::Batch(batch));

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use crate::common::{data, exported, figures, load};
 use activity::What;
 use activity::feed::Outcome;
-use analysis::figures::Peaks;
+use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use readers::file;
 
@@ -261,7 +261,7 @@ fn the_start_of_the_profiler_is_none_of_the_program() {
     let told = |kind: &str| -> (Vec<&str>, Vec<String>) {
         let (_folder, path) = export(kind);
         let trace = load(&[path]).trace;
-        let report = Report::new(&trace, None, Peaks::default());
+        let report = Report::new(&trace, None, KnownGpus::default());
         let rules = report.findings.iter().map(|finding| finding.rule);
         let rows = trace.lanes().iter().enumerate().flat_map(|(id, lane)| {
             let rows = lane.kept();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::common::{load, real_traces, trace_folders};
 use activity::feed::{Message, Outcome};
-use analysis::figures::Peaks;
+use cuptop::report::KnownGpus;
 use cuptop::report::{Report, text};
 use scenario::{Overrides, compile};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use unicode_width::UnicodeWidthStr as _;
 fn report(path: &Path) -> Report {
     let loaded = load(&[path.to_owned()]);
     assert_eq!(loaded.outcome, Outcome::Complete, "{}", path.display());
-    Report::new(&loaded.trace, None, Peaks::default())
+    Report::new(&loaded.trace, None, KnownGpus::default())
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn every_report_fits_eighty_columns() {
                 _ => {}
             }
         }
-        let report = Report::new(&trace, Some(&plan), Peaks::default());
+        let report = Report::new(&trace, Some(&plan), KnownGpus::default());
         assert_eq!(too_wide(&report), None, "{}", scenario.name);
         // The name of every variant is there whole, and nothing is said of the harness's calls.
         let text = text::render(&report, &text::Options::default());
@@ -251,7 +251,7 @@ fn a_brief_report_has_room_for_its_rows_whatever_a_gpu_is_called() {
     });
     scene.kernel(&"\u{1}".repeat(9_000), 1, 0, 1_000);
     let trace = scene.trace();
-    let text = Report::new(&trace, None, Peaks::default())
+    let text = Report::new(&trace, None, KnownGpus::default())
         .brief()
         .expect("JSON");
     assert!(text.len() <= cuptop::report::brief::BYTES_MAX);

@@ -212,7 +212,7 @@ fn through(path: &Path) {
         }
     }
     assert!(ended, "a source ends with an outcome");
-    let report = report::Report::new(&timeline, None, analysis::figures::Peaks::default());
+    let report = report::Report::new(&timeline, None, report::KnownGpus::default());
     is_plain(&report::text::render(
         &report,
         &report::text::Options::default(),
@@ -220,7 +220,12 @@ fn through(path: &Path) {
     assert!(report.json().is_ok(), "a report is JSON");
     for entry in export::FORMATS {
         if let export::Format::Timeline(format) = entry.format
-            && let Err(error) = export::to(format, &timeline, &mut io::sink())
+            && let Err(error) = export::to(
+                format,
+                &timeline,
+                &report::KnownGpus::default(),
+                &mut io::sink(),
+            )
         {
             panic!("{}: {error}", entry.name);
         }

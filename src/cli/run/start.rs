@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::cli::args::{Backend, Run, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
-use crate::tui::{NextRun, Peaks, Running, StartError, StartNotice};
+use crate::report::KnownGpus;
+use crate::tui::{NextRun, Running, StartError, StartNotice};
 use activity::feed::Feed;
 use live::runner::{self, RunRequest};
 use recording;
@@ -57,19 +58,6 @@ pub(super) fn choose_target(backend: Backend) -> Result<RunTarget, Ending> {
     match backend {
         Backend::Cuda => Err(Ending::machine(format!("cannot run on a GPU: {text}")).help(help)),
         _ => Ok(RunTarget::Simulator(Some(text))),
-    }
-}
-
-/// The profile's peaks, where the run is on the profile's GPU or on a model of it. For any other GPU nothing is known:
-/// `calibrate` makes its profile.
-fn peaks(profile: &Profile, place: &RunTarget) -> Peaks {
-    let is_of_profile = match place {
-        RunTarget::Simulator(_) => true,
-        RunTarget::Gpu(name) => name.as_ref() == Some(&profile.device.name),
-    };
-    match is_of_profile {
-        true => profile::peaks(profile),
-        false => Peaks::default(),
     }
 }
 
@@ -123,9 +111,9 @@ impl<'a> Runner<'a> {
         Source::find(name, crate::bundled::LIBRARY).map_err(Ending::input)
     }
 
-    /// The peaks that rates are compared with.
-    pub(super) fn peaks(&self) -> Peaks {
-        peaks(&self.profile, &self.place)
+    /// What is known of the GPUs that it runs on.
+    pub(super) fn gpus(&self) -> KnownGpus {
+        KnownGpus::from_iter([(&self.profile).into()])
     }
 
     /// Compiles a scenario as it is now and starts it. Its diagnostics have colours if `color` is set.
@@ -174,7 +162,7 @@ impl<'a> Runner<'a> {
         let warnings = simulating.into_iter().chain(diagnostics).collect();
         Ok(Running {
             plan: Some(started.plan),
-            peaks: self.peaks(),
+            gpus: self.gpus(),
             warnings,
             file: started.path.filter(|_| !self.args.no_watch),
             ..Running::new(started.feed, started.info)
@@ -230,27 +218,5 @@ impl<'a> Runner<'a> {
             simulated: is_simulated,
             clocks: Clocks::default(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gpu_that_the_profile_is_not_of_has_no_peaks() {
-        let mut profile = Profile::bundled();
-        let on = |name: &str| RunTarget::Gpu(Some(name.to_owned()));
-        let h200 = peaks(&profile, &on(&profile.device.name));
-        assert_eq!(h200.h2d, Some(profile.copy.h2d_gbps));
-        assert_eq!(peaks(&profile, &RunTarget::Simulator(None)), h200);
-        let other = on("NVIDIA A100-SXM4-80GB");
-        assert_eq!(peaks(&profile, &other), Peaks::default());
-        // GPUs of several kinds match no profile.
-        assert_eq!(peaks(&profile, &RunTarget::Gpu(None)), Peaks::default());
-        // What was calibrated there is its own.
-        profile.device.name = "NVIDIA A100-SXM4-80GB".to_owned();
-        profile.copy.h2d_gbps = 24.5;
-        assert_eq!(peaks(&profile, &other).h2d, Some(24.5));
     }
 }

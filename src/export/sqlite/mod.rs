@@ -14,6 +14,7 @@ use activity::{RangeKind, Span, What};
 use analysis::{Facts, hardware};
 use trace::{LaneId, LaneKind, Trace, describe};
 
+use crate::report::KnownGpus;
 use crate::report::{self, Report};
 
 /// Tables and views, with what they hold.
@@ -23,24 +24,24 @@ const VERSION: u32 = 1;
 
 /// Writes the database. It is made in a temporary file first: SQLite writes where it likes, and `out` may be a pipe. The
 /// file loses its name at once, so that nothing stays of it however the process ends.
-pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(trace: &Trace, gpus: &KnownGpus, out: &mut dyn Write) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("trace.sqlite");
     let place = |error| io::Error::other(format!("{}: {error}", std::env::temp_dir().display()));
     let db = Connection::open(&path).map_err(place)?;
     let mut file = File::open(&path)?;
     drop(folder);
-    fill(trace, &db).map_err(place)?;
+    fill(trace, gpus, &db).map_err(place)?;
     drop(db);
     io::copy(&mut file, out)?;
     Ok(())
 }
 
-fn fill(trace: &Trace, db: &Connection) -> rusqlite::Result<()> {
+fn fill(trace: &Trace, gpus: &KnownGpus, db: &Connection) -> rusqlite::Result<()> {
     // Nobody reads it before it is whole, so that nothing needs to survive a crash.
     db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
     db.execute_batch(SCHEMA)?;
-    let facts = report::facts(trace, None, Default::default());
+    let facts = report::facts(trace, None, gpus.clone());
     let writer = Writer {
         trace,
         db,

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::report::KnownGpus;
 use crate::report::{self, Report};
 use activity::{Ns, Span, What};
 use analysis::Facts;
 use analysis::breakdown::Breakdown;
 use analysis::causes::{Cause, Causes, by_cause};
-use analysis::figures::Peaks;
 use analysis::passes::Passes;
 use analysis::steps::{self, Origin};
 use trace::Trace;
@@ -119,7 +119,7 @@ pub struct Run {
 impl Run {
     /// From a timeline that is complete.
     pub fn of(trace: &Trace) -> Self {
-        let facts = report::facts(trace, None, Peaks::default());
+        let facts = report::facts(trace, None, KnownGpus::default());
         let report = Report::from(&facts);
         let causes = facts.causes();
         let measure = |subject: Subject, spans: &[Span]| {

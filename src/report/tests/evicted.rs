@@ -1,9 +1,10 @@
 //! What is said of a timeline that has let go of its oldest records.
 
+use crate::report::KnownGpus;
 use crate::report::Report;
 use activity::{Ns, RangeKind, Span};
 use analysis::causes::Causes;
-use analysis::figures::{self, Peaks};
+use analysis::figures;
 use analysis::graph::Graph;
 use analysis::tables;
 use analysis::testing::Scene;
@@ -46,14 +47,18 @@ fn what_is_left_is_judged_as_if_it_began_there() {
         tables::kernels(&whole, window)
     );
 
-    let report = Report::new(&short, None, Peaks::default());
+    let report = Report::new(&short, None, KnownGpus::default());
     let let_go = report.let_go.expect("it is said");
     // 2050 calls, 2050 kernels, 21 ranges start before.
     assert_eq!((let_go.records, let_go.until_ns), (4_121, 41_000_000));
     let all = figures::count(&whole, None, None);
     assert_eq!(let_go.devices[0].busy_ns, all[0].busy_ns);
     assert_eq!(let_go.devices[0].span_ns, all[0].span_ns);
-    assert!(Report::new(&whole, None, Peaks::default()).let_go.is_none());
+    assert!(
+        Report::new(&whole, None, KnownGpus::default())
+            .let_go
+            .is_none()
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::*;
 fn check_one(figure: Figure, compare: Compare, value: f64) -> Checked {
     let variants = vec![variant("slow", None), variant("fast", None)];
     let plan = plan(variants, vec![expectation("fast", figure, compare, value)]);
-    let report = Report::new(&scene().trace(), Some(&plan), PEAKS);
+    let report = Report::new(&scene().trace(), Some(&plan), known(PEAKS));
     report.expectations.expect("a run")[0].clone()
 }
 
@@ -26,7 +26,7 @@ fn a_share_of_a_peak_that_nobody_knows_is_neither_held_nor_failed() {
     let variants = vec![variant("slow", None), variant("fast", None)];
     let plan = plan(variants, vec![expected]);
     let trace = scene().trace();
-    let report = Report::new(&trace, Some(&plan), Peaks::default());
+    let report = Report::new(&trace, Some(&plan), KnownGpus::default());
     let found = &report.expectations.as_ref().expect("a run")[0];
     assert!(!found.ok && found.not_judged && found.measured.is_none());
     assert!(report.is_as_expected() && !report.is_judged());
@@ -35,7 +35,7 @@ fn a_share_of_a_peak_that_nobody_knows_is_neither_held_nor_failed() {
         text.contains("not judged") && text.contains("cuptop calibrate"),
         "{text}"
     );
-    assert!(Report::new(&trace, Some(&plan), PEAKS).is_judged());
+    assert!(Report::new(&trace, Some(&plan), known(PEAKS)).is_judged());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_cannot_be_measured_fails_and_says_why() {
     let report = Report::new(
         &scene().trace(),
         Some(&plan(vec![], missing)),
-        Peaks::default(),
+        KnownGpus::default(),
     );
     assert!(!report.is_as_expected());
 }
@@ -116,7 +116,7 @@ fn a_kernel_that_was_recorded_too_few_times_has_no_rate() {
         0.0,
     );
     let plan = plan(vec![variant("slow", None), fast], vec![e]);
-    let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
+    let report = Report::new(&scene().trace(), Some(&plan), KnownGpus::default());
     assert_eq!(
         report.expectations.expect("a run")[0].why.as_deref(),
         Some("3 launches of `add` were planned and 2 recorded")
@@ -150,7 +150,7 @@ fn kernels_that_share_an_entry_point_are_told_apart_by_their_configuration() {
             ..fast.clone()
         };
         let plan = plan(vec![variant("slow", None), fast], vec![e]);
-        let report = Report::new(&scene.trace(), Some(&plan), Peaks::default());
+        let report = Report::new(&scene.trace(), Some(&plan), KnownGpus::default());
         report.expectations.expect("a run")[0].clone()
     };
     let batch = scene.take();
@@ -184,7 +184,7 @@ fn at_every_point_of_a_sweep_means_at_the_worst() {
     let report = Report::new(
         &scene.trace(),
         Some(&plan(variants, vec![at_20, everywhere])),
-        Peaks::default(),
+        KnownGpus::default(),
     );
     let found = report.expectations.expect("a run");
     assert_eq!(

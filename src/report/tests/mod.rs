@@ -1,5 +1,7 @@
 //! The report's JSON contract, and expectations against runs written down by hand.
 
+use crate::report::{KnownGpu, KnownGpus};
+use analysis::figures::Peaks;
 use serde_json::json;
 
 mod evicted;
@@ -101,6 +103,13 @@ fn shape() -> LaunchShape {
 }
 
 /// The operations of [`scene`] without the ranges that make it a run.
+fn known(peaks: Peaks) -> KnownGpus {
+    KnownGpus::from_iter([KnownGpu {
+        peaks,
+        ..KnownGpu::default()
+    }])
+}
+
 fn device_scene() -> Scene {
     let mut scene = Scene::new();
     for (at, makespan) in [(1000, 1000), (3000, 250)] {
@@ -139,7 +148,7 @@ fn field_names_are_the_contract() {
             1.0,
         )],
     );
-    let report = Report::new(&scene().trace(), Some(&plan), Peaks::default());
+    let report = Report::new(&scene().trace(), Some(&plan), KnownGpus::default());
     let json: serde_json::Value =
         serde_json::from_str(&report.json().expect("json")).expect("valid");
     let has = |value: &serde_json::Value, keys: &[&str]| {
@@ -218,14 +227,14 @@ fn field_names_are_the_contract() {
     assert_eq!(json["variants"][0]["makespan_ns"], json!(1000));
     assert_eq!(json["expectations"][0]["measured"], json!(3.0));
     // Without a plan the ranges tell the variants, but nothing is expected of them.
-    let report = Report::new(&scene().trace(), None, Peaks::default());
+    let report = Report::new(&scene().trace(), None, KnownGpus::default());
     let json = serde_json::to_value(&report).expect("json");
     assert_eq!(json["variants"][1]["name"], json!("fast"));
     assert!(json.get("expectations").is_none());
     // A timeline that is no run has none.
     let mut scene = Scene::new();
     scene.kernel("k", 1, 0, 10);
-    let report = Report::new(&scene.trace(), None, Peaks::default());
+    let report = Report::new(&scene.trace(), None, KnownGpus::default());
     let json = serde_json::to_value(&report).expect("json");
     assert!(json.get("variants").is_none());
 }
@@ -265,7 +274,7 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
         ],
     );
     let trace = simulated();
-    let report = Report::new(&trace, Some(&plan), Peaks::default());
+    let report = Report::new(&trace, Some(&plan), KnownGpus::default());
     let text = text::render(&report, &text::Options::default());
     for part in [
         "SIMULATED",
@@ -291,10 +300,10 @@ fn the_text_says_what_is_simulated_and_what_is_missing() {
     let report = Report::new(
         &trace,
         None,
-        Peaks {
+        known(Peaks {
             h2d: Some(100.0),
             ..Peaks::default()
-        },
+        }),
     );
     let text = text::render(&report, &text::Options::default());
     assert!(
@@ -309,7 +318,7 @@ fn parts_come_by_name_and_as_markdown() {
     use text::{Options, Parts, Section};
     let mut scene = device_scene();
     scene.kernel("mul|a", 1, 9000, 9900);
-    let report = Report::new(&scene.trace(), None, Peaks::default());
+    let report = Report::new(&scene.trace(), None, KnownGpus::default());
     let write = |parts, markdown| {
         let options = Options {
             parts,
@@ -351,7 +360,7 @@ fn no_line_is_wider_than_asked() {
         scene.call("cudaMemcpyAsync", at, at + 9_000);
         scene.copy(Direction::D2H, 1, 4, at + 4_000, at + 6_000);
     }
-    let report = Report::new(&scene.trace(), None, Peaks::default());
+    let report = Report::new(&scene.trace(), None, KnownGpus::default());
     for width in [60, 80, 120] {
         let options = text::Options {
             width,
@@ -378,7 +387,7 @@ fn a_comparison_puts_the_greatest_change_first() {
         .kernel("grows", 1, 200, 230);
     b.kernel("new", 1, 230, 280)
         .copy(Direction::H2D, 1, 1000, 300, 310);
-    let report = |scene: &mut Scene| Report::new(&scene.trace(), None, Peaks::default());
+    let report = |scene: &mut Scene| Report::new(&scene.trace(), None, KnownGpus::default());
     let comparison = compare::Comparison::new(&report(&mut a), &report(&mut b));
     let changes: Vec<_> = comparison
         .operations

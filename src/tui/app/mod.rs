@@ -19,6 +19,7 @@ mod places;
 mod prompt;
 mod take;
 
+use crate::report::KnownGpus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,9 +31,7 @@ use super::frame::overlay::Overlay;
 use super::theme::Theme;
 use super::view::Views;
 use crate::tui::state::lanes::{Lanes, Wishes};
-pub use crate::tui::state::{
-    Choice, ErrorPanel, LineKind, NextRun, Peaks, Run, Scope, State, Status,
-};
+pub use crate::tui::state::{Choice, ErrorPanel, LineKind, NextRun, Run, Scope, State, Status};
 use activity::Span;
 use activity::feed::Outcome;
 pub use opening::{Opening, Select};
@@ -98,18 +97,18 @@ impl App {
     }
 
     /// An app that shows a timeline that is complete.
-    pub fn of_trace(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks) -> Self {
+    pub fn of_trace(trace: Trace, plan: Option<Arc<Plan>>, gpus: KnownGpus) -> Self {
         let mut app = App::new(Vec::new());
         let status = Status::Ended(Outcome::Complete);
-        app.state.replace(Run::new(trace, plan, peaks, status));
+        app.state.replace(Run::new(trace, plan, gpus, status));
         app.prepare();
         app
     }
 
     /// A new run begins. The figures of the one before stay for comparison.
-    pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) {
+    pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, gpus: KnownGpus) {
         self.held = Duration::ZERO;
-        let run = self.state.run.next(source, plan, peaks);
+        let run = self.state.run.next(source, plan, gpus);
         self.tells_rerun = !run.previous.is_empty();
         self.state.replace(run);
         if let Some(view) = self.opening.view {

@@ -140,7 +140,7 @@ fn named(trace: &Trace, what: &What, wanted: &str) -> Option<bool> {
 mod tests {
     use super::*;
     use crate::tui::fixture::{self, EPOCH};
-    use crate::tui::tests::PEAKS;
+    use crate::tui::tests::gpus;
     use crate::tui::view::SWEEP;
     use activity::Span;
 
@@ -148,7 +148,7 @@ mod tests {
     const STREAMED: i64 = EPOCH + 10_100_000;
 
     fn opened(opening: Opening) -> (App, Result<(), String>) {
-        let mut app = App::of_trace(fixture::trace(), None, PEAKS);
+        let mut app = App::of_trace(fixture::trace(), None, gpus());
         let said = app.open_at(&opening);
         (app, said)
     }

@@ -17,7 +17,7 @@ use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
 use crate::tui::state::analyst::{Analyst, Question};
 use crate::tui::state::selection::Item;
-use crate::tui::tests::{PEAKS, wrong_input};
+use crate::tui::tests::{gpus, wrong_input};
 use activity::feed::{Message, Progress};
 use activity::{Ns, Span};
 use trace::{SourceInfo, SourceKind};
@@ -29,7 +29,7 @@ const SEQUENTIAL: Ns = EPOCH + 100 * US;
 const STREAMED: Ns = EPOCH + 10_100 * US;
 
 fn app() -> App {
-    let mut app = App::of_trace(fixture::trace(), None, PEAKS);
+    let mut app = App::of_trace(fixture::trace(), None, gpus());
     app.state.size = Size::new(120, 40);
     app
 }
@@ -202,7 +202,7 @@ fn a_click_selects_what_is_under_it() {
 fn following_shows_the_latest_pass_and_moving_stops_it() {
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     let mut batches = fixture::batches().into_iter();
     app.take(Message::Batch(batches.next().expect("sequential")));
     app.prepare();
@@ -243,7 +243,7 @@ fn nothing_is_said_of_files_that_are_still_being_read() {
         kind: SourceKind::Kineto,
         ..fixture::source()
     };
-    app.start(source, None, PEAKS);
+    app.start(source, None, gpus());
     let screen =
         |app: &mut App| crate::tui::tests::text(&crate::tui::render(app, &Theme::default()));
     app.take(Message::Progress(Progress {
@@ -278,7 +278,7 @@ fn nothing_is_said_of_files_that_are_still_being_read() {
 #[test]
 fn a_paused_picture_stands_still_until_it_goes_on() {
     let mut app = App::new(Vec::new());
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     let mut batches = fixture::batches().into_iter();
     app.take(Message::Batch(batches.next().expect("sequential")));
     press(&mut app, " ");
@@ -324,7 +324,7 @@ fn the_picker_starts_what_it_points_at() {
 fn a_rerun_keeps_the_figures_and_the_variant() {
     let mut app = app();
     assert_eq!(press(&mut app, "vr"), [Effect::Start(NextRun::Same)]);
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     let makespans: Vec<Ns> = app
         .state
         .run
@@ -416,7 +416,7 @@ fn the_selection_does_not_leave_the_pass() {
             .collect(),
         ..activity::Batch::default()
     });
-    let mut app = App::of_trace(trace, None, PEAKS);
+    let mut app = App::of_trace(trace, None, gpus());
     app.state.size = Size::new(120, 40);
     press(&mut app, "");
     let scope = app
@@ -461,7 +461,7 @@ fn no_key_waits_for_what_takes_long() {
     app.state.size = Size::new(120, 40);
     app.state.analyst = Analyst::start(&wake).expect("threads");
     let status = Status::Ended(Outcome::Complete);
-    app.state.replace(Run::new(trace, None, PEAKS, status));
+    app.state.replace(Run::new(trace, None, gpus(), status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
     let mut holder: Question<u8, ()> = Question::default();
     holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
@@ -502,7 +502,7 @@ fn what_was_let_go_can_be_looked_at_and_not_selected() {
     let mut trace = fixture::trace();
     let end = trace.extent().expect("records").end;
     trace.evict_before(STREAMED + 1_000 * US);
-    let mut app = App::of_trace(trace, None, PEAKS);
+    let mut app = App::of_trace(trace, None, gpus());
     app.state.size = Size::new(120, 40);
     let theme = Theme::default();
     // Every view, and on the timeline whatever moves from row to row, from operation to operation, back beyond what is left.
@@ -547,7 +547,7 @@ fn the_picker_is_filtered_and_come_back_to() {
     let wanted = NextRun::Scenario("warmup".to_owned());
     assert_eq!(press(&mut app, "^"), [Effect::Start(wanted)]);
     // Its run; escape first clears the selection, then leads back.
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));
     }

@@ -422,7 +422,7 @@ impl<'a, B: Screen> Loop<'a, B> {
         }
         match (self.session.start)(&wanted) {
             Ok(running) => {
-                self.app.start(running.source, running.plan, running.peaks);
+                self.app.start(running.source, running.plan, running.gpus);
                 self.app.state.run.replay = running.replay;
                 self.app.state.run.beside = running.beside;
                 for said in &running.warnings {

@@ -13,7 +13,7 @@ use ratatui::backend::TestBackend;
 use super::events::{Host, Loop};
 use super::input::Input;
 use crate::tui::state::NextRun;
-use crate::tui::tests::{PEAKS, text};
+use crate::tui::tests::{gpus, text};
 use crate::tui::{Choice, Exit, Running, Session, StartError, Theme, fixture};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 
@@ -98,7 +98,7 @@ fn run_of(
                 });
             }
             Ok(Running {
-                peaks: PEAKS,
+                gpus: gpus(),
                 file: file.clone(),
                 ..Running::new(feed(sent.clone()), fixture::source())
             })

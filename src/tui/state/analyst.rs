@@ -363,7 +363,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::state::{Peaks, Status};
+    use crate::report::KnownGpus;
+    use crate::tui::state::Status;
     use activity::{Activity, Batch, HostCall, Span, What};
 
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -372,7 +373,7 @@ mod tests {
     fn run() -> Run {
         let mut trace = Trace::default();
         add(&mut trace, AT_ONCE + 1);
-        Run::new(trace, None, Peaks::default(), Status::Running)
+        Run::new(trace, None, KnownGpus::default(), Status::Running)
     }
 
     fn add(trace: &mut Trace, count: usize) {
@@ -497,7 +498,7 @@ mod tests {
         let analyst = Analyst::start(&wake).expect("threads");
         let mut trace = Trace::default();
         add(&mut trace, 3);
-        let little = Run::new(trace, None, Peaks::default(), Status::Running);
+        let little = Run::new(trace, None, KnownGpus::default(), Status::Running);
         let mut question = Asked::default();
         assert!(ask(&mut question, &analyst, &little, 0));
         assert_eq!(question.about(&little, 0), Some(&3));

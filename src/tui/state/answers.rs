@@ -108,7 +108,7 @@ impl Answers {
                 Scope::Pass(i) => (i < run.passes.list.len()).then_some(i),
             },
             plan: run.plan.clone(),
-            peaks: run.peaks,
+            gpus: run.gpus.clone(),
         };
         let (as_of, number) = (run.elapsed, run.number);
         let facts = Arc::clone(&self.facts);

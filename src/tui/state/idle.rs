@@ -241,8 +241,9 @@ fn stretch(window: Span, scope: Span, of: Scope) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::KnownGpus;
     use crate::tui::fixture;
-    use crate::tui::state::{Peaks, Status};
+    use crate::tui::state::Status;
 
     #[test]
     fn what_the_cells_hold_is_the_idle_time_of_the_devices() {
@@ -266,7 +267,7 @@ mod tests {
         let run = Run::new(
             fixture::trace(),
             None,
-            Peaks::default(),
+            KnownGpus::default(),
             Status::Ended(activity::feed::Outcome::Complete),
         );
         let mut camera = Camera::default();

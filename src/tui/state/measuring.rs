@@ -44,18 +44,19 @@ impl Measuring {
 
 #[cfg(test)]
 mod tests {
+    use crate::report::KnownGpus;
     use std::time::{Duration, Instant};
 
     use crossbeam_channel::bounded;
 
     use super::*;
     use crate::tui::fixture;
-    use crate::tui::state::{Peaks, Status};
+    use crate::tui::state::Status;
     use activity::feed::Outcome;
 
     /// Two variants: `sequential` takes 4.3 ms, `streamed` 2.2 ms.
     fn run(status: Status) -> Run {
-        let mut run = Run::new(fixture::trace(), None, Peaks::default(), status);
+        let mut run = Run::new(fixture::trace(), None, KnownGpus::default(), status);
         let is_running = run.is_running();
         run.passes.update(&run.trace, None, is_running);
         run

@@ -37,7 +37,6 @@ use crate::tui::state::job::Job;
 use crate::tui::state::troubles::Trouble;
 use activity::Span;
 use activity::feed::Outcome;
-pub use analysis::figures::Peaks;
 use analysis::memory::MemoryUse;
 pub use camera::{Camera, Scope};
 use counters::Counters;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::analyst::{Analyst, Question};
 use super::rows::{Row, RowKind};
 use super::{Camera, Run, Scope};
-use crate::report::whatif::known_of;
 use activity::units::{duration, percent};
 use analysis::facts::LastFacts;
 use analysis::findings::{Finding, Predicted};
@@ -110,11 +109,12 @@ impl PredictedRows {
         let (edit, number) = (wanted.edit.clone(), run.number);
         let pass = run.pass(camera.scope).copied();
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
+        let gpus = run.gpus.clone();
         self.question
             .at_once(1_000)
             .ask(analyst, run, wanted.about, move |trace, _| {
                 let mut facts = last.facts(number, trace);
-                facts.known = known_of(trace);
+                facts.known = gpus.rates(trace);
                 let whatif = match pass {
                     Some(pass) => WhatIf::of_repeats(&facts, &passes, pass.variant),
                     None => WhatIf::of_steps(&facts, steps::main(facts.steps()), None),
@@ -171,8 +171,9 @@ impl PredictedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::KnownGpus;
+    use crate::tui::state::Status;
     use crate::tui::state::answers::Answers;
-    use crate::tui::state::{Peaks, Status};
     use activity::feed::Outcome;
     use activity::{Ns, Span};
     use analysis::testing::{Scene, count_made};
@@ -187,7 +188,7 @@ mod tests {
             made.call("cudaStreamSynchronize", at + 4_000, at + 27_000);
         }
         let status = Status::Ended(Outcome::Complete);
-        Run::new(made.trace(), None, Peaks::default(), status)
+        Run::new(made.trace(), None, KnownGpus::default(), status)
     }
 
     #[test]

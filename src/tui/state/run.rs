@@ -1,10 +1,11 @@
 //! The run that is on screen: its timeline, its plan, and how it stands.
 
+use crate::report::KnownGpus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::other_run::OtherRun;
-use super::{Peaks, Scope, Status};
+use super::{Scope, Status};
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Span};
@@ -33,7 +34,7 @@ pub struct Run {
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,
     /// For "% of peak".
-    pub peaks: Peaks,
+    pub gpus: KnownGpus,
     /// How it stands.
     pub status: Status,
     /// How far long work has come.
@@ -66,11 +67,11 @@ pub struct Run {
 
 impl Run {
     /// A run of a timeline that is complete or yet to come.
-    pub fn new(trace: Trace, plan: Option<Arc<Plan>>, peaks: Peaks, status: Status) -> Self {
+    pub fn new(trace: Trace, plan: Option<Arc<Plan>>, gpus: KnownGpus, status: Status) -> Self {
         Run {
             trace,
             plan,
-            peaks,
+            gpus,
             status,
             ..Run::default()
         }
@@ -78,7 +79,7 @@ impl Run {
 
     /// The next run of the session; the figures of this one stay for comparison.
     #[must_use]
-    pub fn next(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, peaks: Peaks) -> Run {
+    pub fn next(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, gpus: KnownGpus) -> Run {
         let variants = std::mem::take(&mut self.measured).variants;
         Run {
             number: self.number + 1,
@@ -87,7 +88,7 @@ impl Run {
             } else {
                 variants
             },
-            ..Run::new(Trace::new(source), plan, peaks, Status::Running)
+            ..Run::new(Trace::new(source), plan, gpus, Status::Running)
         }
     }
 
@@ -102,7 +103,9 @@ impl Run {
     fn check(&mut self) {
         let is_complete = self.status == Status::Ended(Outcome::Complete) && self.measured.is_final;
         self.checked = match &self.plan {
-            Some(plan) if is_complete => expect::check(plan, &self.measured.variants, self.peaks),
+            Some(plan) if is_complete => {
+                expect::check(plan, &self.measured.variants, self.gpus.peaks(&self.trace))
+            }
             _ => Vec::new(),
         };
     }

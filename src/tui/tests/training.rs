@@ -3,7 +3,7 @@
 
 use ratatui::layout::Size;
 
-use super::{PEAKS, render, text};
+use super::{gpus, render, text};
 use crate::tui::app::App;
 use crate::tui::theme::Theme;
 use activity::{
@@ -181,7 +181,7 @@ fn trace() -> Trace {
 }
 
 fn screen(width: u16, height: u16) -> String {
-    let mut app = App::of_trace(trace(), None, PEAKS);
+    let mut app = App::of_trace(trace(), None, gpus());
     app.state.size = Size::new(width, height);
     app.prepare();
     text(&render(&mut app, &Theme::default()))

@@ -39,7 +39,7 @@ fn hidden_lanes_are_said_at_every_size_until_they_are_shown_again() {
         assert!(screen.contains("2 lanes hidden, S shows all"), "{screen}");
     }
     // A rerun is no reason to forget it.
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));
     }

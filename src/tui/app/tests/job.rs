@@ -71,7 +71,7 @@ fn take(app: &mut App, steps: std::ops::Range<i64>) {
 #[test]
 fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
     let mut app = App::new(Vec::new());
-    app.start(SourceInfo::default(), None, PEAKS);
+    app.start(SourceInfo::default(), None, gpus());
     app.state.size = Size::new(120, 40);
     let before = count_made("ranks");
     let matched = || count_made("ranks") - before;

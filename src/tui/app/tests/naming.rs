@@ -24,7 +24,7 @@ fn app_with_long_name() -> App {
         }
         trace.apply(Batch { ..batch });
     }
-    let mut app = App::of_trace(trace, None, PEAKS);
+    let mut app = App::of_trace(trace, None, gpus());
     app.state.size = Size::new(120, 40);
     app
 }

@@ -29,13 +29,13 @@ fn situations() -> Vec<App> {
     }
     let (plan, trace) = fixture::roofline();
     let mut running = App::new(Vec::new());
-    running.start(fixture::source(), None, PEAKS);
+    running.start(fixture::source(), None, gpus());
     for batch in fixture::batches() {
         running.take(Message::Batch(batch));
     }
     let mut all = vec![
-        App::of_trace(opened, None, PEAKS),
-        App::of_trace(trace, Some(plan), PEAKS),
+        App::of_trace(opened, None, gpus()),
+        App::of_trace(trace, Some(plan), gpus()),
         running,
     ];
     for app in &mut all {
@@ -97,7 +97,7 @@ fn every_key_answers_while_analysis_and_loading_run() {
         let mut app = App::new(Vec::new());
         app.state.size = Size::new(120, 40);
         app.state.analyst = Analyst::start(&wake).expect("threads");
-        let mut run = Run::new(trace, None, PEAKS, status.clone());
+        let mut run = Run::new(trace, None, gpus(), status.clone());
         if run.is_running() {
             run.progress = Some(Progress {
                 what: "reading".to_owned(),

@@ -100,7 +100,7 @@ fn keys_answer_while_a_long_timeline_is_looked_through() {
     app.state.size = Size::new(120, 40);
     app.state.analyst = Analyst::start(&wake).expect("threads");
     let status = Status::Ended(Outcome::Complete);
-    app.state.replace(Run::new(trace, None, PEAKS, status));
+    app.state.replace(Run::new(trace, None, gpus(), status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
     let mut holder: Question<u8, ()> = Question::default();
     holder

@@ -31,7 +31,7 @@ fn a_broken_file_stands_in_every_view_until_it_runs_again() {
             "view {view}: {head}"
         );
     }
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     assert!(!head(&mut app).contains("mine.toml"));
 }
 
@@ -47,7 +47,7 @@ fn whom_a_source_waits_for_stands_until_it_comes() {
         Message::Status(told.collect())
     };
     let mut app = App::new(Vec::new());
-    app.start(fixture::source(), None, PEAKS);
+    app.start(fixture::source(), None, gpus());
     assert!(screen(&mut app, 80, 24).contains("waiting for the first records"));
     app.take(standing(&[(
         false,
@@ -93,7 +93,7 @@ fn a_failed_expectation_stands_in_every_view() {
     expectation.compare = scenario::expect::Compare::AtLeast;
     expectation.value = 1e18;
     let (what, expected) = (expectation.what.clone(), expectation.expected.clone());
-    let mut app = App::of_trace(trace, Some(plan), PEAKS);
+    let mut app = App::of_trace(trace, Some(plan), gpus());
     for view in ["1", "2", "4", "5"] {
         press(&mut app, view);
         let head = head(&mut app);
@@ -139,7 +139,7 @@ fn keys_that_would_do_nothing_are_not_offered() {
     for batch in fixture::batches() {
         trace.apply(batch);
     }
-    let mut app = App::of_trace(trace, None, PEAKS);
+    let mut app = App::of_trace(trace, None, gpus());
     let foot = |app: &mut App| screen(app, 200, 50).lines().last().map(str::to_owned);
     let offered = foot(&mut app).unwrap_or_default();
     for dead in ["r rerun", "e edit", "f follow", "space pause"] {
@@ -186,7 +186,7 @@ fn the_help_turns_to_its_last_line_and_cuts_none() {
 
 #[test]
 fn a_jump_from_a_list_fits_what_it_leads_to() {
-    let mut app = App::of_trace(fixture::pageable(), None, PEAKS);
+    let mut app = App::of_trace(fixture::pageable(), None, gpus());
     app.state.size = Size::new(120, 40);
     press(&mut app, "3");
     // Past the title and the advice: the first place.
@@ -277,7 +277,7 @@ fn streams_stand_in_the_order_of_their_first_use_and_rows_without_data_are_left_
         }
         trace.apply(batch);
     }
-    let app = App::of_trace(trace, None, PEAKS);
+    let app = App::of_trace(trace, None, gpus());
     assert_eq!(streams(&app), ["s3", "s2", "s1", "s0"]);
 }
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::{Answer, StepTime};
-use crate::report::whatif::known_of;
+use crate::report::KnownGpus;
 use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::Facts;
 use analysis::advice::Advice;
-use analysis::figures::Peaks;
 use analysis::passes::Passes;
 use analysis::steps::{self, Steps};
 use analysis::verdict;
@@ -31,7 +30,7 @@ pub(super) struct Subject {
     /// The pass on screen: index into `passes.list`; `None` for the whole.
     pub(super) pass: Option<usize>,
     pub(super) plan: Option<Arc<Plan>>,
-    pub(super) peaks: Peaks,
+    pub(super) gpus: KnownGpus,
 }
 
 impl Subject {
@@ -41,8 +40,8 @@ impl Subject {
 
     /// Those of its run and of its devices.
     fn facts<'t>(&'t self, facts: Facts<'t>, stop: &Stop) -> Facts<'t> {
-        let known = known_of(facts.trace);
-        let mut facts = facts.of_run(self.plan.as_deref(), self.peaks, known);
+        let (peaks, known) = (self.gpus.peaks(facts.trace), self.gpus.rates(facts.trace));
+        let mut facts = facts.of_run(self.plan.as_deref(), peaks, known);
         facts.stop = stop.clone();
         facts
     }

@@ -1,13 +1,12 @@
 //! What is asked when, and of which part of a timeline that grows.
 
 use super::*;
-use crate::tui::state::Peaks as AppPeaks;
+use crate::report::KnownGpus;
 use crate::tui::state::Status;
 use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
 use analysis::Facts;
-use analysis::figures::Peaks;
 use analysis::passes::Passes;
 use trace::Trace;
 
@@ -58,7 +57,7 @@ fn trace(items: Vec<Activity>) -> Trace {
 }
 
 fn running(trace: Trace) -> Run {
-    Run::new(trace, None, AppPeaks::default(), Status::Running)
+    Run::new(trace, None, KnownGpus::default(), Status::Running)
 }
 
 #[test]
@@ -115,7 +114,7 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
         passes: Passes::default(),
         pass: None,
         plan: None,
-        peaks: Peaks::default(),
+        gpus: KnownGpus::default(),
     };
     let answer = live(&trace, &looked, &stop).expect("an answer");
     let first = answer.verdicts.first().expect("a verdict");

@@ -258,7 +258,7 @@ fn bandwidth(
     let trace = &state.run.trace;
     let usage = &trace.devices()[device].usage;
     let (in_cell, greatest) = shared.rate(trace, device, direction, scale).clone();
-    let known = state.run.peaks.rate(direction);
+    let known = state.run.gpus.peaks(&state.run.trace).rate(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];

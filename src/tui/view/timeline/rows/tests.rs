@@ -1,11 +1,13 @@
 //! The rows of a device, against times and bytes counted one nanosecond at a time.
 
+use crate::report::{KnownGpu, KnownGpus};
+use analysis::figures::Peaks;
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
 use super::*;
-use crate::tui::app::{App, Peaks};
+use crate::tui::app::App;
 use crate::tui::theme::{Role, Theme};
 use activity::{DeviceInfo, Direction};
 use analysis::testing::Scene;
@@ -89,7 +91,11 @@ fn app(all: &[Op], peak: Option<f64>) -> App {
         d2h: peak,
         ..Peaks::default()
     };
-    let mut app = App::of_trace(trace, None, peaks);
+    let gpus = KnownGpus::from_iter([KnownGpu {
+        peaks,
+        ..KnownGpu::default()
+    }]);
+    let mut app = App::of_trace(trace, None, gpus);
     // The side column has room for "at most 999 MB/s".
     app.state.size = Size::new(200, 40);
     app
