@@ -175,72 +175,42 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
 /// First launches of a kernel with a call between that loads code, each with the time since the launch or wait before. What
 /// the CPU did there made the kernel: libraries that compile at run time look for it, build it and load it.
 fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
-    struct Made {
-        op: OpId,
-        span: Span,
-        loading: Ns,
-        /// The shortest such time of a later launch.
-        later: Option<Ns>,
-    }
     let calls = &graph.calls;
     // By thread: since when it has launched nothing, and what of that it loaded.
     let mut threads: FxHashMap<LaneId, (Ns, Ns)> = FxHashMap::default();
-    let mut kernels: FxHashMap<(usize, NameId), Made> = FxHashMap::default();
+    // By kernel: its first launch, the time before that, what of it loaded, and the shortest time before a later one.
+    let mut kernels: FxHashMap<(usize, NameId), (OpId, Span, Ns, Ns)> = FxHashMap::default();
     for call in 0..calls.len() as CallId {
-        let (kind, span, lane) = (
-            calls.kind[call as usize],
-            calls.span(call),
-            calls.at(call).0,
-        );
-        match kind {
+        let (lane, span) = (calls.at(call).0, calls.span(call));
+        match calls.kind[call as usize] {
             CallKind::Load => {
-                if let Some((_, loading)) = threads.get_mut(&lane) {
-                    *loading += span.len();
-                }
+                threads.entry(lane).and_modify(|it| it.1 += span.len());
             }
-            CallKind::Launch => {
+            kind if kind.is_wait() || matches!(kind, CallKind::Copy | CallKind::Launch) => {
                 let op = calls.first_op[call as usize];
                 let before = threads.insert(lane, (span.end, 0));
-                let kernel = kernel(trace, graph, op);
-                let Some(((since, loading), name)) = before.zip(kernel) else {
-                    continue;
-                };
-                let span = Span::new(since.min(span.start), span.start);
-                let time = span.len();
-                let met = kernels.entry((trace.lanes()[lane].key().process, name));
-                met.and_modify(|it| it.later = Some(it.later.map_or(time, |it| it.min(time))))
-                    .or_insert(Made {
-                        op,
-                        span,
-                        loading,
-                        later: None,
-                    });
-            }
-            CallKind::Copy | CallKind::GraphLaunch => {
-                threads.insert(lane, (span.end, 0));
-            }
-            _ if kind.is_wait() => {
-                threads.insert(lane, (span.end, 0));
+                if let Some(((since, loading), name)) = before.zip(kernel(trace, graph, op)) {
+                    let made = Span::new(since.min(span.start), span.start);
+                    let kernel = kernels.entry((trace.lanes()[lane].key().process, name));
+                    let kernel = kernel.and_modify(|it| it.3 = it.3.min(made.len()));
+                    kernel.or_insert((op, made, loading, Ns::MAX));
+                }
             }
             _ => {}
         }
     }
-    // Work that has nothing to do with the kernel may lie between, too. Reading a file takes much longer than loading.
-    kernels.retain(|_, it| {
-        let time = it.span.len();
-        time >= thresholds::COLD_MIN && time <= thresholds::OUTLIER * it.loading
+    // Other work may lie between, too: reading a file takes much longer than loading.
+    kernels.retain(|_, &mut (_, made, loading, later)| {
+        let is_quick = later == Ns::MAX || is_outlier(made.len(), later);
+        is_quick
+            && made.len() >= thresholds::COLD_MIN
+            && made.len() <= thresholds::OUTLIER * loading
     });
-    let is_quick = |it: &Made| {
-        it.later
-            .is_some_and(|later| thresholds::OUTLIER * later <= it.span.len())
-    };
     // One that is launched again shows what a launch takes here.
-    if !kernels.values().any(is_quick) {
+    if kernels.values().all(|it| it.3 == Ns::MAX) {
         return FxHashMap::default();
     }
-    let all = kernels.into_values();
-    let all = all.filter(|it| it.later.is_none() || is_quick(it));
-    all.map(|it| (it.op, it.span)).collect()
+    kernels.into_values().map(|it| (it.0, it.1)).collect()
 }
 
 /// First operators of a name on their thread that took much longer than those after them. A library looks for its

@@ -8,7 +8,7 @@ use crate::graph::CallKind;
 use crate::{figures, tables};
 use activity::text::listed;
 use activity::units::duration;
-use activity::{Ns, Span, What};
+use activity::{NameId, Ns, Span, What};
 use rustc_hash::FxHashMap;
 use trace::{LaneId, LaneKind, Trace};
 
@@ -117,15 +117,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
 
 /// Whether the program's calls are CUDA's: HIP has no such setting.
 fn is_cuda(scope: &Scope) -> bool {
-    let graph = scope.causes.graph();
-    let (lane, row) = match graph.calls.len() {
-        0 => return true,
-        _ => graph.calls.at(0),
-    };
-    match scope.trace.activity(lane, row).what {
-        What::Call(call) => !scope.trace.names().full(call.name).starts_with("hip"),
-        _ => true,
-    }
+    let names = scope.trace.names();
+    !(0..names.len() as NameId).any(|id| names.full(id).starts_with("hip"))
 }
 
 /// How much of `parts` lies within `spans`.

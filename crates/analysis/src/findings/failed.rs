@@ -8,12 +8,6 @@ use trace::Trace;
 /// Nothing failed, or a driver that is let go at the end of the program (4, 709), or work that is not done yet (600).
 const NO_FAULTS: [i32; 4] = [0, 4, 600, 709];
 
-/// A wait without a context, which a library tries at the end of the program.
-const NO_CONTEXT: i32 = 201;
-
-/// A kernel crashed: each later call returns this, whatever it was to do.
-const CRASHES: [i32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
-
 const CRASHED: &str = "calls behind a crash";
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
@@ -54,12 +48,14 @@ impl Failed {
         let kind = |call: CallId| {
             let (code, name) = returned(call);
             match graph.calls.kind[call as usize] {
-                _ if CRASHES.contains(&code) => CRASHED,
+                // Behind a crash each call returns this, whatever it was to do.
+                _ if matches!(code, 700 | 702 | 710 | 714..=719) => CRASHED,
                 CallKind::Launch | CallKind::GraphLaunch => "launches",
                 // A prefetch that is refused costs time, and no result.
                 CallKind::Copy if trace.names().full(name).contains("Prefetch") => "",
                 CallKind::Copy => "copies",
-                kind if kind.is_wait() && code != NO_CONTEXT => "syncs",
+                // At the end of a program a library may wait without a context.
+                kind if kind.is_wait() && code != 201 => "syncs",
                 _ => "",
             }
         };
@@ -93,9 +89,7 @@ impl Failed {
             209 => ": built for other GPUs",
             222 => ": PTX too new for the driver",
             700 => ": illegal memory access",
-            702 => ": it took too long",
             710 => ": an assertion failed",
-            716 => ": misaligned address",
             _ => "",
         };
         let failed = self.calls.len();

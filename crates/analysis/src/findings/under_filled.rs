@@ -3,9 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::migrations::is_migration;
-use super::{
-    Copied, DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, thresholds,
-};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, thresholds};
 use crate::collectives::is_collective;
 use crate::figures;
 use crate::verdict::NAME_MAX;
@@ -38,8 +36,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
     // By kernel and blocks: how long in all, and how often.
     let mut sizes: FxHashMap<(NameId, u64), (Ns, Ns)> = FxHashMap::default();
-    let moves = scope.copies(f).iter();
-    let moves: Vec<&Copied> = moves.filter(|it| is_migration(&What::Copy(it.2))).collect();
+    let mut copies = scope.copies(f).iter();
+    let is_managed = copies.any(|it| is_migration(&What::Copy(it.2)));
     for (place, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {
             continue;
@@ -63,9 +61,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             continue;
         }
         let name = scope.trace.names().full(shape.name);
-        // Nor is it a matter of blocks where a short one stood still for pages.
-        let has_moved = || moves.iter().any(|it| it.1.overlaps(activity.span));
-        if length < EMPTY_MAX && (name.ends_with("()") || has_moved()) {
+        // Nor is it a matter of blocks where a short one waits for pages, or reads those that stay with the CPU.
+        if length < EMPTY_MAX && (name.ends_with("()") || is_managed) {
             continue;
         }
         // Collective communication takes few SMs on purpose, to leave the others to computing.
@@ -101,6 +98,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_alike = few.zip(many).is_some_and(|(few, many)| {
         many.0 >= 2 * few.0 && many.1 as f64 >= few.1 as f64 * thresholds::AS_LONG
     });
+    let has_blocks = least >= multiprocessors;
+    // Only beside each other would they fill it: no record says that they may run so.
+    if is_alike && !has_blocks {
+        return None;
+    }
     let few_blocks = match counted(greatest, "block", "blocks") {
         blocks if least < greatest => format!("{} to {blocks}", count(least)),
         blocks => blocks,
@@ -110,11 +112,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         threads if most_threads < LANES => format!(" of {up_to}{threads}"),
         _ => String::new(),
     };
-    let has_blocks = least >= multiprocessors;
     let found = scope.found(f.span_ns, saving, &at);
     Some(Finding {
-        // Whether they may run at once no record says. Many short ones may just have little to do.
-        severity: if is_alike && !has_blocks || time < SHORT * at.len() as Ns { Severity::Info } else { found.severity },
+        // Many short ones may just have little to do.
+        severity: if time < SHORT * at.len() as Ns { Severity::Info } else { found.severity },
         title: format!(
             "{} with {few_blocks}{of_threads} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             counted(at.len() as u64, "kernel", "kernels"),
@@ -122,17 +123,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(figures::share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
-        advice: match is_alike {
-            _ if has_blocks => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
-            true => "Run such kernels on several streams at once: launches with more blocks take as long.",
+        advice: match has_blocks {
+            true => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
             false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
         }
         .to_owned(),
-        cure: match is_alike {
-            _ if has_blocks => "launching larger blocks",
-            true => "running kernels at once",
-            false => "",
-        },
+        cure: if has_blocks { "launching larger blocks" } else { "" },
         ..found
     })
 }

@@ -302,7 +302,7 @@ impl Split {
                 }
                 None => {
                     let bound = causes.bound(gap, piece.cause);
-                    self.piece(causes, (gap.next, piece), (bound, length));
+                    self.piece(causes, gap.next, piece, bound);
                     bound
                 }
             };
@@ -314,12 +314,8 @@ impl Split {
     }
 
     /// Puts what is left of a piece where it belongs.
-    fn piece(
-        &mut self,
-        causes: &Causes<'_>,
-        (next, piece): (OpId, &Piece),
-        (bound, time): (Bound, Ns),
-    ) {
+    fn piece(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece, bound: Bound) {
+        let time = piece.span.len();
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
             _ if causes.makes(next, piece) => CpuWork::Load,

@@ -550,8 +550,7 @@ fn a_capture_of_graphs_is_no_work_of_the_gpu() {
         verdict(&mut scene)
     };
     // From 10 to 940 us of 953.
-    let told =
-        "CUDA graphs are captured for 930 µs of 953 µs: set-up, done once before launching them";
+    let told = "CUDA graphs are captured for 930 µs of 953 µs: set-up, done once before launches";
     let capture = scene(1_000, 0);
     assert_eq!(
         (capture.text.as_str(), capture.bound_by),

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
@@ -42,16 +42,12 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
 
 /// Whether the launch of a kernel returned no error.
 fn has_launched(trace: &Trace) -> bool {
-    let names = trace.names();
-    let launches = |&id: &NameId| {
-        let name = names.full(id);
-        CallKind::of(name) == CallKind::Launch && !name.contains("HostFunc")
-    };
-    let launches: FxHashSet<NameId> = (0..names.len() as NameId).filter(launches).collect();
-    let is_one =
-        |what: What| matches!(what, What::Call(of) if of.code == 0 && launches.contains(&of.name));
-    let mut threads = trace.threads().filter(|_| !launches.is_empty());
-    threads.any(|(id, lane, _)| lane.kept().any(|row| is_one(trace.what(id, row))))
+    let launches =
+        |name: &str| CallKind::of(name) == CallKind::Launch && !name.contains("HostFunc");
+    let is_one = |what: What| matches!(what, What::Call(of) if of.code == 0 && launches(trace.names().full(of.name)));
+    trace
+        .threads()
+        .any(|(id, lane, _)| lane.kept().any(|row| is_one(trace.what(id, row))))
 }
 
 /// What takes this part of a class is named for the whole of it.
@@ -368,9 +364,7 @@ impl Told<'_> {
 /// What is said in the place of a verdict of a timeline in which graphs are captured.
 pub(super) fn of_capture([captured, all]: [Ns; 2]) -> String {
     let (captured, all) = (duration(captured), duration(all));
-    format!(
-        "CUDA graphs are captured for {captured} of {all}: set-up, done once before launching them"
-    )
+    format!("CUDA graphs are captured for {captured} of {all}: set-up, done once before launches")
 }
 
 /// A name for what a headline of this beginning has room for.

@@ -336,3 +336,16 @@ fn what_the_cpu_does_to_build_a_kernel_is_part_of_loading_it() {
         sick("no-cure", &mut built(work, rounds));
     }
 }
+
+#[test]
+fn each_process_has_first_calls_of_its_own() {
+    let mut trace = launches(0).trace();
+    let process = 1;
+    trace.apply(activity::Batch {
+        process,
+        ..launches(0).take()
+    });
+    let graph = crate::graph::Graph::new(&trace);
+    let first = crate::first_use::FirstUse::of(&trace, &graph);
+    assert_eq!(first.calls.len(), 2);
+}

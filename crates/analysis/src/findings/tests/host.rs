@@ -108,6 +108,27 @@ fn a_host_at_other_work() {
     sick("no-cure", &mut scene(5_000_000, ""));
 }
 
+#[test]
+fn data_that_is_set_up_is_no_batch() {
+    // Ten weights of 1 MiB are read for 5 ms each and sent: of 55 ms 50 are the CPU's. With kernels they are batches.
+    let scene = |has_kernels: bool| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 5_500_000;
+            scene.range(activity::RangeKind::CpuOp, "load", 0, at - 5_000_000, at);
+            scene.call("cudaMemcpyAsync", at, at + 3_000);
+            scene.copy(Direction::H2D, 1, 1 << 20, at + 6_000, at + 200_000);
+            if has_kernels {
+                scene.call("cudaLaunchKernel", at + 4_000, at + 7_000);
+                scene.kernel("k", 1, at + 200_000, at + 500_000);
+            }
+        }
+        scene
+    };
+    sick("host-bound", &mut scene(true));
+    cured("host-bound", &mut scene(false));
+}
+
 /// After one kernel the CPU reads what it wrote, 4 ms between each two of ten pages: nothing could be prepared ahead.
 #[test]
 fn a_cpu_that_reads_managed_results() {
