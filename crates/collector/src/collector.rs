@@ -123,7 +123,6 @@ impl Collector {
             period: options.flush_period,
             counts: Arc::clone(&counts),
             subscription,
-            switch,
             is_late: options.caller == Caller::Attached,
         };
         let decode_thread = DecodeThread {
@@ -144,7 +143,7 @@ impl Collector {
         })
         .map_err(StartError::Thread)?;
         let flush = start("cuptop-flush", move || {
-            flusher.run(&stopped, &asked);
+            flusher.run(switch, &stopped, &asked);
             drop(flushed);
         })
         .map_err(StartError::Thread)?;

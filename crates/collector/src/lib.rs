@@ -19,6 +19,7 @@ mod command;
 pub mod control;
 mod decode;
 mod fork;
+mod gate;
 pub mod hand;
 mod host;
 #[cfg(feature = "inject")]

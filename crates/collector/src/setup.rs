@@ -1,6 +1,6 @@
 //! Telling CUPTI what to collect: subscription, attributes, record kinds, host calls.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 
 use cupti_sys::api::{MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, SubscriberParams, describe};
 use cupti_sys::kinds::{self, attribute, domain};
@@ -8,6 +8,7 @@ use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Cupti, LoadError};
 
 use crate::buffers;
+use crate::gate::called;
 use crate::options::{ApiCalls, Graphs, Options};
 
 /// Why nothing is collected.
@@ -66,9 +67,6 @@ impl StartError {
     }
 }
 
-/// CUPTI insists on a callback; none is ever enabled.
-unsafe extern "C" fn nothing(_data: *mut c_void, _domain: u32, _id: u32, _details: *const c_void) {}
-
 /// The handle of a subscription.
 #[derive(Debug)]
 pub(crate) struct Subscription(Subscriber);
@@ -80,9 +78,9 @@ unsafe impl Send for Subscription {}
 /// them as soon as another tool starts in the process, and spoils that tool's too.
 pub(crate) fn subscribe(cupti: &Cupti) -> Result<Subscription, StartError> {
     let mut handle = std::ptr::null_mut();
-    // SAFETY: writes one pointer; the callback does nothing.
+    // SAFETY: writes one pointer; the callback has the right type and lives forever.
     let code =
-        unsafe { (cupti.api.subscribe)(&raw mut handle, Some(nothing), std::ptr::null_mut()) };
+        unsafe { (cupti.api.subscribe)(&raw mut handle, Some(called), std::ptr::null_mut()) };
     if code == MULTIPLE_SUBSCRIBERS {
         let tool = other_tool(cupti);
         return Err(StartError::Taken { tool });
@@ -114,7 +112,7 @@ fn other_tool(cupti: &Cupti) -> Option<String> {
     let code = unsafe {
         subscribe(
             &raw mut handle,
-            Some(nothing),
+            Some(called),
             std::ptr::null_mut(),
             &raw mut params,
         )
@@ -206,6 +204,22 @@ pub(crate) fn disable_work(cupti: &Cupti, calls: ApiCalls) {
 pub(crate) fn disable_waits(cupti: &Cupti) {
     disable_kind(cupti, kinds::SYNCHRONIZATION);
     disable_kind(cupti, kinds::CUDA_EVENT);
+}
+
+/// Has the subscription's callback called, or not, at the entry and the exit of the driver's functions that give the GPU work.
+pub(crate) fn notice_launches(cupti: &Cupti, subscription: &Subscription, on: bool) {
+    const PREFIXES: &str = "cuLaunch cuGraphLaunch cuMemcpy cuMemset";
+    let Some(set) = cupti.api.enable_callback else {
+        return;
+    };
+    for id in 1..names::LIMIT {
+        if let Some(name) = callback_name(&cupti.api, domain::DRIVER_API, id)
+            && begins_with_one(&name, PREFIXES)
+        {
+            // SAFETY: takes numbers and the handle that CUPTI gave.
+            unsafe { set(u32::from(on), subscription.0, domain::DRIVER_API, id) };
+        }
+    }
 }
 
 fn disable_kind(cupti: &Cupti, kind: u32) {

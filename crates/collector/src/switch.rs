@@ -83,14 +83,16 @@ impl Switch {
         }
     }
 
-    /// Does what is asked for by now. What was complete has just been flushed.
-    pub(crate) fn apply_requests(&mut self, cupti: &Cupti) {
+    /// Does what is asked for by now. What was complete has just been flushed. Recording goes off only once `hold` has
+    /// nothing under way, and until that is dropped.
+    pub(crate) fn apply_requests<H>(&mut self, cupti: &Cupti, hold: impl FnOnce() -> H) {
         if let Some(is_wanted) = self.control.as_ref().and_then(Control::read) {
             self.is_wanted = is_wanted;
         }
         let mut lacks = Vec::new();
         let recording = self.is_asked();
         if recording != self.mode.recording {
+            let _held = self.mode.recording.then(hold);
             self.apply(cupti, recording, &mut lacks);
             self.send(Command::Mode(self.mode));
         }
@@ -102,9 +104,10 @@ impl Switch {
         }
     }
 
-    /// Records nothing more, and says so.
-    pub(crate) fn end(&mut self, cupti: &Cupti) {
+    /// Records nothing more, and says so; `hold` as above.
+    pub(crate) fn end<H>(&mut self, cupti: &Cupti, hold: impl FnOnce() -> H) {
         if self.mode.recording {
+            let _held = hold();
             self.apply(cupti, false, &mut Vec::new());
             self.send(Command::Mode(self.mode));
         }

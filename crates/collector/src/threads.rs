@@ -15,6 +15,7 @@ use cupti_sys::{Cupti, kinds};
 use crate::buffers::Pool;
 use crate::command::Command;
 use crate::decode::Decoder;
+use crate::gate;
 use crate::options::Ending;
 use crate::setup::{Subscription, release};
 use crate::switch::Switch;
@@ -49,7 +50,6 @@ pub(crate) struct Flusher {
     pub(crate) period: Duration,
     pub(crate) counts: Arc<Counts>,
     pub(crate) subscription: Subscription,
-    pub(crate) switch: Switch,
     /// Whether the program has used CUDA before: then contexts and streams exist that nobody saw made.
     pub(crate) is_late: bool,
 }
@@ -66,7 +66,12 @@ pub(crate) struct Counts {
 impl Flusher {
     /// Flushes until the end. A sender on `requests` asks for a flush out of turn and is answered when it is done.
     /// `cuptiActivityFlushPeriod` is no substitute: it hands out full buffers only.
-    pub(crate) fn run(mut self, stop: &Receiver<Ending>, requests: &Receiver<Sender<()>>) {
+    pub(crate) fn run(
+        self,
+        mut switch: Switch,
+        stop: &Receiver<Ending>,
+        requests: &Receiver<Sender<()>>,
+    ) {
         let mut requests = requests.clone();
         let mut times = FlushTimes::default();
         times.note(1);
@@ -78,12 +83,12 @@ impl Flusher {
                     Ok(ask) => Some(ask),
                     Err(_) => { requests = never(); None }
                 },
-                default(self.switch.due(self.period)) => None,
+                default(switch.due(self.period)) => None,
             };
             times.note(self.pool.begin_flush());
             self.ask_for_devices(&mut asked);
             self.flush(0);
-            self.switch.apply_requests(&self.cupti);
+            switch.apply_requests(&self.cupti, || self.hold());
             self.pool.top_up();
             let oldest = self
                 .pool
@@ -98,7 +103,7 @@ impl Flusher {
         };
         if ending == Ending::Release {
             // What was launched until here is still delivered as it ends.
-            self.switch.end(&self.cupti);
+            switch.end(&self.cupti, || self.hold());
         }
         self.ask_for_devices(&mut asked);
         self.last_flush(ending);
@@ -147,16 +152,32 @@ impl Flusher {
         }
     }
 
+    /// Holds the program's launches, and waits until those under way are recorded.
+    fn hold(&self) -> gate::Held<'_> {
+        const LONGEST: Duration = Duration::from_millis(150);
+        let held = gate::hold(&self.cupti, &self.subscription);
+        self.drain(LONGEST);
+        held
+    }
+
+    /// Flushes until nothing is withheld, or for so long.
+    fn drain(&self, longest: Duration) {
+        let begin = Instant::now();
+        self.flush(0);
+        while self.pool.unread() > 0 && begin.elapsed() < longest {
+            std::thread::sleep(Duration::from_millis(1));
+            self.flush(0);
+        }
+    }
+
     /// Everything that is complete, then the rest as it is; waits a while for buffers that come back late, and until
     /// they are read. Where the program goes on, first waits a while for the rest to be complete.
     fn last_flush(&self, ending: Ending) {
         const QUIET: Duration = Duration::from_millis(100);
         const LONGEST: Duration = Duration::from_secs(2);
-        let begin = Instant::now();
         self.flush(0);
-        while ending == Ending::Release && self.pool.unread() > 0 && begin.elapsed() < LONGEST / 2 {
-            std::thread::sleep(Duration::from_millis(5));
-            self.flush(0);
+        if ending == Ending::Release {
+            self.drain(LONGEST / 2);
         }
         self.flush(kinds::FLUSH_FORCED);
         let begin = Instant::now();

@@ -21,7 +21,7 @@ pub type BufferCompleted = unsafe extern "C" fn(
     size: usize,
     valid: usize,
 );
-/// A subscriber's callback: user data, domain, callback id, details. Never called unless callbacks are enabled.
+/// A subscriber's callback: user data, domain, callback id, details.
 pub type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
 /// `CUPTI_SUCCESS`.
@@ -127,6 +127,8 @@ crate::functions! {
     optional {
         /// `cuptiSubscribe_v2(subscriber, callback, userdata, params)`, CUDA 13.0 and later
         subscribe_v2 = c"cuptiSubscribe_v2" (*mut Subscriber, Option<Callback>, *mut c_void, *mut SubscriberParams);
+        /// `cuptiEnableCallback(enable, subscriber, domain, callback id)`
+        enable_callback = c"cuptiEnableCallback" (u32, Subscriber, u32, u32);
         /// `cuptiSetThreadIdType(type)`
         set_thread_id_type = c"cuptiSetThreadIdType" (u32);
         /// `cuptiActivityEnableRuntimeApi(callback id, enable)`, CUDA 12.5 and later
