@@ -1,7 +1,7 @@
 //! A gate before the driver's calls that give the GPU work.
 //!
 //! libcupti 12.9 and 13.0 read time stamps of kernels that were under way while kernels were switched off, from memory that is
-//! gone by then: 4 of 5 programs crashed within 350 rounds of attaching. So before recording goes off, the program's calls wait
+//! gone by then: 4 of 5 programs crashed within 350 times of attaching. So before recording goes off, the program's calls wait
 //! for a moment at their entry, until those that were begun have returned and what they launched is recorded.
 
 use std::ffi::{c_char, c_void};
@@ -93,7 +93,7 @@ pub(crate) fn hold<'a>(cupti: &'a Cupti, subscription: &'a Subscription) -> Held
     std::thread::sleep(COUNTED);
     CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
-    while INSIDE.load(Ordering::SeqCst) % TURN > 0 && begin.elapsed() < LONGEST / 2 {
+    while !INSIDE.load(Ordering::SeqCst).is_multiple_of(TURN) && begin.elapsed() < LONGEST / 2 {
         std::thread::sleep(LOOK);
     }
     Held {

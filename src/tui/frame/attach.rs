@@ -11,11 +11,10 @@ use activity::text::printable;
 use live::machine::{GpuLoad, Process, Sight};
 
 /// What attaching does, whatever the process.
-const MEANING: [&str; 5] = [
+const MEANING: [&str; 4] = [
     "It stands still for about a millisecond while cuptop's library is loaded into it.",
     "Its kernels and copies are recorded until you leave with q. Then it goes on.",
     "What stays: the library, idle in its memory. Steps may stay slower by a few percent.",
-    "Attach a few times, not dozens: NVIDIA's libcupti 13.0 crashed programs after 20 times and more.",
     "While you look, its own profiler (torch.profiler, vLLM's) finds CUPTI taken.",
 ];
 const FILTERED: &str =
