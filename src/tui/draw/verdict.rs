@@ -75,7 +75,7 @@ impl VerdictLine {
     pub fn lines(state: &State, room: usize) -> usize {
         let answer = state.answers.get(&state.run, state.camera.scope);
         let headline = answer.and_then(|answer| headline(state, answer));
-        headline.map_or(1, |(text, _)| pen::wrap(&text, room).len().max(1))
+        headline.map_or(1, |(text, _)| broken(&text, room).len().max(1))
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -113,7 +113,7 @@ impl VerdictLine {
         let room = usize::from(area.width).saturating_sub(2);
         let whole = format!("{}{}", self.head, self.text);
         let last = usize::from(area.height) - 1;
-        let mut pieces = pen::wrap(&whole, room);
+        let mut pieces = broken(&whole, room);
         if pieces.len() > last + 1 {
             let rest = pieces.split_off(last).join(" ");
             pieces.push(pen::cut(&rest, room));
@@ -123,6 +123,19 @@ impl VerdictLine {
         }
         // Its word stands out, as on one line.
         pen::text(buf, area, 1, &self.head, theme.bold(self.role));
+    }
+}
+
+/// A headline in lines. What the best cure brings begins the second one, where the whole does not fit one line.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    let lines = pen::wrap(text, room);
+    match text.rsplit_once(" · ") {
+        Some((what, cure))
+            if lines.len() == 2 && pen::width(what) + 2 <= room && pen::width(cure) <= room =>
+        {
+            vec![format!("{what} ·"), cure.to_owned()]
+        }
+        _ => lines,
     }
 }
 

@@ -22,12 +22,14 @@ const WORTH: f64 = 0.1;
 /// Of a device's busy time, what engines have to work at once, or a direction to copy, to be worth a row.
 const WORTH_OVERLAP: f64 = 0.05;
 const WORTH_COPIES: f64 = 0.005;
+/// And a stream to be worth one beside others.
+const WORTH_STREAM: f64 = 0.005;
 
 /// What threads were seen doing: by stack and whether they ran, in how many looks.
 type Seen = FxHashMap<(StackId, bool), u64>;
 
 /// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
-/// few copies beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
+/// few copies, and streams of hardly any work, beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
 /// that processes without CUDA do. Lines for them come with it.
 pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
     let launching = launching(trace);
@@ -43,6 +45,14 @@ pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, V
         RowKind::Overlap(device) => share(device, Measure::Concurrent) < WORTH_OVERLAP,
         RowKind::Bandwidth(device, direction) => {
             share(device, Measure::Direction(direction)) < WORTH_COPIES
+        }
+        RowKind::Stream(id) => {
+            let lane = &trace.lanes()[id];
+            let LaneKind::Stream { device, .. } = lane.key().kind else {
+                return false;
+            };
+            let busy = trace.devices()[device].usage.time(Measure::Busy, scope);
+            (lane.busy(scope) as f64) < WORTH_STREAM * busy as f64
         }
         RowKind::Range(id, _) => {
             let LaneKey { process, kind } = trace.lanes()[id].key();
@@ -98,7 +108,7 @@ pub fn lines(
     }
     if !others.is_empty() {
         let is_loader = |stack: StackId| wants(trace.stacks(), stack).is_some();
-        let count = others.len() as u64;
+        let count = at_once(trace, &others);
         let who = match (of_others.keys().any(|it| is_loader(it.0)), count) {
             (true, _) => plural(count, "DataLoader worker"),
             (false, 1) => "1 process without CUDA".to_owned(),
@@ -111,6 +121,22 @@ pub fn lines(
         label,
     };
     lines.into_iter().map(row).collect()
+}
+
+/// How many of the processes were there at once: a training loop starts others in each epoch.
+fn at_once(trace: &Trace, processes: &FxHashSet<usize>) -> u64 {
+    let extents = processes
+        .iter()
+        .filter_map(|&it| trace.processes()[it].sampled.extent());
+    let mut changes: Vec<(Ns, i64)> = extents
+        .flat_map(|it| [(it.start, 1), (it.end, -1)])
+        .collect();
+    changes.sort_unstable();
+    let now = changes.iter().scan(0, |now, (_, change)| {
+        *now += change;
+        Some(*now)
+    });
+    now.max().map_or(processes.len(), |most| most as usize) as u64
 }
 
 /// Counts what threads of a process were doing, in short stretches over all of a scope.

@@ -58,7 +58,8 @@ pub(super) fn make(
         Some(level) => {
             let most = hardware::show(metric, level.max);
             let known = known.filter(|known| *known != 1.0);
-            let of = known.map(|known| format!("mean, of {}", hardware::show(metric, known)));
+            let of =
+                known.map(|known| format!("mean of at most {}", hardware::show(metric, known)));
             let at_most = [format!("mean, at most {most}"), format!("max {most}"), most];
             fit(room, of.into_iter().chain(at_most))
         }
