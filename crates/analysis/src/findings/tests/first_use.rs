@@ -341,7 +341,7 @@ fn what_the_cpu_does_to_build_a_kernel_is_part_of_loading_it() {
 fn each_process_has_first_calls_of_its_own() {
     let mut trace = launches(0).trace();
     let process = 1;
-    trace.apply(activity::Batch {
+    trace.apply(Batch {
         process,
         ..launches(0).take()
     });
