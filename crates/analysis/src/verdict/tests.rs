@@ -359,36 +359,40 @@ fn json_has_the_fields_of_the_contract() {
     }
 }
 
-#[test]
-fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
-    // Kernels of 10 us, each waited for, and then 5 ms of the host's: `loop.py:4`, where it was seen every 10 ms.
+/// Kernels of 10 us, each waited for, and then 5 ms of the host's: `loop.py:4`, where it was seen every 10 ms, in these functions of libraries.
+fn sleeping_in(inner: &[(&str, &str)]) -> Verdict {
     let mut scene = one_by_one(true, 5_000_000);
     let mut trace = scene.trace();
-    let frame = Frame {
-        file: "/w/loop.py".to_owned(),
-        function: "main".to_owned(),
-        line: 4,
-    };
+    let frames = [("/w/loop.py", "main")].into_iter().chain(inner.to_vec());
+    let defs = frames.zip(1_u32..).flat_map(|((file, function), id)| {
+        let frame = Frame {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line: 4,
+        };
+        let caller = id - 1;
+        [
+            SampleDef::Frame { id, frame },
+            SampleDef::Stack {
+                id,
+                caller,
+                frame: id,
+            },
+        ]
+    });
     let look = |i: i64| StackSample {
         // In the middle of each other sleep.
         time: 16_000 + 2_500_000 + 2 * i * 5_016_000,
         changed: vec![SeenAt {
             thread: 0,
-            stack: 1,
+            stack: 1 + inner.len() as u32,
             is_running: false,
         }],
     };
     trace.apply(Batch {
         samples: Some(Samples {
             series: 0,
-            defs: vec![
-                SampleDef::Frame { id: 1, frame },
-                SampleDef::Stack {
-                    id: 1,
-                    caller: 0,
-                    frame: 1,
-                },
-            ],
+            defs: defs.collect(),
             looks: (0..20).map(look).collect(),
             sampling: Sampling {
                 hz: 100,
@@ -400,8 +404,12 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
     let devices = figures::count(&trace, None, None);
-    let verdicts = find(&trace, &causes, (None, &devices), &[], None);
-    let v = &verdicts[0];
+    find(&trace, &causes, (None, &devices), &[], None).remove(0)
+}
+
+#[test]
+fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
+    let v = sleeping_in(&[]);
     assert_eq!(v.bound_by, Bound::Host, "{v:?}");
     // 49 gaps of 5,006 us, of which the ends of the waits, of 1 us each, and the 5 us that launches take are no part.
     let rest = 49.0 * (5_006_000.0 - 1_000.0 - 5_000.0);
@@ -409,6 +417,25 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     assert!(v.text.ends_with("waiting for main (loop.py:4)"), "{v:?}");
     let seen = "Meanwhile the CPU was at loop.py:4 in 20 of 20 stack samples (84 to 100 %).";
     assert_eq!(v.details()[0], seen);
+}
+
+#[test]
+fn who_waits_for_a_batch_waits_for_the_loader_and_not_for_its_queue() {
+    let packages = "/w/lib/python3/site-packages";
+    let loader = format!("{packages}/torch/utils/data/dataloader.py");
+    let queues = "/usr/lib/python3/multiprocessing/queues.py";
+    let v = sleeping_in(&[(&loader, "__next__"), (queues, "Queue.get")]);
+    assert!(
+        v.text.ends_with("waiting for DataLoader (loop.py:4)"),
+        "{v:?}"
+    );
+    // Of other libraries the deepest function is named.
+    let hub = format!("{packages}/hub/model.py");
+    let v = sleeping_in(&[(&hub, "generate"), (queues, "Queue.get")]);
+    assert!(
+        v.text.ends_with("waiting for Queue.get (loop.py:4)"),
+        "{v:?}"
+    );
 }
 
 #[test]

@@ -187,7 +187,11 @@ impl Told<'_> {
             most => match (self.line, most) {
                 (Some(line), _) => {
                     let deepest = line.deepest.as_ref().and_then(|it| it.rsplit(' ').next());
-                    let of = deepest.unwrap_or(&line.function);
+                    let is_loader = |it: &String| it.starts_with("torch/utils/data/dataloader.py");
+                    let of = match line.call.as_ref().is_some_and(is_loader) {
+                        true => "DataLoader",
+                        false => deepest.unwrap_or(&line.function),
+                    };
                     (all, [waiting, format!("{of}{}", place.unwrap_or_default())])
                 }
                 (None, Some((_, time))) => {
