@@ -21,6 +21,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
         "Predictions, refused edits, and what predictions rest on",
         &[
             "src/report/whatif.rs",
+            "src/report/gpus.rs",
             "crates/analysis/src/whatif",
             "crates/analysis/src/edits",
         ],
@@ -49,7 +50,7 @@ const SAMPLES: &str = "GPU's time:all=30 ms|failed:of=21|failed:failed=21|failed
     host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:how=are limited by memory|limits:most=1.06|\
     no_core:number=4|shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|\
     unwaited:names=forward|`{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\
-    report/whatif:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|edits:name=load_batch|edits/graph:many=|\
+    report/gpus:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|edits:name=load_batch|edits/graph:many=|\
     report/compare:name=streamed|report/compare:told=26 % faster in streamed|ranks:other=rank 3|ranks:line=train.py:12|\
     report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|of_host=DataLoader|outliers=, 90 ms of it in 1 outlier|\
     duration=1.20 ms|percent=42 %|bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|\

@@ -15,6 +15,7 @@ use crate::buffers::{self, Pool};
 use crate::command::Command;
 use crate::decode::Decoder;
 use crate::fork;
+use crate::gate;
 use crate::options::{BUFFERS, Caller, Ending, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
@@ -85,7 +86,7 @@ impl Collector {
         let prepared = load(options.caller)
             .map_err(StartError::from)
             .and_then(|cupti| {
-                let subscription = subscribe(&cupti)?;
+                let subscription = subscribe(&cupti, gate::called)?;
                 match set_up(&cupti, &options) {
                     Ok(rest) => Ok((cupti, subscription, rest)),
                     Err(error) => {

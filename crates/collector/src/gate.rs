@@ -1,8 +1,8 @@
 //! A gate before the driver's calls that give the GPU work.
 //!
-//! libcupti 12.9 and 13.0 read time stamps of kernels that were under way while kernels were switched off, from memory that is
-//! gone by then: 4 of 5 programs crashed within 350 times of attaching. So before recording goes off, the program's calls wait
-//! for a moment at their entry, until those that were begun have returned and what they launched is recorded.
+//! libcupti 12.9 to 13.1 crash a while after kernels are switched off where kernels are under way at that moment. They read time
+//! stamps from memory that is gone by then. 4 of 5 programs crashed within 350 times of attaching. So the program's calls wait
+//! for a moment at their entry before recording goes off. Those that were begun return, and what they launched is recorded.
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

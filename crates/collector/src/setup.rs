@@ -2,13 +2,14 @@
 
 use std::ffi::CStr;
 
-use cupti_sys::api::{MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, SubscriberParams, describe};
+use cupti_sys::api::{
+    Callback, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, SubscriberParams, describe,
+};
 use cupti_sys::kinds::{self, attribute, domain};
 use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Cupti, LoadError};
 
 use crate::buffers;
-use crate::gate::called;
 use crate::options::{ApiCalls, Graphs, Options};
 
 /// Why nothing is collected.
@@ -76,13 +77,13 @@ unsafe impl Send for Subscription {}
 
 /// Subscribes. Must come before anything else. Whoever registers buffers without a subscription loses all of
 /// them as soon as another tool starts in the process, and spoils that tool's too.
-pub(crate) fn subscribe(cupti: &Cupti) -> Result<Subscription, StartError> {
+pub(crate) fn subscribe(cupti: &Cupti, called: Callback) -> Result<Subscription, StartError> {
     let mut handle = std::ptr::null_mut();
     // SAFETY: writes one pointer; the callback has the right type and lives forever.
     let code =
         unsafe { (cupti.api.subscribe)(&raw mut handle, Some(called), std::ptr::null_mut()) };
     if code == MULTIPLE_SUBSCRIBERS {
-        let tool = other_tool(cupti);
+        let tool = other_tool(cupti, called);
         return Err(StartError::Taken { tool });
     }
     insist(code, "accept a subscriber")?;
@@ -98,7 +99,7 @@ fn insist(code: u32, what: &'static str) -> Result<(), StartError> {
 }
 
 /// The name of the tool that is subscribed already. CUDA 13.0 and later tell it when refusing a second one.
-fn other_tool(cupti: &Cupti) -> Option<String> {
+fn other_tool(cupti: &Cupti, called: Callback) -> Option<String> {
     let subscribe = cupti.api.subscribe_v2?;
     let mut name = [0_u8; 256];
     let mut params = SubscriberParams {

@@ -28,9 +28,9 @@ const WORTH_STREAM: f64 = 0.005;
 /// What threads were seen doing: by stack and whether they ran, in how many looks.
 type Seen = FxHashMap<(StackId, bool), u64>;
 
-/// Rows that hardly matter: time of the driver and the profiler, engines that hardly ever overlap, and directions of
-/// few copies, and streams of hardly any work, beside much else. So are Python functions of threads that call no CUDA, beside such as call it. So is all
-/// that processes without CUDA do. Lines for them come with it.
+/// Rows that hardly matter: time of the driver and the profiler, and engines that hardly ever overlap. So are directions of few
+/// copies, and streams of hardly any work, beside much else. So are Python functions of threads that call no CUDA, beside such as
+/// call it. So is all that processes without CUDA do. Lines for them come with it.
 pub fn minor(trace: &Trace, scope: Span, rows: &[Row]) -> (FxHashSet<RowKind>, Vec<Row>) {
     let launching = launching(trace);
     let calls = |process: usize| launching.iter().any(|it| it.0 == process);
