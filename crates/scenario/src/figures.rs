@@ -101,6 +101,10 @@ figures! {
         "bytes over the sum of the copies' times, within a device", ">= 1 TB/s";
     P2pGbps "p2p_gbps" None Rate Needs::Copies(Direction::P2P),
         "bytes over the sum of the copies' times, between devices", ">= 100 GB/s";
+    H2dShare "h2d_share" None Share Needs::Copies(Direction::H2D),
+        "the share that `h2d_gbps` has of what the GPU's own link gives to this direction alone", ">= 80 %";
+    D2hShare "d2h_share" None Share Needs::Copies(Direction::D2H),
+        "the share that `d2h_gbps` has of what the GPU's own link gives to this direction alone", ">= 80 %";
     KernelGbps "kernel_gbps" Kernel Rate Needs::Bytes,
         "the kernel's declared `bytes` over the sum of its times", ">= 2 TB/s";
     KernelFlops "kernel_flops" Kernel Flops Needs::Flops,

@@ -9,9 +9,9 @@ fn check_one(figure: Figure, compare: Compare, value: f64) -> Checked {
     report.expectations.expect("a run")[0].clone()
 }
 
-/// A GPU twice as fast as the scene's kernel is at memory, and four times at arithmetic.
+/// A GPU twice as fast as the scene's kernel is at memory, and four times at arithmetic, with a link of 62.5 GB/s.
 const PEAKS: Peaks = Peaks {
-    h2d: None,
+    h2d: Some(62.5),
     d2h: None,
     d2d: None,
     p2p: None,
@@ -49,6 +49,7 @@ fn every_figure_is_measured() {
         (Figure::new(Kind::Makespan, ""), 250.0),
         (Figure::new(Kind::Wall, ""), 1600.0),
         (Figure::new(Kind::H2dGbps, ""), 50.0),
+        (Figure::new(Kind::H2dShare, ""), 0.8),
         (Figure::new(Kind::KernelGbps, "add"), rate),
         (Figure::new(Kind::KernelFlops, "add"), 1e10),
         (Figure::new(Kind::PeakShare, "add"), rate / 8.0),

@@ -56,9 +56,15 @@ impl Run<'_> {
             let other = other.ok_or_else(|| format!("`{name}` was not {verb}"))?;
             Ok(time(other)? / time(of)?)
         };
+        let of_link = |peak: Option<f64>, kind| {
+            let peak = peak.ok_or(NO_PEAK)?;
+            Ok(measure(of, None, &Figure::new(kind, ""))? / peak)
+        };
         match figure.kind {
             Kind::SpeedupOver => over(makespan),
             Kind::WallSpeedupOver => over(wall),
+            Kind::H2dShare => of_link(self.peaks.h2d, Kind::H2dGbps),
+            Kind::D2hShare => of_link(self.peaks.d2h, Kind::D2hGbps),
             Kind::PeakShare => {
                 let Peaks { memory, flops, .. } = self.peaks;
                 let (Some(memory), Some(flops)) = (memory, flops) else {
@@ -113,9 +119,11 @@ fn measure(
         gb_per_s(bytes, time).ok_or_else(|| format!("nothing was copied {}", direction.label()))
     };
     match figure.kind {
-        Kind::SpeedupOver | Kind::WallSpeedupOver | Kind::PeakShare => {
-            Err("it is not of the variant alone".to_owned())
-        }
+        Kind::SpeedupOver
+        | Kind::WallSpeedupOver
+        | Kind::PeakShare
+        | Kind::H2dShare
+        | Kind::D2hShare => Err("it is not of the variant alone".to_owned()),
         Kind::Makespan => makespan(of),
         Kind::Wall => Ok(of.wall_ns as f64),
         Kind::Idle => match of.makespan_ns {
