@@ -164,7 +164,7 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
             }
             // Only whole timelines hold command lines.
             let readers = match format {
-                Timeline::Perfetto | Timeline::Chrome if !args.anonymous => Readers::Owner,
+                Timeline::Chrome if !args.anonymous => Readers::Owner,
                 _ => Readers::AsUmask,
             };
             write(args, readers, |out| {
@@ -277,8 +277,9 @@ fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
     };
     let names = export::FORMATS.map(|format| format.name).join(", ");
     let format = format.ok_or_else(|| {
-        Ending::input("the file's name does not say in which format to write")
-            .help(format!("add --to with one of {names}"))
+        Ending::input("the file's name does not say in which format to write").help(format!(
+            "add --to with one of {names}; https://ui.perfetto.dev opens -o trace.json"
+        ))
     })?;
     if format.is_binary && args.output.is_none() && is_terminal {
         return Err(Ending::input(format!(
@@ -397,10 +398,9 @@ mod tests {
         assert_eq!(name(Some("csv"), Some("a.svg")), Ok("csv"));
         assert_eq!(name(None, Some("a.svg")), Ok("svg"));
         assert_eq!(name(None, Some("a.json")), Ok("chrome"));
-        assert_eq!(name(None, Some("a.pftrace")), Ok("perfetto"));
         assert_eq!(name(None, Some("a.json.gz")), Ok("chrome"));
         assert_eq!(name(Some("svg"), Some("a.svg.gz")), Ok("svg"));
-        for output in ["a", "a.exe", "a.gz", "a.svg.gz"] {
+        for output in ["a", "a.exe", "a.gz", "a.svg.gz", "a.pftrace"] {
             assert_eq!(
                 name(None, Some(output)).map_err(|e| exit::code_of(e.failure.kind)),
                 Err(exit::INPUT)
@@ -412,7 +412,7 @@ mod tests {
     fn a_terminal_gets_no_binary_format() {
         for (to, output, is_terminal, is_fine) in [
             ("png", None, true, false),
-            ("perfetto", None, true, false),
+            ("sqlite", None, true, false),
             ("csv", None, true, true),
             ("png", None, false, true),
             ("png", Some("a.png"), true, true),

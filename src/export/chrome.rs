@@ -1,18 +1,31 @@
-//! A timeline as Chrome JSON in Kineto's manner. Chrome's and Perfetto's viewers read it, and every tool for traces of
-//! PyTorch's profiler. Reading it back, cuptop gets the same figures.
+//! A timeline as Chrome JSON in Kineto's manner. <https://ui.perfetto.dev>, Chrome's viewer and every tool for traces of
+//! PyTorch's profiler read it. Reading it back, cuptop gets the same figures.
 //!
 //! What Kineto has no word for stands in arguments of its own: `cuptop process` (which process, where
 //! there are several), `cuptop range` and `index` (variants and repeats of a scenario). The document
 //! begins with `"simulated"` and `"lost records"`; of a job `"rankClocks"` says what aligns its ranks' clocks.
+//!
+//! A device is a process of its own in viewers, its streams are threads. Arrows lead from a host call to the operations
+//! that it caused (`bind_id`). Where slices of one row overlap without nesting, Perfetto draws them below each other;
+//! before June 2026 it left them out.
 
 use std::borrow::Cow;
+use std::fmt::{Arguments, Display};
 use std::io::{self, Write};
 
-use super::clocks;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::clocks::{self, RankClock, RankClocks};
 use super::rows::{self, Marks};
-use activity::{Activity, Collective, LaunchShape, Metric, Ns, RangeKind, What};
+use activity::units::{duration, gb_per_s};
+use activity::{Activity, Collective, Direction, LaunchShape, Metric, Ns, RangeKind, SLOWED, What};
 use analysis::memory::MemoryUse;
-use trace::{LaneKind, Trace, describe};
+use trace::{LaneKey, LaneKind, Trace, describe};
+
+/// The row of a process's synchronizations, which CUPTI tells without their threads; no system has as many threads.
+const SYNCS: u64 = 4_000_000_000;
+/// From here on rows of streams whose number another stream of their device has already.
+const FURTHER_STREAMS: u64 = 1_000_000_000;
 
 /// Writes a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
@@ -20,7 +33,10 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         trace,
         out,
         marks: Marks::of(trace),
-        pids: rows::pids(trace),
+        hosts: rows::pids(trace).into_iter().map(u64::from).collect(),
+        streams: FxHashMap::default(),
+        named: 0,
+        separator: "",
         // Viewers keep microseconds as doubles: small numbers keep their nanoseconds.
         base: trace.extent().map_or(0, |extent| {
             extent.start.div_euclid(1_000_000_000) * 1_000_000_000
@@ -32,20 +48,28 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             writer.event(lane.key().process, &trace.activity(id, row))?;
         }
     }
-    writer.memory()?;
-    writer.hardware()?;
-    // A last event without a comma before the end.
-    writeln!(
-        writer.out,
-        "{{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":-1,\"tid\":0,\"args\":{{\"labels\":\"profiler\"}}}}\n]}}"
-    )
+    for device in 0..trace.devices().len() {
+        writer.rates(device)?;
+        for (time, bytes) in MemoryUse::of(trace, Some(device)).steps {
+            writer.counter(device, "device memory", "bytes", time, bytes)?;
+        }
+        writer.hardware(device)?;
+    }
+    writeln!(writer.out, "\n]}}")
 }
 
 struct Writer<'a> {
     trace: &'a Trace,
     out: &'a mut dyn Write,
     marks: Marks,
-    pids: Vec<u32>,
+    /// The process id of each process; a device's id is that of the process that stands for it.
+    hosts: Vec<u64>,
+    /// The id of the thread that stands for each stream.
+    streams: FxHashMap<LaneKey, u64>,
+    /// Processes and rows that have been named, in the order in which viewers show them.
+    named: usize,
+    /// What stands before the next event.
+    separator: &'static str,
     base: Ns,
 }
 
@@ -80,81 +104,144 @@ impl Writer<'_> {
             let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
-        if let Some(clocks) = clocks::find(trace) {
-            writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
+        let clocks = clocks::find(trace);
+        if let Some(clocks) = &clocks {
+            writeln!(out, "\"rankClocks\": {},", serde_json::to_string(clocks)?)?;
         }
         let devices: Vec<_> = trace.devices().iter().map(|d| device(&d.info)).collect();
         writeln!(out, "\"deviceProperties\": [{}],", devices.join(", "))?;
-        writeln!(out, "\"traceEvents\": [")?;
-        for (index, process) in trace.processes().iter().enumerate() {
-            let pid = i64::from(self.pids[index]);
-            let name = self.marks.on(&process.info.command);
-            self.named("process_name", pid, 0, &name)?;
-            for (thread, name) in &process.threads {
-                self.named("thread_name", pid, *thread, name)?;
-            }
-        }
-        for (index, device) in trace.devices().iter().enumerate() {
+        write!(out, "\"traceEvents\": [")?;
+        self.names()?;
+        let ranks = clocks.iter().flat_map(|job: &RankClocks| &job.ranks);
+        ranks
+            .filter(|it| it.residual_ns.is_some())
+            .try_for_each(|it| self.clock(it))
+    }
+
+    /// Names what viewers show: devices with their streams, processes with their threads.
+    fn names(&mut self) -> io::Result<()> {
+        let trace = self.trace;
+        for index in 0..trace.devices().len() {
             let name = self.marks.on(&describe::device(trace, index));
-            self.named("process_name", i64::from(device.info.id), 0, &name)?;
+            self.name("process", self.gpu(index), 0, &name)?;
         }
-        for lane in trace.lanes() {
+        let mut taken = FxHashSet::default();
+        for (id, lane) in trace.streams() {
             let key = lane.key();
-            if let LaneKind::Stream { device, stream, .. } = key.kind {
-                let name = describe::stream(trace, key);
-                let id = trace.devices()[device].info.id;
-                self.named("thread_name", i64::from(id), stream, &name)?;
+            let LaneKind::Stream { device, stream, .. } = key.kind else {
+                continue;
+            };
+            let row = match taken.insert((device, stream)) {
+                true => u64::from(stream),
+                false => FURTHER_STREAMS + id as u64,
+            };
+            self.streams.insert(key, row);
+            let mut name = describe::stream(trace, key);
+            if trace.processes().len() > 1 {
+                name += &format!(" · process {}", key.process);
             }
+            self.name("thread", self.gpu(device), row, &name)?;
+        }
+        for (index, process) in trace.processes().iter().enumerate() {
+            let (pid, command) = (self.hosts[index], &process.info.command);
+            let name = match process.info.rank {
+                Some(rank) if trace.processes().len() > 1 => format!("rank {rank}: {command}"),
+                _ => command.clone(),
+            };
+            self.name("process", pid, 0, &self.marks.on(&name))?;
+            for (thread, name) in &process.threads {
+                self.name("thread", pid, u64::from(*thread), name)?;
+            }
+            self.name("thread", pid, SYNCS, "synchronizations")?;
         }
         Ok(())
     }
 
-    fn named(&mut self, what: &str, pid: i64, tid: u32, name: &str) -> io::Result<()> {
-        writeln!(
-            self.out,
-            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"name\":{}}}}},",
-            json(name)
-        )
+    fn name(&mut self, what: &str, pid: u64, tid: u64, name: &str) -> io::Result<()> {
+        self.named += 1;
+        for (part, value) in [("name", json(name)), ("sort_index", self.named.to_string())] {
+            self.add(format_args!(
+                "{{\"ph\":\"M\",\"name\":\"{what}_{part}\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"{part}\":{value}}}}}"
+            ))?;
+        }
+        Ok(())
     }
 
-    fn device_id(&self, index: u32) -> u32 {
-        self.trace.devices()[index as usize].info.id
+    /// Adds an event.
+    fn add(&mut self, event: Arguments<'_>) -> io::Result<()> {
+        let separator = std::mem::replace(&mut self.separator, ",");
+        write!(self.out, "{separator}\n{event}")
+    }
+
+    /// What aligns a rank's clock, as a mark at the beginning of its process.
+    fn clock(&mut self, rank: &RankClock) -> io::Result<()> {
+        let words = format!(
+            "clock of {}: {} {}, {:+.1} ppm (± {})",
+            rank.name,
+            if self.trace.is_on_one_clock() {
+                "added"
+            } else {
+                "add"
+            },
+            duration(rank.offset_ns),
+            rank.drift_ppm,
+            duration(rank.residual_ns.unwrap_or_default())
+        );
+        let at = self.trace.extent().map_or(0, |extent| extent.start);
+        let pid = self.hosts[rank.process_index];
+        self.add(format_args!(
+            "{{\"ph\":\"i\",\"s\":\"p\",\"name\":{},\"pid\":{pid},\"tid\":0,\"ts\":{},\"args\":{}}}",
+            json(&words),
+            us(at - self.base),
+            serde_json::to_string(rank)?
+        ))
+    }
+
+    fn gpu(&self, device: usize) -> u64 {
+        u64::from(self.trace.devices()[device].info.id)
     }
 
     fn event(&mut self, process: usize, activity: &Activity) -> io::Result<()> {
-        // Drawn as a counter: see [`Writer::memory`].
-        if matches!(activity.what, What::Memory(_)) {
-            return Ok(());
+        let what = &activity.what;
+        let (pid, tid) = match what {
+            What::Call(c) => (self.hosts[process], u64::from(c.thread)),
+            What::Range(r) => (self.hosts[process], u64::from(r.thread)),
+            What::Overhead(o) => (self.hosts[process], u64::from(o.thread)),
+            What::Sync(_) => (self.hosts[process], SYNCS),
+            // Drawn as a counter.
+            What::Memory(_) => return Ok(()),
+            on_gpu => self.on_gpu(process, on_gpu),
+        };
+        let direction = match what {
+            What::Call(_) => "out",
+            _ => "in",
+        };
+        let mut arrow = String::new();
+        if activity.correlation != 0 && (direction == "out" || activity.is_operation()) {
+            let id = (process as u64) << 32 | u64::from(activity.correlation);
+            arrow = format!("\"bind_id\":\"{id:#x}\",\"flow_{direction}\":true,");
         }
-        let (pid, tid) = self.row(process, &activity.what);
-        writeln!(
-            self.out,
-            "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{{}}}}},",
-            self.category(process, &activity.what),
+        self.add(format_args!(
+            "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},{arrow}\"args\":{{{}}}}}",
+            self.category(process, what),
             json(&rows::kineto_name(self.trace, activity)),
             us(activity.span.start - self.base),
             us(activity.span.len()),
             self.args(process, activity).0
-        )
+        ))
     }
 
-    /// The process and the thread that it is drawn on.
-    fn row(&self, process: usize, what: &What) -> (i64, i64) {
-        let host = i64::from(self.pids[process]);
-        match what {
-            What::Call(c) => (host, i64::from(c.thread)),
-            What::Range(r) => (host, i64::from(r.thread)),
-            What::Overhead(o) => (-1, i64::from(o.thread)),
-            What::Sync(s) => {
-                let device = self.device_of_context(process, s.context);
-                (i64::from(device), s.stream.map_or(-1, i64::from))
-            }
-            on_gpu => {
-                let place = on_gpu.place().unwrap_or_default();
-                let device = self.device_id(place.device);
-                (i64::from(device), i64::from(place.stream))
-            }
-        }
+    /// The row of what a stream did.
+    fn on_gpu(&self, process: usize, what: &What) -> (u64, u64) {
+        let place = what.place().unwrap_or_default();
+        let (device, context, stream) = (place.device as usize, place.context, place.stream);
+        let kind = LaneKind::Stream {
+            device,
+            context,
+            stream,
+        };
+        let row = self.streams.get(&LaneKey { process, kind }).copied();
+        (self.gpu(device), row.unwrap_or(u64::from(stream)))
     }
 
     fn category(&self, process: usize, what: &What) -> Cow<'static, str> {
@@ -185,6 +272,12 @@ impl Writer<'_> {
 
     fn args(&self, process: usize, activity: &Activity) -> Args {
         let mut args = Args::default();
+        if let Some(bytes) = rows::bytes(&activity.what) {
+            args.int("bytes", bytes);
+            if let Some(rate) = gb_per_s(bytes, activity.span.len()) {
+                args.raw("memory bandwidth (GB/s)", &rate.to_string());
+            }
+        }
         match &activity.what {
             What::Kernel(k) => {
                 let shape = self.trace.shape(k.shape);
@@ -196,16 +289,11 @@ impl Writer<'_> {
                 args.some("graph node id", k.node);
             }
             What::Copy(c) => {
-                args.int("bytes", c.bytes);
                 args.some("graph id", u64::from(c.graph));
                 if c.peer != c.place.device {
-                    args.int("fromDevice", u64::from(self.device_id(c.place.device)));
-                    args.int("toDevice", u64::from(self.device_id(c.peer)));
+                    args.int("fromDevice", self.gpu(c.place.device as usize));
+                    args.int("toDevice", self.gpu(c.peer as usize));
                 }
-            }
-            What::Memset(m) => {
-                args.int("bytes", m.bytes);
-                args.some("graph id", u64::from(m.graph));
             }
             What::Call(c) if c.code != 0 => args.raw("return value", &c.code.to_string()),
             What::Sync(s) => {
@@ -226,7 +314,7 @@ impl Writer<'_> {
             other => args.some("graph id", u64::from(other.graph())),
         }
         if let Some(place) = activity.what.place() {
-            args.int("device", u64::from(self.device_id(place.device)));
+            args.int("device", self.gpu(place.device as usize));
             args.int("context", u64::from(place.context));
             args.int("stream", u64::from(place.stream));
         }
@@ -235,54 +323,74 @@ impl Writer<'_> {
         args
     }
 
-    fn device_of_context(&self, process: usize, context: u32) -> u32 {
-        let mut keys = self.trace.lanes().iter().map(trace::Lane::key);
-        let id = keys.find_map(|key| match key.kind {
-            LaneKind::Stream {
-                device, context: c, ..
-            } if (key.process, c) == (process, context) => {
-                Some(self.trace.devices()[device].info.id)
-            }
-            _ => None,
-        });
-        id.unwrap_or(0)
+    /// A value of a device's counter.
+    fn counter(
+        &mut self,
+        device: usize,
+        name: &str,
+        unit: &str,
+        time: Ns,
+        value: impl Display,
+    ) -> io::Result<()> {
+        let pid = self.gpu(device);
+        self.add(format_args!(
+            "{{\"ph\":\"C\",\"name\":{},\"pid\":{pid},\"ts\":{},\"args\":{{\"{unit}\":{value}}}}}",
+            json(name),
+            us(time - self.base)
+        ))
     }
 
-    /// Device memory in use, as a counter on each device.
-    fn memory(&mut self) -> io::Result<()> {
-        for index in 0..self.trace.devices().len() {
-            for (time, bytes) in MemoryUse::of(self.trace, Some(index)).steps {
-                writeln!(
-                    self.out,
-                    "{{\"ph\":\"C\",\"name\":\"device memory\",\"pid\":{},\"ts\":{},\"args\":{{\"bytes\":{bytes}}}}},",
-                    self.device_id(index as u32),
-                    us(time - self.base)
-                )?;
+    /// GB/s of each direction: at each moment the sum over the copies that run.
+    fn rates(&mut self, device: usize) -> io::Result<()> {
+        let trace = self.trace;
+        for direction in Direction::NAMED {
+            // When, whether a copy begins there, and by how much the rate changes: a copy of no bytes changes it by nothing.
+            let mut edges: Vec<(Ns, bool, f64)> = Vec::new();
+            for (id, lane) in trace.streams_of(device) {
+                for row in lane.kept() {
+                    let activity = trace.activity(id, row);
+                    if let What::Copy(copy) = activity.what
+                        && copy.direction == direction
+                        && let Some(rate) = gb_per_s(copy.bytes, activity.span.len())
+                    {
+                        edges.push((activity.span.start, true, rate));
+                        edges.push((activity.span.end, false, -rate));
+                    }
+                }
+            }
+            edges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+            let (mut running, mut sum) = (0usize, 0.0);
+            for (i, (time, begins, change)) in edges.iter().enumerate() {
+                running = if *begins { running + 1 } else { running - 1 };
+                // Rounding must not add up to a rate where nothing runs.
+                sum = if running == 0 { 0.0 } else { sum + change };
+                if edges.get(i + 1).is_none_or(|next| next.0 != *time) {
+                    self.counter(device, direction.label(), "GB/s", *time, sum)?;
+                }
             }
         }
         Ok(())
     }
 
-    /// What GPUs' counters and sensors said: a value at each window's start.
-    fn hardware(&mut self) -> io::Result<()> {
-        for index in 0..self.trace.devices().len() {
-            let Some(gpu) = self.trace.readings(index) else {
-                continue;
-            };
-            for metric in Metric::ALL.into_iter().filter(|&metric| gpu.has(metric)) {
-                let unit = metric.unit().label();
-                for window in gpu.windows_of(metric) {
-                    let Some(value) = window.value(metric) else {
-                        continue;
-                    };
-                    writeln!(
-                        self.out,
-                        "{{\"ph\":\"C\",\"name\":{},\"pid\":{},\"ts\":{},\"args\":{{\"{unit}\":{value}}}}},",
-                        json(&format!("{} (hardware)", metric.words())),
-                        self.device_id(index as u32),
-                        us(window.span.start - self.base)
-                    )?;
+    /// What the GPU's counters and sensors said: each value stands at its window's start.
+    fn hardware(&mut self, device: usize) -> io::Result<()> {
+        let Some(gpu) = self.trace.readings(device) else {
+            return Ok(());
+        };
+        for metric in Metric::ALL.into_iter().filter(|&metric| gpu.has(metric)) {
+            let name = format!("{} (hardware)", metric.words());
+            for window in gpu.windows_of(metric) {
+                if let Some(value) = window.value(metric) {
+                    let unit = metric.unit().label();
+                    self.counter(device, &name, unit, window.span.start, value)?;
                 }
+            }
+        }
+        if gpu.limits.tells_slowdowns {
+            for window in gpu.windows() {
+                let (name, at) = ("clocks held down (hardware)", window.span.start);
+                let is_slowed = u8::from(window.reasons & SLOWED != 0);
+                self.counter(device, name, "yes", at, is_slowed)?;
             }
         }
         Ok(())

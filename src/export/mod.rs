@@ -9,7 +9,6 @@ mod clocks;
 mod counters;
 mod csv;
 pub mod folded;
-mod perfetto;
 mod rows;
 pub mod screen;
 mod sqlite;
@@ -27,9 +26,7 @@ use trace::Trace;
 /// What the data of a timeline can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeline {
-    /// Perfetto's own format, for <https://ui.perfetto.dev>.
-    Perfetto,
-    /// Chrome JSON as PyTorch's profiler writes it; cuptop opens it again.
+    /// Chrome JSON as PyTorch's profiler writes it, for <https://ui.perfetto.dev>; cuptop opens it again.
     Chrome,
     /// One line an operation.
     Csv,
@@ -66,13 +63,7 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 11] = [
-    data(
-        "perfetto",
-        &["pftrace", "perfetto-trace"],
-        Timeline::Perfetto,
-    )
-    .binary(),
+pub const FORMATS: [Entry; 10] = [
     data("chrome", &["json"], Timeline::Chrome),
     data("csv", &["csv"], Timeline::Csv),
     data("counters", &["counters"], Timeline::Counters),
@@ -160,7 +151,6 @@ pub fn to(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        Timeline::Perfetto => perfetto::write(trace, out),
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
         Timeline::Counters => counters::write(trace, out),

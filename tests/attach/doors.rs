@@ -79,7 +79,7 @@ fn what_is_handed_on_leaves_out_command_paths_and_host_when_asked_to() {
     let fakes = fakes().display().to_string();
     let mut gave_away = Vec::new();
     for to in [
-        "text", "json", "perfetto", "chrome", "csv", "svg", "txt", "ansi", "cast",
+        "text", "json", "chrome", "csv", "svg", "txt", "ansi", "cast",
     ] {
         let secrets = [ARGUMENT, host.trim(), &folder, &fakes];
         let open = handed_on(&run, to, false);
@@ -160,7 +160,6 @@ fn a_new_export_with_command_lines_is_its_owners_alone() {
         assert!(status.is_ok_and(|status| status.success()), "{name}");
         out.metadata().expect("there").permissions().mode() & 0o777
     };
-    assert_eq!(mode("a.pftrace", &[]), 0o600);
     assert_eq!(mode("a.json", &[]), 0o600);
     assert_eq!(mode("b.json", &["--anonymous"]), 0o640);
     assert_eq!(mode("a.csv", &[]), 0o640);

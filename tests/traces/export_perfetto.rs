@@ -1,222 +1,158 @@
-//! Perfetto exports, read back by a small decoder of the test's own.
+//! Chrome JSON exports as Perfetto's importer takes them in (its `json_trace_parser.cc`), by a small reader of the test's own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::common::made::{made, written};
 use crate::common::{load, real_traces};
 use activity::{Batch, Def, DeviceInfo, Hardware, Metric, Reading, Span};
 use cuptop::export::Timeline;
+use serde_json::Value;
 use trace::{Lane, LaneKind, Trace};
 
-/// A protobuf message: fields in order, as number and value.
-fn fields(mut bytes: &[u8]) -> Vec<(u32, Value<'_>)> {
-    let varint = |bytes: &mut &[u8]| {
-        let mut value = 0u64;
-        for shift in (0..).step_by(7) {
-            let byte = bytes[0];
-            *bytes = &bytes[1..];
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        value
-    };
-    let mut list = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes);
-        let value = match tag & 7 {
-            0 => Value::Int(varint(&mut bytes)),
-            1 => {
-                let (head, rest) = bytes.split_at(8);
-                bytes = rest;
-                Value::Fixed(u64::from_le_bytes(head.try_into().expect("8 bytes")))
-            }
-            2 => {
-                let length = varint(&mut bytes) as usize;
-                let (head, rest) = bytes.split_at(length);
-                bytes = rest;
-                Value::Bytes(head)
-            }
-            other => panic!("wire type {other}"),
-        };
-        list.push(((tag >> 3) as u32, value));
-    }
-    list
+/// A slice that Perfetto would show: its process and thread by their names, start, end, name, category, arrow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Slice {
+    track: String,
+    start: i64,
+    end: i64,
+    name: String,
+    category: String,
+    arrow: Option<String>,
+    bytes: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Value<'a> {
-    Int(u64),
-    Fixed(u64),
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Value<'a> {
-    fn int(self) -> u64 {
-        match self {
-            Value::Int(value) | Value::Fixed(value) => value,
-            Value::Bytes(_) => panic!("bytes"),
-        }
-    }
-    fn bytes(self) -> &'a [u8] {
-        match self {
-            Value::Bytes(bytes) => bytes,
-            _ => panic!("a number"),
-        }
-    }
-    fn text(self) -> String {
-        String::from_utf8(self.bytes().to_vec()).expect("UTF-8")
-    }
-}
-
-fn get<'a>(message: &[(u32, Value<'a>)], field: u32) -> Option<Value<'a>> {
-    message.iter().find(|(f, _)| *f == field).map(|(_, v)| *v)
-}
-
-/// What Perfetto would show: names of tracks with their parents' in front, slices, values of counters.
 #[derive(Debug, Default)]
 struct Shown {
-    tracks: HashMap<u64, String>,
-    /// Track, start, end, name, flow.
-    slices: Vec<(String, u64, u64, String, Option<u64>)>,
-    counters: Vec<(String, u64, f64)>,
+    /// Processes with their threads, in the order in which they are shown.
+    tracks: Vec<String>,
+    slices: Vec<Slice>,
+    /// The process and the thread of each.
+    rows: Vec<(u32, u32)>,
+    counters: Vec<(String, i64, f64)>,
     instants: Vec<String>,
 }
 
+/// Perfetto's times: whole nanoseconds from a double of microseconds.
+fn ns(value: &Value) -> i64 {
+    (value.as_f64().expect("a number") * 1000.0).round() as i64
+}
+
+/// Perfetto takes what is no 32 bits without a sign for 0, and a thread 0 for its process's main thread.
+fn row(event: &Value) -> (u32, u32) {
+    let id = |key: &str| match &event[key] {
+        Value::Null => 0,
+        id => u32::try_from(id.as_i64().expect("a number")).expect("32 bits"),
+    };
+    let (pid, tid) = (id("pid"), id("tid"));
+    (pid, if tid == 0 { pid } else { tid })
+}
+
 fn shown(bytes: &[u8]) -> Shown {
-    let mut shown = Shown::default();
-    let mut names: HashMap<u64, String> = HashMap::new();
-    let mut events = Vec::new();
-    for (field, packet) in fields(bytes) {
-        assert_eq!(field, 1, "Trace.packet");
-        let packet = fields(packet.bytes());
-        assert_eq!(get(&packet, 10).expect("a sequence").int(), 1);
-        if let Some(track) = get(&packet, 60) {
-            let track = fields(track.bytes());
-            let parent = get(&track, 5)
-                .map(|p| shown.tracks[&p.int()].clone() + " / ")
-                .unwrap_or_default();
-            let name = parent + &get(&track, 2).expect("a name").text();
-            shown
-                .tracks
-                .insert(get(&track, 1).expect("an id").int(), name);
-        }
-        for (_, entry) in get(&packet, 12)
-            .map(|i| fields(i.bytes()))
-            .unwrap_or_default()
-            .iter()
-            .filter(|(f, _)| *f == 2)
-        {
-            let entry = fields(entry.bytes());
-            names.insert(
-                get(&entry, 1).expect("an id").int(),
-                get(&entry, 2).expect("a name").text(),
-            );
-        }
-        if let Some(event) = get(&packet, 11) {
-            events.push((
-                get(&packet, 8).expect("a time").int(),
-                fields(event.bytes()),
-            ));
+    let document: Value = serde_json::from_slice(bytes).expect("JSON");
+    let base = document["baseTimeNanoseconds"].as_i64().expect("a time");
+    let events = document["traceEvents"].as_array().expect("events");
+    let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
+    let mut order = Vec::new();
+    for event in events.iter().filter(|it| it["ph"] == "M") {
+        let (pid, tid) = row(event);
+        let name = &event["args"]["name"];
+        match event["name"].as_str().expect("a name") {
+            "process_name" => drop(processes.insert(pid, name.as_str().expect("text").to_owned())),
+            "thread_name" => {
+                let name = name.as_str().expect("text").to_owned();
+                let before = threads.insert((pid, tid), name);
+                // What Kineto calls thread 0 comes before the main thread's own name.
+                assert!(before.is_none_or(|it| it.starts_with("thread 0 (")));
+            }
+            "thread_sort_index" => order.push((event["args"]["sort_index"].as_i64(), pid, tid)),
+            "process_sort_index" => {}
+            other => panic!("{other}"),
         }
     }
-    // Perfetto sorts by time and keeps the order of the file among equals.
-    events.sort_by_key(|(time, _)| *time);
-    let mut stacks: HashMap<u64, Vec<(u64, String, Option<u64>)>> = HashMap::new();
-    for (time, event) in events {
-        let track = get(&event, 11).expect("a track").int();
-        let path = shown.tracks[&track].clone();
-        let name = || names[&get(&event, 10).expect("a name").int()].clone();
-        match get(&event, 9).expect("a type").int() {
-            1 => stacks.entry(track).or_default().push((
-                time,
-                name(),
-                get(&event, 47).map(Value::int),
-            )),
-            2 => {
-                let (start, name, flow) = stacks
-                    .entry(track)
-                    .or_default()
-                    .pop()
-                    .expect("a slice is open");
-                shown.slices.push((path, start, time, name, flow));
+    order.sort_unstable();
+    let track = |pid, tid| {
+        let process = processes.get(&pid).cloned().unwrap_or(pid.to_string());
+        let thread = threads.get(&(pid, tid)).cloned();
+        format!("{process} / {}", thread.unwrap_or(tid.to_string()))
+    };
+    let mut shown = Shown {
+        tracks: order.iter().map(|&(_, pid, tid)| track(pid, tid)).collect(),
+        ..Shown::default()
+    };
+    for event in events {
+        let (pid, tid) = row(event);
+        let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        match event["ph"].as_str().expect("a phase") {
+            "M" => {}
+            "X" => {
+                let start = base + ns(&event["ts"]);
+                let direction = [&event["flow_out"], &event["flow_in"]];
+                let arrow = event.get("bind_id").map(|id| {
+                    assert!(direction.iter().filter(|it| ***it == true).count() == 1);
+                    id.as_str().expect("hexadecimal").to_owned()
+                });
+                shown.rows.push((pid, tid));
+                shown.slices.push(Slice {
+                    track: track(pid, tid),
+                    start,
+                    end: start + ns(&event["dur"]),
+                    name: text("name"),
+                    category: text("cat"),
+                    arrow,
+                    bytes: event["args"]["bytes"].as_u64(),
+                });
             }
-            3 => shown.instants.push(name()),
-            4 => {
-                let value = match (get(&event, 44), get(&event, 30)) {
-                    (Some(double), _) => f64::from_bits(double.int()),
-                    (None, Some(int)) => int.int() as f64,
-                    (None, None) => panic!("a counter without a value"),
-                };
-                shown.counters.push((path, time, value));
+            "C" => {
+                for (unit, value) in event["args"].as_object().expect("values") {
+                    let name = format!("{} / {} {unit}", processes[&pid], text("name"));
+                    let value = value.as_f64().expect("a number");
+                    shown.counters.push((name, base + ns(&event["ts"]), value));
+                }
             }
-            other => panic!("event type {other}"),
+            "i" => shown.instants.push(text("name")),
+            other => panic!("{other}"),
         }
     }
-    assert!(stacks.values().all(Vec::is_empty), "every slice ends");
-    shown.slices.sort();
     shown
 }
 
 #[test]
 fn perfetto_shows_every_slice_where_and_when_it_was() {
-    let shown = shown(&written(Timeline::Perfetto, &made()));
+    let shown = shown(&written(Timeline::Chrome, &made()));
     let marks = "SIMULATED · INCOMPLETE: 4 records lost";
     let base = 1_000_000_000_000_123;
-    let kernel = "void say<\"a,b\">(int)\\n\\u{1b}[31m".to_owned();
-    let expect = |track: &str, start: u64, end: u64, name: &str, flow: Option<u64>| {
-        (
-            track.to_owned(),
-            base + start,
-            base + end,
-            name.to_owned(),
-            flow,
-        )
+    let kernel = "void say<\"a,b\">(int)\\n\\u{1b}[31m";
+    let expect = |track: &str, start, end, name: &str, category: &str, arrow: Option<&str>| Slice {
+        track: track.to_owned(),
+        start: base + start,
+        end: base + end,
+        name: name.to_owned(),
+        category: category.to_owned(),
+        arrow: arrow.map(str::to_owned),
+        bytes: (category == "gpu_memcpy").then_some(10_000),
     };
-    let gpu = format!("GPU 0 Model ({marks})");
-    let host = format!("a.out ({marks})");
+    let gpu = |stream: &str| format!("GPU 0 Model ({marks}) / {stream} · process 0");
+    let host = |thread: &str| format!("a.out ({marks}) / {thread}");
+    let copy = "Memcpy HtoD (Pinned -> Device)";
     for slice in [
+        expect(&gpu("stream 7"), 100, 300, copy, "gpu_memcpy", Some("0x1")),
+        expect(&gpu("stream 13"), 200, 450, kernel, "kernel", Some("0x2")),
+        expect(&gpu("stream 13"), 440, 460, kernel, "kernel", Some("0x2")),
         expect(
-            &format!("{gpu} / stream 7 · process 0"),
-            100,
-            300,
-            "H2D",
-            Some(1),
-        ),
-        expect(
-            &format!("{gpu} / stream 13 · process 0"),
-            200,
-            450,
-            &kernel,
-            Some(2),
-        ),
-        expect(
-            &format!("{gpu} / stream 13 · process 0"),
-            440,
-            460,
-            &kernel,
-            Some(2),
-        ),
-        expect(
-            &format!("{host} / main"),
+            &host("main"),
             12,
             20,
             "cudaLaunchKernel",
-            Some(2),
+            "cuda_runtime",
+            Some("0x2"),
         ),
+        expect(&host("main"), 0, 470, "streamed", "user_annotation", None),
         expect(
-            &format!("{host} / passes of thread 42"),
-            0,
-            470,
-            "streamed",
-            None,
-        ),
-        expect(
-            &format!("{host} / synchronizations"),
+            &host("synchronizations"),
             30,
             460,
-            "stream sync",
+            "Stream Sync",
+            "cuda_sync",
             None,
         ),
     ] {
@@ -228,19 +164,22 @@ fn perfetto_shows_every_slice_where_and_when_it_was() {
     }
     assert_eq!(shown.slices.len(), 14);
     // The other process's correlation ids are others.
-    assert!(shown.slices.iter().any(|s| s.4 == Some((1 << 32) + 2)));
-    // 10,000 bytes in 200 ns.
-    let rate = format!("{gpu} / H2D GB/s");
+    let other = Some("0x100000002".to_owned());
     assert_eq!(
-        shown
-            .counters
-            .iter()
-            .filter(|c| c.0 == rate)
-            .map(|c| (c.1 - base, c.2))
-            .collect::<Vec<_>>(),
+        shown.slices.iter().filter(|it| it.arrow == other).count(),
+        3
+    );
+    // 10,000 bytes in 200 ns.
+    let rate = format!("GPU 0 Model ({marks}) / H2D GB/s");
+    let rates = shown.counters.iter().filter(|it| it.0 == rate);
+    assert_eq!(
+        rates.map(|it| (it.1 - base, it.2)).collect::<Vec<_>>(),
         [(100, 50.0), (300, 0.0)]
     );
-    assert_eq!(shown.instants, [marks]);
+    // GPUs stand above the processes.
+    assert_eq!(shown.tracks.len(), 8);
+    assert_eq!(shown.tracks[0], gpu("stream 7"));
+    assert_eq!(shown.tracks[4], host("main"));
 }
 
 /// A sample of a GPU's counters stands where it begins, on the track of its metric; power, which nobody samples, where
@@ -280,43 +219,159 @@ fn perfetto_has_a_track_of_each_counter() {
         ],
         ..Batch::default()
     });
-    let mut counters = shown(&written(Timeline::Perfetto, &trace)).counters;
+    let mut counters = shown(&written(Timeline::Chrome, &trace)).counters;
     counters.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-    let of = |words: &str, time, value| (format!("GPU 0 Model / {words} (hardware)"), time, value);
+    let of = |words: &str, time, value| (format!("GPU 0 Model / {words}"), time, value);
     assert_eq!(
         counters,
         [
-            of("memory bandwidth used", 100, 0.875),
-            of("memory bandwidth used", 200, 0.25),
-            of("power", 0, 300.0),
-            of("tensor cores busy", 100, 0.0),
-            of("tensor cores busy", 200, 0.75),
+            of("memory bandwidth used (hardware) share", 100, 0.875),
+            of("memory bandwidth used (hardware) share", 200, 0.25),
+            of("power (hardware) W", 0, 300.0),
+            of("tensor cores busy (hardware) share", 100, 0.0),
+            of("tensor cores busy (hardware) share", 200, 0.75),
         ]
     );
 }
 
+/// GPUs of two machines have the same number, and two processes the same number of a stream on one GPU: each has a row.
 #[test]
-fn perfetto_has_every_record_of_real_traces() {
-    for (path, _) in real_traces() {
-        let name = path.display();
-        let trace = load(std::slice::from_ref(&path)).trace;
-        let shown = shown(&written(Timeline::Perfetto, &trace));
-        // Allocations are drawn as a counter.
-        let is_drawn = |lane: &&Lane| !matches!(lane.key().kind, LaneKind::Memory { .. });
-        let rows: usize = trace.lanes().iter().filter(is_drawn).map(Lane::len).sum();
-        assert_eq!(shown.slices.len() + shown.instants.len(), rows, "{name}");
-        let length: i64 = trace
-            .lanes()
-            .iter()
-            .flat_map(|l| (0..l.len()).map(|r| l.span(r).len()))
-            .sum();
-        let drawn: u64 = shown.slices.iter().map(|s| s.2 - s.1).sum();
-        assert_eq!(drawn, length.cast_unsigned(), "{name}");
+fn perfetto_keeps_apart_what_has_the_same_number() {
+    let device = |id, uuid: u8| {
+        Def::Device(DeviceInfo {
+            id,
+            uuid: Some([uuid; 16]),
+            name: format!("Model {uuid}"),
+            ..DeviceInfo::default()
+        })
+    };
+    let mut trace = Trace::default();
+    for (process, uuid) in [(0, 1), (1, 1), (2, 2)] {
+        let of_one = made_of_one(process);
+        trace.apply(Batch {
+            defs: [vec![device(0, uuid)], of_one.0].concat(),
+            items: of_one.1,
+            process,
+            ..Batch::default()
+        });
+    }
+    let shown = shown(&written(Timeline::Chrome, &trace));
+    let tracks: HashSet<&String> = shown.slices.iter().map(|it| &it.track).collect();
+    let expected = [
+        "GPU 0 Model 1 / stream 7 · process 0",
+        "GPU 0 Model 1 / stream 7 · process 1",
+        "GPU 1 Model 2 / stream 7 · process 2",
+    ];
+    assert_eq!(tracks.len(), 3, "{tracks:?}");
+    for track in expected {
+        assert!(
+            tracks.contains(&track.to_owned()),
+            "{track} not in {tracks:?}"
+        );
     }
 }
 
+/// A memset on stream 7 of the first device of a process.
+fn made_of_one(process: u32) -> (Vec<Def>, Vec<activity::Activity>) {
+    let place = activity::Place {
+        device: 0,
+        context: 1,
+        stream: 7,
+    };
+    let item = activity::Activity {
+        span: Span::new(10, 20),
+        correlation: 1,
+        what: activity::What::Memset(activity::Memset {
+            place,
+            bytes: 100,
+            graph: 0,
+        }),
+    };
+    let info = activity::ProcessInfo {
+        pid: 5000 + process,
+        ..activity::ProcessInfo::default()
+    };
+    (vec![Def::Process(info)], vec![item])
+}
+
+/// Time in which any of them ran.
+fn union(mut spans: Vec<(i64, i64)>) -> i64 {
+    spans.sort_unstable();
+    let (mut busy, mut end) = (0, i64::MIN);
+    for (start, stop) in spans {
+        busy += (stop - start.max(end)).max(0);
+        end = end.max(stop);
+    }
+    busy
+}
+
+/// The figures are those that the oracle took from the text of each trace.
 #[test]
-fn an_empty_timeline_is_no_error() {
-    let shown = shown(&written(Timeline::Perfetto, &Trace::default()));
-    assert!(shown.slices.is_empty());
+fn perfetto_has_every_record_of_real_traces() {
+    for (path, expected) in real_traces() {
+        let name = path.display();
+        let trace = load(std::slice::from_ref(&path)).trace;
+        let shown = shown(&written(Timeline::Chrome, &trace));
+        // Allocations are drawn as a counter.
+        let is_drawn = |lane: &&Lane| !matches!(lane.key().kind, LaneKind::Memory { .. });
+        let rows: usize = trace.lanes().iter().filter(is_drawn).map(Lane::len).sum();
+        assert_eq!(shown.slices.len(), rows, "{name}");
+        let calls: HashSet<_> = shown
+            .slices
+            .iter()
+            .filter(|it| matches!(it.category.as_str(), "cuda_runtime" | "cuda_driver"))
+            .filter_map(|it| it.arrow.as_ref())
+            .collect();
+        for device in expected["devices"].as_array().expect("devices") {
+            let gpu = format!("GPU {}", device["device"]);
+            let of_gpu = shown.slices.iter().zip(&shown.rows).filter(|(it, _)| {
+                it.track.split(" / ").next().is_some_and(|process| {
+                    process == gpu || process.starts_with(&format!("{gpu} "))
+                }) && it.category != "cuda_event"
+            });
+            let (slices, rows): (Vec<&Slice>, Vec<&(u32, u32)>) = of_gpu.unzip();
+            let of = |category: &str| slices.iter().filter(|it| it.category == category).count();
+            assert_eq!(device["ops"], slices.len(), "{name}");
+            assert_eq!(device["kernels"], of("kernel"), "{name}");
+            assert_eq!(device["memsets"], of("gpu_memset"), "{name}");
+            let spans = slices.iter().map(|it| (it.start, it.end)).collect();
+            assert_eq!(device["busy_ns"], union(spans), "{name}");
+            for (key, word) in [
+                ("h2d", "HtoD"),
+                ("d2h", "DtoH"),
+                ("d2d", "DtoD"),
+                ("p2p", "PtoP"),
+            ] {
+                let copies = || {
+                    slices
+                        .iter()
+                        .filter(|it| it.name.starts_with(&format!("Memcpy {word}")))
+                };
+                assert_eq!(device[key]["count"], copies().count(), "{name} {key}");
+                let bytes: u64 = copies().filter_map(|it| it.bytes).sum();
+                assert_eq!(device[key]["bytes"], bytes, "{name} {key}");
+            }
+            let lost = slices
+                .iter()
+                .filter(|it| it.arrow.as_ref().is_none_or(|id| !calls.contains(id)));
+            // The oracle does not tell the processes of one trace apart.
+            if trace.processes().len() == 1 {
+                assert_eq!(device["no_api"], lost.count(), "{name}");
+            }
+            let mut streams: HashMap<_, usize> = HashMap::new();
+            for row in rows {
+                *streams.entry(row).or_default() += 1;
+            }
+            let told = device["streams"].as_object().expect("streams");
+            for count in told.values() {
+                let count = count.as_u64().expect("a count") as usize;
+                assert!(streams.values().any(|&it| it == count), "{name}");
+            }
+            // Migrations of managed memory have a row, and run on no stream.
+            assert!(
+                (told.len()..=told.len() + 1).contains(&streams.len()),
+                "{name}"
+            );
+        }
+    }
 }
