@@ -4,6 +4,7 @@
 usage: attach.py CUPTOP [--out DIR] [--only NAME,NAME] [--quick]
        attach.py --program NAME SECONDS FILE      (one of the programs by itself: what is attached to)
 
+Only where --only names them: generate (transformers), torchrun (two ranks on one GPU), namespace (another mount namespace; needs root).
 Needs a GPU, libcupti, python3 with torch; JAX and nvcc where they are there. What every program launches is told by torch.profiler, or by how it
 was written. Takes less than six minutes; the last lines are a table, the exit status the number of checks that failed.
 """
@@ -153,7 +154,42 @@ def jax(seconds, file):
     stamped(step, lambda: out[0].block_until_ready(), seconds, file, None, digest)
 
 
-PROGRAMS = {"eager": eager, "graph": graph, "jax": jax}
+def generate(seconds, file):
+    """transformers' generate with random weights: a step is 16 tokens."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(n_layer=6, n_embd=512, n_head=8)).cuda().half().eval()
+    ids = torch.randint(0, 50000, (4, 32), device="cuda")
+    step = lambda: model.generate(ids, max_new_tokens=16, do_sample=False, pad_token_id=0)
+    digest = lambda: hashlib.sha256(step().cpu().numpy().tobytes()).hexdigest()[:16]
+    step()
+    stamped(step, torch.cuda.synchronize, seconds, file, None, digest)
+
+
+def rank(seconds, file):
+    """One of several ranks on one GPU; the first writes for all."""
+    import torch.distributed as ranks
+
+    ranks.init_process_group("gloo")
+    torch, net, x, step = torch_step()
+    for _ in range(5):
+        step()
+    me = ranks.get_rank()
+    if me:  # only one is waited for
+        sys.stdout = open(os.devnull, "w")
+    digest = lambda: hashlib.sha256(net(x).detach().cpu().numpy().tobytes()).hexdigest()[:16]
+    ranks.barrier()
+    mine = f"{file}.{me}"
+    stamped(step, torch.cuda.synchronize, seconds, mine, None, digest)
+    them = [None] * ranks.get_world_size()
+    ranks.all_gather_object(them, {"pid": os.getpid(), **json.loads(Path(mine).read_text())})
+    if me == 0:
+        Path(file).write_text(json.dumps({**them[0], "ranks": them}))
+
+
+PROGRAMS = {"eager": eager, "graph": graph, "jax": jax, "generate": generate, "rank": rank}
 
 
 # --- the checks ---
@@ -197,7 +233,16 @@ class Program:
             pass
 
     def status(self):
-        pid = self.child.pid
+        """Of the program with all below it."""
+        found = [self.child.pid]
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                found += [int(it) for it in (task / "children").read_text().split()]
+        them = [self.of_one(pid) for pid in found]
+        return {key: sum(it[key] for it in them) for key in them[0]}
+
+    @staticmethod
+    def of_one(pid):
         names = [(Path(t) / "comm").read_text() for t in Path(f"/proc/{pid}/task").iterdir()]
         found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
         resident = int(found.group(1)) // 1024 if found else 0
@@ -220,26 +265,26 @@ def gpu_memory(pid):
         return 0
 
 
-def attach(pid, save, seconds, *more):
-    """Attaches; returns code, what was said, when recording was said to have begun, and how long that took."""
+def attach(pid, save, seconds, *more, processes=1):
+    """Attaches; returns code, what was said, when recording was said to have begun in all its processes, and how long that took."""
     begun = time.monotonic()
     command = [CUPTOP, "attach", str(pid), "--headless", "--save", str(save), "--duration", f"{int(seconds * 1000)}ms", *more]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     said, since, took = [], None, None
     for line in child.stderr:
         said.append(line)
-        if since is None and "recording process" in line:
+        if since is None and "".join(said).count("recording process") >= processes:
             since, took = time.time_ns(), time.monotonic() - begun
     return child.wait(), "".join(said), since, took
 
 
-def kernels_of(save):
-    """Starts of the kernels of a recording, sorted, in ns since 1970."""
+def kernels_of(save, pid=None):
+    """Starts of the kernels of a recording, or of one process of it, sorted, in ns since 1970."""
     done = subprocess.run([CUPTOP, "export", str(save), "--to", "csv"], capture_output=True, text=True, timeout=120)
     rows = csv.DictReader(done.stdout.splitlines())
     found, graphs = [], 0
     for row in rows:
-        if row["kind"] == "kernel":
+        if row["kind"] == "kernel" and str(pid or row["pid"]) == row["pid"]:
             found.append(int(row["recorded_start_ns"]))
             graphs += row["graph"] not in ("", "0")
     return sorted(found), graphs
@@ -274,7 +319,7 @@ def registers(out):
     check("registers, vectors and errno are kept", code == 0 and entered == alone and waited >= 3, f"exit {code}, entered {waited} times, {entered.split()[-1:]}")
 
 
-def program(name, command, expected, out, rounds):
+def program(name, command, expected, out, rounds, processes=1):
     alone_code, alone = Program(command, 3, out, f"{name}-alone").result()
     seconds = 2 + rounds * (LOOKED + 2.2)
     running = Program(command, seconds, out, name)
@@ -286,7 +331,7 @@ def program(name, command, expected, out, rounds):
     windows, codes, still, took = [], [], [], []
     for index in range(rounds):
         save = out / f"{name}-{index}.cuptop"
-        code, said, since, needed = attach(running.child.pid, save, LOOKED, "--python", "off")
+        code, said, since, needed = attach(running.child.pid, save, LOOKED, "--python", "off", processes=processes)
         (out / f"{name}-{index}.txt").write_text(said)
         codes.append(code)
         if since is None:
@@ -304,10 +349,10 @@ def program(name, command, expected, out, rounds):
           f"exit {code}, {len(steps)} steps, {result.get('result')}")
     expected = expected or result.get("kernels")
     complete, total, wrong, graphs = 0, 0, {}, 0
-    for since, until, save in windows:
-        times, of_graphs = kernels_of(save)
+    for (since, until, save), of in ((w, r) for w in windows for r in result.get("ranks") or [{"steps": steps}]):
+        times, of_graphs = kernels_of(save, of.get("pid"))
         graphs += of_graphs
-        inside = [(a, b) for a, b in steps if a >= since and b <= until]
+        inside = [(a, b) for a, b in of["steps"] if a >= since and b <= until]
         for a, b in inside:
             count = between(times, a, b)
             total += 1
@@ -334,11 +379,16 @@ def program(name, command, expected, out, rounds):
         "after": [s for s in steps if s[0] > last + 3e8],
     }
     median = {k: statistics.median(milliseconds(v)) if v else float("nan") for k, v in phase.items()}
+    of_rounds = []  # each round beside the pause before it and the one after it
+    for index, (since, until, _) in enumerate(windows):
+        begin, end = (windows[index - 1][1] if index else 0), (windows[index + 1][0] if index + 1 < len(windows) else 1 << 62)
+        parts = [[s for s in steps if s[0] > a and s[1] < b] for a, b in ((begin + 3e8, since - 3e8), (since + 2e8, until - 2e8), (until + 3e8, end - 3e8))]
+        of_rounds.append("/".join(f"{statistics.median(milliseconds(it)):.3f}" if it else "-" for it in parts))
     edges = [s for s in steps if not clear(*s) and s not in phase["during"]]
-    FIGURES.append(f"{name}: step {median['before']:.3f} ms before, {median['during']:.3f} during, {median['after']:.3f} after; longest around attaching and "
+    FIGURES.append(f"{name}: step {median['before']:.3f} ms before, {median['during']:.3f} during, {median['after']:.3f} after ({', '.join(of_rounds)}); longest around attaching and "
                    f"leaving {max(milliseconds(edges), default=0):.1f}, else {max(milliseconds(phase['before'] + phase['during']), default=0):.1f}; stood still "
                    f"{max(still, default=-1):.1f}; to recording {statistics.median(took) if took else -1:.2f} s; {before} -> {after}")
-    check(f"{name}: nothing of cuptop's runs afterwards", after["ours"] == 0 and after["fds"] <= before["fds"] + 2, f"{before} -> {after}")
+    check(f"{name}: nothing of cuptop's runs afterwards", after["ours"] == 0 and after["fds"] <= before["fds"] + 2 * processes, f"{before} -> {after}")
     check(f"{name}: a thread stands still for at most 1 ms", still and max(still) <= 1.0, still)
     check(f"{name}: it takes at most 1 s to record", took and statistics.median(took) <= 1.0, [round(t, 2) for t in took])
 
@@ -412,6 +462,18 @@ def killed(name, command, out, times):
     running.child.wait()
 
 
+def elsewhere(commands, expected, work, wanted, rounds):
+    """A launcher with two ranks, and a program in another mount namespace, which does not see cuptop's files."""
+    torchrun = shutil.which("torchrun") or str(Path(sys.executable).with_name("torchrun"))
+    if "torchrun" in wanted and Path(torchrun).exists():
+        command = [torchrun, "--standalone", "--nproc-per-node", "2", str(HERE), "--program", "rank"]
+        program("torchrun", command, expected.get("eager"), work, rounds, processes=2)
+    if "namespace" in wanted:
+        hides = f'mount -t tmpfs none "{Path(CUPTOP).parent}" && exec "$@"'
+        command = ["unshare", "-m", "bash", "-c", hides, "hidden", *commands["eager"]]
+        program("namespace", command, expected.get("eager"), work, rounds)
+
+
 def main():
     global CUPTOP
     parser = argparse.ArgumentParser()
@@ -432,7 +494,9 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=out)).resolve()
     wanted = [n for n in args.only.split(",") if n]
-    commands = {name: [sys.executable, str(HERE), "--program", name] for name in PROGRAMS}
+    commands = {name: [sys.executable, str(HERE), "--program", name] for name in PROGRAMS if name != "rank"}
+    if "generate" not in wanted:
+        commands.pop("generate")
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if Path(nvcc).exists():
         (work / "static.cu").write_text(CPP)
@@ -465,6 +529,7 @@ def main():
     for name, command in commands.items():
         if (not wanted or name in wanted) and time.monotonic() - BEGUN < 200:
             program(name, command, expected.get(name), work, 1 if args.quick else 3)
+    elsewhere(commands, expected, work, wanted, 1 if args.quick else 3)
     rest = "graph" if not wanted else wanted[0]
     if rest in commands and time.monotonic() - BEGUN < 250:
         killed(rest, commands[rest], work, 6 if args.quick else 15)

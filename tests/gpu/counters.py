@@ -2,6 +2,7 @@
 """Counters sampled beside a program, against ncu, and what that costs, on a real GPU.
 
 usage: counters.py CUPTOP [--out DIR] [--seconds S] [--long S]      (needs PyTorch; ncu where it is there; no network)
+       counters.py CUPTOP --only model     (a language model's attention, training step and eager decoding, with transformers: a minute and a half)
 
 Runs kernels of known character under `cuptop trace --headless --json`: five times by turns with and without `--counters on`; for
 60 s with it (--long), which tells the sampler's steady cost apart from its beginning; for 12 s each with `--counters 500`,
@@ -44,6 +45,28 @@ while r < (1 if few else 8) or time.perf_counter() - begin < seconds:
         for _ in range(2 if few else n): f()
         torch.cuda.synchronize(); acc.setdefault(f.__name__, []).append((time.perf_counter() - a) / n * 1e6)
 print("PHASES", {k: sorted(v)[len(v) // 2] for k, v in acc.items()}, flush=True)
+"""
+MODEL = r"""
+import sys, time, torch
+from transformers import GPT2Config, GPT2LMHeadModel
+what, few = sys.argv[1], sys.argv[2] == "few"
+torch.manual_seed(0)
+model = GPT2LMHeadModel(GPT2Config(n_layer=12, n_embd=1024, n_head=16)).cuda().bfloat16()
+q = torch.randn(8, 16, 4096, 64, device="cuda", dtype=torch.bfloat16)
+ids = torch.randint(0, 50000, (16, 512), device="cuda"); optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+def attention(): torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+def train():
+    model(ids, labels=ids).loss.backward(); optimizer.step(); optimizer.zero_grad()
+def decode():
+    with torch.no_grad(): model.eval().generate(ids[:4, :32], max_new_tokens=2 if few else 64, do_sample=False, pad_token_id=0)
+step = globals()[what]
+for _ in range(2): step()
+torch.cuda.synchronize(); torch.cuda.profiler.start()
+begin = time.perf_counter()
+while True:
+    step(); torch.cuda.synchronize()
+    if few or time.perf_counter() - begin > 8: break
+torch.cuda.profiler.stop()
 """
 # What a kernel must be, by a part of its name and what it does; a class the arithmetic leaves open is not named.
 CLASSES = {"add": "memory", "gemm": "compute", "tiny": "launch"}
@@ -96,13 +119,14 @@ def number(pattern, text):
     return float(found[1].replace(",", "")) if found else None
 
 
-def by_ncu(out):
-    """DRAM %, tensor % and ns by grid, block and function."""
+def by_ncu(out, program, *more):
+    """DRAM %, tensor %, issue % and ns by grid, block and function."""
     ncu = shutil.which("ncu") or next((str(p) for p in sorted(Path("/usr/local").glob("cuda*/bin/ncu"))), None)
     if not ncu:
         return None
-    metrics = {"dram__throughput.avg.pct_of_peak_sustained_elapsed": "dram", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": "tensor", "gpu__time_duration.sum": "ns"}
-    command = [ncu, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(metrics), sys.executable, str(out / "work.py"), "few"]
+    metrics = {"dram__throughput.avg.pct_of_peak_sustained_elapsed": "dram", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": "tensor",
+               "sm__inst_issued.avg.pct_of_peak_sustained_elapsed": "issue", "gpu__time_duration.sum": "ns"}
+    command = [ncu, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(metrics), *more, sys.executable, *program, "few"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=150)
     except subprocess.TimeoutExpired:
@@ -123,7 +147,44 @@ def by_ncu(out):
             scale = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}.get(unit, 1)
             value[short] = float(row[name].replace(",", "") or "nan") * scale
         found.setdefault(key, []).append(value)
-    return {key: {m: statistics.median(v[m] for v in values) for m in ("dram", "tensor", "ns")} for key, values in found.items()}
+    return {key: {m: statistics.median(v[m] for v in values) for m in metrics.values()} for key, values in found.items()}
+
+
+def ruled(it):
+    """The class that docs/COUNTERS.md gives to what ncu counted."""
+    busiest = max(it["tensor"], it["issue"])
+    return "compute" if busiest >= 60 and busiest >= it["dram"] else "memory" if it["dram"] >= 60 else "latency"
+
+
+def of_a_model(cuptop, out):
+    """Attention, a training step and eager decoding: every kernel of 100 us and more against ncu."""
+    (out / "model.py").write_text(MODEL)
+    for what in ("attention", "train", "decode"):
+        command = [cuptop, "trace", "--headless", "--json", "--python", "off", "--counters", "on", "--", sys.executable, str(out / "model.py"), what, "long"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        (out / f"{what}.err").write_text(done.stderr)
+        try:
+            report = json.loads(done.stdout[done.stdout.find("{\n"):])
+        except ValueError:
+            check(f"{what} runs under trace", False, f"exit {done.returncode}: {done.stderr[-300:]}")
+            continue
+        rows = {(tuple(s["grid"]), tuple(s["block"]), base(k["name"])): s for k in report["kernels"] for s in k["shapes"]}
+        print(f"{what}: {report['verdict'].get('headline') or report['verdict']}", flush=True)
+        truth = by_ncu(out, [str(out / "model.py"), what], "--profile-from-start", "off") or {}
+        alike = 0
+        for key, it in sorted(truth.items(), key=lambda kv: -kv[1]["ns"]):
+            mine = rows.get(key)
+            if mine is None or mine["count"] < 5 or min(it["ns"], mine["total_ns"] / mine["count"]) < 100_000:
+                continue
+            alike += 1
+            shares = {m: mine[m + "_share"] for m in ("dram", "tensor")}
+            off = [m for m, share in shares.items() if share is None or abs(100 * share - it[m]) > 5]
+            told = ", ".join(f"{m} {'-' if s is None else f'{100 * s:.1f}'} ({it[m]:.1f})" for m, s in shares.items())
+            check(f"{what}: {key[2][:40]} {mine['total_ns'] / mine['count'] / 1e3:.0f} us", not off and mine["class"] == ruled(it),
+                  f"{told}, issue ({it['issue']:.1f}); {mine['class']} ({ruled(it)}), {mine['samples']} samples, {mine['limit']}")
+        short = {s["class"] for s in rows.values() if s["total_ns"] / s["count"] < 100_000 and s["count"] >= 5}
+        print(f"{what}: {alike} kernels of 100 us and more compared, {len(truth)} seen by ncu; classes of shorter ones: {sorted(short)}", flush=True)
+    check("kernels of a model compared", sum(": " in row for row in TABLE) >= 5, len(TABLE))
 
 
 def main():
@@ -132,10 +193,15 @@ def main():
     arguments.add_argument("--out", default="gpu-counters")
     arguments.add_argument("--seconds", type=float, default=450)
     arguments.add_argument("--long", type=float, default=60)
+    arguments.add_argument("--only", choices=["model"])
     args = arguments.parse_args()
     begin, cuptop, out = time.monotonic(), shutil.which(args.cuptop) or args.cuptop, Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "work.py").write_text(WORK)
+    if args.only:
+        of_a_model(cuptop, out)
+        print("\n".join(TABLE), f"\n{FAILED} failed")
+        return
     left = lambda: args.seconds - (time.monotonic() - begin)
     on, off, kernels, clocks = [], [], {"on": [], "off": []}, {"on": [], "off": []}
     for turn in range(5):
@@ -193,7 +259,7 @@ def main():
                        ("tiny", lambda it: it[2]["count"] >= 16_000 and mean_us(it) < 10)):
         it = longest(test)
         check(f"{what} is {CLASSES[what]}-bound", it and it[2]["class"] == CLASSES[what], it and f"{it[2]['class']}: {it[2]['limit']}, {it[2]['samples']} samples")
-    truth = by_ncu(out)
+    truth = by_ncu(out, [str(out / "work.py")])
     if truth is None:
         check("ncu was there to compare with", False, "no ncu, or it refused")
     else:
