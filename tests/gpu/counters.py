@@ -164,12 +164,11 @@ def of_a_model(cuptop, out):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         (out / f"{what}.err").write_text(done.stderr)
         try:
-            report = json.loads(done.stdout[done.stdout.find("{\n"):])
+            report = json.loads(done.stdout[done.stdout.find("{\n  \"") :])
         except ValueError:
             check(f"{what} runs under trace", False, f"exit {done.returncode}: {done.stderr[-300:]}")
             continue
         rows = {(tuple(s["grid"]), tuple(s["block"]), base(k["name"])): s for k in report["kernels"] for s in k["shapes"]}
-        print(f"{what}: {report['verdict'].get('headline') or report['verdict']}", flush=True)
         truth = by_ncu(out, [str(out / "model.py"), what], "--profile-from-start", "off") or {}
         alike = 0
         for key, it in sorted(truth.items(), key=lambda kv: -kv[1]["ns"]):
