@@ -66,7 +66,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
             "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export --to counters is the hardware's\n"
         ),
         _ => format!(
-            "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export --to folded --weight samples is for flame graphs\n"
+            "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export --to folded is for flame graphs\n"
         ),
     });
     Ok(exit::FINE)

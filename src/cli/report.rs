@@ -11,7 +11,6 @@ use super::playback::Playback;
 use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, screen};
-use crate::export::folded::Weight;
 use crate::export::{self, Readers, Timeline};
 use crate::report::Report;
 use crate::tui::{OtherRun, Running, StartFn, StillTimeline};
@@ -113,44 +112,8 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
         let message = format!("--replay is for .cast, and {} stands still", format.name);
         return Err(Ending::input(message));
     }
-    let is_folded = matches!(format.format, export::Format::Timeline(Timeline::Folded(_)));
-    if args.weight.is_some() && !is_folded {
-        let message = format!("--weight is for `--to folded`, and not for {}", format.name);
-        return Err(Ending::input(message));
-    }
     let (first, redaction) = (&args.first, Redaction::new(args.anonymous));
     match format.format {
-        export::Format::Timeline(Timeline::Folded(_)) => {
-            let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
-            let is_sampled = export::folded::has_stacks(&trace);
-            let is_recorded = analysis::lines::has_functions(&trace);
-            let weight = args.weight.unwrap_or(Weight::Idle);
-            let lack = match weight {
-                Weight::Idle if !is_sampled && !is_recorded => {
-                    "stack samples, and no Python functions,"
-                }
-                Weight::Samples if !is_sampled => "stack samples",
-                Weight::Time if !is_recorded => "Python functions",
-                _ => "",
-            };
-            if !lack.is_empty() {
-                return Err(Ending::input(format!("there are no {lack} in it")).help(
-                    "`cuptop trace` samples Python programs (--python says how often, and a notice where it may not); torch.profiler records \
-                     their functions with with_stack=True",
-                ));
-            }
-            if weight == Weight::Idle && trace.operations_extent().is_none() {
-                return Err(
-                    Ending::input("nothing ran on a GPU in it, so none was idle")
-                        .help("--weight samples weighs the stacks of all threads by their samples"),
-                );
-            }
-            let format = Timeline::Folded(weight);
-            write(args, Readers::AsUmask, |out| {
-                export::to(format, &trace, &super::profile::kept(), out)
-            })?;
-            Ok(code)
-        }
         export::Format::Cast => {
             let played = play(&args.traces, redaction, args.clock)?;
             let film = played.film(args.replayed.replay, args.size, first)?;
@@ -161,6 +124,12 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
             let (mut trace, mut code) = load_redacted(&args.traces, redaction, args.clock)?;
             if let Some(part) = args.first.zoom {
                 (trace, code) = cut_out(args, part, &trace)?;
+            }
+            if format == Timeline::Folded && !export::folded::has_stacks(&trace) {
+                return Err(Ending::input("there are no stack samples, and no Python functions beside operations, in it").help(
+                    "`cuptop trace` samples Python programs (--python says how often, and a notice where it may not); torch.profiler records \
+                     their functions with with_stack=True",
+                ));
             }
             // Only whole timelines hold command lines.
             let readers = match format {
@@ -382,7 +351,6 @@ mod tests {
         Export {
             traces: Vec::new(),
             to: to.map(str::to_owned),
-            weight: None,
             output: output.map(PathBuf::from),
             size: (120, 40),
             first: crate::cli::args::First::default(),

@@ -197,7 +197,7 @@ pub(super) fn shot(picture: &Picture, replayed: ReplayOptions) -> Result<Option<
         Some(export::Format::Screen(format)) => Ok(Some(Shot::Picture(format))),
         Some(export::Format::Cast) => Ok(Some(Shot::Cast)),
         _ => Err(Ending::input(format!(
-            "{}: the name of a picture ends in .svg, .png, .txt, .ansi or .cast",
+            "{}: the name of a picture ends in .svg, .png, .txt or .cast",
             path.display()
         ))),
     }

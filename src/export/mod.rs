@@ -33,7 +33,7 @@ pub enum Timeline {
     /// One line a window of a counter or sensor of a GPU.
     Counters,
     /// One line a stack of what was sampled, for flame graphs.
-    Folded(folded::Weight),
+    Folded,
     /// Its records and its report, for questions in SQL.
     Sqlite,
 }
@@ -63,20 +63,15 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 10] = [
+pub const FORMATS: [Entry; 9] = [
     data("chrome", &["json"], Timeline::Chrome),
     data("csv", &["csv"], Timeline::Csv),
     data("counters", &["counters"], Timeline::Counters),
-    data(
-        "folded",
-        &["folded"],
-        Timeline::Folded(folded::Weight::Idle),
-    ),
+    data("folded", &["folded"], Timeline::Folded),
     data("sqlite", &["sqlite", "db"], Timeline::Sqlite).binary(),
     text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
     text("png", &["png"], Format::Screen(screen::Format::Png)).binary(),
     text("txt", &["txt"], Format::Screen(screen::Format::Txt)),
-    text("ansi", &["ansi"], Format::Screen(screen::Format::Ansi)),
     text("cast", &["cast"], Format::Cast),
 ];
 
@@ -154,7 +149,7 @@ pub fn to(
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
         Timeline::Counters => counters::write(trace, out),
-        Timeline::Folded(weight) => folded::write(trace, weight, out),
+        Timeline::Folded => folded::write(trace, out),
         Timeline::Sqlite => sqlite::write(trace, gpus, out),
     }
 }

@@ -8,7 +8,6 @@ use clap::builder::PossibleValuesParser;
 use super::screen::{First, OnClock, Picture, Printed, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
-use crate::export::folded::Weight;
 
 /// `cuptop open`.
 #[derive(Debug, Args)]
@@ -129,9 +128,6 @@ pub struct Export {
     /// The file to write, compressed where its name ends in .gz; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// With --to folded: what a stack weighs.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub weight: Option<Weight>,
     /// Size of the screen for pictures.
     #[arg(long, value_name = "COLSxROWS", default_value = "120x40", value_parser = size)]
     pub size: (u16, u16),

@@ -61,7 +61,7 @@ pub enum Color {
 /// Picture of the screen without a terminal.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Picture {
-    /// When done, save the screen to this file (.svg, .png, .txt or .ansi) instead of showing it; how it fills, as
+    /// When done, save the screen to this file (.svg, .png or .txt) instead of showing it; how it fills, as
     /// asciinema plays it (.cast).
     #[arg(long, value_name = "FILE")]
     pub screenshot: Option<PathBuf>,

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
+use ratatui::style::{Color, Modifier};
 
-use super::text::codes;
+use super::cells;
 
 /// A recording of screens that is being written.
 pub struct Cast<'a> {
@@ -86,11 +87,48 @@ impl<'a> Cast<'a> {
     }
 }
 
+/// What of "38;5;208" and its like sets a style.
+fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
+    let modifiers = [
+        (Modifier::BOLD, 1),
+        (Modifier::DIM, 2),
+        (Modifier::ITALIC, 3),
+        (Modifier::UNDERLINED, 4),
+        (Modifier::SLOW_BLINK, 5),
+        (Modifier::RAPID_BLINK, 6),
+        (Modifier::REVERSED, 7),
+        (Modifier::HIDDEN, 8),
+        (Modifier::CROSSED_OUT, 9),
+    ];
+    let mut codes = String::from("0");
+    for (flag, code) in modifiers {
+        if modifier.contains(flag) {
+            codes.push_str(&format!(";{code}"));
+        }
+    }
+    codes.push_str(&color(fg, 0));
+    codes.push_str(&color(bg, 10));
+    codes
+}
+
+/// ";38;5;208": `offset` is 10 for backgrounds.
+fn color(color: Color, offset: u8) -> String {
+    match color {
+        Color::Reset => String::new(),
+        Color::Indexed(index) => format!(";{};5;{index}", 38 + offset),
+        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", 38 + offset),
+        color => match cells::number(color).unwrap_or_default() {
+            dark @ ..8 => format!(";{}", 30 + dark + offset),
+            light => format!(";{}", 82 + light + offset),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ratatui::layout::Rect;
-    use ratatui::style::{Color, Style};
+    use ratatui::style::Style;
 
     #[test]
     fn a_terminal_that_is_sent_it_shows_each_screen() {

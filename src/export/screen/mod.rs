@@ -27,8 +27,6 @@ pub enum Format {
     Png,
     /// Symbols without colours.
     Txt,
-    /// Symbols with the escape sequences that colour them; `cat` shows it.
-    Ansi,
 }
 
 /// What the picture of a screen needs besides it.
@@ -58,6 +56,5 @@ pub fn write(
         Format::Svg => svg::write(buffer, look.title, &ground, out),
         Format::Png => raster::write(buffer, &ground, out),
         Format::Txt => text::plain(buffer, out),
-        Format::Ansi => text::ansi(buffer, out),
     }
 }

@@ -1,9 +1,8 @@
-//! A screen as text: plain, or with the escape sequences that colour it in a terminal.
+//! A screen as plain text.
 
 use std::io::{self, Write};
 
 use ratatui::buffer::Buffer;
-use ratatui::style::{Color, Modifier};
 
 use super::cells::{self, DARK, Piece};
 
@@ -46,60 +45,5 @@ fn inked<'a>(piece: &Piece<'a>, beside: &[Option<&Piece>], block: &'a str) -> &'
             other => other,
         },
         other => other,
-    }
-}
-
-/// Writes the symbols with their colours as the screen had them: sixteen stay sixteen.
-pub(super) fn ansi(buffer: &Buffer, out: &mut dyn Write) -> io::Result<()> {
-    let area = buffer.area;
-    for row in 0..area.height {
-        let mut style = None;
-        for piece in cells::row(buffer, row, &DARK) {
-            let cell = &buffer[(area.x + piece.column, area.y + row)];
-            let wanted = (cell.fg, cell.bg, cell.modifier);
-            if style != Some(wanted) {
-                write!(out, "\x1b[{}m", codes(wanted))?;
-                style = Some(wanted);
-            }
-            out.write_all(piece.symbol.as_bytes())?;
-        }
-        writeln!(out, "\x1b[0m")?;
-    }
-    Ok(())
-}
-
-pub(super) fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
-    let modifiers = [
-        (Modifier::BOLD, 1),
-        (Modifier::DIM, 2),
-        (Modifier::ITALIC, 3),
-        (Modifier::UNDERLINED, 4),
-        (Modifier::SLOW_BLINK, 5),
-        (Modifier::RAPID_BLINK, 6),
-        (Modifier::REVERSED, 7),
-        (Modifier::HIDDEN, 8),
-        (Modifier::CROSSED_OUT, 9),
-    ];
-    let mut codes = String::from("0");
-    for (flag, code) in modifiers {
-        if modifier.contains(flag) {
-            codes.push_str(&format!(";{code}"));
-        }
-    }
-    codes.push_str(&color(fg, 0));
-    codes.push_str(&color(bg, 10));
-    codes
-}
-
-/// ";38;5;208": `offset` is 10 for backgrounds.
-fn color(color: Color, offset: u8) -> String {
-    match color {
-        Color::Reset => String::new(),
-        Color::Indexed(index) => format!(";{};5;{index}", 38 + offset),
-        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", 38 + offset),
-        color => match cells::number(color).unwrap_or_default() {
-            dark @ ..8 => format!(";{}", 30 + dark + offset),
-            light => format!(";{}", 82 + light + offset),
-        },
     }
 }

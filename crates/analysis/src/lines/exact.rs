@@ -129,21 +129,6 @@ fn add_paths(functions: &Functions, stretch: Span, stacks: &mut Stacks) {
     }
 }
 
-/// The stacks of recorded functions of every thread, with its process and its id, over all time.
-pub fn thread_stacks(trace: &Trace) -> BTreeMap<(usize, u32), Stacks> {
-    let whole = Span::new(Ns::MIN / 4, Ns::MAX / 4);
-    let of_thread = |functions: &Functions| {
-        let mut stacks = Stacks::new();
-        add_paths(functions, whole, &mut stacks);
-        stacks
-    };
-    let threads = functions(trace);
-    threads
-        .iter()
-        .map(|(key, it)| (*key, of_thread(it)))
-        .collect()
-}
-
 /// Whether a program's own profiler recorded its Python functions.
 pub fn has_functions(trace: &Trace) -> bool {
     lanes_of_functions(trace).any(|(id, ..)| !trace.lanes()[id].kept().is_empty())

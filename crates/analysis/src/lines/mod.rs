@@ -22,7 +22,7 @@ use super::steps::{self, Steps};
 use activity::text::{plural, printable};
 use activity::units::{duration, percent};
 use activity::{Frame, Ns, Span, StackId};
-pub use exact::{Stacks, frame, has_functions, idle_stacks, thread_stacks};
+pub use exact::{Stacks, frame, has_functions, idle_stacks};
 pub use seen::{LineShare, StackCounts};
 use trace::samples::{short_file, wants};
 use trace::{LaneId, Measure, Trace};
