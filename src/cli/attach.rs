@@ -1,18 +1,15 @@
 //! `cuptop attach PID`: samples a program that is running already.
 
-use std::path::PathBuf;
-
 use super::args::{Attach, Switch};
 use super::collect::collect;
 use super::exit::{self, Ending};
 use super::screen;
-use super::trace::{Controls, SCRATCH_KEEP};
+use super::trace::Recordings;
 use crate::report::Report;
 use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
 use analysis::ranks;
 use live::attach::{self, Attached, RunningRequest};
-use recording::scratch;
 use trace::{Clocks, SourceInfo, SourceKind};
 
 /// Records a running program, or looks at it.
@@ -56,7 +53,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
         .iter()
         .map(|it| it.sampled.totals().looks)
         .sum();
-    let dir = activity::text::printable(&target.dir.display().to_string());
+    let dir = activity::text::printable(&target.recordings.dir.display().to_string());
     super::eprint(&match samples {
         0 if !trace.hardware().was_read() => format!(
             "cuptop: nothing was seen of process {}: {dir} holds no trace\n",
@@ -75,19 +72,13 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
 /// The program, and how to sample it again and again.
 pub(super) struct RunningProgram {
     args: Attach,
-    scratch: Option<scratch::Scratch>,
-    runs: usize,
-    dir: PathBuf,
+    recordings: Recordings,
 }
 
 impl RunningProgram {
     pub(super) fn new(args: Attach) -> Self {
-        RunningProgram {
-            args,
-            scratch: None,
-            runs: 0,
-            dir: PathBuf::new(),
-        }
+        let recordings = Recordings::default();
+        RunningProgram { args, recordings }
     }
 
     /// Begins, for a screen that is open.
@@ -96,16 +87,9 @@ impl RunningProgram {
         Ok(self.shown(started))
     }
 
-    fn shown(&self, (feed, recorder): Attached) -> Running {
-        let source = self.info();
-        let is_kept = self.args.save.is_some();
-        let controls = Controls::new(recorder, &self.dir, is_kept, &source.title);
-        Running {
-            memory: Some(super::rows_memory(self.args.watched.memory)),
-            controls: Some(Box::new(controls)),
-            gpus: super::profile::kept(),
-            ..Running::new(feed, source)
-        }
+    fn shown(&self, started: Attached) -> Running {
+        let memory = self.args.watched.memory;
+        self.recordings.shown(started, memory, self.info())
     }
 
     fn start(&mut self) -> Result<Attached, Ending> {
@@ -122,24 +106,12 @@ impl RunningProgram {
             Err(_) if is_collected && args.pid != std::process::id() => attach::Sight::default(),
             Err(refused) => return Err(wrong(refused)),
         };
-        let dir = match &args.save {
-            Some(dir) => super::numbered(dir, self.runs),
-            None => {
-                let made = scratch::directory();
-                let made =
-                    made.map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
-                self.scratch.insert(made).path().to_owned()
-            }
-        };
-        self.dir.clone_from(&dir);
-        let is_kept = args.save.is_some();
-        let (keep, max_bytes) = match is_kept {
-            true => (None, 0),
-            false => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
-        };
+        let next = self.recordings.next(args.save.as_ref(), None);
+        let (keep, max_bytes) =
+            next.map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
         let started = attach::running(RunningRequest {
             pid: args.pid,
-            dir,
+            dir: self.recordings.dir.clone(),
             hardware,
             counters: args.watched.recorded.counters,
             sight,
@@ -147,7 +119,7 @@ impl RunningProgram {
             duration: args.duration,
         })
         .map_err(wrong)?;
-        self.runs += 1;
+        self.recordings.runs += 1;
         Ok(started)
     }
 

@@ -28,24 +28,18 @@ pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
     }
     let mut program = TracedProgram {
         args,
-        scratch: None,
-        runs: 0,
-        dir: PathBuf::new(),
+        recordings: Recordings::default(),
     };
     if args.headless || shot.is_some() {
         return headless(&mut program);
     }
     screen::open(
         Box::new(move |_| {
-            let (feed, recorder) = program.start(Output::Capture).map_err(|error| {
+            let started = program.start(Output::Capture).map_err(|error| {
                 Ending::machine(format!("cannot trace: {error}")).for_screen(None)
             })?;
-            Ok(Running {
-                memory: Some(super::rows_memory(program.args.watched.memory)),
-                controls: Some(Box::new(program.controls(recorder))),
-                gpus: super::profile::kept(),
-                ..Running::new(feed, program.info())
-            })
+            let memory = program.args.watched.memory;
+            Ok(program.recordings.shown(started, memory, program.info()))
         }),
         screen::no_scenario(),
         &args.first,
@@ -75,44 +69,84 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
 }
 
 /// How much it keeps of a recording that the user did not ask for, as far as its size allows: K can still save that.
-pub(super) const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
+const SCRATCH_KEEP: Duration = Duration::from_secs(30 * 60);
 
-/// The program, and how to start it again and again.
-struct TracedProgram<'a> {
-    args: &'a TraceArgs,
-    /// The folder of a recording that the user did not ask for. The run before has ended when it is replaced.
+/// The recordings of a program, a run after another.
+#[derive(Default)]
+pub(super) struct Recordings {
+    /// The folder of one that the user did not ask for. The run before has ended when it is replaced.
     scratch: Option<scratch::Scratch>,
-    runs: usize,
-    /// The folder of the present recording.
-    dir: PathBuf,
+    /// Runs that have begun.
+    pub(super) runs: usize,
+    /// The folder of the present one.
+    pub(super) dir: PathBuf,
 }
 
-impl TracedProgram<'_> {
-    fn start(&mut self, output: Output) -> io::Result<(Feed, Recorder)> {
-        let dir = match (&self.args.save, &self.args.out) {
+impl Recordings {
+    /// Makes the folder of the next one, and says how much of it is kept where the user does not: how long, how many bytes.
+    pub(super) fn next(
+        &mut self,
+        save: Option<&PathBuf>,
+        shared: Option<&PathBuf>,
+    ) -> io::Result<(Option<Duration>, u64)> {
+        self.dir = match (save, shared) {
             (Some(dir), _) => super::numbered(dir, self.runs),
             (None, Some(shared)) => folder_in(shared)?,
             (None, None) => self.scratch.insert(scratch::directory()?).path().to_owned(),
         };
-        self.dir.clone_from(&dir);
-        let is_kept = self.is_kept();
-        let is_limited = self.args.keep.is_some() || self.args.max_size.is_some();
-        let (keep, max_bytes) = match is_kept {
-            false if !is_limited => (Some(SCRATCH_KEEP), scratch::limit(&dir)),
-            _ => {
-                let keep = self.args.keep.map(|it| Duration::from_secs(60 * it));
-                (keep, self.args.max_size.unwrap_or(0))
-            }
+        Ok(match self.scratch {
+            Some(_) => (Some(SCRATCH_KEEP), scratch::limit(&self.dir)),
+            None => (None, 0),
+        })
+    }
+
+    /// The run that has begun, for the screen. A recording that is kept from now on is named after the program's title.
+    pub(super) fn shown(
+        &self,
+        (feed, recorder): (Feed, Recorder),
+        memory: u64,
+        source: SourceInfo,
+    ) -> Running {
+        let controls = Controls {
+            recorder,
+            dir: self.dir.clone(),
+            is_kept: self.scratch.is_none(),
+            name: kept_name(&source.title),
         };
-        let (at, watched) = (dir.clone(), &self.args.watched);
+        Running {
+            memory: Some(super::rows_memory(memory)),
+            controls: Some(Box::new(controls)),
+            gpus: super::profile::kept(),
+            ..Running::new(feed, source)
+        }
+    }
+}
+
+/// The program, and how to start it again and again.
+struct TracedProgram<'a> {
+    args: &'a TraceArgs,
+    recordings: Recordings,
+}
+
+impl TracedProgram<'_> {
+    fn start(&mut self, output: Output) -> io::Result<(Feed, Recorder)> {
+        let args = self.args;
+        let (mut keep, mut max_bytes) = self
+            .recordings
+            .next(args.save.as_ref(), args.out.as_ref())?;
+        if args.keep.is_some() || args.max_size.is_some() {
+            keep = args.keep.map(|it| Duration::from_secs(60 * it));
+            max_bytes = args.max_size.unwrap_or(0);
+        }
+        let (dir, watched) = (&self.recordings.dir, &args.watched);
         let started = attach::run(AttachRequest {
             collect: watched.collect(keep, max_bytes),
-            command: self.args.command.clone(),
-            dir,
+            command: args.command.clone(),
+            dir: dir.clone(),
             when: When {
-                delay: self.args.delay,
-                duration: self.args.duration,
-                range: self.args.range.clone(),
+                delay: args.delay,
+                duration: args.duration,
+                range: args.range.clone(),
             },
             hardware: watched.recorded.hardware == Switch::On,
             counters: watched.recorded.counters,
@@ -124,21 +158,12 @@ impl TracedProgram<'_> {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => {
-                io::Error::new(error.kind(), format!("{}: {error}", at.display()))
+                io::Error::new(error.kind(), format!("{}: {error}", dir.display()))
             }
             _ => error,
         })?;
-        self.runs += 1;
+        self.recordings.runs += 1;
         Ok(started)
-    }
-
-    fn controls(&self, recorder: Recorder) -> Controls {
-        Controls::new(recorder, &self.dir, self.is_kept(), &self.info().title)
-    }
-
-    /// Whether the recording stays where it is written.
-    fn is_kept(&self) -> bool {
-        self.args.save.is_some() || self.args.out.is_some()
     }
 
     fn info(&self) -> SourceInfo {
@@ -161,24 +186,12 @@ impl TracedProgram<'_> {
 }
 
 /// What the keys of the screen can do with a run.
-pub(super) struct Controls {
+struct Controls {
     recorder: Recorder,
     dir: PathBuf,
     /// Whether the recording stays where it is.
     is_kept: bool,
     name: String,
-}
-
-impl Controls {
-    /// For a recording in `dir`. One that is kept from now on is named after the program's `title`.
-    pub(super) fn new(recorder: Recorder, dir: &Path, is_kept: bool, title: &str) -> Controls {
-        Controls {
-            recorder,
-            dir: dir.to_owned(),
-            is_kept,
-            name: kept_name(title),
-        }
-    }
 }
 
 impl tui::Controls for Controls {
