@@ -60,7 +60,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
             target.args.pid
         ),
         0 => format!(
-            "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export --to counters is the hardware's\n"
+            "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export -o x.sqlite has the hardware in a table\n"
         ),
         _ => format!(
             "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export --to folded is for flame graphs\n"

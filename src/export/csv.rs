@@ -90,7 +90,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A text as RFC 4180 wants it; one that a spreadsheet would take for a formula stands behind an apostrophe.
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@']) {
         return quoted(&format!("'{text}"));
     }

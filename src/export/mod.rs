@@ -6,7 +6,6 @@
 
 mod chrome;
 mod clocks;
-mod counters;
 mod csv;
 pub mod folded;
 mod rows;
@@ -30,8 +29,6 @@ pub enum Timeline {
     Chrome,
     /// One line an operation.
     Csv,
-    /// One line a window of a counter or sensor of a GPU.
-    Counters,
     /// One line a stack of what was sampled, for flame graphs.
     Folded,
     /// Its records and its report, for questions in SQL.
@@ -63,10 +60,9 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 9] = [
+pub const FORMATS: [Entry; 8] = [
     data("chrome", &["json"], Timeline::Chrome),
     data("csv", &["csv"], Timeline::Csv),
-    data("counters", &["counters"], Timeline::Counters),
     data("folded", &["folded"], Timeline::Folded),
     data("sqlite", &["sqlite", "db"], Timeline::Sqlite).binary(),
     text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
@@ -148,7 +144,6 @@ pub fn to(
     match format {
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
-        Timeline::Counters => counters::write(trace, out),
         Timeline::Folded => folded::write(trace, out),
         Timeline::Sqlite => sqlite::write(trace, gpus, out),
     }

@@ -1,6 +1,6 @@
 //! Counters sampled beside a traced program: the whole way from CUPTI (a fake) to the report, and all that can go wrong there.
 
-use crate::hardware::{metric, opened, traced_with};
+use crate::hardware::{metric, opened, traced_with, windows};
 
 /// Traces for so many hundredths of a second with these variables; the report, and what is said of counters.
 fn sampled(
@@ -42,20 +42,9 @@ fn samples_reach_the_report_and_are_saved() {
     assert!(!end.contains("gap") && !end.contains("failed"), "{end}");
     let saved = opened(directory.path());
     assert_eq!(saved["hardware"]["devices"], report["hardware"]["devices"]);
-    let csv = std::process::Command::new(env!("CARGO_BIN_EXE_cuptop"))
-        .args(["export", "--to", "counters"])
-        .arg(directory.path().join("run"))
-        .output()
-        .expect("runs");
-    let csv = String::from_utf8(csv.stdout).expect("UTF-8");
-    let lengths: Vec<i64> = csv
-        .lines()
-        .filter(|it| it.contains(",issue,share,"))
-        .map(|line| {
-            let mut fields = line.split(',').skip(2).map(|it| it.parse::<i64>());
-            let mut next = || fields.next().expect("a field").expect("a time");
-            -(next() - next())
-        })
+    let lengths: Vec<i64> = windows(directory.path(), "issue", "share")
+        .iter()
+        .map(|it| it.length)
         .collect();
     // The first of each burst, which reaches back, is no sample: these are 50 µs long, 199 a burst.
     assert!(lengths.iter().all(|it| *it == 50_000), "{lengths:?}");

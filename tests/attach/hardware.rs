@@ -11,6 +11,40 @@ fn traced(variables: &[(&str, &str)], options: &[&str]) -> (serde_json::Value, t
     traced_with(variables, &options, "60")
 }
 
+/// What an export says of a window of the hardware.
+#[derive(Debug)]
+pub(crate) struct Window {
+    pub(crate) length: i64,
+    value: f64,
+    held_down: Option<String>,
+}
+
+/// The windows of a metric that the export of a recording to SQL has.
+pub(crate) fn windows(directory: &Path, metric: &str, unit: &str) -> Vec<Window> {
+    let database = directory.join("hardware.sqlite");
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .arg("export")
+        .arg(directory.join("run"))
+        .arg("-o")
+        .arg(&database)
+        .output()
+        .expect("runs");
+    assert!(output.status.success(), "{output:?}");
+    let database = rusqlite::Connection::open(database).expect("a database");
+    let mut rows = database
+        .prepare("SELECT end_ns - start_ns, value, held_down FROM hardware WHERE (metric, unit) = (?, ?)")
+        .expect("SQL");
+    let window = |row: &rusqlite::Row<'_>| {
+        Ok(Window {
+            length: row.get(0)?,
+            value: row.get(1)?,
+            held_down: row.get(2)?,
+        })
+    };
+    let rows = rows.query_map([metric, unit], window).expect("rows");
+    rows.map(|it| it.expect("a row")).collect()
+}
+
 /// The same for so many hundredths of a second.
 pub(crate) fn traced_with(
     variables: &[(&str, &str)],
@@ -118,14 +152,11 @@ fn counters_are_exported() {
         assert!(output.status.success(), "{output:?}");
         output.stdout
     };
-    let csv = String::from_utf8(exported("counters")).expect("UTF-8");
-    let power: Vec<&str> = csv.lines().filter(|it| it.contains(",power,W,")).collect();
+    let power = windows(directory.path(), "power", "W");
     assert!(!power.is_empty());
-    assert!(
-        power.iter().all(|it| it.ends_with(",111,power cap,false")),
-        "{power:?}"
-    );
-    assert!(!csv.contains("nvlink"));
+    let held = |it: &Window| it.value == 111.0 && it.held_down.as_deref() == Some("power cap");
+    assert!(power.iter().all(held), "{power:?}");
+    assert!(windows(directory.path(), "nvlink_in", "bytes_per_s").is_empty());
 
     let chrome: serde_json::Value = serde_json::from_slice(&exported("chrome")).expect("JSON");
     let events = chrome["traceEvents"].as_array().expect("events");
@@ -245,16 +276,10 @@ fn a_running_process_has_hardware_rows_of_the_gpu_that_nvml_lists_it_on() {
         return;
     };
     assert!(said.contains("use no GPU so far"), "{said}");
-    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
-        .args(["export", "--to", "counters"])
-        .arg(listed.path().join("run"))
-        .output()
-        .expect("runs");
-    let csv = String::from_utf8(output.stdout).expect("UTF-8");
     // The one of the two that is listed is the second of NVML, and the fake says 111 W of it. Of 4 s in looks 105 ms apart or more.
-    let power: Vec<&str> = csv.lines().filter(|it| it.contains(",power,W,")).collect();
-    assert!((8..=39).contains(&power.len()), "{csv}");
-    assert!(power.iter().all(|it| it.contains(",111,")), "{power:?}");
+    let power = windows(listed.path(), "power", "W");
+    assert!((8..=39).contains(&power.len()), "{power:?}");
+    assert!(power.iter().all(|it| it.value == 111.0), "{power:?}");
     let report = opened(listed.path());
     let device = &report["hardware"]["devices"][0];
     assert_eq!(

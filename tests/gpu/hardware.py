@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -170,8 +171,10 @@ def main():
     sizes = {it.suffix: it.stat().st_size for it in save.iterdir() if it.suffix in (".hardware", ".host")}
     rate = sum(sizes.values()) / max(report["devices"][0]["span_ns"] / 1e9, 1e-9)
     check("the files take less than 4 kB a second", rate < 4000, f"{sizes}, {rate:.0f} B/s")
-    exported = subprocess.run([cuptop, "export", "--to", "counters", str(save)], capture_output=True, text=True)
-    check("windows are exported", exported.stdout.count(",power,W,") > 5, f"{exported.stdout.count(chr(10))} lines")
+    database = save.parent / "hardware.sqlite"
+    subprocess.run([cuptop, "export", "-o", str(database), str(save)], capture_output=True)
+    rows = sqlite3.connect(database).execute("SELECT count(*) FROM hardware WHERE metric = 'power' AND unit = 'W'").fetchone()[0]
+    check("windows are exported", rows > 5, f"{rows} rows")
 
     # Without root.
     if os.geteuid() == 0 and shutil.which("setpriv"):

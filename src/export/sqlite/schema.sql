@@ -34,7 +34,7 @@ CREATE TABLE step (process INTEGER, pid INTEGER, number INTEGER, start_ns INTEGE
 CREATE TABLE sample (process INTEGER, pid INTEGER, thread INTEGER, time_ns INTEGER, stack_id INTEGER, is_running INTEGER);
 CREATE TABLE frame (stack_id INTEGER, depth INTEGER, function TEXT, file TEXT, line INTEGER, PRIMARY KEY (stack_id, depth)) WITHOUT ROWID;
 
--- What a GPU's counters and sensors said of a window; names and units as in `export --format counters`.
+-- What a GPU's counters and sensors said of a window; names and units as in docs/REPORT.md.
 CREATE TABLE hardware (device INTEGER, start_ns INTEGER, end_ns INTEGER, metric TEXT, unit TEXT, value REAL, held_down TEXT);
 
 -- The report's own rows. Columns are the fields of `report --json` by name; those inside an object are joined by `_`.
