@@ -14,7 +14,7 @@ use live::machine::{GpuLoad, Process, Sight};
 const MEANING: [&str; 4] = [
     "It stands still for about a millisecond while cuptop's library is loaded into it.",
     "Its kernels and copies are recorded until you leave with q. Then it goes on.",
-    "What stays: the library, idle in its memory. Many small launches may stay slower, by up to a fourth.",
+    "What stays: the library, idle in its memory. Many small launches may stay slower, by up to a third.",
     "While you look, its own profiler (torch.profiler, vLLM's) finds CUPTI taken.",
 ];
 const FILTERED: &str =
