@@ -118,7 +118,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
             duration(time),
             percent(f.part(time)),
-            if loads { "" } else { ": no cure is known" },
+            if loads { "" } else { ": cuptop knows no cure" },
         ),
         advice: match is_alone {
             _ if loads => "Warm up before measuring: run everything once.",

@@ -357,7 +357,7 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
     let batch = scene.take();
     cured("host-bound", Scene::new().put(batch.clone()));
     let found = sick("no-cure", Scene::new().put(batch));
-    let told = "nearly all in one gap (busy for 67 % of the rest): no cure is known";
+    let told = "nearly all in one gap (busy for 67 % of the rest): cuptop knows no cure";
     assert!(found.title.ends_with(told), "{}", found.title);
 }
 
