@@ -79,8 +79,6 @@ pub enum Action {
     Mark,
     /// From a host call to its operation, and back.
     OtherEnd,
-    /// Goes on to the next choice of colours.
-    Colors,
     /// Copies what is selected, a name whole.
     Copy,
     /// Hides the selected row.

@@ -144,13 +144,8 @@ fn traces_that_do_not_say_where_they_are_from_are_told() {
 #[test]
 fn json_that_is_no_trace_is_refused_by_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
-    let long = format!(
-        "{{\"rocprofiler-sdk-tool\": [{{\"x\": \"{}\"}}]}}",
-        "y".repeat(2 << 20)
-    );
     let cases = [
-        ("{\"rocprofiler-sdk-tool\": []}", "rocprofv3"),
-        (long.as_str(), "rocprofv3"),
+        ("{\"rocprofiler-sdk-tool\": []}", "without \"traceEvents\""),
         ("[{\"name\": \"x\"}, {\"name\": \"y\"}]", "not of events"),
         ("[null]", "not of events"),
     ];

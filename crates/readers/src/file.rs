@@ -521,12 +521,9 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         };
     }
     match kineto::peek(stream) {
-        Ok((Some(peek), _)) if peek.is_rocprofv3 => Err(is_not(
-            "JSON of rocprofv3, which is not read: have it write pftrace for Perfetto, or CSV",
-        )),
-        Ok((Some(peek), stream)) => {
+        Ok((Some(is_simulated), stream)) => {
             let input = Input::Stream(stream);
-            Ok(found(Format::Kineto, peek.simulated, input))
+            Ok(found(Format::Kineto, is_simulated, input))
         }
         Ok((None, _)) => Err(is_not(describe_content(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {

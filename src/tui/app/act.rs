@@ -68,7 +68,6 @@ impl App {
             Action::Quit => return Some(Effect::Quit),
             Action::Save => return Some(Effect::Save),
             Action::Edit => return Some(Effect::Edit),
-            Action::Colors => return Some(Effect::Colors),
             Action::Copy => {
                 let text = self.frame.copied(&self.views, &self.state);
                 if text.is_none() {

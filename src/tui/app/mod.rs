@@ -51,8 +51,6 @@ pub enum Effect {
     Leave,
     /// Save the screen.
     Save,
-    /// Go on to the next choice of colours.
-    Colors,
     /// Copy this to the clipboard.
     Copy(String),
     /// Switch recording on or off.

@@ -20,7 +20,7 @@ use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, NextRun, Status};
-use crate::tui::{ColorLevel, Controls, Exit, Session, keys, render};
+use crate::tui::{Controls, Exit, Session, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use live::machine::Machine;
 
@@ -328,10 +328,6 @@ impl<'a, B: Screen> Loop<'a, B> {
                 let saved = (self.session.save)(&buffer);
                 self.flash(saved);
             }
-            Some(Effect::Colors) => {
-                let said = self.next_colors();
-                self.flash(Ok(said));
-            }
             Some(Effect::Copy(text)) => {
                 let said = self.host.copy(&text);
                 self.flash(said);
@@ -347,15 +343,6 @@ impl<'a, B: Screen> Loop<'a, B> {
     fn flash(&mut self, said: Result<String, String>) {
         let (Ok(text) | Err(text)) = said;
         self.app.state.say(text);
-    }
-
-    fn next_colors(&mut self) -> String {
-        let theme = &mut self.session.theme;
-        if theme.level == ColorLevel::None {
-            return "this terminal shows no colours".to_owned();
-        }
-        theme.choice = theme.choice.next();
-        format!("colours {}", theme.choice.words())
     }
 
     fn suspend(&mut self) -> io::Result<()> {

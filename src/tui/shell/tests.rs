@@ -250,20 +250,3 @@ fn a_failing_thread_is_a_line_of_the_log() {
         out.screen
     );
 }
-
-#[test]
-fn the_choice_of_colours_goes_round() {
-    let colours = |presses: usize| {
-        let presses = (0..presses).map(|_| key(KeyCode::Char('C')));
-        let mut inputs: Vec<Input> = presses.collect();
-        inputs.push(key(KeyCode::Char('q')));
-        run(Some(NextRun::Same), None, inputs).screen
-    };
-    let screen = colours(2);
-    assert!(
-        screen.contains("colours for a light background"),
-        "{screen}"
-    );
-    let screen = colours(4);
-    assert!(screen.contains("colours for a dark background"), "{screen}");
-}

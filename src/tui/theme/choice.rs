@@ -35,24 +35,6 @@ impl Choice {
         (rgb, nearest(rgb), sixteen_on_white(ansi))
     }
 
-    /// The next choice.
-    pub fn next(self) -> Choice {
-        Choice {
-            is_light: self.is_light != self.is_color_blind,
-            is_color_blind: !self.is_color_blind,
-        }
-    }
-
-    /// What it is for.
-    pub fn words(self) -> &'static str {
-        match (self.is_light, self.is_color_blind) {
-            (false, false) => "for a dark background",
-            (false, true) => "for a dark background, without red and green",
-            (true, false) => "for a light background",
-            (true, true) => "for a light background, without red and green",
-        }
-    }
-
     /// Whether text on a block of this colour is better light than dark.
     pub(super) fn wants_light_ink(&self, rgb: u32) -> bool {
         *self != Choice::default() && contrast(rgb, 0xff_ff_ff) > contrast(rgb, 0x10_14_18)

@@ -19,12 +19,7 @@ pub(super) struct Header {
     pub(super) simulated: bool,
     /// How many records were lost on the way to it, by cuptop's own export.
     pub(super) lost: u64,
-    /// Whether it is JSON of rocprofv3, which has no events of this kind.
-    pub(super) is_rocprofv3: bool,
 }
-
-/// The key under which rocprofv3 writes everything.
-pub(super) const ROCPROFV3: &str = "rocprofiler-sdk-tool";
 
 /// The keys that [`Header::take`] reads.
 pub(super) const KEYS: [&str; 9] = [

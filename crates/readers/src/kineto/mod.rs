@@ -41,20 +41,12 @@ const PEEK_MAX: u64 = 1 << 20;
 /// How many values at the beginning of a list must hold an event.
 const PROBED: usize = 16;
 
-/// What a file's beginning tells about it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Peek {
-    /// Whether it was made without a GPU, by its own account.
-    pub(super) simulated: bool,
-    /// Whether it is not a trace of this format, but JSON of rocprofv3.
-    pub(super) is_rocprofv3: bool,
-}
-
-/// Reads a stream's beginning: `None` when it is no Chrome JSON trace. The stream is then where it was.
+/// Whether a trace was made without a GPU, by its own account at its beginning; `None` when it is no Chrome JSON trace.
+/// The stream is then where it was.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
+pub(super) fn peek(stream: Stream) -> io::Result<(Option<bool>, Stream)> {
     let input = Input::open(stream, true)?;
     let mut scanner = Scanner::new(input.take(PEEK_MAX));
     let mut header = Header::default();
@@ -71,11 +63,7 @@ pub(super) fn peek(stream: Stream) -> io::Result<(Option<Peek>, Stream)> {
         }
         Err(_) => false,
     };
-    let peek = Peek {
-        simulated: header.simulated,
-        is_rocprofv3: header.is_rocprofv3,
-    };
-    Ok(((is_trace || peek.is_rocprofv3).then_some(peek), stream))
+    Ok((is_trace.then_some(header.simulated), stream))
 }
 
 /// Skips everything before the first event. False when there is no `traceEvents`.
@@ -119,7 +107,6 @@ fn walk_keys<R: Read>(scanner: &mut Scanner<R>, header: &mut Header) -> Result<b
             scanner.eat(b'[')?;
             return Ok(true);
         }
-        header.is_rocprofv3 |= key == header::ROCPROFV3;
         if header::KEYS.contains(&key.as_str()) {
             header.take(&key, scanner.value()?);
         } else {
