@@ -469,12 +469,6 @@ fn profiles_survive_being_written_and_nonsense_is_refused() {
         "{error}"
     );
 
-    let with_ends = format!("{text}\n[spread]\n\"api.launch_ns\" = [3000.0, 5000.0]\n");
-    assert_eq!(
-        Profile::parse(&with_ends, "calibrated.toml").expect("an older file"),
-        profile
-    );
-
     let unknown = text.replace("[cold]", "[cold]\ncontext_us = 1");
     let error = Profile::parse(&unknown, "bad.toml").expect_err("an unknown key");
     assert!(error.to_string().contains("context_us"), "{error}");

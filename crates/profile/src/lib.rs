@@ -14,7 +14,6 @@ pub use check::each_figure;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use activity::{DeviceInfo, door};
@@ -47,9 +46,6 @@ pub struct Profile {
     /// Per-kernel efficiency, by the name of the entry point.
     #[serde(default)]
     pub entry: BTreeMap<String, Entry>,
-    /// The least and the greatest of each figure, which some calibrated files hold. Nothing uses it.
-    #[serde(default, skip_serializing)]
-    spread: IgnoredAny,
 }
 
 /// The device and its limits.
@@ -303,7 +299,6 @@ pub struct Cold {
     /// Added to the first copy of each direction.
     pub first_copy_ns: i64,
     /// Added to the call of the first memset.
-    #[serde(default = "first_memset_ns")]
     pub first_memset_ns: i64,
 }
 
@@ -318,24 +313,9 @@ pub struct Host {
     /// Multiplying f32 matrices, 10^9 operations per second.
     pub matmul_gflops: f64,
     /// Clearing memory that it has never touched, bytes of it.
-    #[serde(default = "zero_gbps")]
     pub zero_gbps: f64,
     /// Making random f32 values in such memory, bytes of them.
-    #[serde(default = "random_gbps")]
     pub random_gbps: f64,
-}
-
-// What older profiles take, which lack these: the bundled profile's values.
-fn first_memset_ns() -> i64 {
-    19_000
-}
-
-fn zero_gbps() -> f64 {
-    20.0
-}
-
-fn random_gbps() -> f64 {
-    2.4
 }
 
 /// Why a profile could not be used.
