@@ -255,6 +255,23 @@ fn what_is_missing_over_there_is_said_with_what_helps() {
     );
 }
 
+/// A number as postcard writes it: seven bits a byte, the lowest first.
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+/// Bytes as postcard writes them: behind their number.
+fn counted(bytes: &[u8]) -> Vec<u8> {
+    [varint(bytes.len() as u64), bytes.to_vec()].concat()
+}
+
+/// A response by its place among them, with its fields.
 fn frame(tag: u8, fields: &[&[u8]]) -> Vec<u8> {
     let payload: Vec<u8> = std::iter::once(&[tag][..])
         .chain(fields.iter().copied())
@@ -283,26 +300,29 @@ fn messages_without_end_are_cut() {
 
 #[test]
 fn what_a_hostile_machine_sends_ends_the_link() {
-    let id = 1u32.to_le_bytes();
-    let file = |name: &str| frame(1, &[&id, name.as_bytes()]);
-    let page = frame(2, &[&id, &[0; 4096]]);
-    let data = |offset: u64| frame(3, &[&id, &offset.to_le_bytes(), b"bytes"]);
+    let file = |name: &str| frame(0, &[&[1], &counted(name.as_bytes())]);
+    let page = frame(1, &[&[1], &counted(&[0; 4096])]);
+    let data = |offset: u64| frame(2, &[&[1], &varint(offset), &counted(b"bytes")]);
     let mut too_long = (300u32 << 10).to_le_bytes().to_vec();
     too_long.extend([0; 64]);
     let mut other_sum = file("1-1.cuptop");
     other_sum[4] ^= 1;
-    let cases: [(&str, Vec<u8>); 10] = [
+    let cases: [(&str, Vec<u8>); 11] = [
         ("a frame of", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec()),
         ("a frame of 307200 bytes", too_long),
         ("whose checksum is another", other_sum),
-        ("makes no sense (tag 77)", frame(77, &[b"x"])),
+        ("makes no sense", frame(77, &[b"x"])),
+        (
+            "do not follow",
+            [file("1-1.cuptop"), frame(1, &[&[1], &counted(&[0; 9])])].concat(),
+        ),
         ("a file called \"../1-1.cuptop\"", file("../1-1.cuptop")),
         ("a file called \"/tmp/1-1.cuptop\"", file("/tmp/1-1.cuptop")),
         ("it has not named", data(4096)),
         (
             "more words than anybody reads",
             (0..1_000)
-                .flat_map(|_| frame(6, &[&[0], &[b'a'; 400]]))
+                .flat_map(|_| frame(5, &[&[0], &counted(&[b'a'; 400])]))
                 .collect(),
         ),
         (
@@ -318,7 +338,7 @@ fn what_a_hostile_machine_sends_ends_the_link() {
     ];
     for (expected, words) in cases {
         let far = Far::new(
-            r#"printf '\000cuptop-serves\032\n\002\000\000\000\0050.1.0'; sleep 0.4; cat $here/words; exec sleep 3"#,
+            r#"printf '\000cuptop-serves\032\n\003\000\000\000\0050.1.0'; sleep 0.4; cat $here/words; exec sleep 3"#,
         );
         far.write("words", &words);
         let error = far.follow("job").expect_err("no link");

@@ -27,7 +27,7 @@ pub use serve::process_main;
 
 use activity::feed::{Gone, Joined, Message, SourceStatus, Stop};
 use activity::text::cut;
-use frame::{Frames, Response, find_greeting};
+use frame::{Frames, decode, find_greeting};
 use link::Link;
 use mirror::Mirror;
 use recording::scratch::{self, Scratch};
@@ -73,7 +73,7 @@ pub fn receive(bytes: &[u8], root: &Path) -> Result<u64, String> {
             Ok(None) => return Ok(mirror.arrived()),
             Err(broken) => return Err(broken.to_string()),
         };
-        let response = Response::decode(payload).map_err(|broken| broken.to_string())?;
+        let response = decode(payload).map_err(|broken| broken.to_string())?;
         mirror
             .take(response)
             .map_err(|refused| activity::text::printable(&refused.to_string()))?;

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 
-use super::frame::{Broken, Frames, Greeting, PROTOCOL, Request, Response, find_greeting};
+use super::frame::{
+    Frames, Greeting, PROTOCOL, Request, Response, TEXT, decode, encode, find_greeting,
+};
 use super::mirror::{MOST_UNREAD, Refusal};
 use super::place::Place;
 use super::shared::{Phase, Shared};
@@ -310,7 +312,7 @@ impl<'a> Connection<'a> {
             self.held = None;
             BUDGET
         };
-        self.asked.extend(Request::Next { budget }.encode());
+        self.asked.extend(encode(&Request::Next { budget }));
         (self.is_waiting, self.heard, self.came) = (true, now, 0);
         None
     }
@@ -350,9 +352,9 @@ impl<'a> Connection<'a> {
         self.noise = Vec::new();
         self.greeted = Some(greeting);
         let path = self.link.place.path.as_os_str().as_encoded_bytes().to_vec();
-        self.asked.extend(Request::Open(path).encode());
+        self.asked.extend(encode(&Request::Open(path)));
         for (name, offset) in self.link.shared.mirror(|mirror| mirror.have()) {
-            self.asked.extend(Request::Have { offset, name }.encode());
+            self.asked.extend(encode(&Request::Have { offset, name }));
         }
         self.is_waiting = false;
         self.take_responses()
@@ -373,7 +375,7 @@ impl<'a> Connection<'a> {
                 Err(broken) => return hostile(&broken),
             };
             self.came += payload.len();
-            let response: Result<Response, Broken> = Response::decode(payload);
+            let response = decode(payload);
             // A problem with the place comes before any request.
             let is_trouble = matches!(response, Ok(Response::Trouble { .. }));
             if !is_trouble && (!self.is_waiting || self.came > BUDGET as usize + BESIDE) {
@@ -393,7 +395,7 @@ impl<'a> Connection<'a> {
                     Ok(())
                 }
                 Ok(Response::Trouble { is_last, text }) => {
-                    let text = printable(&format!("{host}: {text}"));
+                    let text = printable(&format!("{host}: {text:.TEXT$}"));
                     if is_last {
                         return Some(End::Broke(text));
                     }

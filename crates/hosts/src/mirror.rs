@@ -48,7 +48,7 @@ struct MirroredFile {
 /// Why something received is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("a file called {0:?}")]
+    #[error("a file called \"{0:.TEXT$}\"")]
     Name(String),
     #[error("more than {MOST_FILES} files")]
     TooMany,
@@ -118,7 +118,10 @@ impl Mirror {
     }
 
     /// Takes in a recording's header page as it is now.
-    fn page(&mut self, id: u32, page: &[u8; PAGE]) -> Result<(), Refusal> {
+    fn page(&mut self, id: u32, page: &[u8]) -> Result<(), Refusal> {
+        if page.len() != PAGE {
+            return Err(Refusal::Order);
+        }
         Ok(self.file_by_id(id)?.opened()?.write_all_at(page, 0)?)
     }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use recording::file::{Entry, HEADER, OpenError, Reader, State, Wait};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::frame::{Frames, PAGE, PIECE, Request, Response, encode_hello};
+use super::frame::{Frames, PAGE, PIECE, Request, Response, TEXT, decode, encode, encode_hello};
 use recording::pace::{self, Due};
 use recording::{files, is_recording, may_become_one};
 
@@ -69,7 +69,7 @@ fn serve(out: &mut impl Write) -> io::Result<()> {
             io::Error::new(io::ErrorKind::InvalidData, text)
         };
         while let Some(payload) = frames.next().map_err(senseless)? {
-            let request = Request::decode(payload).map_err(senseless)?;
+            let request: Request = decode(payload).map_err(senseless)?;
             server.answer(request, out)?;
         }
     }
@@ -196,12 +196,13 @@ impl Server {
 }
 
 /// Reports what is wrong: with all when it `is_last`, else with one file, and the others go on.
-fn trouble(is_last: bool, text: String, out: &mut impl Write) -> io::Result<()> {
+fn trouble(is_last: bool, mut text: String, out: &mut impl Write) -> io::Result<()> {
+    text.truncate(text.floor_char_boundary(TEXT));
     send(&Response::Trouble { is_last, text }, out)
 }
 
 fn send(response: &Response, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(&response.encode())
+    out.write_all(&encode(response))
 }
 
 /// An announced file.
@@ -212,7 +213,7 @@ struct ServedFile {
     reader: Option<Reader>,
     /// How far it was sent.
     sent: u64,
-    page: Option<Box<[u8; PAGE]>>,
+    page: Option<Vec<u8>>,
     life: Option<Option<bool>>,
     has_more: bool,
     due: Due,
@@ -265,8 +266,8 @@ impl ServedFile {
         if self.is_shared {
             reader.reopen();
         }
-        let mut page = Box::new([0; PAGE]);
-        reader.file.read_exact_at(&mut page[..], 0)?;
+        let mut page = vec![0; PAGE];
+        reader.file.read_exact_at(&mut page, 0)?;
         let is_same = self.page.as_ref() == Some(&page);
         if !is_same {
             let (id, page) = (self.id, page.clone());

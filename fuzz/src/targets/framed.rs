@@ -72,7 +72,7 @@ fn pieces(mut all: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// What another machine sends over a link: a greeting, and a frame for each payload.
 pub(super) fn link(payloads: &[u8]) -> Vec<u8> {
     let mut bytes = b"\0cuptop-serves\x1a\n".to_vec();
-    bytes.extend(2_u32.to_le_bytes());
+    bytes.extend(3_u32.to_le_bytes());
     bytes.extend(*b"\x030.1");
     for payload in pieces(payloads) {
         bytes.extend((payload.len() as u32).to_le_bytes());
