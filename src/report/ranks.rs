@@ -151,7 +151,7 @@ impl JobReport {
 pub fn absent(job: &JobReport) -> Option<String> {
     let world = job.world.filter(|_| job.absent > 0)?;
     Some(format!(
-        "{} of the job's {} not here: waiting for them may count as transfer",
+        "{} of the job's {} not recorded: waiting for them may count as transfer",
         count(u64::from(job.absent)),
         counted(u64::from(world), "rank is", "ranks are"),
     ))
@@ -162,7 +162,7 @@ pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
     let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
     (all > 0).then(|| {
         format!(
-            "{} not judged (sends, broadcasts, or no partner recorded): waiting in them counts as work",
+            "{} not split into waiting and transfer (sends, broadcasts, or no partner recorded): all counts as work",
             counted(all, "collective kernel is", "collective kernels are")
         )
     })

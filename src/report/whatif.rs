@@ -136,7 +136,7 @@ impl Answer {
         let mut lines = vec![self.headline()];
         lines.push(String::new());
         // A name is never cut: one that is too long for the table has a line of its own.
-        let mut table = Table::new(["edit", "predicted", "8 of 10 from", "to", "saves", ""]);
+        let mut table = Table::new(["edit", "predicted", "8 of 10 between", "and", "saves", ""]);
         let room = width.saturating_sub(FIGURES).max(ROOM_MIN);
         for row in &self.predictions {
             let (Some(low), Some(high)) = (row.low_ns, row.high_ns) else {

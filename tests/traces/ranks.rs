@@ -190,7 +190,7 @@ fn an_exchange_is_told_from_sends_and_ranks_that_are_not_here_are_said() {
     assert_eq!(late.first().and_then(|it| it.rank), Some(1), "{late:?}");
     let text = cuptop::report::text::render(&report, &cuptop::report::text::Options::default());
     assert!(
-        text.contains("6 of the job's 8 ranks are not here"),
+        text.contains("6 of the job's 8 ranks are not recorded"),
         "{text}"
     );
     // Without host calls nothing says so: they are sends.
@@ -501,7 +501,7 @@ fn a_rank_with_more_to_do_is_told_by_what_its_kernels_take() {
     assert!((4_000_000..4_120_000).contains(&mine), "{mine}");
     assert_eq!(late.saving, None);
     let text = ranks.sentence(late);
-    let told = " late in all, its kernels take 4.06 ms, 3.26 ms on rank 1.";
+    let told = " late in total, its kernels take 4.06 ms, 3.26 ms on rank 1.";
     assert!(text.contains(told), "{text}");
     // As late, and not for its kernels.
     let idle = |rank: usize, _: usize| if rank == 2 { 800_000 } else { 20_000 };

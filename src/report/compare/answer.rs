@@ -416,7 +416,7 @@ impl FailOver {
             ),
             None => format!("no regression of more than {limit} shown"),
             Some(need) => format!(
-                "undecided: {need} runs a side may decide (A has {}, B {})",
+                "undecided: record {need} runs a side, which may decide (A has {}, B {})",
                 runs[0], runs[1]
             ),
         };

@@ -58,12 +58,14 @@ pub(super) fn sources(a: &[Run], b: &[Run]) -> Vec<String> {
         let cut = runs.iter().filter(|it| it.is_cut).count();
         if cut > 0 {
             let all = runs.len();
-            warnings.push(format!("of {side}'s {all} runs {cut} did not end well"));
+            warnings.push(format!(
+                "{side} has {all} runs, of which {cut} failed or were cut off"
+            ));
         }
         let devices = runs.iter().flat_map(|it| &it.report.devices);
         let off: Ns = devices.map(|d| d.not_recorded_ns).sum();
         if off > 0 {
-            warnings.push(format!("{side} was not recorded for {}", duration(off)));
+            warnings.push(format!("recording of {side} was off for {}", duration(off)));
         }
     }
     warnings

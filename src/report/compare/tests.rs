@@ -95,7 +95,7 @@ fn one_run_a_side_is_compared_and_decides_little() {
     let text = answer.text(&Options::default());
     assert!(text.starts_with(&answer.text), "{text}");
     assert!(
-        text.contains("a p-value takes 4 samples a side or more"),
+        text.contains("a p-value needs 4 samples a side or more"),
         "{text}"
     );
     // Turned round it is slower by more than runs differ by.
@@ -283,7 +283,7 @@ fn what_is_not_the_same_is_said() {
     let expected = [
         "A ran on NVIDIA A100 or NVIDIA H200, B on NVIDIA H200",
         "A is incomplete: 7 records lost",
-        "of A's 3 runs 1 did not end well",
+        "A has 3 runs, of which 1 failed or were cut off",
     ];
     assert_eq!(answer.warnings, expected);
     // None of a baseline's runs may be fit to be compared.
@@ -362,7 +362,7 @@ fn of_one_run_a_side_a_step_is_compared_and_only_what_is_far_slower_fails() {
     assert!(
         slower
             .text
-            .starts_with("B is 38 % slower per step (100.00 → 138.00 µs), one run a side, single steps 33 % slower to 43 % slower"),
+            .starts_with("B is 38 % slower per step (100.00 → 138.00 µs), one run a side, single steps range from 33 % slower to 43 % slower"),
         "{}",
         slower.text
     );
@@ -371,7 +371,10 @@ fn of_one_run_a_side_a_step_is_compared_and_only_what_is_far_slower_fails() {
     let undecided = of(&a, &b, 0.19);
     assert!(!undecided.has_regressed());
     let text = undecided.fail_over.expect("was asked for").text;
-    assert_eq!(text, "undecided: 6 runs a side may decide (A has 1, B 1)");
+    assert_eq!(
+        text,
+        "undecided: record 6 runs a side, which may decide (A has 1, B 1)"
+    );
     let faster = of(&b, &a, 0.05);
     assert!(
         faster
@@ -414,7 +417,7 @@ fn what_more_runs_would_decide_is_undecided_and_how_many_is_said() {
     // Of 36 ratios the sixth from either end: 0.9735 to 1.0834 around 1.0275. The end has to come (0.0559 / 0.0225)² = 6.16 times
     // nearer: 37 runs for 6.
     let noisy = of(&a, &[3, 5, 7, 9, 11, 13], 0.05);
-    let said = "undecided: 37 runs a side may decide (A has 6, B 6)";
+    let said = "undecided: record 37 runs a side, which may decide (A has 6, B 6)";
     assert_eq!(noisy, (said.to_owned(), Some(37)));
     // From 1.0546 on: all of it is beyond 5 %.
     let slower = of(&a, &[12, 14, 16, 18, 20, 22], 0.05);

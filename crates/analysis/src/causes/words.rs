@@ -226,7 +226,9 @@ impl Causes<'_> {
             ),
             Cause::Latency => format!("{next} was just launched: {time} of launch latency"),
             Cause::Profiler => format!("the profiler spent {time} on itself ({name})"),
-            Cause::Missing => format!("records are missing: {name} launched work that left none"),
+            Cause::Missing => {
+                format!("records are missing: {name} launched work, and none was recorded")
+            }
             Cause::Unknown => match piece.culprit {
                 Culprit::Call(call) => format!(
                     "{next} was launched {} before it started, and no record says what it waited for",

@@ -54,10 +54,10 @@ pub(super) fn prefetch(on: &mut Editing<'_, '_>, name: &str, workers: u32) -> Re
     }
     if most > 0 {
         on.applied.note(format!(
-            "assumes that `{name}` needs nothing from the previous step; a worker is as fast as the thread and one step ahead"
+            "assumes that `{name}` needs nothing from the previous step: a worker does it one step ahead, and as fast"
         ));
         on.applied.unknown(format!(
-            "handing a result over from a worker: assumed to be free, {} at most",
+            "passing a result on from a worker is assumed to take no time; it may take up to {}",
             duration(most)
         ));
     }

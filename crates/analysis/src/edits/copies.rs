@@ -65,7 +65,7 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
     match unknown.filter(|&bytes| bytes > INLINE) {
         None => Ok(()),
         Some(bytes) => Err(format!(
-            "speed of pinned copies unknown: no profile of this GPU, no pinned copy of about {} in the trace; \
+            "the speed of pinned copies is not known: this GPU is not calibrated, and no pinned copy of about {} is in the trace; \
              name one, such as `pin:12GB/s` (PCIe 3.0 x16), `pin:25GB/s` (4.0), `pin:55GB/s` (5.0)",
             activity::units::bytes(bytes)
         )),
@@ -207,7 +207,7 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
     }
     if is_rare && on.applied.count > 0 {
         on.applied.unknown(format!(
-            "pauses over {} between copies ({long} of {pauses}): assumed to be CPU work, may be lost time",
+            "pauses over {} between copies ({long} of {pauses}) are assumed to be CPU work, and may be avoidable",
             duration(AROUND_MAX),
         ));
     }
@@ -285,7 +285,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
     on.join_calls(run, false);
     if known.is_none() {
         on.applied
-            .unknown("what the bytes of large copies take: no profile of this GPU");
+            .unknown("the time of large copies is not known: this GPU is not calibrated (`cuptop calibrate`)");
     }
     on.applied
         .note("assumes that the copied buffers are contiguous");

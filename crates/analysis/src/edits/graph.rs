@@ -75,7 +75,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
     let is_step = !on.scene.steps.is_empty();
     let Some([fixed, mut node]) = on.program.known.graph_call else {
         return Err(
-            "the cost of a graph launch is unknown without a profile of this GPU (`cuptop calibrate`)".to_owned(),
+            "the time of a graph launch is not known: this GPU is not calibrated (`cuptop calibrate`)".to_owned(),
         );
     };
     // Where nodes are not recorded, a launch takes hardly longer for many. The first launch brings them to the device,
@@ -148,7 +148,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
     ));
     if is_short {
         on.applied.unknown(format!(
-            "kernels shorter than {} in a graph: at least {} each if nodes are not recorded, up to {} if they are",
+            "kernels shorter than {} take at least {} each in a graph, and up to {} while its nodes are recorded",
             duration(SHORT),
             duration(NODE_LEAST),
             duration(NODE_MOST)

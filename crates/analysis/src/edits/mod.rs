@@ -166,7 +166,7 @@ fn order(kind: &EditKind) -> u8 {
 fn nothing(kind: &EditKind) -> &'static str {
     match kind {
         EditKind::Pin { .. } => "nothing to pin: no pageable copy would get faster",
-        EditKind::Async => "nothing to make asynchronous: no copy of pinned memory blocks",
+        EditKind::Async => "nothing to make asynchronous: no copy of pinned memory is blocking",
         EditKind::NoSync => "nothing to remove: the CPU does not sync before the end",
         EditKind::OwnStream => {
             "nothing to overlap: no stream holds several batches with copies and memory of their own"

@@ -341,7 +341,7 @@ fn an_asynchronous_copy_of_pinned_memory_does_not_hold_its_caller() {
     let made = makespan(&mut copies(MemoryKind::Pinned), "async");
     assert_eq!(made, Ok(117_000 - 4_000));
     // Of pageable memory it would be staged all the same.
-    let none = "nothing to make asynchronous: no copy of pinned memory blocks";
+    let none = "nothing to make asynchronous: no copy of pinned memory is blocking";
     let staged = makespan(&mut copies(MemoryKind::Pageable), "async");
     assert_eq!(staged, Err(none.to_owned()));
 }

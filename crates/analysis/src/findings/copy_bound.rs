@@ -26,7 +26,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(
-            "copies run without kernels for {} ({}); {} copies are busy {} of the time",
+            "copies without a kernel beside them take {} ({}); {} copies run {} of the time",
             duration(alone),
             percent(f.part(alone)),
             direction.label(),

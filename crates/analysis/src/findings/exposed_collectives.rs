@@ -51,7 +51,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{} of communication between GPUs take {} ({}){of_one}, {} ({}) of it alone (not overlapped), mostly {}",
+            "{} of communication between GPUs take {} ({}){of_one}; {} ({}) of it is not overlapped, mostly {}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(collectives.took),
             percent(all),

@@ -8,7 +8,7 @@ use trace::Trace;
 /// Nothing failed, or a driver that is let go at the end of the program (4, 709), or work that is not done yet (600).
 const NO_FAULTS: [i32; 4] = [0, 4, 600, 709];
 
-const CRASHED: &str = "calls behind a crash";
+const CRASHED: &str = "calls after a crash";
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let failed = Failed::of(scope.trace, scope.causes.graph())?;

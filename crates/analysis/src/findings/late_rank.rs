@@ -30,16 +30,18 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
             let names: Vec<&str> = names.collect();
             format!(
-                " {} {} late too; their savings do not add up.",
+                " {} {} late too; without all of them less is saved than the sum.",
                 names.join(", "),
                 if others.len() == 1 { "is" } else { "are" }
             )
         }
     };
     let advice = match &first.reason {
-        _ if first.is_profilers() => "The profiler itself did: without it the rank is in time.",
+        _ if first.is_profilers() => {
+            "The profiler itself makes this rank late: without it the rank would be on time."
+        }
         Reason::Idle(_) | Reason::IdleForMany => {
-            "Fix the CPU work on that rank (on the screen: enter in the view of ranks)."
+            "Fix the CPU work on that rank (on the screen: press enter in the view `ranks`)."
         }
         Reason::SlowKernels(_) => {
             "Compare its clocks, power and temperature with another rank's; check who else uses that GPU."

@@ -150,7 +150,7 @@ impl Finding {
                 let last = last.split_once('=').map_or(last, |(_, value)| value);
                 let and = if between.is_empty() { "and" } else { "to" };
                 format!(
-                    "{first} {and} {last} (figures of the worst): {}",
+                    "{first} {and} {last} (figures are the worst one's): {}",
                     self.title
                 )
             }

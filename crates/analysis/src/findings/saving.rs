@@ -123,7 +123,9 @@ fn alone(
     if let Some(premise) = &finding.premise
         && whatif.likely(premise).is_err()
     {
-        let reason = format!("it only helps together with `{premise}`, which cannot be predicted");
+        let reason = format!(
+            "it only helps together with `{premise}`, and both together cannot be predicted"
+        );
         return Some(Err(reason));
     }
     let mut refused = None;

@@ -42,7 +42,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(share),
             reasons.join(", "),
         ),
-        advice: "Compare this run only with runs at the same clocks. For heat check the cooling, for a power cap nvidia-smi -q -d POWER.".to_owned(),
+        advice: "Compare this run only with runs at the same clocks. For heat check the cooling, for a power cap run nvidia-smi -q -d POWER.".to_owned(),
         // How much faster it would be at full clocks is not known: no matter of time.
         ..scope.found(0, 0, &at)
     })

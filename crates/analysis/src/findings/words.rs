@@ -14,7 +14,7 @@ const NEARLY_ALL: f64 = 0.95;
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
 pub(super) fn seen_at(line: Option<&LineShare>) -> String {
     line.map_or_else(String::new, |it| {
-        format!("; the CPU was then at {}", it.words())
+        format!("; meanwhile the CPU was at {}", it.words())
     })
 }
 
@@ -37,7 +37,9 @@ impl Finding {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
                 match self.inside_ns {
                     Some(0) => {
-                        format!("; could save at most {all} of the program, none of the GPU's time")
+                        format!(
+                            "; could save at most {all} of the program's time, none of the GPU's"
+                        )
                     }
                     _ => format!("; could save at most {inside} of the GPU's time, {all} in all"),
                 }

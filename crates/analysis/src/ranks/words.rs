@@ -33,7 +33,7 @@ impl JobAnalysis {
                 let other = &self.ranks[more.other].name;
                 format!("its kernels take {mine}, {theirs} on {other}")
             }
-            Reason::Waited(rank) => format!("it is waiting for {} itself", self.ranks[*rank].name),
+            Reason::Waited(rank) => format!("it waits for {}, too", self.ranks[*rank].name),
             Reason::Unknown => return None,
         })
     }
@@ -50,7 +50,7 @@ impl JobAnalysis {
     pub fn sentence(&self, late: &Lateness) -> String {
         let sums = &self.split.sums[late.rank];
         let mut text = format!(
-            "{}. Last in {} of {} collectives, {} late in all.",
+            "{}. Last in {} of {} collectives, {} late in total.",
             self.headline(late),
             count(sums.last_arrivals),
             count(sums.judged),
@@ -96,7 +96,7 @@ impl Lateness {
                 }
             }
             Pattern::Steady if steps > 0 => format!("{} late every {unit}", each(steps)),
-            Pattern::Steady | Pattern::Unknown => format!("{} late in all", duration(all)),
+            Pattern::Steady | Pattern::Unknown => format!("{} late in total", duration(all)),
         }
     }
 

@@ -88,7 +88,7 @@ impl<'a> WhatIf<'a> {
         }
         match variant {
             Some(variant) if passes.list.is_empty() => Err(format!(
-                "no variant `{variant}`: this is not a run of a scenario"
+                "no variant `{variant}`: only runs of scenarios have variants"
             )),
             None if passes.list.is_empty() => {
                 Self::of_steps(facts, steps::main(facts.steps()), None)
@@ -193,7 +193,7 @@ impl<'a> WhatIf<'a> {
         let error = self.replay_error();
         (error > ERROR_MAX).then(|| {
             format!(
-                "simulating the unchanged run misses its measured time by {:.1} %, more than {:.0} %",
+                "the replay of the unchanged run is off by {:.1} %, more than {:.0} %",
                 100.0 * error,
                 100.0 * ERROR_MAX
             )

@@ -53,7 +53,7 @@ pub(super) fn headline(rows: &[Row]) -> String {
 /// Runs whose ratio is this much from that of their steps hold more than steps.
 const WHOLE_APART: f64 = 0.05;
 
-/// "B is 26 % faster per step (14.46 → 10.68 ms), one run a side, single steps 18 % faster to 34 % faster".
+/// "B is 26 % faster per step (14.46 → 10.68 ms), one run a side, single steps range from 18 % faster to 34 % faster".
 fn of_steps(row: &Row) -> String {
     let [a, b] = [&row.a, &row.b].map(|side| side.median_ns.round() as Ns);
     let mut text = match (verdict(row), row.between_steps) {
@@ -69,7 +69,11 @@ fn of_steps(row: &Row) -> String {
                 true => [greatest, least],
                 false => [least, greatest],
             };
-            text += &format!(", single steps {} to {}", change(from), change(to));
+            text += &format!(
+                ", single steps range from {} to {}",
+                change(from),
+                change(to)
+            );
         }
     }
     text += &evidence(row);
@@ -236,7 +240,7 @@ impl Answer {
             } else {
                 "a 95 % interval"
             };
-            format!(" · {figure} takes {n} samples a side or more")
+            format!(" · {figure} needs {n} samples a side or more")
         });
         let floor = self.rows.iter().filter_map(|r| r.floor);
         let floor = floor.reduce(f64::max).map_or_else(String::new, |f| {

@@ -93,7 +93,7 @@ fn what_cannot_be_predicted_says_why() {
     assert!(
         bound
             .refusal()
-            .starts_with("Cannot predict `graph`: the cost of a graph launch")
+            .starts_with("Cannot predict `graph`: the time of a graph launch")
     );
     assert!(
         bound.worth().starts_with("; could save at most "),

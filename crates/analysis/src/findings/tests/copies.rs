@@ -341,8 +341,7 @@ fn communication_that_nothing_runs_beside() {
     let scene = |is_beside: bool| beside(if is_beside { 30_000 } else { 0 }, 70_000);
     let found = sick("exposed-communication", &mut scene(false));
     assert_eq!((found.count, found.bound_ns), (10, 300_000));
-    let words =
-        "take 300 µs (30 %), 300 µs (30 %) of it alone (not overlapped), mostly ncclDevKernel";
+    let words = "take 300 µs (30 %); 300 µs (30 %) of it is not overlapped, mostly ncclDevKernel";
     assert!(found.title.contains(words), "{}", found.title);
     cured("exposed-communication", &mut scene(true));
     // One that takes 2 ms, ten times what all others do, waits for another rank: overlap hides the 20 us that the second
