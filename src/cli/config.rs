@@ -1,12 +1,12 @@
 //! The configuration file: colours and other matters of taste. Everything in it is optional, and the command line goes
 //! before it.
 
-use std::ops::Range;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use etcetera::BaseStrategy as _;
-use toml::de::{DeTable, DeValue};
+use serde::Deserialize;
 
 use super::args::{Color, Palette as PaletteName, ScreenArgs};
 use super::exit::{self, Ending};
@@ -20,15 +20,17 @@ use scenario::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
 const DEFAULT: &str = include_str!("config.toml");
 
 /// The settings of the configuration, and of the command line, which goes before it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct Settings {
     pub(super) theme: Option<PaletteName>,
     pub(super) color: Option<Color>,
     pub(super) ascii: bool,
     /// Whether `--verbose` was given.
+    #[serde(skip)]
     pub(super) is_verbose: bool,
     /// Rows of each table of a report.
-    pub(super) rows: Option<usize>,
+    pub(super) rows: Option<NonZeroUsize>,
     /// Rows of the timeline that are hidden, folded and pinned.
     pub(super) lanes: Wishes,
 }
@@ -105,132 +107,19 @@ pub fn check(text: &str) -> Result<(), String> {
 }
 
 fn parse(name: &str, text: &str) -> Result<Settings, Diagnostics> {
-    let mut reading = Reading {
-        found: Settings::default(),
-        wrong: Diagnostics::new(name, Arc::from(text)),
-    };
-    match DeTable::parse(text) {
-        Ok(table) => reading.table(table.get_ref()),
-        Err(error) => {
-            let span = error.span().unwrap_or(0..text.len().min(1));
-            let message = error.message().to_owned();
-            reading.wrong.push(Diagnostic::error(span, message));
-        }
-    }
-    match reading.wrong.has_errors() {
-        true => Err(reading.wrong),
-        false => Ok(reading.found),
-    }
-}
-
-/// The keys of the file.
-const KEYS: [&str; 5] = ["theme", "color", "ascii", "rows", "lanes"];
-
-/// The keys of `[lanes]`.
-const LANES: [&str; 4] = ["hide", "fold", "pin", "counters"];
-
-struct Reading {
-    found: Settings,
-    wrong: Diagnostics,
-}
-
-type Value<'a> = toml::Spanned<DeValue<'a>>;
-
-impl Reading {
-    fn table(&mut self, table: &DeTable<'_>) {
-        for (key, value) in table.iter() {
-            match key.get_ref().as_ref() {
-                "theme" => self.found.theme = self.choice(value),
-                "color" => self.found.color = self.choice(value),
-                "ascii" => match value.get_ref() {
-                    DeValue::Boolean(is_ascii) => self.found.ascii = *is_ascii,
-                    _ => self.wrong(value, "expected true or false"),
-                },
-                "rows" => {
-                    let rows = match value.get_ref() {
-                        DeValue::Integer(rows) => rows.as_str().parse().ok(),
-                        _ => None,
-                    };
-                    match rows.filter(|rows| (1..=1_000_000).contains(rows)) {
-                        Some(rows) => self.found.rows = Some(rows),
-                        None => self.wrong(value, "expected a number of rows, from 1"),
-                    }
-                }
-                "lanes" => match value.get_ref() {
-                    DeValue::Table(lanes) => self.lanes(lanes),
-                    _ => self.wrong(value, "expected a table: [lanes]"),
-                },
-                other => {
-                    let message = format!("there is no setting `{other}`");
-                    // A table is wrong for a key with one value.
-                    let is_table = matches!(value.get_ref(), DeValue::Table(_));
-                    let meant = if is_table { "" } else { other };
-                    self.none_of(key.span(), message, meant, "the keys are", &KEYS);
-                }
-            }
-        }
-    }
-
-    fn lanes(&mut self, table: &DeTable<'_>) {
-        for (key, value) in table.iter() {
-            match key.get_ref().as_ref() {
-                "hide" => self.found.lanes.hide = self.names(value),
-                "fold" => self.found.lanes.fold = self.names(value),
-                "pin" => self.found.lanes.pin = self.names(value),
-                "counters" => self.found.lanes.counters = self.choice(value).unwrap_or_default(),
-                other => {
-                    let message = format!("there is no setting `{other}` of lanes");
-                    self.none_of(key.span(), message, other, "the keys are", &LANES);
-                }
-            }
-        }
-    }
-
-    /// A list of names of rows.
-    fn names(&mut self, value: &Value<'_>) -> Vec<String> {
-        let expected = "expected a list of names: [\"overlap\"]";
-        let DeValue::Array(values) = value.get_ref() else {
-            self.wrong(value, expected);
-            return Vec::new();
-        };
-        let mut names = Vec::new();
-        for value in values.iter() {
-            match value.get_ref() {
-                DeValue::String(name) if !name.is_empty() => names.push(name.to_string()),
-                _ => self.wrong(value, expected),
-            }
-        }
-        names
-    }
-
-    /// One of the values that the command line's option of this name takes.
-    fn choice<T: clap::ValueEnum>(&mut self, value: &Value<'_>) -> Option<T> {
-        let names = T::value_variants().iter().filter_map(T::to_possible_value);
-        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
-        let DeValue::String(text) = value.get_ref() else {
-            let expected = format!("expected one of {}, in quotes", names.join(", "));
-            self.wrong(value, &expected);
-            return None;
-        };
-        let found = T::from_str(text, false).ok();
-        if found.is_none() {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let message = format!("`{text}` is none of its values");
-            self.none_of(value.span(), message, text, "it can be", &names);
-        }
-        found
-    }
-
-    /// What is written is none of `all`: says which one was probably meant.
-    fn none_of(&mut self, at: Range<usize>, message: String, is: &str, lead: &str, all: &[&str]) {
-        let help = did_you_mean(is, all.iter().copied());
-        let help = help.unwrap_or_else(|| format!("{lead} {}", all.join(", ")));
-        self.wrong.push(Diagnostic::error(at, message).help(help));
-    }
-
-    fn wrong(&mut self, value: &Value<'_>, message: &str) {
-        self.wrong.push(Diagnostic::error(value.span(), message));
-    }
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let span = error.span().unwrap_or(0..text.len().min(1));
+        let diagnostic = Diagnostic::error(span, error.message());
+        // "unknown field `theem`, expected one of `theme`, `color`": what was meant is among them.
+        let mut quoted = error.message().split('`').skip(1).step_by(2);
+        let meant = quoted.next().and_then(|is| did_you_mean(is, quoted));
+        let mut wrong = Diagnostics::new(name, Arc::from(text));
+        wrong.push(match meant {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
+        wrong
+    })
 }
 
 #[cfg(test)]
@@ -250,7 +139,7 @@ mod tests {
             .collect();
         let settings = parse("c", &uncommented).map_err(|wrong| wrong.render(false));
         let settings = settings.expect("it is right");
-        assert_eq!(settings.rows, Some(10));
+        assert_eq!(settings.rows, NonZeroUsize::new(10));
         let lanes = &settings.lanes;
         assert_eq!(
             (lanes.hide.len(), lanes.fold.len(), lanes.pin.len()),
@@ -262,25 +151,50 @@ mod tests {
 
     #[test]
     fn a_mistake_is_shown_where_it_is() {
-        let text = "theem = \"dark\"\ncolor = \"triucolor\"\nrows = 0\n[colors]\nh2d = \"blue\"\n[lanes]\nhied = []\nfold = \"host\"\n";
-        let wrong = parse("config.toml", text).expect_err("it is wrong");
-        let shown = wrong.render(false);
-        for part in [
-            "config.toml:1:1",
-            "there is no setting `theem`",
-            "did you mean `theme`?",
-            "config.toml:2:9",
-            "did you mean `truecolor`?",
-            "config.toml:3:8",
-            "config.toml:4:2",
-            "there is no setting `colors`",
-            "the keys are theme, color, ascii, rows, lanes",
-            "config.toml:7:1",
-            "did you mean `hide`?",
-            "config.toml:8:8",
-            "a list of names",
+        for (text, parts) in [
+            (
+                "theem = \"dark\"",
+                [
+                    "config.toml:1:1",
+                    "unknown field `theem`",
+                    "did you mean `theme`?",
+                ],
+            ),
+            (
+                "color = \"triucolor\"",
+                [
+                    "config.toml:1:9",
+                    "unknown variant",
+                    "did you mean `truecolor`?",
+                ],
+            ),
+            ("rows = 0", ["config.toml:1:8", "invalid value", "nonzero"]),
+            (
+                "\n[colors]\nh2d = \"blue\"",
+                [
+                    "config.toml:2:2",
+                    "unknown field `colors`",
+                    "`theme`, `color`, `ascii`, `rows`, `lanes`",
+                ],
+            ),
+            (
+                "[lanes]\nhied = []",
+                [
+                    "config.toml:2:1",
+                    "unknown field `hied`",
+                    "did you mean `hide`?",
+                ],
+            ),
+            (
+                "[lanes]\nfold = \"host\"",
+                ["config.toml:2:8", "invalid type", "expected a sequence"],
+            ),
         ] {
-            assert!(shown.contains(part), "{part} is missing in\n{shown}");
+            let wrong = parse("config.toml", text).expect_err("it is wrong");
+            let shown = wrong.render(false);
+            for part in parts {
+                assert!(shown.contains(part), "{part} is missing in\n{shown}");
+            }
         }
         assert!(parse("c", "theme = ").is_err());
     }

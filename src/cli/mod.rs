@@ -26,6 +26,7 @@ mod whatif;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -193,7 +194,9 @@ fn text_options() -> Options {
     Options {
         width: width.clamp(60, 140),
         color: stdout_has_color(),
-        rows: config::settings().rows.unwrap_or(DEFAULT_ROWS),
+        rows: config::settings()
+            .rows
+            .map_or(DEFAULT_ROWS, NonZeroUsize::get),
         ..Options::default()
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use crate::report::text::Section;
 use crate::tui::{Opening, Select, view_named};
@@ -31,7 +32,8 @@ pub struct ScreenArgs {
 }
 
 /// Which colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Palette {
     #[default]
     Dark,
@@ -41,7 +43,8 @@ pub enum Palette {
 }
 
 /// Colours to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Color {
     /// What the terminal can do; none with `NO_COLOR`.
     #[default]
@@ -50,9 +53,11 @@ pub enum Color {
     Truecolor,
     /// 256 colours.
     #[value(name = "256")]
+    #[serde(rename = "256")]
     Indexed,
     /// 16 colours.
     #[value(name = "16")]
+    #[serde(rename = "16")]
     Basic,
     /// No colour.
     Never,

@@ -4,7 +4,8 @@ use activity::Metric;
 use trace::Trace;
 
 /// How many of them are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Counters {
     /// What tells most: how busy the multiprocessors and the memory are, and the clock, which shows throttling.
     #[default]

@@ -4,7 +4,8 @@ use super::{Group, Lanes};
 use crate::tui::state::counters::Counters;
 
 /// Names of rows, or of the titles that they stand under, in whatever capitals.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Wishes {
     /// Rows, or all rows under a title, that are hidden.
     pub hide: Vec<String>,
