@@ -20,8 +20,6 @@ pub const WAITS: &str = "CUPTOP_WAITS";
 pub const RANGE: &str = "CUPTOP_RANGE";
 /// How to record CUDA graphs: `nodes` or `whole`.
 pub const GRAPHS: &str = "CUPTOP_GRAPHS";
-/// Which host calls to record: `mixed`, `runtime`, `driver`, `both`, `none`.
-pub const API: &str = "CUPTOP_API";
 
 /// Which host calls are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +28,8 @@ pub enum ApiCalls {
     /// through it).
     #[default]
     Mixed,
-    /// The runtime API.
-    Runtime,
     /// The driver API. For programs that use nothing else.
     Driver,
-    /// Both, whole.
-    Both,
-    /// None: operations have no host call, and events no time, so that they are left out too.
-    None,
 }
 
 /// How CUDA graphs are recorded.
@@ -133,13 +125,6 @@ impl Options {
         if variable(GRAPHS).is_some_and(|value| value == "whole") {
             options.graphs = Graphs::Whole;
         }
-        options.api = match variable(API).as_deref().and_then(|value| value.to_str()) {
-            Some("runtime") => ApiCalls::Runtime,
-            Some("driver") => ApiCalls::Driver,
-            Some("both") => ApiCalls::Both,
-            Some("none") => ApiCalls::None,
-            _ => ApiCalls::Mixed,
-        };
         Some(options)
     }
 }
@@ -160,13 +145,8 @@ mod tests {
         };
         assert!(with(&[]).is_none());
         assert!(with(&[(DIRECTORY, "")]).is_none());
-        let options = with(&[
-            (DIRECTORY, "/tmp"),
-            (FLUSH, "soon"),
-            (MAX_BYTES, "-1"),
-            (API, "all"),
-        ])
-        .expect("a directory is given");
+        let options = with(&[(DIRECTORY, "/tmp"), (FLUSH, "soon"), (MAX_BYTES, "-1")])
+            .expect("a directory is given");
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
         assert_eq!(options.api, ApiCalls::Mixed);
@@ -175,13 +155,11 @@ mod tests {
             (DIRECTORY, "/tmp"),
             (FLUSH, "5"),
             (MAX_BYTES, "10"),
-            (API, "driver"),
             (WAITS, "0"),
         ])
         .expect("a directory is given");
         assert!(!options.waits);
         assert_eq!(options.flush_period, Duration::from_millis(5));
         assert_eq!(options.max_bytes, 10);
-        assert_eq!(options.api, ApiCalls::Driver);
     }
 }

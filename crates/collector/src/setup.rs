@@ -237,30 +237,25 @@ fn enable_kind(cupti: &Cupti, kind: u32, what: &str, lacks: &mut Vec<String>) {
 }
 
 /// Records what streams and threads wait for.
-pub(crate) fn enable_waits(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
+pub(crate) fn enable_waits(cupti: &Cupti, lacks: &mut Vec<String>) {
     enable_kind(cupti, kinds::SYNCHRONIZATION, "synchronisations", lacks);
     if let Some(all) = cupti.api.enable_all_sync_records {
         // Programs poll events by the million.
         // SAFETY: takes a number.
         unsafe { all(0) };
     }
-    if calls != ApiCalls::None {
-        // Event records carry no time: they get their call's.
-        enable_kind(cupti, kinds::CUDA_EVENT, "events", lacks);
-    }
+    // Event records carry no time: they get their call's.
+    enable_kind(cupti, kinds::CUDA_EVENT, "events", lacks);
 }
 
 fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
-    let mut enable = |kind, what: &str| enable_kind(cupti, kind, what, lacks);
+    let (kind, domain, what) = match calls {
+        ApiCalls::Mixed => (kinds::RUNTIME, domain::RUNTIME_API, "runtime"),
+        ApiCalls::Driver => (kinds::DRIVER, domain::DRIVER_API, "driver"),
+    };
     // Filters are set after the kind: enabling it sets them back.
-    if matches!(calls, ApiCalls::Mixed | ApiCalls::Runtime | ApiCalls::Both) {
-        enable(kinds::RUNTIME, "calls of the runtime API");
-        set_each(cupti, domain::RUNTIME_API, 0, is_noise);
-    }
-    if matches!(calls, ApiCalls::Driver | ApiCalls::Both) {
-        enable(kinds::DRIVER, "calls of the driver API");
-        set_each(cupti, domain::DRIVER_API, 0, is_noise);
-    }
+    enable_kind(cupti, kind, &format!("calls of the {what} API"), lacks);
+    set_each(cupti, domain, 0, is_noise);
     if calls == ApiCalls::Mixed {
         // Single functions can be recorded without their kind.
         set_each(cupti, domain::DRIVER_API, 1, starts_or_awaits_work);
@@ -329,7 +324,7 @@ fn set_u8(cupti: &Cupti, attribute: u32, mut value: u8) {
 /// Stops the collection and lets another tool in. The buffers that CUPTI still holds stay its own.
 pub(crate) fn release(cupti: &Cupti, subscription: Subscription) {
     disable_waits(cupti);
-    disable_work(cupti, ApiCalls::Both);
+    disable_work(cupti, ApiCalls::Driver);
     for &(kind, _) in ALWAYS {
         disable_kind(cupti, kind);
     }

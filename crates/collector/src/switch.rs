@@ -122,7 +122,7 @@ impl Switch {
         let before = Clocks::now().realtime;
         let waits = recording && self.waits;
         if waits && !self.mode.waits {
-            setup::enable_waits(cupti, self.api, lacks);
+            setup::enable_waits(cupti, lacks);
         } else if !waits && self.mode.waits {
             setup::disable_waits(cupti);
         }
