@@ -357,7 +357,7 @@ fn communication_that_nothing_runs_beside() {
     );
     // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
     let found = sick("exposed-communication", &mut beside(27_000, 97_000));
-    let words = "take 300 µs (30 %), 30.0 µs (3 %) of it alone";
+    let words = "take 300 µs (30 %); 30.0 µs (3 %) of it is not overlapped";
     assert!(found.title.contains(words), "{}", found.title);
     cured("exposed-communication", &mut beside(29_700, 99_700));
     // Beside kernels of 10 us, collectives of 30 can hide no more than these.
