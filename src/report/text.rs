@@ -235,7 +235,7 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
             plural(f.kernels, "kernel"),
             plural(copies(f), "copy"),
             plural(f.memsets, "memset"),
-            plural(f.streams.len() as u64, "stream"),
+            plural(f.stream_count as u64, "stream"),
         ),
         format!("busy {} · idle {}", of_span(f.busy_ns), of_span(f.idle_ns)),
         format!(

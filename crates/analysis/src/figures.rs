@@ -94,6 +94,9 @@ pub struct DeviceFigures {
     pub p2p: DirectionFigures,
     /// Operations of each stream id.
     pub streams: BTreeMap<u32, u64>,
+    /// Streams: two processes may have the same id.
+    #[serde(skip)]
+    pub stream_count: usize,
     /// Stretches with nothing running.
     pub gaps: GapFigures,
     /// Why nothing ran; sums to `idle_ns`. Whoever has the dependency graph fills it in.
@@ -263,6 +266,7 @@ fn one(
         }
         if stream < Place::PREFETCHED {
             *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
+            tally.figures.stream_count += 1;
         }
         for (_, activity) in trace.activities(id, rows) {
             tally.take(activity.span, &activity.what, keeps);

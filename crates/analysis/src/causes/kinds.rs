@@ -47,6 +47,8 @@ pub enum Cause {
     Engine,
     /// The stream waited for another one: by the rules of the default stream, or as the times show.
     Stream,
+    /// Another process had the GPU until then: they take turns.
+    Process,
     /// Between two queued operations of one stream that need different engines.
     EngineChange,
     /// Between two queued operations.
@@ -178,6 +180,7 @@ impl Cause {
             Cause::Event => ("another stream's event", Group::Queue),
             Cause::Engine => ("copy engine or SMs busy", Group::Queue),
             Cause::Stream => ("waiting for another stream", Group::Queue),
+            Cause::Process => ("switching to another process", Group::Queue),
             Cause::EngineChange => ("hand-over between engines", Group::Queue),
             Cause::Queued => ("normal gap between operations", Group::Launch),
             Cause::Latency => ("launch latency", Group::Launch),

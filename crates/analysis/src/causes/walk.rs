@@ -3,9 +3,10 @@
 mod calls;
 
 use super::super::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
-use super::limits::changes_engine;
+use super::limits::{changes_engine, stages_first};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
-use activity::{Ns, Span};
+use crate::findings::pageable;
+use activity::{Ns, Span, What};
 use trace::{LaneKind, Measure};
 
 /// Where the walk stands: at the start of an operation or of a call.
@@ -47,6 +48,17 @@ impl Causes<'_> {
             walk.go(gap.next);
         }
         pieces[first..].reverse();
+    }
+
+    /// The process that an operation is of.
+    pub(crate) fn process(&self, op: OpId) -> usize {
+        self.trace.lanes()[self.graph.ops.place(op).0].key().process
+    }
+
+    /// Whether an operation copies pageable memory, and more than goes with the command.
+    pub(crate) fn is_staged(&self, op: OpId) -> bool {
+        let (lane, row) = self.graph.ops.place(op);
+        matches!(self.trace.what(lane, row), What::Copy(it) if pageable::is_staged(&it))
     }
 
     /// What of a gap is due to a wait: without it the host would be ahead by what it took, and no more. What the device
@@ -218,7 +230,9 @@ impl Walk<'_, '_> {
             && graph.calls.first_op[call as usize] == op
             && 2 * (end - from) >= begun - from;
         let bound = if is_launching { end } else { from };
-        if begun - bound <= limits.queued[usize::from(is_other)] {
+        // The host brought the bytes along meanwhile, wherever the call began.
+        let is_staging = end > from && stages_first(graph, op) && self.of.is_staged(op);
+        if begun - bound <= limits.queued[usize::from(is_other)] && !is_staging {
             self.put(bound, cause, culprit, certainty);
         }
         if self.time <= from.max(self.gap.span.start) {

@@ -211,6 +211,9 @@ impl Causes<'_> {
             Cause::Stream => {
                 format!("{next} waited {time} for {}", self.elsewhere(piece.culprit))
             }
+            Cause::Process => format!(
+                "{next} waited {time} for its process's turn on the GPU after {name} of another one; MPS lets processes share a GPU"
+            ),
             Cause::EngineChange => {
                 let to = self.graph.ops.engine[gap.next as usize].label();
                 let from = match piece.culprit {

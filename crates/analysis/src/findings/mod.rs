@@ -25,7 +25,7 @@ mod no_core;
 pub(crate) mod no_cure;
 mod no_overlap;
 mod one_engine;
-mod pageable;
+pub(crate) mod pageable;
 mod race;
 mod saving;
 mod scope;
@@ -50,7 +50,7 @@ pub(crate) use migrations::is_migration;
 pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};
 pub use scope::Scope;
-use scope::{At, Copied, Occurrence, is_behind, longest_first};
+use scope::{At, Copied, Occurrence, longest_first};
 
 use super::figures::{self, DeviceFigures};
 use super::parallel;
@@ -108,6 +108,9 @@ pub struct Finding {
     /// Of steps that were looked at what one takes at the median, and all of them.
     #[serde(skip)]
     pub step: Option<(Ns, Ns)>,
+    /// What would save more than its cure: no bound is above what that saves.
+    #[serde(skip)]
+    pub at_most: Option<EditSet>,
     /// What of the bound lies in the time looked at, where that is not all of it.
     #[serde(skip)]
     pub inside_ns: Option<Ns>,

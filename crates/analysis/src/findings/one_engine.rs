@@ -15,7 +15,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let is_within = |op: &OpId| (f.span.start..=f.span.end).contains(&ops.start[*op as usize]);
         let all = ops.of_engine(f.index, engine).iter().copied();
         let all: Vec<OpId> = all.filter(is_within).collect();
-        let is_queued = |op: &&OpId| ops.edge[**op as usize] == EdgeKind::Engine;
+        // Another process's copies have their turn at times of the driver's.
+        let is_queued = |op: &&OpId| {
+            ops.edge[**op as usize] == EdgeKind::Engine
+                && scope.causes.process(**op) == scope.causes.process(ops.bind[**op as usize])
+        };
         let at: Vec<Occurrence> = all
             .iter()
             .filter(is_queued)

@@ -4,9 +4,10 @@ use rustc_hash::FxHashSet;
 
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Cause, Culprit, Piece};
-use crate::graph::{CallId, NONE, OpId};
+use crate::graph::{CallId, Engine, Graph, NONE, OpId};
 use activity::units::{bytes, count, duration, rate};
-use activity::{Direction, MemoryKind, Ns};
+use activity::{Copy, Direction, Ns, What};
+use trace::Trace;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let graph = scope.causes.graph();
@@ -15,13 +16,12 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
     let link = link(scope, figures);
+    let is_whole = scope.window.is_none();
+    let set_up = is_whole.then(|| set_up(scope.trace, graph, figures.index));
+    let set_up = set_up.flatten().map_or(Ns::MIN, |it| it.0);
     for &(place, span, copy) in scope.copies(figures) {
-        let is_pageable = match copy.direction {
-            Direction::H2D => copy.from == MemoryKind::Pageable,
-            Direction::D2H => copy.to == MemoryKind::Pageable,
-            _ => false,
-        };
-        if !is_pageable || copy.bytes < thresholds::PAGEABLE_MIN_BYTES {
+        let is_set_up = copy.direction == Direction::H2D && span.start < set_up;
+        if !is_staged(&copy) || is_set_up {
             continue;
         }
         let length = span.len();
@@ -44,13 +44,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency);
         is_before || is_in(piece, &calls)
     });
-    // What the CPU does after such a call it would do sooner by what is left of the call, and no more.
-    let behind = scope.idle_that(figures, |_, piece| {
-        !is_in(piece, &calls) && super::is_behind(piece, &calls)
-    });
-    let called: Ns = calls.iter().map(|&call| graph.calls.span(call).len()).sum();
     let saving = saving as Ns + idle;
-    let saving = saving + behind.min((called - saving).max(0));
     if figures.part(saving) < thresholds::WORTH_SHARE {
         return None;
     }
@@ -77,8 +71,45 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
                 format!("these {} copies", count(at.len() as u64))
             },
         ),
+        at_most: link.and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     })
+}
+
+/// Whether the driver stages a copy: of pageable memory, and more than goes with the command.
+pub(crate) fn is_staged(copy: &Copy) -> bool {
+    let crosses = matches!(copy.direction, Direction::H2D | Direction::D2H);
+    crosses && copy.is_pageable() && copy.bytes >= thresholds::PAGEABLE_MIN_BYTES
+}
+
+/// Until when copies of pageable memory bring a program what it works with, once, and how long they take. They come before
+/// kernels have run for a hundredth of their time, fewer bytes later, and kernels take longer than what is copied later.
+pub(crate) fn set_up(trace: &Trace, graph: &Graph, device: usize) -> Option<(Ns, Ns)> {
+    let ops = &graph.ops;
+    let length = |op: &OpId| ops.span(*op).len();
+    let kernels = ops.of_engine(device, Engine::Compute);
+    let all: Ns = kernels.iter().map(length).sum();
+    let mut left = all - all / 100;
+    let first = kernels.iter().rev().find(|op| {
+        left -= length(op);
+        left <= 0
+    });
+    let end = ops.start[*first? as usize];
+    let (mut bytes, mut time) = ([0, 0], [0, 0]);
+    for op in ops.of_device(device) {
+        let (lane, row) = ops.place(*op);
+        if let What::Copy(copy) = trace.what(lane, row) {
+            let is_later = usize::from(ops.start[*op as usize] >= end);
+            let is_loaded = is_staged(&copy) && copy.direction == Direction::H2D;
+            bytes[is_later] += if is_loaded { copy.bytes } else { 0 };
+            time[is_later] += if is_loaded || is_later == 1 {
+                length(op)
+            } else {
+                0
+            };
+        }
+    }
+    (bytes[0] > bytes[1] && all > time[1]).then_some((end, time[0]))
 }
 
 /// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by compute capability and recorded lanes. A large

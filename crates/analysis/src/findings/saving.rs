@@ -79,9 +79,19 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
             None => rest.push(finding),
             Some(Err(reason)) => {
                 finding.refused = Some(reason);
+                let at_most = finding.at_most.as_ref().zip(whatif.ok());
+                if let Some(Ok(most)) = at_most.map(|(edit, whatif)| whatif.likely(edit)) {
+                    finding.bound_ns = finding.bound_ns.min(most.whole_saving.max(0));
+                }
                 rest.push(finding);
             }
-            Some(Ok((edit, alone))) => candidates.push(Candidate::new(finding, edit, alone)),
+            Some(Ok((edit, alone))) => {
+                // The CPU also gets on with what lies behind, which only a replay can tell.
+                if finding.rule == "pageable-copy" {
+                    finding.bound_ns = finding.bound_ns.max(alone.whole_saving);
+                }
+                candidates.push(Candidate::new(finding, edit, alone));
+            }
         }
     }
     if let Ok(whatif) = whatif {
@@ -242,7 +252,8 @@ fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves:
         finding.alone_ns = Some(outcome.whole_saving);
     }
     finding.edit = Some(edit);
-    finding.bound_ns = (finding.bound_ns + other.bound_ns).min(whatif.whole());
+    let bound = finding.bound_ns + other.bound_ns;
+    finding.bound_ns = bound.max(finding.alone_ns.unwrap_or(0)).min(whatif.whole());
     let saves = finding.saving_ns.unwrap_or(0) + saves;
     let bounded = saves.min(finding.bound_ns);
     finding.saving_ns = Some(bounded);

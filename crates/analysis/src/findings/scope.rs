@@ -3,15 +3,13 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashSet;
-
 use super::configs::Config;
 use super::evidence::{EVIDENCE_MAX, Evidence};
 use super::migrations::is_migration;
 use super::{Finding, Severity, thresholds};
-use crate::causes::{Causes, Culprit, Gap, Piece, Pieces};
+use crate::causes::{Causes, Gap, Piece, Pieces};
 use crate::figures::{self, DeviceFigures, Peaks};
-use crate::graph::{CallId, OpId};
+use crate::graph::OpId;
 use crate::ranks::JobAnalysis;
 use crate::watching::WatchingCost;
 use activity::{Activity, Copy, Ns, Span, What};
@@ -42,14 +40,6 @@ pub struct Scope<'a> {
     copies: Arc<[OnceLock<Vec<Copied>>]>,
     /// The launch configurations of its kernels, likewise.
     pub(super) configs: Arc<[OnceLock<Vec<Config>>]>,
-}
-
-/// Whether idle time was in one of these calls, or behind it: what they kept from being launched ahead.
-pub(super) fn is_behind(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
-    match (piece.culprit, piece.root) {
-        (Culprit::Call(call), _) if calls.contains(&call) => true,
-        (_, root) => root.is_some_and(|root| calls.contains(&root)),
-    }
 }
 
 impl<'a> Scope<'a> {

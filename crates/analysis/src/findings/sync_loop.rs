@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::no_overlap::Engines;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
-use crate::graph::{CallId, NONE};
+use crate::graph::{CallId, CallKind, NONE};
 use crate::lines::StackCounts;
 use crate::tables;
 use activity::units::{duration, percent};
@@ -31,6 +31,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 }
                 if is_decided || is_needed(scope, wait) {
                     has_needed = true;
+                    continue;
+                }
+                if is_staged_back(scope, wait) {
                     continue;
                 }
                 *by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
@@ -126,6 +129,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 const OF_VALUES: &str = "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does. Where a value decides what is launched next, its sync has to stay.";
+
+/// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.
+fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
+    let calls = &scope.causes.graph().calls;
+    let is_copy = calls.kind[wait as usize] == CallKind::Copy && fetched(scope, wait).is_some();
+    is_copy && scope.causes.is_staged(calls.waited[wait as usize])
+}
 
 /// Whether what was waited for brings a value or a few to the CPU.
 fn fetches_value(scope: &Scope, wait: CallId) -> bool {

@@ -139,7 +139,7 @@ fn a_wait_that_outlives_the_gap_is_not_blamed() {
 fn a_copy_that_blocks_its_caller_is_a_wait() {
     use crate::testing::pinned;
     let mut scene = Scene::new();
-    let copy = activity::Copy {
+    let copy = Copy {
         is_async: false,
         ..pinned(Direction::D2H, 1, 100)
     };

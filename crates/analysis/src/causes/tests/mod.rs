@@ -1,8 +1,10 @@
 //! One small timeline for each cause, with pieces worked out by hand.
 
 use super::*;
-use crate::testing::{Scene, gaps_of_stream, place};
-use activity::{Activity, Batch, Direction, HostCall, Kernel, Overhead, Place, SyncKind, What};
+use crate::testing::{Scene, gaps_of_stream, pinned, place};
+use activity::{
+    Activity, Batch, Copy, Direction, HostCall, Kernel, MemoryKind, Overhead, Place, SyncKind, What,
+};
 use trace::LaneKind;
 use trace::Measure;
 

@@ -304,3 +304,49 @@ fn launches_and_copies_have_latencies_of_their_own() {
     let (found, _) = pieces(&mut scene, 2, 9_007_500);
     assert_eq!(found, [(Cause::Latency, 1_400, Fact)]);
 }
+
+#[test]
+fn what_starts_late_behind_another_process_waits_for_its_turn() {
+    // Launched at 3.5 us, queued behind nothing of its own since 10 us: another process has the GPU until 60.
+    let of = |process: u32| {
+        let mut scene = begun();
+        scene
+            .call("cudaLaunchKernel", 3_500, 4_000)
+            .kernel("second", 1, 160_000, 170_000);
+        let mut other = Scene::new();
+        other.kernel("theirs", 3, 12_000, 60_000);
+        let mut trace = scene.trace();
+        trace.apply(Batch {
+            process,
+            ..other.take()
+        });
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let gap = causes.gaps_of_device(0, None).last().expect("a gap");
+        let found = causes.explain(gap);
+        let short = |p: &Piece| (p.cause, p.span.len(), p.certainty);
+        (
+            found.pieces.iter().map(short).collect::<Vec<_>>(),
+            found.sentence,
+        )
+    };
+    assert_eq!(of(1).0, [(Cause::Process, 100_000, Likely)]);
+    assert_eq!(of(0).0, [(Cause::Unknown, 100_000, Certainty::Unknown)]);
+}
+
+#[test]
+fn a_pageable_copy_is_staged_wherever_its_call_began() {
+    // The call begins while the kernel runs, until 10 us, and ends behind the copy's start.
+    let of = |bytes: u64| {
+        let mut scene = begun();
+        scene.call("cudaMemcpy", 4_000, 90_000);
+        let copy = Copy {
+            from: MemoryKind::Pageable,
+            is_async: false,
+            ..pinned(Direction::H2D, 1, bytes)
+        };
+        scene.copy_of(copy, 52_000, 88_000);
+        pieces(&mut scene, 1, 30_000).0
+    };
+    assert_eq!(of(1 << 20), [(Cause::Staging, 42_000, Fact)]);
+}

@@ -144,8 +144,11 @@ impl Walk<'_, '_> {
             Some((_, _, certainty)) => certainty,
             None => Certainty::Likely,
         };
-        let (cause, culprit, certainty) =
-            what.unwrap_or((Cause::Unknown, Culprit::Call(call), Certainty::Unknown));
+        let unknown = || match self.process_before() {
+            Some(op) => (Cause::Process, Culprit::Op(op), Certainty::Likely),
+            None => (Cause::Unknown, Culprit::Call(call), Certainty::Unknown),
+        };
+        let (cause, culprit, certainty) = what.unwrap_or_else(unknown);
         let (process, thread) = self.thread(call);
         let host = &self.of.ready.host;
         let own = self.of.graph.calls.span(call);
@@ -170,6 +173,20 @@ impl Walk<'_, '_> {
             self.put(part.span.start.max(from), by, Culprit::Row(lane, row), sure);
         }
         self.put(from, cause, culprit, certainty);
+    }
+
+    /// What ran until the gap began, where that was another process's: the GPU works for one at a time.
+    fn process_before(&self) -> Option<OpId> {
+        let (of, gap) = (self.of, self.gap);
+        let LaneKind::Stream { device, .. } =
+            of.trace.lanes()[of.graph.ops.place(gap.next).0].key().kind
+        else {
+            return None;
+        };
+        let mut before = of.graph.ops.ended(device, gap.span.start);
+        before
+            .next()
+            .filter(|&op| of.process(op) != of.process(gap.next))
     }
 
     /// The call that a page followed which moved by itself. That is a prefetch that still went on. Else it is the last call before

@@ -17,8 +17,8 @@ fn pageable_copies() {
     };
     let scene = |kind, gbps| {
         let mut scene = Scene::new();
-        let end = large(&mut scene, copy(kind), 0, gbps);
-        scene.kernel("k", 1, end, end + 1_000_000);
+        scene.kernel("k", 1, 0, 1_000_000);
+        large(&mut scene, copy(kind), 1_000_000, gbps);
         scene
     };
     let found = sick("pageable-copy", &mut scene(MemoryKind::Pageable, 10.0));
@@ -68,19 +68,36 @@ fn pageable_copies() {
 }
 
 #[test]
-fn a_pageable_copy_saves_no_more_than_its_call_took() {
-    let mut scene = Scene::new();
+fn a_pageable_copy_saves_its_own_time_and_idle_time_in_its_call() {
     let copy = Copy {
         from: MemoryKind::Pageable,
         ..pinned(Direction::H2D, 1, 16 << 20)
     };
-    // 3 ms of the CPU's own work stand behind a call of 1.7 ms, whose copy takes 1.678.
-    scene.call("cudaMemcpyAsync", 0, 1_700_000);
-    large(&mut scene, copy, 10_000, 10.0);
-    scene
-        .call("cudaLaunchKernel", 4_700_000, 4_701_000)
-        .kernel("k", 1, 4_703_000, 5_703_000);
-    assert_eq!(sick("pageable-copy", &mut scene).bound_ns, 1_700_000);
+    // 3 ms of the CPU's own work stand behind a call of 1.7 ms, whose copy takes 1.678: they stay.
+    let scene = |first: bool| {
+        let mut scene = Scene::new();
+        if first {
+            scene.kernel("k", 1, -1_010_000, -10_000);
+        }
+        scene.call("cudaMemcpyAsync", 0, 1_700_000);
+        large(&mut scene, copy, 10_000, 10.0);
+        scene
+            .call("cudaLaunchKernel", 4_700_000, 4_701_000)
+            .kernel("k", 1, 4_703_000, 5_703_000);
+        scene
+    };
+    // At the peak it takes 0.305 ms. In the call the GPU idles from 0 to 10 us, and for 12.279 behind the copy.
+    let bound = 1_677_721 - 305_041 + 10_000 + 12_279;
+    assert_eq!(sick("pageable-copy", &mut scene(true)).bound_ns, bound);
+    // What is copied once before the first kernel is set-up.
+    cured("pageable-copy", &mut scene(false));
+    // Copied again, it is not.
+    let mut again = scene(false);
+    for at in [6_000_000, 9_000_000] {
+        large(&mut again, copy, at, 20.0);
+        again.kernel("k", 1, at + 900_000, at + 2_900_000);
+    }
+    assert_eq!(sick("pageable-copy", &mut again).count, 3);
 }
 
 #[test]
@@ -297,6 +314,31 @@ fn copying_all_the_while() {
     assert_eq!(sick("copy-bound", &mut one).bound_ns, 100_000);
 }
 
+/// Results of 4 MiB, each fetched by a call that waits: of pageable memory that is no matter of syncs.
+#[test]
+fn a_blocking_copy_of_pageable_memory_is_no_sync() {
+    let scene = |to| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 1_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 8_000, at + 208_000);
+            scene.call("cudaMemcpy", at + 10_000, at + 900_000);
+            let copy = Copy {
+                to,
+                is_async: false,
+                ..pinned(Direction::D2H, 1, 4 << 20)
+            };
+            scene.copy_of(copy, at + 210_000, at + 890_000);
+        }
+        scene
+    };
+    cured("sync-in-loop", &mut scene(MemoryKind::Pageable));
+    sick("pageable-copy", &mut scene(MemoryKind::Pageable));
+    // 19 pauses of 118 us, from the end of a copy to the next kernel.
+    let found = sick("sync-in-loop", &mut scene(MemoryKind::Pinned));
+    assert_eq!((found.count, found.bound_ns), (19, 19 * 118_000));
+}
+
 #[test]
 fn copies_of_one_direction_on_two_streams() {
     let scene = |other: Direction| {
@@ -322,6 +364,20 @@ fn copies_of_one_direction_on_two_streams() {
         cure.iter().all(|f| f.rule != "same-direction-streams"),
         "{cure:?}"
     );
+    // Those of two processes take turns.
+    let mut of_two = scene(Direction::H2D).take();
+    let is_second =
+        |at: &activity::Activity| matches!(at.what, What::Copy(it) if it.place.stream == 2);
+    let mut other = of_two.clone();
+    other.process = 1;
+    other.items.retain(is_second);
+    of_two.items.retain(|it| !is_second(it));
+    let mut trace = trace::Trace::default();
+    trace.apply(of_two);
+    trace.apply(other);
+    let found = in_scope(&trace, None, PEAKS, all);
+    assert!(found.iter().all(|f| f.rule != "same-direction-streams"));
+    assert_eq!(crate::testing::whole(&trace)[0].stream_count, 2);
 }
 
 #[test]
