@@ -4,8 +4,10 @@
 //! they are kept (24 bytes each) once somebody asks for all. A window's come from them where they are there. Most gaps
 //! of a long run have one cause, which is kept too (20 bytes); others are walked anew.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::OnceLock;
+
+use smallvec::SmallVec;
 
 use super::sum::Sums;
 use super::{Cause, Certainty, Culprit, Gap, Piece};
@@ -172,31 +174,11 @@ impl One {
 }
 
 /// The pieces of a gap in order of time. They sum to it.
-#[derive(Clone, Debug)]
-pub enum Pieces {
-    One([Piece; 1]),
-    Several(Vec<Piece>),
-}
+pub type Pieces = SmallVec<[Piece; 1]>;
 
-impl Pieces {
-    /// Of a gap whose one cause is known, or else of a walk.
-    pub(super) fn of(gap: Gap, one: Option<One>, walk: impl FnOnce() -> Vec<Piece>) -> Pieces {
-        match one {
-            Some(one) => Pieces::One([one.piece(gap.span)]),
-            None => Pieces::Several(walk()),
-        }
-    }
-}
-
-impl Deref for Pieces {
-    type Target = [Piece];
-
-    fn deref(&self) -> &[Piece] {
-        match self {
-            Pieces::One(one) => one,
-            Pieces::Several(several) => several,
-        }
-    }
+/// Those of a gap whose one cause is known, or else of a walk.
+pub(super) fn pieces(gap: Gap, one: Option<One>, walk: impl FnOnce() -> Vec<Piece>) -> Pieces {
+    one.map_or_else(|| walk().into(), |one| [one.piece(gap.span)].into())
 }
 
 /// The operations of a window whose gaps are still to be found, and the known gaps behind them. What began before the
@@ -332,7 +314,7 @@ mod tests {
             let mut kept = 0;
             for (gap, pieces) in causes.gaps_with_pieces(0, None).chain(causes.gaps_with_pieces(0, window)) {
                 prop_assert_eq!(pieces.to_vec(), causes.pieces(gap));
-                kept += usize::from(matches!(pieces, Pieces::One(_)));
+                kept += usize::from(!pieces.spilled());
             }
             let single = causes.gaps_of_device(0, None).filter(|gap| causes.pieces(*gap).len() == 1);
             prop_assert!(kept >= single.count());

@@ -162,7 +162,7 @@ impl<'a> Causes<'a> {
     ) -> impl Iterator<Item = (Gap, Pieces)> {
         let gaps = self.ready.gaps.find(self.graph, device, window);
         gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
-            .map(|(gap, one)| (gap, Pieces::of(gap, one, || self.pieces(gap))))
+            .map(|(gap, one)| (gap, gaps::pieces(gap, one, || self.pieces(gap))))
     }
 
     /// The same of figures that count over `span`. Whole steps have the pause behind their last operation
@@ -183,7 +183,7 @@ impl<'a> Causes<'a> {
             next,
         });
         let lead = lead.filter(|gap| !gap.span.is_empty() && self.is_recorded(device, *gap));
-        let lead = lead.map(|gap| (gap, Pieces::Several(self.pieces(gap))));
+        let lead = lead.map(|gap| (gap, self.pieces(gap).into()));
         let steps = window.filter(|window| window.end == until);
         let over = steps.and_then(|steps| self.gap_over_end(device, steps));
         let pause = over.map(|gap| {
@@ -193,7 +193,7 @@ impl<'a> Causes<'a> {
                 ..piece
             });
             let pieces = clipped.filter(|piece| !piece.span.is_empty()).collect();
-            (Gap { span, ..gap }, Pieces::Several(pieces))
+            (Gap { span, ..gap }, pieces)
         });
         let gaps = self.gaps_with_pieces(device, window);
         lead.into_iter().chain(gaps).chain(pause)
@@ -306,11 +306,11 @@ impl<'a> Causes<'a> {
                 if near.is_empty() || !self.is_recorded(device, gap) {
                     continue;
                 }
-                for piece in &*Pieces::of(gap, one, || self.pieces(gap)) {
+                for piece in gaps::pieces(gap, one, || self.pieces(gap)) {
                     for span in near {
                         let span = piece.span.intersect(*span);
                         if !span.is_empty() {
-                            sums.add(self, gap.next, &Piece { span, ..*piece });
+                            sums.add(self, gap.next, &Piece { span, ..piece });
                         }
                     }
                 }
