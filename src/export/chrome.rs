@@ -14,6 +14,7 @@ use std::fmt::{Arguments, Display};
 use std::io::{self, Write};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Map, Value, json};
 
 use super::clocks::{self, RankClock, RankClocks};
 use super::rows::{self, Marks};
@@ -73,11 +74,6 @@ struct Writer<'a> {
     base: Ns,
 }
 
-/// A string in quotes.
-fn json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
 /// Microseconds with all nanoseconds.
 fn us(ns: Ns) -> String {
     let sign = if ns < 0 { "-" } else { "" };
@@ -94,7 +90,7 @@ impl Writer<'_> {
              \"baseTimeNanoseconds\": {},",
             self.marks.simulated,
             self.marks.lost,
-            json(env!("CARGO_PKG_VERSION")),
+            Value::from(env!("CARGO_PKG_VERSION")),
             self.base
         )?;
         if let [process] = trace.processes()
@@ -108,8 +104,8 @@ impl Writer<'_> {
         if let Some(clocks) = &clocks {
             writeln!(out, "\"rankClocks\": {},", serde_json::to_string(clocks)?)?;
         }
-        let devices: Vec<_> = trace.devices().iter().map(|d| device(&d.info)).collect();
-        writeln!(out, "\"deviceProperties\": [{}],", devices.join(", "))?;
+        let devices = trace.devices().iter().map(|d| device(&d.info)).collect();
+        writeln!(out, "\"deviceProperties\": {},", Value::Array(devices))?;
         write!(out, "\"traceEvents\": [")?;
         self.names()?;
         let ranks = clocks.iter().flat_map(|job: &RankClocks| &job.ranks);
@@ -159,7 +155,10 @@ impl Writer<'_> {
 
     fn name(&mut self, what: &str, pid: u64, tid: u64, name: &str) -> io::Result<()> {
         self.named += 1;
-        for (part, value) in [("name", json(name)), ("sort_index", self.named.to_string())] {
+        for (part, value) in [
+            ("name", Value::from(name)),
+            ("sort_index", self.named.into()),
+        ] {
             self.add(format_args!(
                 "{{\"ph\":\"M\",\"name\":\"{what}_{part}\",\"pid\":{pid},\"tid\":{tid},\"args\":{{\"{part}\":{value}}}}}"
             ))?;
@@ -191,7 +190,7 @@ impl Writer<'_> {
         let pid = self.hosts[rank.process_index];
         self.add(format_args!(
             "{{\"ph\":\"i\",\"s\":\"p\",\"name\":{},\"pid\":{pid},\"tid\":0,\"ts\":{},\"args\":{}}}",
-            json(&words),
+            Value::from(words),
             us(at - self.base),
             serde_json::to_string(rank)?
         ))
@@ -222,12 +221,12 @@ impl Writer<'_> {
             arrow = format!("\"bind_id\":\"{id:#x}\",\"flow_{direction}\":true,");
         }
         self.add(format_args!(
-            "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},{arrow}\"args\":{{{}}}}}",
+            "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{pid},\"tid\":{tid},\"ts\":{},\"dur\":{},{arrow}\"args\":{}}}",
             self.category(process, what),
-            json(&rows::kineto_name(self.trace, activity)),
+            Value::from(rows::kineto_name(self.trace, activity)),
             us(activity.span.start - self.base),
             us(activity.span.len()),
-            self.args(process, activity).0
+            Value::Object(self.args(process, activity))
         ))
     }
 
@@ -271,56 +270,56 @@ impl Writer<'_> {
     }
 
     fn args(&self, process: usize, activity: &Activity) -> Args {
-        let mut args = Args::default();
+        let mut all = Args::default();
+        let args = &mut all;
         if let Some(bytes) = rows::bytes(&activity.what) {
-            args.int("bytes", bytes);
+            put(args, "bytes", bytes);
             if let Some(rate) = gb_per_s(bytes, activity.span.len()) {
-                args.raw("memory bandwidth (GB/s)", &rate.to_string());
+                put(args, "memory bandwidth (GB/s)", rate);
             }
         }
         match &activity.what {
             What::Kernel(k) => {
                 let shape = self.trace.shape(k.shape);
-                kernel_args(&mut args, &shape);
+                kernel_args(args, &shape);
                 if let Some(collective) = self.trace.collective(&shape) {
-                    collective_args(&mut args, collective);
+                    collective_args(args, collective);
                 }
-                args.some("graph id", u64::from(k.graph));
-                args.some("graph node id", k.node);
+                put_some(args, "graph id", u64::from(k.graph));
+                put_some(args, "graph node id", k.node);
             }
             What::Copy(c) => {
-                args.some("graph id", u64::from(c.graph));
+                put_some(args, "graph id", u64::from(c.graph));
                 if c.peer != c.place.device {
-                    args.int("fromDevice", self.gpu(c.place.device as usize));
-                    args.int("toDevice", self.gpu(c.peer as usize));
+                    put(args, "fromDevice", self.gpu(c.place.device as usize));
+                    put(args, "toDevice", self.gpu(c.peer as usize));
                 }
             }
-            What::Call(c) if c.code != 0 => args.raw("return value", &c.code.to_string()),
+            What::Call(c) if c.code != 0 => put(args, "return value", c.code),
             What::Sync(s) => {
-                let none =
-                    |id: Option<u32>| id.map_or_else(|| "-1".to_owned(), |id| id.to_string());
-                args.text("cuda_sync_kind", rows::sync_name(s.kind));
-                args.raw("stream", &none(s.stream));
-                args.raw("wait_on_cuda_event_id", &none(s.event));
-                args.int("context", u64::from(s.context));
+                let none = |id: Option<u32>| id.map_or(-1, i64::from);
+                put(args, "cuda_sync_kind", rows::sync_name(s.kind));
+                put(args, "stream", none(s.stream));
+                put(args, "wait_on_cuda_event_id", none(s.event));
+                put(args, "context", s.context);
             }
-            What::Event(e) => args.int("event_id", u64::from(e.event)),
+            What::Event(e) => put(args, "event_id", e.event),
             What::Range(r) => {
                 if let Some(kind) = range_word(r.kind) {
-                    args.text("cuptop range", kind);
-                    args.int("index", u64::from(r.index));
+                    put(args, "cuptop range", kind);
+                    put(args, "index", r.index);
                 }
             }
-            other => args.some("graph id", u64::from(other.graph())),
+            other => put_some(args, "graph id", u64::from(other.graph())),
         }
         if let Some(place) = activity.what.place() {
-            args.int("device", self.gpu(place.device as usize));
-            args.int("context", u64::from(place.context));
-            args.int("stream", u64::from(place.stream));
+            put(args, "device", self.gpu(place.device as usize));
+            put(args, "context", place.context);
+            put(args, "stream", place.stream);
         }
-        args.some("correlation", u64::from(activity.correlation));
-        args.some("cuptop process", process as u64);
-        args
+        put_some(args, "correlation", u64::from(activity.correlation));
+        put_some(args, "cuptop process", process as u64);
+        all
     }
 
     /// A value of a device's counter.
@@ -335,7 +334,7 @@ impl Writer<'_> {
         let pid = self.gpu(device);
         self.add(format_args!(
             "{{\"ph\":\"C\",\"name\":{},\"pid\":{pid},\"ts\":{},\"args\":{{\"{unit}\":{value}}}}}",
-            json(name),
+            Value::from(name),
             us(time - self.base)
         ))
     }
@@ -412,11 +411,10 @@ fn range_word(kind: RangeKind) -> Option<&'static str> {
 }
 
 fn kernel_args(args: &mut Args, shape: &LaunchShape) {
-    let list = |[x, y, z]: [u32; 3]| format!("[{x},{y},{z}]");
-    args.raw("grid", &list(shape.grid));
-    args.raw("block", &list(shape.block));
-    args.int("registers per thread", u64::from(shape.registers));
-    args.int("shared memory", rows::shared(shape));
+    put(args, "grid", shape.grid.to_vec());
+    put(args, "block", shape.block.to_vec());
+    put(args, "registers per thread", shape.registers);
+    put(args, "shared memory", rows::shared(shape));
 }
 
 fn collective_args(args: &mut Args, it: &Collective) {
@@ -424,57 +422,39 @@ fn collective_args(args: &mut Args, it: &Collective) {
         Some((name, ranks)) => (name, format!("[{ranks}")),
         None => (it.group.as_str(), String::new()),
     };
-    args.raw("Collective name", &json(&it.operation));
-    args.int("In msg nelems", it.elements[0]);
-    args.int("Out msg nelems", it.elements[1]);
-    args.int("Group size", u64::from(it.size));
-    args.raw("dtype", &json(&it.element));
-    args.raw("Process Group Name", &json(name));
-    args.raw("Process Group Ranks", &json(&ranks));
+    put(args, "Collective name", it.operation.as_str());
+    put(args, "In msg nelems", it.elements[0]);
+    put(args, "Out msg nelems", it.elements[1]);
+    put(args, "Group size", it.size);
+    put(args, "dtype", it.element.as_str());
+    put(args, "Process Group Name", name);
+    put(args, "Process Group Ranks", ranks);
 }
 
-fn device(info: &activity::DeviceInfo) -> String {
-    let threads = u64::from(info.max_warps_per_sm) * u64::from(info.warp_size);
-    format!(
-        "{{\"id\": {}, \"name\": {}, \"totalGlobalMem\": {}, \"computeMajor\": {}, \"computeMinor\": {}, \
-         \"maxThreadsPerMultiprocessor\": {threads}, \"regsPerMultiprocessor\": {}, \"warpSize\": {}, \
-         \"sharedMemPerMultiprocessor\": {}, \"numSms\": {}}}",
-        info.id,
-        json(&info.name),
-        info.memory,
-        info.capability.0,
-        info.capability.1,
-        info.registers_per_sm,
-        info.warp_size,
-        info.shared_per_sm,
-        info.multiprocessors
-    )
+fn device(info: &activity::DeviceInfo) -> Value {
+    json!({
+        "id": info.id,
+        "name": info.name,
+        "totalGlobalMem": info.memory,
+        "computeMajor": info.capability.0,
+        "computeMinor": info.capability.1,
+        "maxThreadsPerMultiprocessor": u64::from(info.max_warps_per_sm) * u64::from(info.warp_size),
+        "regsPerMultiprocessor": info.registers_per_sm,
+        "warpSize": info.warp_size,
+        "sharedMemPerMultiprocessor": info.shared_per_sm,
+        "numSms": info.multiprocessors,
+    })
 }
 
-/// The inside of an object.
-#[derive(Default)]
-struct Args(String);
+type Args = Map<String, Value>;
 
-impl Args {
-    fn raw(&mut self, key: &str, value: &str) {
-        if !self.0.is_empty() {
-            self.0.push(',');
-        }
-        self.0.push_str(&format!("\"{key}\":{value}"));
-    }
+fn put(args: &mut Args, key: &str, value: impl Into<Value>) {
+    args.insert(key.to_owned(), value.into());
+}
 
-    fn int(&mut self, key: &str, value: u64) {
-        self.raw(key, &value.to_string());
-    }
-
-    /// Zero stands for none.
-    fn some(&mut self, key: &str, value: u64) {
-        if value != 0 {
-            self.int(key, value);
-        }
-    }
-
-    fn text(&mut self, key: &str, value: &str) {
-        self.raw(key, &json(value));
+/// Zero stands for none.
+fn put_some(args: &mut Args, key: &str, value: u64) {
+    if value != 0 {
+        put(args, key, value);
     }
 }
