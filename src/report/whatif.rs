@@ -50,7 +50,6 @@ pub struct Row {
     pub likely_ns: Option<Ns>,
     /// The interval around that, in which eight of ten such cures lie.
     pub low_ns: Option<Ns>,
-    /// See `low_ns`.
     pub high_ns: Option<Ns>,
     /// What is saved; null when refused.
     pub saving_ns: Option<Ns>,

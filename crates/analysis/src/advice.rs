@@ -17,7 +17,6 @@ use trace::Lane;
 #[derive(Debug)]
 pub struct Advice<'a> {
     facts: &'a Facts<'a>,
-    /// Why nothing ran.
     pub causes: Causes<'a>,
 }
 

@@ -11,7 +11,6 @@ use trace::{LaneId, Trace};
 /// The collective kernels of a device.
 #[derive(Clone, Debug, Default)]
 pub struct Collectives {
-    /// Their rows.
     pub rows: Vec<(LaneId, usize)>,
     /// Time in which one ran.
     pub took: Ns,

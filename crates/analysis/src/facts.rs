@@ -17,10 +17,10 @@ use super::program::GpuRates;
 use super::ranks::{Alignment, JobAnalysis, MatchedCollectives};
 use super::steps::{self, Steps};
 use super::variants::{self, VariantFigures};
-use activity::Span;
 use activity::feed::Stop;
+use activity::{Ns, Span};
 use scenario::plan::Plan;
-use trace::{Lane, Trace};
+use trace::{Clock, Lane, Trace};
 
 /// A graph that takes more bytes is not kept for the next question.
 const KEPT_MAX: usize = 512 << 20;
@@ -33,7 +33,7 @@ struct FactCells {
     causes: OnceLock<Arc<Ready>>,
     steps: OnceLock<Arc<Vec<Steps>>>,
     /// Until it is judged: collectives take as much as a part of the timeline.
-    matched: Mutex<Option<Arc<MatchedCollectives>>>,
+    matched: Mutex<Option<MatchedCollectives>>,
     aligned: OnceLock<Option<Arc<Alignment>>>,
     ranks: OnceLock<Option<Arc<JobAnalysis>>>,
     /// The figures of all of it, before and after it is known why nothing ran.
@@ -58,7 +58,6 @@ impl FactCells {
 /// What is known of a timeline as it is now, or of a part of it.
 #[derive(Debug)]
 pub struct Facts<'t> {
-    /// The timeline.
     pub trace: &'t Trace,
     /// The plan of the run, where there is one.
     pub plan: Option<&'t Plan>,
@@ -127,7 +126,6 @@ impl<'t> Facts<'t> {
         })
     }
 
-    /// Why nothing ran.
     pub fn causes(&self) -> Causes<'_> {
         let graph = self.graph();
         let make = || Arc::new(Ready::new(self.trace, graph));
@@ -143,7 +141,9 @@ impl<'t> Facts<'t> {
     /// What its collectives tell of a job; `None` for what is none.
     pub fn aligned(&self) -> Option<&Arc<Alignment>> {
         let make = || {
-            let matched = Arc::new(MatchedCollectives::of(self.trace)?);
+            let matched = self.matched().take();
+            let matched = matched.or_else(|| MatchedCollectives::align(self.trace));
+            let matched = matched?.split(self.trace);
             let aligned = Arc::clone(&matched.aligned);
             *self.matched() = Some(matched);
             Some(aligned)
@@ -151,7 +151,19 @@ impl<'t> Facts<'t> {
         self.made.aligned.get_or_init(make).as_ref()
     }
 
-    fn matched(&self) -> std::sync::MutexGuard<'_, Option<Arc<MatchedCollectives>>> {
+    /// What clocks are to be set to, where one is to move by more than `least` ns, with how well they are known.
+    pub fn clocks_to_set(&self, least: Ns) -> Option<(Arc<Alignment>, Vec<Clock>)> {
+        let Some(found) = MatchedCollectives::align(self.trace) else {
+            let _ = self.made.aligned.set(None);
+            return None;
+        };
+        let job = Arc::clone(&found.aligned);
+        *self.matched() = Some(found);
+        let clocks = job.to_set(self.trace, least)?;
+        Some((job, clocks))
+    }
+
+    fn matched(&self) -> std::sync::MutexGuard<'_, Option<MatchedCollectives>> {
         // A panic of another holder was said by its hook; what it left is whole.
         let matched = self.made.matched.lock();
         matched.unwrap_or_else(PoisonError::into_inner)
@@ -160,10 +172,11 @@ impl<'t> Facts<'t> {
     /// With who is late. `None` for what is no job.
     pub fn ranks(&self) -> Option<&Arc<JobAnalysis>> {
         let make = || {
-            self.aligned()?;
+            let aligned = Arc::clone(self.aligned()?);
             // Where only the graph was let go, the collectives were, too.
             let matched = self.matched().take();
-            let matched = matched.or_else(|| MatchedCollectives::of(self.trace).map(Arc::new))?;
+            let mut matched = matched.or_else(|| MatchedCollectives::align(self.trace))?;
+            matched.aligned = aligned;
             let causes = self.causes();
             let ranks = matched.judge(self.trace, Some(&causes), self.steps());
             Some(Arc::new(ranks))

@@ -32,7 +32,6 @@ pub struct Peaks {
     pub d2d: Option<f64>,
     /// Between two devices.
     pub p2p: Option<f64>,
-    /// Device memory.
     pub memory: Option<f64>,
     /// Single precision, FLOP/s.
     pub flops: Option<f64>,
@@ -90,7 +89,6 @@ pub struct DeviceFigures {
     pub d2h: DirectionFigures,
     /// Copies within the device.
     pub d2d: DirectionFigures,
-    /// Copies between devices.
     pub p2p: DirectionFigures,
     /// Operations of each stream id.
     pub streams: BTreeMap<u32, u64>,
@@ -114,7 +112,6 @@ pub struct DeviceFigures {
 pub struct DirectionFigures {
     /// Copies.
     pub count: u64,
-    /// Bytes they moved.
     pub bytes: u64,
     /// At least one ran.
     pub busy_ns: Ns,

@@ -17,7 +17,6 @@ pub struct HardwareFigures {
     pub devices: Vec<GpuFigures>,
     /// Why something is not there.
     pub notes: Vec<String>,
-    /// What watching took.
     pub watching: Watching,
 }
 
@@ -71,7 +70,6 @@ pub struct MetricFigures {
     /// Why it is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lack: Option<String>,
-    /// The metric.
     #[serde(skip)]
     pub kind: Metric,
 }
@@ -88,7 +86,6 @@ pub struct Slowdown {
 /// A process of somebody else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OtherProcess {
-    /// Its id.
     pub pid: u32,
     /// Its name; empty where unknown.
     pub name: String,

@@ -13,18 +13,15 @@ pub struct LaunchDelay {
     pub count: u64,
     /// Half of them waited no longer than this.
     pub p50_ns: Ns,
-    /// Nine of ten.
     pub p90_ns: Ns,
     /// Ninety-nine of a hundred.
     pub p99_ns: Ns,
-    /// The longest.
     pub max_ns: Ns,
 }
 
 /// How many operations a device had been given and had not begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct QueueDepth {
-    /// At most.
     pub max: u64,
     /// On average over the time from the first host call to the last operation's start.
     pub mean: f64,

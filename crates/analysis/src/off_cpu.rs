@@ -18,7 +18,6 @@ pub struct OffCpuFigures {
     pub estimate: bool,
     /// The idle time of each device that the host is to blame for.
     pub idle: Vec<HostIdle>,
-    /// The processes.
     pub processes: Vec<ProcessFigures>,
 }
 
@@ -51,7 +50,6 @@ pub struct HostIdle {
 pub struct ProcessFigures {
     /// Its id; 0 where unknown.
     pub pid: u32,
-    /// Its launching threads.
     pub threads: Vec<ThreadFigures>,
     /// What the limit on its processor time did; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +76,6 @@ pub struct ThreadFigures {
 pub struct LimitFigures {
     /// Processors' worth of time that the group may use; 0 where unknown.
     pub cores: f64,
-    /// Periods that passed.
     pub periods: u64,
     /// Periods in which it was stopped.
     pub throttled_periods: u64,

@@ -110,7 +110,6 @@ pub fn point_text(point: i64, unit: Unit) -> String {
 /// All passes of a run, in the order in which they ran; kept up as the run grows.
 #[derive(Clone, Debug, Default)]
 pub struct Passes {
-    /// The passes.
     pub list: Vec<Pass>,
     /// The variants that have run or begun to.
     pub variants: Vec<Variant>,

@@ -183,26 +183,20 @@ pub(in crate::tui) struct JobAnswer {
 }
 
 impl JobAnswer {
-    /// That the clocks are to be set first, where one of them is to move by more than `least`.
-    fn to_set(trace: &Trace, job: &Alignment, least: Ns) -> Option<JobAnswer> {
-        Some(JobAnswer {
-            clocks: Some(job.to_set(trace, least)?),
-            known: Some(JobFacts::before(job)),
-            ..JobAnswer::default()
-        })
-    }
-
     /// Where clocks are to be set first, when one of them is to move by more than `least`, nothing else.
     fn of(facts: &Facts<'_>, is_judged: bool, least: Option<Ns>) -> JobAnswer {
         if is_judged && least.is_none() {
             // Beside the graph, collectives are matched.
             facts.prepare();
         }
-        let (trace, aligned) = (facts.trace, facts.aligned());
-        let to_set = aligned.zip(least);
-        if let Some(told) = to_set.and_then(|(job, least)| JobAnswer::to_set(trace, job, least)) {
-            return told;
+        if let Some((job, clocks)) = least.and_then(|least| facts.clocks_to_set(least)) {
+            return JobAnswer {
+                clocks: Some(clocks),
+                known: Some(JobFacts::before(&job)),
+                ..JobAnswer::default()
+            };
         }
+        let (trace, aligned) = (facts.trace, facts.aligned());
         let judge = || {
             aligned?;
             facts.prepare();

@@ -29,7 +29,6 @@ pub struct Replay {
 pub struct Run {
     /// How many were started before it in this session.
     pub number: u64,
-    /// The timeline.
     pub trace: Trace,
     /// The scenario, when one runs.
     pub plan: Option<Arc<Plan>>,

@@ -244,7 +244,6 @@ pub enum Culprit {
     Nobody,
     /// A host call.
     Call(CallId),
-    /// An operation.
     Op(OpId),
     /// A row of a lane: a range on the host's thread, an overhead.
     Row(LaneId, usize),
@@ -253,9 +252,7 @@ pub enum Culprit {
 /// A piece of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// When.
     pub span: Span,
-    /// Why.
     pub cause: Cause,
     /// Which record shows it.
     pub culprit: Culprit,

@@ -22,7 +22,6 @@ pub struct IdleCause {
     pub certainty: &'static str,
     /// Pieces of gaps.
     pub count: u64,
-    /// Their lengths together.
     pub total_ns: Ns,
     /// The source line at which the launching thread was seen for most of it; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]

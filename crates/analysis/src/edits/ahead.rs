@@ -26,7 +26,8 @@ struct Turn {
 pub(super) fn prefetch(on: &mut Editing<'_, '_>, name: &str, workers: u32) -> Result<(), String> {
     let mut ranges = within::ranges(on.scene.trace, name);
     ranges.values_mut().for_each(outermost);
-    let mut lanes: Vec<u32> = on.program.calls.iter().map(|call| call.lane).collect();
+    let calls = 0..on.program.calls.len() as u32;
+    let mut lanes: Vec<u32> = calls.map(|call| on.program.lane(call)).collect();
     lanes.sort_unstable();
     lanes.dedup();
     let mut was_single = false;
@@ -70,7 +71,7 @@ fn turns(on: &mut Editing<'_, '_>, lane: u32, ranges: &within::Ranges) -> Vec<Tu
     let mut at = None;
     let calls = 0..on.program.calls.len() as u32;
     for c in calls
-        .filter(|&c| on.program.calls[c as usize].lane == lane)
+        .filter(|&c| on.program.lane(c) == lane)
         .collect::<Vec<_>>()
     {
         if on.program.calls[c as usize].is_gone || !on.has_call(c) {
@@ -80,7 +81,7 @@ fn turns(on: &mut Editing<'_, '_>, lane: u32, ranges: &within::Ranges) -> Vec<Tu
         if work == 0 {
             continue;
         }
-        let start = on.program.calls[c as usize].span.start;
+        let start = on.program.call_span(c).start;
         let list = names::of_thread(on, c, ranges);
         let place = list.partition_point(|span| span.start < start);
         let end = list[..place].last().map_or(start, |span| span.end);

@@ -10,7 +10,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
     let mut staged = 0;
     for c in 0..on.program.calls.len() as u32 {
         let call = &on.program.calls[c as usize];
-        if call.kind != CallKind::Copy || call.is_gone || !on.has_call(c) {
+        if on.program.kind(c) != CallKind::Copy || call.is_gone || !on.has_call(c) {
             continue;
         }
         let waited = on.program.waits(c).first().map(|wait| wait.op);
@@ -37,7 +37,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
             on.applied.count += 1;
         }
         if let Some(next) = on.next_wait(c) {
-            let class = Class::Wake(on.program.calls[next as usize].kind);
+            let class = Class::Wake(on.program.kind(next));
             let delay = on.program.delays.typical(class, &on.program.known);
             let waits = &mut on.program.calls[next as usize].waits;
             on.program.lists.push(waits, Dep::on_end(op, delay, class));
@@ -61,10 +61,11 @@ fn uploaded(on: &Editing<'_, '_>, call: u32) -> Option<u32> {
 
 /// The next call of its thread, where that is a wait for the stream and follows at once.
 fn sync_behind(on: &Editing<'_, '_>, call: u32) -> Option<u32> {
-    let lane = on.program.calls[call as usize].lane;
-    let is_next = |&c: &u32| on.program.calls[c as usize].lane == lane;
+    let lane = on.program.lane(call);
+    let is_next = |&c: &u32| on.program.lane(c) == lane;
     let next = (call + 1..on.program.calls.len() as u32).find(is_next)?;
     let of = &on.program.calls[next as usize];
-    let is_sync = of.kind == CallKind::WaitStream && !of.is_gone && of.think <= AROUND_MAX;
+    let is_sync =
+        on.program.kind(next) == CallKind::WaitStream && !of.is_gone && of.think <= AROUND_MAX;
     is_sync.then_some(next)
 }

@@ -154,8 +154,8 @@ pub(super) fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
     for (call, id) in on.program.calls.iter().zip(0..) {
         let first = on.scene.graph.calls.first_op[on.program.call_id(id) as usize];
         let is_plain = first != NONE && !on.scene.graph.ops.is_staged(first);
-        if call.kind == CallKind::Copy && is_plain && call.waits.is_empty() {
-            own.push(call.span.len());
+        if on.program.kind(id) == CallKind::Copy && is_plain && call.waits.is_empty() {
+            own.push(on.program.call_span(id).len());
         }
     }
     own.sort_unstable();
@@ -224,11 +224,11 @@ fn works_between(on: &Editing<'_, '_>, from: u32, to: u32) -> bool {
         if at == NONE || at == from {
             break;
         }
-        let call = &on.program.calls[at as usize];
-        if call.think.max(call.hand_over) > AROUND_MAX {
+        let hand_over = on.program.hand_over.get(&at).copied().unwrap_or(0);
+        if on.program.calls[at as usize].think.max(hand_over) > AROUND_MAX {
             return true;
         }
-        at = call.previous;
+        at = on.program.previous(at);
     }
     false
 }

@@ -90,12 +90,12 @@ fn may_follow(on: &Editing<'_, '_>, before: u32, op: u32) -> bool {
     if from == NONE || to == NONE || to < from {
         return false;
     }
-    let lane = on.program.calls[to as usize].lane;
+    let lane = on.program.lane(to);
     let waits = |c: u32| {
         let call = &on.program.calls[c as usize];
-        call.lane == lane && !call.waits.is_empty() && !call.is_gone
+        on.program.lane(c) == lane && !call.waits.is_empty() && !call.is_gone
     };
-    on.program.calls[from as usize].lane == lane
+    on.program.lane(from) == lane
         && !on.is_step_between(on.issued(before), on.issued(op))
         && !(from..to).any(waits)
 }

@@ -40,25 +40,26 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
         if call.is_gone {
             continue;
         }
+        let (kind, begins) = (on.program.kind(c), on.program.call_span(c).start);
         let mine = &ops[from..at];
-        let is_launch = matches!(call.kind, CallKind::Launch | CallKind::Copy)
+        let is_launch = matches!(kind, CallKind::Launch | CallKind::Copy)
             && !mine.is_empty()
             && mine.iter().all(|&op| !is_of_host(on, op));
         let breaks = !call.waits.is_empty()
             || (!mine.is_empty() && !is_launch)
-            || call.kind == CallKind::GraphLaunch;
+            || kind == CallKind::GraphLaunch;
         let is_new_step = run
             .first()
-            .is_some_and(|&first| on.is_step_between(on.issued(first), call.span.start));
+            .is_some_and(|&first| on.is_step_between(on.issued(first), begins));
         if breaks || is_new_step {
-            one_of(on, &run, pace)?;
-            run.clear();
+            one_of(on, std::mem::take(&mut run), pace)?;
         }
         if is_launch && !breaks && on.has_call(c) {
             run.extend_from_slice(mine);
         }
     }
-    one_of(on, &run, pace)
+    drop(ops);
+    one_of(on, run, pace)
 }
 
 /// Copies from and to the host's memory are left outside: their addresses change from step to step.
@@ -67,7 +68,7 @@ fn is_of_host(on: &Editing<'_, '_>, op: u32) -> bool {
     matches!(engine, Engine::H2D | Engine::D2H)
 }
 
-fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String> {
+fn one_of(on: &mut Editing<'_, '_>, mut run: Vec<u32>, pace: f64) -> Result<(), String> {
     if run.len() < 2 {
         return Ok(());
     }
@@ -85,13 +86,12 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32], pace: f64) -> Result<(), String
         Bound::Most if !is_step => node += on.program.known.graph_upload.unwrap_or(0),
         Bound::Most | Bound::Likely => {}
     }
-    let Some(first) = on.join_calls(run, false) else {
+    let Some(first) = on.join_calls(&run, false) else {
         return Ok(());
     };
     let (fixed, node) = (fixed as f64 * pace, node as f64 * pace);
     let own = (fixed + node * run.len() as f64).round() as Ns;
     on.program.calls[first as usize].own = own;
-    let mut run = run.to_vec();
     run.sort_unstable();
     let mut is_short = false;
     for &op in &run {
@@ -170,8 +170,8 @@ fn holds(run: &[u32], op: u32) -> bool {
 fn run_before<'p>(on: &'p Editing<'_, '_>, run: &[u32], op: u32) -> Option<&'p Op> {
     let deps = on.program.lists.get(on.program.ops[op as usize].deps);
     let before = deps.iter().filter(|dep| holds(run, dep.op));
-    let before = before.map(|dep| &on.program.ops[dep.op as usize]);
-    before.max_by_key(|before| before.span.end)
+    let last = before.max_by_key(|dep| on.program.op_span(dep.op).end)?;
+    Some(&on.program.ops[last.op as usize])
 }
 
 /// From the end of a node to the start of the next.
@@ -191,9 +191,11 @@ fn least(known: &GpuRates, time: Ns) -> Ns {
 
 /// How long this host takes over a launch, over what the host took where the GPU was measured.
 fn pace(on: &Editing<'_, '_>) -> f64 {
-    let calls = on.program.calls.iter();
-    let launches = calls.filter(|c| c.kind == CallKind::Launch && c.waits.is_empty());
-    let mut times: Vec<Ns> = launches.map(|c| c.span.len()).collect();
+    let program = &on.program;
+    let calls = program.calls.iter().zip(0..);
+    let launches =
+        calls.filter(|(call, c)| program.kind(*c) == CallKind::Launch && call.waits.is_empty());
+    let mut times: Vec<Ns> = launches.map(|(_, c)| program.call_span(c).len()).collect();
     times.sort_unstable();
     match (times.get(times.len() / 2), on.program.known.launch_call) {
         (Some(&median), Some(known)) if known > 0 && median > 0 => median as f64 / known as f64,

@@ -17,20 +17,20 @@ pub(super) fn reuse(on: &mut Editing<'_, '_>) {
         return;
     };
     let mut removed = Vec::new();
-    let calls = on.program.calls.iter();
+    let calls = on.program.calls.iter().zip(0..);
     let mut times: Vec<Ns> = calls
-        .filter(|call| call.kind == CallKind::Memory)
-        .map(|call| call.own)
+        .filter(|(_, c)| on.program.kind(*c) == CallKind::Memory)
+        .map(|(call, _)| call.own)
         .collect();
     let usual = lower_median(&mut times).unwrap_or(0);
     for c in 0..on.program.calls.len() as u32 {
         let call = &on.program.calls[c as usize];
         // A library that starts takes its time whoever reuses what.
         let is_start = call.own >= SET_UP_MIN && call.own >= OUTLIER * usual;
-        if call.kind == CallKind::Memory
+        if on.program.kind(c) == CallKind::Memory
             && !is_start
             && !call.is_gone
-            && call.span.start < last
+            && on.program.call_span(c).start < last
             && on.has_call(c)
         {
             removed.push((c, on.program.waits(c).iter().map(|wait| wait.op).collect()));

@@ -39,7 +39,6 @@ pub const AROUND_MAX: Ns = 20_000;
 /// What edits need to know beside the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
-    /// The timeline.
     pub trace: &'a Trace,
     pub graph: &'a Graph,
     /// Where steps of the program begin, ascending: what becomes one in an edit stays within a step.
@@ -103,7 +102,11 @@ fn add(list: &mut Vec<String>, sentence: String) {
 ///
 /// # Errors
 /// Why one of them cannot be made, in a sentence.
-pub fn apply(set: &EditSet, program: &mut Program, scene: Scene<'_>) -> Result<Applied, String> {
+pub fn apply<'g>(
+    set: &EditSet,
+    program: &mut Program<'g>,
+    scene: Scene<'g>,
+) -> Result<Applied, String> {
     let mut edits: Vec<&Edit> = set.edits.iter().collect();
     edits.sort_by_key(|edit| order(&edit.kind));
     let mut applied = Applied::default();
@@ -184,7 +187,7 @@ fn nothing(kind: &EditKind) -> &'static str {
 
 /// One edit being made.
 struct Editing<'a, 'b> {
-    program: &'a mut Program,
+    program: &'a mut Program<'b>,
     scene: Scene<'b>,
     within: &'a Within,
     applied: &'a mut Applied,
@@ -193,9 +196,9 @@ struct Editing<'a, 'b> {
 impl Editing<'_, '_> {
     /// Whether a call lies where the edit is limited to.
     fn has_call(&self, call: u32) -> bool {
-        let call = &self.program.calls[call as usize];
-        self.within
-            .has(self.scene.trace, call.lane as LaneId, call.span.start)
+        let lane = self.program.lane(call) as LaneId;
+        let begins = self.program.call_span(call).start;
+        self.within.has(self.scene.trace, lane, begins)
     }
 
     /// Whether an operation does: by its call.
@@ -229,9 +232,8 @@ impl Editing<'_, '_> {
     /// Takes a call away with what the thread did to get there.
     fn remove_work(&mut self, call: u32) {
         self.remove_call(call);
-        let call = &mut self.program.calls[call as usize];
-        call.think = 0;
-        call.hand_over = 0;
+        self.program.calls[call as usize].think = 0;
+        self.program.hand_over.remove(&call);
     }
 
     /// Joins the calls of a run of operations. The first one's call stays. Those of the others go, with all that their
@@ -241,10 +243,7 @@ impl Editing<'_, '_> {
         let mut calls: Vec<u32> = calls.filter(|&call| call != NONE).collect();
         calls.sort_unstable();
         let (&first, &last) = (calls.first()?, calls.last()?);
-        let mut lanes: Vec<u32> = calls
-            .iter()
-            .map(|&c| self.program.calls[c as usize].lane)
-            .collect();
+        let mut lanes: Vec<u32> = calls.iter().map(|&c| self.program.lane(c)).collect();
         lanes.sort_unstable();
         lanes.dedup();
         for call in first + 1..=last {
@@ -255,7 +254,7 @@ impl Editing<'_, '_> {
             }
             let keeps_work = keeps_work || of.think > WORK_MIN;
             // Calls between that wait for nothing only served the launches.
-            let served = of.waits.is_empty() && lanes.contains(&of.lane);
+            let served = of.waits.is_empty() && lanes.contains(&self.program.lane(call));
             if served || calls.binary_search(&call).is_ok() {
                 if keeps_work {
                     self.remove_call(call);
@@ -291,19 +290,18 @@ impl Editing<'_, '_> {
 
     /// When the host issued an operation.
     fn issued(&self, op: u32) -> Ns {
-        let op = &self.program.ops[op as usize];
-        match op.call {
-            NONE => op.span.start,
-            call => self.program.calls[call as usize].span.start,
+        match self.program.ops[op as usize].call {
+            NONE => self.program.op_span(op).start,
+            call => self.program.call_span(call).start,
         }
     }
 
     /// By lane of a thread, calls that are still there and wait.
     fn next_wait(&self, after: u32) -> Option<u32> {
-        let call = &self.program.calls[after as usize];
+        let lane = self.program.lane(after);
         (after + 1..self.program.calls.len() as u32).find(|&c| {
-            let other = &self.program.calls[c as usize];
-            other.lane == call.lane && !other.is_gone && other.kind.is_wait()
+            let is_gone = self.program.calls[c as usize].is_gone;
+            self.program.lane(c) == lane && !is_gone && self.program.kind(c).is_wait()
         })
     }
 }

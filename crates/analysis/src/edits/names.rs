@@ -116,7 +116,7 @@ fn named(on: &Editing<'_, '_>, name: &str) -> Vec<u32> {
 
 /// Pages of managed memory that moved while one of these operations ran, in order of time: it asked for them.
 fn pages(on: &Editing<'_, '_>, named: &[u32]) -> Vec<u32> {
-    let span = |op: u32| on.program.ops[op as usize].span;
+    let span = |op: u32| on.program.op_span(op);
     let asked = |page: &u32| {
         let behind = named.partition_point(|&op| span(op).start <= span(*page).start);
         let before = named[..behind].last();
@@ -144,32 +144,31 @@ fn remove_idle_call(on: &mut Editing<'_, '_>, op: u32) {
 }
 
 pub(super) fn of_thread<'r>(on: &Editing<'_, '_>, call: u32, ranges: &'r Ranges) -> &'r [Span] {
-    let lane = on.program.calls[call as usize].lane as LaneId;
+    let lane = on.program.lane(call) as LaneId;
     within::of_thread(on.scene.trace, lane, ranges)
 }
 
 fn is_inside(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> bool {
-    within::is_in(
-        of_thread(on, call, ranges),
-        on.program.calls[call as usize].span.start,
-    )
+    let begins = on.program.call_span(call).start;
+    within::is_in(of_thread(on, call, ranges), begins)
 }
 
 /// How much of what a thread did before a call lies in the ranges.
 pub(super) fn think_in(on: &Editing<'_, '_>, call: u32, ranges: &Ranges) -> Ns {
-    let of = &on.program.calls[call as usize];
+    let all = on.program.calls[call as usize].think;
+    let previous = on.program.previous(call);
     let list = of_thread(on, call, ranges);
-    if of.previous == NONE || of.think == 0 || list.is_empty() {
+    if previous == NONE || all == 0 || list.is_empty() {
         return 0;
     }
     let think = Span::new(
-        on.program.calls[of.previous as usize].span.end,
-        of.span.start,
+        on.program.call_span(previous).end,
+        on.program.call_span(call).start,
     );
     let to = list.partition_point(|span| span.start < think.end);
     // Ranges of one name may lie within each other.
     let near = list[..to].iter().rev().take(64);
     let near = near.map(|span| span.intersect(think)).collect();
     let inside = Span::merged(near).into_iter().map(Span::len).sum::<Ns>();
-    inside.min(of.think)
+    inside.min(all)
 }

@@ -123,18 +123,19 @@ fn cover(on: &mut Editing<'_, '_>) {
     let mut from = 0;
     for c in 0..on.program.calls.len() as u32 {
         let call = &on.program.calls[c as usize];
-        if call.is_gone || !matches!(call.kind, CallKind::WaitDevice | CallKind::WaitStream) {
+        let kind = on.program.kind(c);
+        if call.is_gone || !matches!(kind, CallKind::WaitDevice | CallKind::WaitStream) {
             continue;
         }
         let process = |lane: u32| on.scene.trace.lanes()[lane as LaneId].key().process;
-        let mine = process(call.lane);
+        let mine = process(on.program.lane(c));
         let to = issued.partition_point(|&op| on.program.ops[op as usize].call < c);
-        let class = Class::Wake(call.kind);
+        let class = Class::Wake(kind);
         let delay = on.program.delays.typical(class, &on.program.known);
         let mut waits = call.waits;
         for &op in &issued[from..to] {
             let caller = on.program.ops[op as usize].call;
-            if process(on.program.calls[caller as usize].lane) == mine {
+            if process(on.program.lane(caller)) == mine {
                 on.program
                     .lists
                     .push(&mut waits, Dep::on_end(op, delay, class));

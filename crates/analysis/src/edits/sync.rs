@@ -6,13 +6,14 @@ use super::{Editing, copies};
 use crate::graph::{CallKind, EdgeKind};
 use crate::program::{Dep, List, NONE, Program};
 use activity::{Direction, MemoryKind, What};
+use trace::LaneId;
 
 /// Waits go, but for the last. Where one kept operations of two streams in order between which data may have
 /// gone, an event keeps them so.
 pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
     let is_wait = |on: &Editing<'_, '_>, c: u32| {
-        let call = &on.program.calls[c as usize];
-        !call.is_gone && (call.kind.is_wait() || is_blocking_copy(on, c))
+        let is_gone = on.program.calls[c as usize].is_gone;
+        !is_gone && (on.program.kind(c).is_wait() || is_blocking_copy(on, c))
     };
     let mut own = None;
     let calls = 0..on.program.calls.len() as u32;
@@ -20,20 +21,20 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
     for c in calls.clone().filter(|&c| is_wait(on, c)) {
         last.insert(process(on, c), c);
     }
-    let first = on.program.ops.iter().map(|op| op.span.start).min();
+    let first = on.program.begin();
     let events_order_streams = calls
         .clone()
         .any(|c| on.call_name(c).contains("StreamWaitEvent"));
     let mut removed: Vec<(u32, Vec<u32>)> = Vec::new();
     for c in calls {
         let is_last = last.get(&process(on, c)) == Some(&c);
-        let is_early = first.is_none_or(|first| on.program.calls[c as usize].span.end < first);
+        let is_early = first.is_none_or(|first| on.program.call_span(c).end < first);
         if !is_wait(on, c) || is_last || is_early || !on.has_call(c) {
             continue;
         }
         let waited = on.program.waits(c).iter().map(|wait| wait.op);
         removed.push((c, waited.collect()));
-        if on.program.calls[c as usize].kind == CallKind::Copy {
+        if on.program.kind(c) == CallKind::Copy {
             // The copy stays, and returns as soon as one that nobody waits for.
             let own = *own.get_or_insert_with(|| copies::copy_call(on));
             let call = &mut on.program.calls[c as usize];
@@ -43,7 +44,7 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
             continue;
         }
         on.remove_call(c);
-        if on.program.calls[c as usize].kind == CallKind::WaitEvent && !events_order_streams {
+        if on.program.kind(c) == CallKind::WaitEvent && !events_order_streams {
             remove_record(on, c);
         }
     }
@@ -56,9 +57,8 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
 
 /// Whether a call returns only when its copy is there. Pageable memory that goes to the device is read before: `pin` is the cure of that.
 fn is_blocking_copy(on: &Editing<'_, '_>, call: u32) -> bool {
-    let of = &on.program.calls[call as usize];
     let waited = on.program.waits(call).first();
-    let waited = waited.filter(|_| of.kind == CallKind::Copy);
+    let waited = waited.filter(|_| on.program.kind(call) == CallKind::Copy);
     waited.is_some_and(|wait| match on.what(wait.op) {
         What::Copy(copy) => copy.direction != Direction::H2D || copy.from != MemoryKind::Pageable,
         _ => false,
@@ -70,7 +70,7 @@ const BACK: usize = 16;
 
 /// Without the wait for it nothing needs the event that a thread recorded before.
 fn remove_record(on: &mut Editing<'_, '_>, wait: u32) {
-    let mut before = on.program.calls[wait as usize].previous;
+    let mut before = on.program.previous(wait);
     for _ in 0..BACK {
         if before == NONE || on.program.calls[before as usize].is_gone {
             return;
@@ -79,14 +79,13 @@ fn remove_record(on: &mut Editing<'_, '_>, wait: u32) {
             on.remove_call(before);
             return;
         }
-        before = on.program.calls[before as usize].previous;
+        before = on.program.previous(before);
     }
 }
 
 fn process(on: &Editing<'_, '_>, call: u32) -> usize {
-    on.scene.trace.lanes()[on.program.calls[call as usize].lane as usize]
-        .key()
-        .process
+    let lane = on.program.lane(call) as LaneId;
+    on.scene.trace.lanes()[lane].key().process
 }
 
 /// An operation depends on what a removed sync before it waited for, if that ran on another stream and can have made

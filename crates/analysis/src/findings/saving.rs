@@ -39,7 +39,6 @@ pub struct Predicted {
     pub likely_ns: Ns,
     /// The interval around that.
     pub low_ns: Ns,
-    /// See `low_ns`.
     pub high_ns: Ns,
     /// How far the unchanged replay is off, as a share.
     pub replay_error: f64,

@@ -19,7 +19,6 @@ use trace::{LaneId, Trace};
 /// What a rule looks at.
 #[derive(Clone, Debug)]
 pub struct Scope<'a> {
-    /// The timeline.
     pub trace: &'a Trace,
     /// Operations and calls that start within it; all without one. With `ranks` it is on the clock of all of them, and each process is
     /// looked at in that stretch of its own ([`Scope::window_of`]).
@@ -28,7 +27,6 @@ pub struct Scope<'a> {
     pub devices: &'a [DeviceFigures],
     /// What the devices can do, where a profile says.
     pub peaks: Peaks,
-    /// Why nothing ran.
     pub causes: &'a Causes<'a>,
     /// What a scenario planned to run in `window`.
     pub planned: Option<&'a VariantPlan>,

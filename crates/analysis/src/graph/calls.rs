@@ -126,11 +126,8 @@ pub struct Calls {
     pub lane: Vec<u32>,
     /// Its row there.
     pub row: Vec<u32>,
-    /// When it began.
     pub start: Vec<Ns>,
-    /// When it returned.
     pub end: Vec<Ns>,
-    /// What it does.
     pub kind: Vec<CallKind>,
     /// The call before it on its thread, or [`NONE`].
     pub previous: Vec<CallId>,
@@ -169,7 +166,6 @@ impl Calls {
         if is_copy { before } else { wait }
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.start.len()
     }

@@ -57,7 +57,6 @@ const CAPTURE_RUNS: Ns = 3;
 /// The graph. See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Operations by start.
     pub ops: Ops,
     /// Host calls by start, without those inside another call.
     pub calls: Calls,
@@ -71,6 +70,11 @@ impl Graph {
         crate::made("graph");
         let mut graph = Graph::default();
         graph.extend(trace);
+        // What grew bit by bit, and stays.
+        let (ops, calls) = (&mut graph.ops, &mut graph.calls);
+        let by_device = ops.by_device.iter_mut().chain(&mut ops.by_end);
+        let lists = by_device.chain(ops.by_engine.iter_mut().flatten());
+        lists.chain(&mut calls.by_end).for_each(Vec::shrink_to_fit);
         graph
     }
 

@@ -91,9 +91,7 @@ pub struct Ops {
     pub lane: Vec<u32>,
     /// Its row there.
     pub row: Vec<u32>,
-    /// When it began.
     pub start: Vec<Ns>,
-    /// When it ended.
     pub end: Vec<Ns>,
     /// What it needs.
     pub engine: Vec<Engine>,
@@ -116,7 +114,6 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// How many.
     pub fn len(&self) -> usize {
         self.start.len()
     }

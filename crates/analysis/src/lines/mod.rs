@@ -336,7 +336,6 @@ pub struct DeviceStacks {
     pub device: usize,
     /// Its idle time between operations while its processes were being sampled.
     pub idle_ns: Ns,
-    /// Samples by stack.
     pub stacks: BTreeMap<StackId, u64>,
 }
 

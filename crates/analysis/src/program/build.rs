@@ -3,9 +3,11 @@
 mod settle;
 mod waits;
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-use super::{Call, Class, Dep, GpuRates, List, Lists, NONE, Op, Program};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Call, Class, Delays, Dep, GpuRates, List, Lists, NONE, Op, Program};
 use crate::graph::{EdgeKind, Engine, Graph, OpId};
 use activity::occupancy;
 use activity::{Ns, Place, Span, What};
@@ -14,9 +16,9 @@ use trace::{LaneId, LaneKind, Trace};
 /// Copies of pageable memory up to this size go with the command: CUDA's documentation, "up to 64 KiB".
 pub(crate) const INLINE: u64 = 64 << 10;
 
-impl Program {
+impl<'g> Program<'g> {
     /// What begins within `window`, or everything.
-    pub fn new(trace: &Trace, graph: &Graph, window: Option<Span>, known: &GpuRates) -> Program {
+    pub fn new(trace: &Trace, graph: &'g Graph, window: Option<Span>, known: &GpuRates) -> Self {
         let window = window.unwrap_or(Span {
             start: Ns::MIN,
             end: Ns::MAX,
@@ -32,6 +34,7 @@ impl Program {
             trace,
             graph,
             program: Program {
+                graph,
                 first_call: calls.start as u32,
                 first_op: ops.start as u32,
                 known: known.clone(),
@@ -39,15 +42,19 @@ impl Program {
                 calls: Vec::with_capacity(calls.len()),
                 ops: Vec::with_capacity(ops.len()),
                 lists: Lists::with_capacity(ops.len()),
-                ..Program::default()
+                hand_over: FxHashMap::default(),
+                not_before: FxHashMap::default(),
+                delays: Delays::default(),
+                together: FxHashSet::default(),
+                order: Arc::default(),
+                recorded: Arc::default(),
+                room: Vec::new(),
             },
             binding: Vec::with_capacity(ops.len()),
             slots: slots.collect(),
             shares: FxHashMap::default(),
         };
-        for id in calls {
-            build.call(id as u32);
-        }
+        calls.for_each(|_| build.call());
         for id in ops {
             build.op(id as u32);
         }
@@ -58,10 +65,10 @@ impl Program {
     }
 }
 
-struct Build<'a> {
+struct Build<'a, 'g> {
     trace: &'a Trace,
-    graph: &'a Graph,
-    program: Program,
+    graph: &'g Graph,
+    program: Program<'g>,
     /// By operation: whether its launch or which of its dependencies bound it.
     binding: Vec<Option<usize>>,
     /// By device and engine, how many of the operations there were before the one that is looked at.
@@ -70,31 +77,26 @@ struct Build<'a> {
     shares: FxHashMap<(usize, u32), f32>,
 }
 
-impl Build<'_> {
-    fn call_at(&self, id: u32) -> u32 {
-        let call = id.checked_sub(self.program.first_call);
-        call.filter(|_| id != NONE).unwrap_or(NONE)
-    }
-
-    fn call(&mut self, id: u32) {
-        let calls = &self.graph.calls;
-        let i = id as usize;
-        let span = calls.span(id);
-        let previous = self.call_at(calls.previous[i]);
-        let handed = self.call_at(calls.handed[i]);
+impl Build<'_, '_> {
+    fn call(&mut self) {
+        let program = &mut self.program;
+        let call = program.calls.len() as u32;
+        let span = program.call_span(call);
         let after = |call: u32| match call {
             NONE => 0,
-            call => span.start - self.program.calls[call as usize].span.end,
+            call => span.start - program.call_span(call).end,
         };
-        self.program.calls.push(Call {
-            lane: calls.lane[i],
-            span,
-            kind: calls.kind[i],
-            previous,
+        let think = match program.handed(call) {
+            NONE => after(program.previous(call)),
             // A thread that was handed to did nothing before.
-            think: if handed == NONE { after(previous) } else { 0 },
-            handed,
-            hand_over: after(handed),
+            handed => {
+                let hand_over = after(handed);
+                program.hand_over.insert(call, hand_over);
+                0
+            }
+        };
+        program.calls.push(Call {
+            think,
             own: span.len(),
             waits: List::default(),
             is_gone: false,
@@ -142,15 +144,15 @@ impl Build<'_> {
         for on in graph.awaited(self.trace, id) {
             depend(EdgeKind::Event, on);
         }
-        let call = self.call_at(ops.call[i]);
-        let call = if call != NONE && self.program.calls[call as usize].span.start <= span.start {
+        let call = self.program.call_of(ops.call[i]);
+        let call = if call != NONE && self.program.call_span(call).start <= span.start {
             call
         } else {
             NONE
         };
         let launch = match call {
             NONE => 0,
-            call => span.start - self.program.calls[call as usize].span.start,
+            call => span.start - self.program.call_span(call).start,
         };
         let bound = match ops.edge[i] {
             EdgeKind::Launch | EdgeKind::None => None,
@@ -170,7 +172,6 @@ impl Build<'_> {
             stream: lane as u32,
             device: device as u32,
             engine,
-            span,
             time: span.len(),
             share,
             shape,
@@ -197,12 +198,14 @@ impl Build<'_> {
     fn together(&mut self) {
         let program = &mut self.program;
         // By stream, its last kernel.
-        let mut last: Vec<(u32, usize)> = Vec::new();
-        let kernels = program.ops.iter().enumerate();
-        for (i, op) in kernels.filter(|(_, op)| op.shape != NONE) {
+        let mut last: Vec<(u32, u32)> = Vec::new();
+        let kernels = program.ops.iter().zip(0..);
+        for (op, i) in kernels.filter(|(op, _)| op.shape != NONE) {
+            let span = program.graph.ops.span(program.first_op + i);
             for &(stream, at) in &last {
-                let other = &program.ops[at];
-                let shared = other.span.end.min(op.span.end) - op.span.start;
+                let other = &program.ops[at as usize];
+                let end = program.graph.ops.end[(program.first_op + at) as usize];
+                let shared = end.min(span.end) - span.start;
                 if stream != op.stream
                     && other.device == op.device
                     && 2 * shared > other.time.min(op.time)
@@ -244,7 +247,7 @@ pub fn share(trace: &Trace, device: usize, what: &What) -> f32 {
     }
 }
 
-impl Program {
+impl Program<'_> {
     /// Whether an engine's copies carry data to where `to` could use it. These must stay in order when nothing but a
     /// sync of the CPU kept it.
     pub fn carries(from: Engine, to: Engine) -> bool {

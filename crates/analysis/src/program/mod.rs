@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::graph::{CallId, CallKind, EdgeKind, Engine, OpId};
+use crate::graph::{CallId, CallKind, EdgeKind, Engine, Graph, OpId};
 use activity::{Ns, Span};
 
 /// No call, no operation: as in the graph.
@@ -62,23 +62,11 @@ impl Dep {
     }
 }
 
-/// A host call.
+/// A host call: what may be changed of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// The lane of its thread.
-    pub lane: u32,
-    /// As recorded.
-    pub span: Span,
-    /// What it does.
-    pub kind: CallKind,
-    /// The call before it on its thread: index into [`Program::calls`], or [`NONE`].
-    pub previous: u32,
-    /// What the thread does between that and this one.
+    /// What the thread does between the call before it and this one.
     pub think: Ns,
-    /// The call of another thread that handed over to this one, or [`NONE`].
-    pub handed: u32,
-    /// How long after its return.
-    pub hand_over: Ns,
     /// How long it takes when it need not wait.
     pub own: Ns,
     /// What it waits for before it returns.
@@ -87,7 +75,7 @@ pub struct Call {
     pub is_gone: bool,
 }
 
-/// A GPU operation.
+/// The same of a GPU operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     /// Its stream: the lane of the timeline, or a higher number for one that an edit made.
@@ -96,8 +84,6 @@ pub struct Op {
     pub device: u32,
     /// What it needs.
     pub engine: Engine,
-    /// As recorded.
-    pub span: Span,
     /// How long it runs.
     pub time: Ns,
     /// Share of the device's SMs that it needs, 0 to 1.
@@ -138,14 +124,18 @@ enum Node {
 }
 
 /// A stretch of a recorded program. See the module.
-#[derive(Debug, Default)]
-pub struct Program {
+#[derive(Clone, Debug)]
+pub struct Program<'g> {
+    /// What was recorded.
+    graph: &'g Graph,
     /// Host calls by start.
     pub calls: Vec<Call>,
     /// Operations by start.
     pub ops: Vec<Op>,
     /// What they depend on and wait for.
     pub lists: Lists,
+    /// By call that one of another thread handed over to, how long after that returned.
+    pub hand_over: FxHashMap<u32, Ns>,
     /// By call, another call and how long after that began it begins at the earliest: of an edit.
     pub not_before: FxHashMap<u32, (u32, Ns)>,
     /// The first call's number in the graph.
@@ -169,34 +159,48 @@ pub struct Program {
     room: Vec<u32>,
 }
 
-impl Clone for Program {
-    fn clone(&self) -> Program {
-        let mut copy = Program::default();
-        copy.clone_from(self);
-        copy
+impl Program<'_> {
+    /// When a call ran as recorded.
+    pub fn call_span(&self, call: u32) -> Span {
+        self.graph.calls.span(self.call_id(call))
     }
 
-    /// Predictions make many copies, one after the other: in the memory of the last one.
-    fn clone_from(&mut self, of: &Program) {
-        self.calls.clone_from(&of.calls);
-        self.ops.clone_from(&of.ops);
-        *self = Program {
-            calls: std::mem::take(&mut self.calls),
-            ops: std::mem::take(&mut self.ops),
-            room: of.room.clone(),
-            lists: of.lists.clone(),
-            not_before: of.not_before.clone(),
-            delays: of.delays.clone(),
-            known: of.known.clone(),
-            together: of.together.clone(),
-            order: Arc::clone(&of.order),
-            recorded: Arc::clone(&of.recorded),
-            ..*of
-        };
+    /// When an operation did.
+    pub fn op_span(&self, op: u32) -> Span {
+        self.graph.ops.span(self.op_id(op))
     }
-}
 
-impl Program {
+    /// When the first operation began.
+    pub fn begin(&self) -> Option<Ns> {
+        (!self.ops.is_empty()).then(|| self.op_span(0).start)
+    }
+
+    /// The lane of a call's thread.
+    pub fn lane(&self, call: u32) -> u32 {
+        self.graph.calls.lane[self.call_id(call) as usize]
+    }
+
+    /// What a call does.
+    pub fn kind(&self, call: u32) -> CallKind {
+        self.graph.calls.kind[self.call_id(call) as usize]
+    }
+
+    /// The call before one on its thread: index into [`Program::calls`], or [`NONE`].
+    pub fn previous(&self, call: u32) -> u32 {
+        self.call_of(self.graph.calls.previous[self.call_id(call) as usize])
+    }
+
+    /// The call of another thread that handed over to one, or [`NONE`].
+    fn handed(&self, call: u32) -> u32 {
+        self.call_of(self.graph.calls.handed[self.call_id(call) as usize])
+    }
+
+    /// The call with this number in the graph, or [`NONE`].
+    fn call_of(&self, id: CallId) -> u32 {
+        let call = id.checked_sub(self.first_call);
+        call.filter(|_| id != NONE).unwrap_or(NONE)
+    }
+
     /// A call's number in the graph.
     pub fn call_id(&self, call: u32) -> CallId {
         self.first_call + call

@@ -10,7 +10,7 @@ use activity::Ns;
 /// What comes first in the recording; what is equal in it is in the order of its numbers.
 type Key = (Ns, u8, At);
 
-impl Program {
+impl Program<'_> {
     /// Puts everything in order, after what depends on what has changed.
     pub(crate) fn order(&mut self) {
         self.room = self.rooms();
@@ -37,12 +37,12 @@ impl Program {
     fn key(&self, at: At) -> Key {
         match self.node(at) {
             Node::Return(i) => {
-                let span = self.calls[i as usize].span;
+                let span = self.call_span(i);
                 // A call that takes no time returns after it began.
                 (span.end, if span.is_empty() { 3 } else { 0 }, at)
             }
-            Node::Begin(i) => (self.calls[i as usize].span.start, 1, at),
-            Node::Op(i) => (self.ops[i as usize].span.start, 2, at),
+            Node::Begin(i) => (self.call_span(i).start, 1, at),
+            Node::Op(i) => (self.op_span(i).start, 2, at),
         }
     }
 
@@ -69,7 +69,7 @@ impl Program {
         let calls = self.calls.len() as u32;
         for (call, i) in self.calls.iter().zip(0..) {
             edge(i, calls + i);
-            for before in [call.previous, call.handed] {
+            for before in [self.previous(i), self.handed(i)] {
                 if before != NONE {
                     edge(calls + before, i);
                 }

@@ -5,7 +5,7 @@ use super::{NONE, Program};
 /// Calls whose operations a stream takes before the next has to wait: "about 1024"; a V100's trace shows up to 1022.
 const DEPTH: usize = 1_024;
 
-impl Program {
+impl Program<'_> {
     /// By call, the operation whose start makes room for what the call launches. Where the recording shows a queue that
     /// took more, as many as it did.
     pub(super) fn rooms(&self) -> Vec<u32> {
@@ -26,8 +26,8 @@ impl Program {
             queue.last = op.call;
             queue.first_ops.push(i as u32);
             let place = queue.first_ops.len() - 1;
-            let returned = self.calls[op.call as usize].span.end;
-            let begun = |at: usize| self.ops[queue.first_ops[at] as usize].span.start;
+            let returned = self.call_span(op.call).end;
+            let begun = |at: usize| self.op_span(queue.first_ops[at]).start;
             // Only room that was there before the call returned can be what let it return.
             let is_deeper = |depth: usize| place >= depth && begun(place - depth) >= returned;
             let mut depth = queue.depth;

@@ -25,18 +25,11 @@ const BACK: usize = 8;
 
 impl Times {
     /// Makes them those that were recorded, which an unchanged program's [`Program::replay`] gives back.
-    pub fn record(&mut self, program: &Program) {
-        fn put(times: &mut Vec<Ns>, of: impl Iterator<Item = Ns>) {
-            times.clear();
-            times.extend(of);
-        }
-        put(
-            &mut self.call_start,
-            program.calls.iter().map(|c| c.span.start),
-        );
-        put(&mut self.call_end, program.calls.iter().map(|c| c.span.end));
-        put(&mut self.op_start, program.ops.iter().map(|o| o.span.start));
-        put(&mut self.op_end, program.ops.iter().map(|o| o.span.end));
+    pub fn record(&mut self, program: &Program<'_>) {
+        let calls = (0..program.calls.len() as u32).map(|call| program.call_span(call));
+        let ops = (0..program.ops.len() as u32).map(|op| program.op_span(op));
+        (self.call_start, self.call_end) = calls.map(|span| (span.start, span.end)).unzip();
+        (self.op_start, self.op_end) = ops.map(|span| (span.start, span.end)).unzip();
     }
 }
 
@@ -68,7 +61,7 @@ impl Latest {
     }
 }
 
-impl Program {
+impl Program<'_> {
     /// The times, with the delays that each dependency had.
     pub fn replay(&self) -> Times {
         self.replay_in(Times::default())
@@ -99,14 +92,16 @@ impl Program {
                 Node::Begin(i) => {
                     let call = &self.calls[i as usize];
                     let mut start = Ns::MIN;
-                    if call.previous != NONE {
-                        start = times.call_end[call.previous as usize] + call.think;
+                    let (previous, handed) = (self.previous(i), self.handed(i));
+                    if previous != NONE {
+                        start = times.call_end[previous as usize] + call.think;
                     }
-                    if call.handed != NONE {
-                        start = start.max(times.call_end[call.handed as usize] + call.hand_over);
+                    if handed != NONE {
+                        let hand_over = self.hand_over.get(&i).copied().unwrap_or(0);
+                        start = start.max(times.call_end[handed as usize] + hand_over);
                     }
                     if start == Ns::MIN {
-                        start = call.span.start;
+                        start = self.call_span(i).start;
                     }
                     if let Some(&(other, after)) = self.not_before.get(&i) {
                         start = start.max(times.call_start[other as usize] + after);
@@ -178,7 +173,7 @@ impl Program {
             start = start.max(times.call_start[op.call as usize] + after);
         }
         if start == Ns::MIN {
-            start = op.span.start;
+            start = self.op_span(i).start;
         }
         if op.is_gone {
             return (start, 0);
@@ -192,12 +187,12 @@ impl Program {
     /// When the SMs have room for a kernel. Others that it does not fit beside must have ended, unless such kernels were
     /// seen to run at the same time.
     fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &Latest) -> Ns {
-        let op = &self.ops[i as usize];
+        let (op, span) = (&self.ops[i as usize], self.op_span(i));
         let is_rival = |j: &u32| {
-            let other = &self.ops[*j as usize];
+            let (other, before) = (&self.ops[*j as usize], self.op_span(*j));
             other.share + op.share > 1.0
                 && other.device == op.device
-                && (other.span.end <= op.span.start || op.span.end <= other.span.start)
+                && (before.end <= span.start || span.end <= before.start)
                 && !self
                     .together
                     .contains(&(other.shape.min(op.shape), other.shape.max(op.shape)))
@@ -236,7 +231,8 @@ impl Program {
             }
             let now = times.op_end[j as usize].min(start + op.time)
                 - times.op_start[j as usize].max(start);
-            let then = other.span.end.min(op.span.end) - other.span.start.max(op.span.start);
+            let (before, span) = (self.op_span(j), self.op_span(i));
+            let then = before.end.min(span.end) - before.start.max(span.start);
             shared += now.max(0) - then.max(0);
         }
         op.time + (2.0 * shared.max(0) as f64 * (1.0 / self.link_share - 1.0)).round() as Ns

@@ -10,10 +10,8 @@ use crate::testing::{Scene as Made, pinned};
 use activity::{Copy, Direction, MemoryKind, Place};
 use trace::Trace;
 
-fn program(trace: &Trace) -> (Graph, Program) {
-    let graph = Graph::new(trace);
-    let program = Program::new(trace, &graph, None, &GpuRates::default());
-    (graph, program)
+fn program<'g>(trace: &Trace, graph: &'g Graph) -> Program<'g> {
+    Program::new(trace, graph, None, &GpuRates::default())
 }
 
 /// Time covered by any of the spans.
@@ -33,20 +31,22 @@ proptest! {
     #[test]
     fn unchanged_it_gives_back_what_was_recorded(steps in steps()) {
         let trace = trace_of(run(&steps));
-        let (_, program) = program(&trace);
+        let graph = Graph::new(&trace);
+        let program = program(&trace, &graph);
         let times = program.replay();
-        for (i, op) in program.ops.iter().enumerate() {
-            prop_assert_eq!(Span::new(times.op_start[i], times.op_end[i]), op.span, "operation {}", i);
+        for i in 0..program.ops.len() {
+            prop_assert_eq!(Span::new(times.op_start[i], times.op_end[i]), graph.ops.span(i as u32), "operation {}", i);
         }
-        for (i, call) in program.calls.iter().enumerate() {
-            prop_assert_eq!(Span::new(times.call_start[i], times.call_end[i]), call.span, "call {}", i);
+        for i in 0..program.calls.len() {
+            prop_assert_eq!(Span::new(times.call_start[i], times.call_end[i]), graph.calls.span(i as u32), "call {}", i);
         }
     }
 
     #[test]
     fn what_gets_shorter_makes_nothing_later(steps in steps(), which in 0usize..60, share in 0i64..100) {
         let trace = trace_of(run(&steps));
-        let (_, mut program) = program(&trace);
+        let graph = Graph::new(&trace);
+        let mut program = program(&trace, &graph);
         let before = program.replay();
         let count = program.ops.len();
         if count > 0 {
@@ -68,12 +68,14 @@ proptest! {
     #[test]
     fn without_waits_no_more_is_saved_than_they_took(steps in steps()) {
         let trace = trace_of(run(&steps));
-        let (graph, mut program) = program(&trace);
+        let graph = Graph::new(&trace);
+        let mut program = program(&trace, &graph);
         let waits: Vec<Span> = program
             .calls
             .iter()
-            .filter(|call| call.kind.is_wait() || !call.waits.is_empty())
-            .map(|call| call.span)
+            .zip(0..)
+            .filter(|(call, c)| program.kind(*c).is_wait() || !call.waits.is_empty())
+            .map(|(_, c)| program.call_span(c))
             .collect();
         let before = program.makespan(&program.replay());
         let scene = Scene { trace: &trace, graph: &graph, steps: &[], bound: edits::Bound::Likely };
@@ -141,7 +143,8 @@ fn a_value_that_goes_with_its_command_is_held_by_the_kernel_before_it() {
         made.call("cudaStreamSynchronize", at + 9_000, at + 1_010_000);
     }
     let trace = made.trace();
-    let (graph, mut program) = program(&trace);
+    let graph = Graph::new(&trace);
+    let mut program = program(&trace, &graph);
     let scene = Scene {
         trace: &trace,
         graph: &graph,
@@ -171,7 +174,8 @@ fn a_page_that_the_cpu_touches_comes_back_as_long_after_the_kernel() {
         made.copy(Direction::D2H, Place::NO_STREAM, 4096, at, at + 2_000);
     }
     let trace = made.trace();
-    let (graph, mut program) = program(&trace);
+    let graph = Graph::new(&trace);
+    let mut program = program(&trace, &graph);
     let scene = Scene {
         trace: &trace,
         graph: &graph,
@@ -196,7 +200,8 @@ fn what_loads_code_or_works_for_long_takes_its_time_in_fewer_launches_too() {
     made.call("cudaLaunchKernel", 8_012_000, 8_013_000);
     made.kernel("last", 8, 8_020_000, 8_030_000);
     let trace = made.trace();
-    let (graph, mut program) = program(&trace);
+    let graph = Graph::new(&trace);
+    let mut program = program(&trace, &graph);
     let scene = Scene {
         trace: &trace,
         graph: &graph,

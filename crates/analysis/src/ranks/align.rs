@@ -1,7 +1,7 @@
 //! Puts a timeline on the clock of all of its ranks.
 
 use super::line::Line;
-use super::{Alignment, MatchedCollectives, Rank};
+use super::{Alignment, Rank};
 use activity::Ns;
 use trace::{Clock, Clocks, Trace};
 
@@ -59,7 +59,7 @@ pub fn align_clocks(trace: &mut Trace) {
 /// What the clocks of its processes are to be set to; `None` where they stay.
 pub fn clocks_of(trace: &Trace) -> Option<Vec<Clock>> {
     match trace.source.clocks {
-        Clocks::Unknown => MatchedCollectives::of(trace)?.aligned.to_set(trace, 0),
+        Clocks::Unknown => Alignment::find(trace)?.to_set(trace, 0),
         Clocks::AsRecorded | Clocks::Set(_) => None,
     }
 }

@@ -93,9 +93,9 @@ impl Alignment {
         trace.devices().len() > 1 || trace.processes().len() > 1
     }
 
-    /// What a timeline tells of a job; `None` when no two ranks share a collective.
+    /// The clocks of a job, without who waits; `None` when no two ranks share a collective.
     pub fn find(trace: &Trace) -> Option<Arc<Alignment>> {
-        Some(MatchedCollectives::of(trace)?.aligned)
+        Some(MatchedCollectives::align(trace)?.aligned)
     }
 
     /// The time on the clock of all, of a rank's own.
@@ -123,8 +123,13 @@ impl Alignment {
 }
 
 impl MatchedCollectives {
-    /// Matches a timeline's collectives; `None` when no two ranks share one.
+    /// Matches a timeline's collectives, and tells who waits in them; `None` when no two ranks share one.
     pub fn of(trace: &Trace) -> Option<MatchedCollectives> {
+        Some(MatchedCollectives::align(trace)?.split(trace))
+    }
+
+    /// Matches them for the clocks alone: where these move, who waits is to be asked of the times that come of it.
+    pub(crate) fn align(trace: &Trace) -> Option<MatchedCollectives> {
         if !Alignment::may_be(trace) {
             return None;
         }
@@ -151,7 +156,10 @@ impl MatchedCollectives {
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
         let clocks = clocks::align(&hosts, &groups, trace.is_on_one_clock());
-        let mut split = split::measure(trace, &units, &groups, clocks.noise());
+        let mut split = Split {
+            sums: vec![split::Sums::default(); units.len()],
+            ..Split::default()
+        };
         // What no other rank has a part of, such as sends and receives on streams whose communicator has no name.
         for channel in &channels {
             split.sums[channel.rank].unjudged += channel.parts.len() as u64;
@@ -171,6 +179,19 @@ impl MatchedCollectives {
             units,
             groups,
         })
+    }
+
+    /// Tells who waits, once.
+    pub(crate) fn split(mut self, trace: &Trace) -> MatchedCollectives {
+        let of = Arc::make_mut(&mut self.aligned);
+        split::measure(
+            trace,
+            &self.units,
+            &self.groups,
+            of.clocks.noise(),
+            &mut of.split,
+        );
+        self
     }
 
     /// With who is late. Why a rank's GPU was idle is only told with `causes`, what a step would take only with `steps`.

@@ -93,15 +93,17 @@ pub struct Split {
 }
 
 /// Splits all collectives. Ranks whose arrival lies no further from the next than `noise` came together.
-pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns) -> Split {
+pub(super) fn measure(
+    trace: &Trace,
+    units: &[Unit],
+    groups: &[Group],
+    noise: Ns,
+    split: &mut Split,
+) {
     let noise = noise.max(TOGETHER);
     let lanes = |unit: &Unit| streams(trace, *unit).map(|(id, _)| id).collect();
     let lanes: Vec<Vec<LaneId>> = units.iter().map(lanes).collect();
-    let mut split = Split {
-        sums: vec![Sums::default(); units.len()],
-        waits: vec![Vec::new(); units.len()],
-        ..Split::default()
-    };
+    split.waits = vec![Vec::new(); units.len()];
     let mut times: Vec<(Kind, u32, Ns)> = Vec::new();
     for group in groups {
         let width = group.size.unwrap_or(group.ranks.len() as u32);
@@ -170,7 +172,6 @@ pub(super) fn measure(trace: &Trace, units: &[Unit], groups: &[Group], noise: Ns
         waits.sort_by_key(|wait| wait.span);
     }
     split.rates = rates(times);
-    split
 }
 
 /// The streams of a rank's device, of its own process.

@@ -127,7 +127,7 @@ pub(super) struct ByCall(Vec<(u32, Span)>);
 
 impl ByCall {
     pub(super) fn new(trace: &Trace, process: usize, window: Option<Span>) -> Self {
-        let mut all = Vec::new();
+        let mut all = Vec::with_capacity(count(trace, process, window));
         for (_, lane) in streams(trace, process) {
             all.extend(rows(lane, window).map(|row| (lane.correlation(row), lane.span(row))));
         }

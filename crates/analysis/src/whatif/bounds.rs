@@ -51,8 +51,8 @@ impl WhatIf<'_> {
         for part in &self.parts {
             let ops = 0..part.program.ops.len() as u32;
             let names: Vec<String> = ops.map(|op| self.label(part.program.op_id(op))).collect();
-            for (op, name) in part.program.ops.iter().zip(&names) {
-                if self.is_measured(part, op.span.start) {
+            for ((op, i), name) in part.program.ops.iter().zip(0..).zip(&names) {
+                if self.is_measured(part, part.program.op_span(i).start) {
                     *sums.entry(name.clone()).or_default() += op.time;
                 }
             }
@@ -95,10 +95,10 @@ impl WhatIf<'_> {
         }
     }
 
-    fn is_measured(&self, part: &Part, time: Ns) -> bool {
-        let at = |mark: u32| match part.program.ops.get(mark as usize) {
-            Some(op) if mark != NONE => op.span.start,
-            _ => Ns::MAX,
+    fn is_measured(&self, part: &Part<'_>, time: Ns) -> bool {
+        let at = |mark: u32| match mark {
+            NONE => Ns::MAX,
+            mark => part.program.op_span(mark).start,
         };
         match part.marks[..] {
             [first, .., last] => at(first) <= time && time < at(last),
@@ -127,10 +127,13 @@ pub(super) struct Needs {
 
 impl Needs {
     /// Adds a part as it was recorded, or as an edit made it.
-    pub(super) fn add(&mut self, of: &WhatIf<'_>, part: &Part, program: &Program) {
+    pub(super) fn add(&mut self, of: &WhatIf<'_>, part: &Part<'_>, program: &Program<'_>) {
         let mut longest = LongestChain::default();
-        let live = program.ops.iter().filter(|op| !op.is_gone);
-        for op in live.filter(|op| of.is_measured(part, op.span.start)) {
+        for (op, i) in program.ops.iter().zip(0..) {
+            let span = program.op_span(i);
+            if op.is_gone || !of.is_measured(part, span.start) {
+                continue;
+            }
             let share = match op.engine.is_copy() {
                 true => 1.0,
                 false => f64::from(op.share),
@@ -138,18 +141,18 @@ impl Needs {
             let place = self.engines.entry((op.device, op.engine.label()));
             let (sum, busy, end) = place.or_insert((0, 0, Ns::MIN));
             *sum += (op.time as f64 * share) as Ns;
-            *busy += (op.span.end - op.span.start.max(*end)).max(0);
-            *end = op.span.end.max(*end);
+            *busy += (span.end - span.start.max(*end)).max(0);
+            *end = span.end.max(*end);
             self.chain += longest.after(op.engine, op.stream, op.time);
         }
         // What comes before the first operation is no part of what is replayed.
-        let first = program.ops.iter().map(|op| op.span.start).min();
-        let from = first.unwrap_or(Ns::MIN);
-        for call in program.calls.iter().filter(|call| call.span.end > from) {
-            if of.is_measured(part, call.span.start) {
-                let think = call.think.min((call.span.start - from).max(0));
-                let own = call.own.min(call.span.end - from);
-                *self.threads.entry(call.lane).or_default() += own + think;
+        let from = program.begin().unwrap_or(Ns::MIN);
+        for (call, c) in program.calls.iter().zip(0..) {
+            let span = program.call_span(c);
+            if span.end > from && of.is_measured(part, span.start) {
+                let think = call.think.min((span.start - from).max(0));
+                let own = call.own.min(span.end - from);
+                *self.threads.entry(program.lane(c)).or_default() += own + think;
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::edits::{Bound, Scene as EditScene};
 use crate::facts::Facts;
 use crate::graph::Graph;
 pub use crate::passes::Passes;
-use crate::program::{Program, Times};
+use crate::program::Times;
 use crate::steps::{self, Steps};
 use activity::stats::median_time;
 use activity::units::duration;
@@ -64,7 +64,7 @@ pub struct WhatIf<'a> {
     graph: &'a Graph,
     /// What was measured.
     pub scope: Scope,
-    parts: Vec<Part>,
+    parts: Vec<Part<'a>>,
     /// The times measured.
     pub samples: Vec<Ns>,
     /// The median time of the replay with nothing changed, every delay replaced by the median of its kind.
@@ -73,7 +73,7 @@ pub struct WhatIf<'a> {
     /// How many times as many steps there are as were replayed, whose times are taken to be like theirs: 1 where all were.
     pub times: f64,
     /// The memory of the last prediction, for the next one.
-    scratch: RefCell<(Program, Times)>,
+    scratch: RefCell<Times>,
 }
 
 impl<'a> WhatIf<'a> {
@@ -127,7 +127,7 @@ impl<'a> WhatIf<'a> {
         Self::of(facts, scope, parts)
     }
 
-    fn of(facts: &'a Facts<'_>, scope: Scope, parts: Vec<Part>) -> Result<Self, String> {
+    fn of(facts: &'a Facts<'_>, scope: Scope, parts: Vec<Part<'a>>) -> Result<Self, String> {
         let mut whatif = WhatIf {
             trace: facts.trace,
             graph: facts.graph(),
@@ -148,7 +148,7 @@ impl<'a> WhatIf<'a> {
             times = part.program.replay_typical_in(times);
             part.measure(&part.program, &times, &mut typical);
         }
-        whatif.scratch.get_mut().1 = times;
+        whatif.scratch = times.into();
         whatif.whole = whole(&whatif.scope, &exact, &wholes);
         whatif.samples = exact;
         whatif.replayed = median_time(&typical).unwrap_or(0);
@@ -159,7 +159,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// What edits of a part need to know.
-    fn scene<'s>(&'s self, part: &'s Part, bound: Bound) -> EditScene<'s> {
+    fn scene<'s>(&'s self, part: &'s Part<'_>, bound: Bound) -> EditScene<'s> {
         EditScene {
             trace: self.trace,
             graph: self.graph,

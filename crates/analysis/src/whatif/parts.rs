@@ -2,15 +2,16 @@
 
 use super::Scope;
 use crate::facts::Facts;
+use crate::graph::OpId;
 use crate::passes::Passes;
 use crate::program::{NONE, Program, Times};
 use crate::steps::Steps;
 use activity::{Ns, Span};
 
 /// A stretch that is replayed, with the steps in it.
-#[derive(Debug, Default)]
-pub(super) struct Part {
-    pub(super) program: Program,
+#[derive(Debug)]
+pub(super) struct Part<'g> {
+    pub(super) program: Program<'g>,
     /// Operations (indices into the program) with which steps begin, and the one that ends the last of
     /// them, [`NONE`] for the end of the stretch. Empty: the whole is one step.
     pub(super) marks: Vec<u32>,
@@ -18,10 +19,10 @@ pub(super) struct Part {
     pub(super) steps: Vec<Ns>,
 }
 
-impl Part {
+impl Part<'_> {
     /// From the first operation of the first step to the end of the last operation of any. Steps themselves are
     /// measured from start to start, which says nothing of work that an edit lets run ahead.
-    pub(super) fn whole(&self, program: &Program, times: &Times) -> Ns {
+    pub(super) fn whole(&self, program: &Program<'_>, times: &Times) -> Ns {
         let (first, last) = match self.marks[..] {
             [first, .., NONE] if first != NONE => (first as usize, program.ops.len()),
             [first, .., last] if first < last => (first as usize, last as usize),
@@ -32,7 +33,7 @@ impl Part {
         end.map_or(0, |end| (end - times.op_start[first]).max(0))
     }
 
-    pub(super) fn measure(&self, program: &Program, times: &Times, samples: &mut Vec<Ns>) {
+    pub(super) fn measure(&self, program: &Program<'_>, times: &Times, samples: &mut Vec<Ns>) {
         if self.marks.is_empty() {
             samples.push(program.makespan(times));
             return;
@@ -69,45 +70,49 @@ pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, Str
     }
 }
 
-pub(super) fn of_passes(facts: &Facts<'_>, passes: &Passes, variant: usize) -> (Scope, Vec<Part>) {
+pub(super) fn of_passes<'a>(
+    facts: &'a Facts<'_>,
+    passes: &Passes,
+    variant: usize,
+) -> (Scope, Vec<Part<'a>>) {
     let mut of: Vec<usize> = passes.measured(variant).collect();
     if of.is_empty() {
         of.extend(passes.of_variant(variant));
     }
-    let parts = of.into_iter().map(|pass| {
-        let window = Some(passes.list[pass].span);
-        Part {
-            program: program(facts, window),
-            ..Part::default()
-        }
-    });
+    let parts = of
+        .into_iter()
+        .map(|pass| whole(facts, Some(passes.list[pass].span)));
     let label = passes.variants[variant].label();
     (Scope::Repeats(label), parts.collect())
 }
 
-fn program(facts: &Facts<'_>, window: Option<Span>) -> Program {
-    Program::new(facts.trace, facts.graph(), window, &facts.known)
+/// A stretch as one step.
+fn whole<'a>(facts: &'a Facts<'_>, window: Option<Span>) -> Part<'a> {
+    Part {
+        program: Program::new(facts.trace, facts.graph(), window, &facts.known),
+        marks: Vec::new(),
+        steps: Vec::new(),
+    }
 }
 
-pub(super) fn of_steps(
-    facts: &Facts<'_>,
+pub(super) fn of_steps<'a>(
+    facts: &'a Facts<'_>,
     steps: Option<&Steps>,
     window: Option<Span>,
-) -> (Scope, Vec<Part>) {
-    let program = program(facts, window);
+) -> (Scope, Vec<Part<'a>>) {
+    let mut part = whole(facts, window);
     let Some(steps) = steps else {
-        let whole = Part {
-            program,
-            ..Part::default()
-        };
-        return (Scope::Run, vec![whole]);
+        return (Scope::Run, vec![part]);
     };
+    let program = &part.program;
     let of_process = |op: &u32| {
         let lane = program.ops[*op as usize].stream as usize;
         facts.trace.lanes()[lane].key().process == steps.process
     };
     let at = |time: Ns| {
-        let from = program.ops.partition_point(|op| op.span.start < time) as u32;
+        let starts = &facts.graph().ops.start;
+        let before = starts.partition_point(|&start| start < time) as OpId;
+        let from = before.saturating_sub(program.op_id(0));
         (from..program.ops.len() as u32)
             .find(of_process)
             .unwrap_or(NONE)
@@ -118,17 +123,12 @@ pub(super) fn of_steps(
     let issued = |span: &Span| {
         let op = at(span.start);
         let call = program.ops.get(op as usize).map_or(NONE, |op| op.call);
-        program
-            .calls
-            .get(call as usize)
-            .map_or(span.start, |call| call.span.start)
+        match call {
+            NONE => span.start,
+            call => program.call_span(call).start,
+        }
     };
     let starts = steps.spans.iter().map(issued).collect();
-    let scope = Scope::Steps(steps.origin_text());
-    let part = Part {
-        program,
-        marks,
-        steps: starts,
-    };
-    (scope, vec![part])
+    (part.marks, part.steps) = (marks, starts);
+    (Scope::Steps(steps.origin_text()), vec![part])
 }

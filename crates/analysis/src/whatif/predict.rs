@@ -35,7 +35,6 @@ pub struct Outcome {
     pub predicted: Ns,
     /// The interval in which eight of ten such cures lie.
     pub low: Ns,
-    /// See `low`.
     pub high: Ns,
     /// What is saved; negative when it takes longer.
     pub saving: Ns,
@@ -114,9 +113,9 @@ impl WhatIf<'_> {
 
     fn made(&self, set: &EditSet, bound: Bound) -> Result<EditResult, String> {
         let (mut made, mut needs) = (EditResult::default(), Needs::default());
-        let (mut program, mut times) = self.scratch.take();
+        let mut times = self.scratch.take();
         for part in &self.parts {
-            program.clone_from(&part.program);
+            let mut program = part.program.clone();
             let scene = self.scene(part, bound);
             made.applied.add(edits::apply(set, &mut program, scene)?);
             times = program.replay_in(times);
@@ -124,7 +123,7 @@ impl WhatIf<'_> {
             made.wholes.push(part.whole(&program, &times));
             needs.add(self, part, &program);
         }
-        self.scratch.replace((program, times));
+        self.scratch.replace(times);
         // What the mean step needs; where a few steps are long the median one needs less.
         let mean = self.samples.iter().sum::<Ns>() as f64 / self.samples.len().max(1) as f64;
         let usual = (self.measured() as f64 / mean).min(1.0);

@@ -19,9 +19,9 @@ impl WhatIf<'_> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
         }
-        let begins = |program: &Program| {
-            let first = program.ops.first().map(|op| op.span.start);
-            window.is_some_and(|w| first.is_some_and(|at| (w.start..w.end).contains(&at)))
+        let begins = |program: &Program<'_>| {
+            let known = window.zip(program.begin());
+            known.is_some_and(|(window, at)| window.contains(at))
         };
         let mut parts = self.parts.iter();
         let part = parts
@@ -35,7 +35,7 @@ impl WhatIf<'_> {
         Ok(self.drawn(&program, &program.replay()))
     }
 
-    fn drawn(&self, program: &Program, times: &Times) -> Trace {
+    fn drawn(&self, program: &Program<'_>, times: &Times) -> Trace {
         let trace = self.trace;
         let mut batches: Vec<Batch> = (0..trace.processes().len() as u32)
             .map(|process| Batch {

@@ -47,7 +47,6 @@ fn read_clock(clock: ClockId) -> i64 {
 /// Who writes a recording. Never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The process.
     pub pid: u32,
     /// Whether a model made it.
     pub simulated: bool,

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{Build, INLINE};
-use crate::graph::{CallKind, EdgeKind, OpId};
-use crate::program::{Call, Class, Dep, NONE};
+use crate::graph::{CallId, CallKind, EdgeKind, OpId};
+use crate::program::{Class, Dep, NONE};
 use activity::stats::lower_median;
 use activity::{Ns, What};
 use trace::LaneId;
@@ -12,7 +12,7 @@ use trace::LaneId;
 /// How far back one that had been issued is looked for among operations of a stream.
 const BACK: usize = 8;
 
-impl Build<'_> {
+impl Build<'_, '_> {
     /// What calls wait for.
     pub(super) fn waits(&mut self) {
         let bases = self.bases();
@@ -20,23 +20,18 @@ impl Build<'_> {
         for (id, lane) in self.trace.streams() {
             streams.entry(lane.key().process).or_default().push(id);
         }
-        for c in 0..self.program.calls.len() {
-            let (id, kind, span, lane) = {
-                let call = &self.program.calls[c];
-                let id = self.program.call_id(c as u32);
-                (id, call.kind, call.span, call.lane as LaneId)
-            };
+        for c in 0..self.program.calls.len() as u32 {
+            let (id, kind) = (self.program.call_id(c), self.program.kind(c));
+            let span = self.program.call_span(c);
             // A wait may last until after what lies within the window.
             let waited = self.program.op_of(self.graph.calls.waited[id as usize]);
             let mut waits = Vec::new();
             if let Some(op) = waited {
-                let end = self.program.ops[op as usize].span.end;
-                let delay = span.end - end;
+                let delay = span.end - self.program.op_span(op).end;
                 let class = Class::Wake(kind);
                 self.program.delays.see(class, delay);
                 waits.push(Dep::on_end(op, delay, class));
-                let call = &mut self.program.calls[c];
-                call.own = match kind {
+                self.program.calls[c as usize].own = match kind {
                     // What is left to do after the wait is the call's own.
                     CallKind::Memory => delay,
                     _ => bases.get(&kind).copied().unwrap_or(0),
@@ -46,21 +41,21 @@ impl Build<'_> {
                 self.staged(c, &bases, &mut waits);
             }
             if kind.is_wait() {
-                for op in self.covered(kind, c, lane, &streams) {
-                    let delay = span.end - self.program.ops[op as usize].span.end;
+                for op in self.covered(kind, c, &streams) {
+                    let delay = span.end - self.program.op_span(op).end;
                     if delay >= 0 && waits.iter().all(|w| w.op != op) {
                         waits.push(Dep::on_end(op, delay, Class::Wake(kind)));
                     }
                 }
             }
-            self.program.calls[c].waits = self.program.lists.list(waits);
+            self.program.calls[c as usize].waits = self.program.lists.list(waits);
         }
     }
 
     /// A copy of pageable memory that ended after its call: the call returned when most was staged.
-    fn staged(&mut self, c: usize, bases: &FxHashMap<CallKind, Ns>, waits: &mut Vec<Dep>) {
-        let call = &self.program.calls[c];
-        let first = self.graph.calls.first_op[self.program.call_id(c as u32) as usize];
+    fn staged(&mut self, c: u32, bases: &FxHashMap<CallKind, Ns>, waits: &mut Vec<Dep>) {
+        let span = self.program.call_span(c);
+        let first = self.graph.calls.first_op[self.program.call_id(c) as usize];
         let Some(op) = self
             .program
             .op_of(first)
@@ -68,17 +63,17 @@ impl Build<'_> {
         else {
             return;
         };
-        let start = self.program.ops[op as usize].span.start;
+        let start = self.program.op_span(op).start;
         let (lane, row) = self.graph.ops.place(first);
         let bytes = match self.trace.activity(lane, row).what {
             What::Copy(copy) => copy.bytes,
             _ => 0,
         };
-        if bytes <= INLINE || start >= call.span.end {
+        if bytes <= INLINE || start >= span.end {
             return;
         }
         let (delay, class) = (
-            call.span.end - start,
+            span.end - start,
             Class::Staged(self.program.ops[op as usize].engine),
         );
         let own = bases.get(&CallKind::Copy).copied().unwrap_or(0);
@@ -88,24 +83,18 @@ impl Build<'_> {
             delay,
             class,
         });
-        let call = &mut self.program.calls[c];
-        call.own = own.min(call.span.len());
+        self.program.calls[c as usize].own = own.min(span.len());
     }
 
     /// What a call that waits would have waited for, had it not ended before.
-    fn covered(
-        &self,
-        kind: CallKind,
-        c: usize,
-        lane: LaneId,
-        streams: &FxHashMap<usize, Vec<LaneId>>,
-    ) -> Vec<u32> {
-        let call = &self.program.calls[c];
+    fn covered(&self, kind: CallKind, c: u32, streams: &FxHashMap<usize, Vec<LaneId>>) -> Vec<u32> {
+        let span = self.program.call_span(c);
+        let lane = self.program.lane(c) as LaneId;
         let process = self.trace.lanes()[lane].key().process;
         let last = |stream: LaneId| {
             let list = self.graph.ops.of_lane(stream);
-            let to = list.partition_point(|&op| self.graph.ops.start[op as usize] <= call.span.end);
-            let issued = |op: OpId| self.graph.issued(op) < call.span.start.max(1);
+            let to = list.partition_point(|&op| self.graph.ops.start[op as usize] <= span.end);
+            let issued = |op: OpId| self.graph.issued(op) < span.start.max(1);
             list[..to]
                 .iter()
                 .rev()
@@ -121,7 +110,7 @@ impl Build<'_> {
                     .collect()
             }
             CallKind::WaitStream => {
-                let mut before = call.previous;
+                let mut before = self.program.previous(c);
                 for _ in 0..64 {
                     if before == NONE {
                         break;
@@ -134,7 +123,7 @@ impl Build<'_> {
                             .into_iter()
                             .collect();
                     }
-                    before = self.program.calls[before as usize].previous;
+                    before = self.program.previous(before);
                 }
                 Vec::new()
             }
@@ -143,18 +132,18 @@ impl Build<'_> {
     }
 
     /// How long a call waited for the GPU: until the operation that let it return could begin, and while that ran.
-    fn waiting(&self, call: &Call, id: usize) -> Ns {
-        let ops = &self.graph.ops;
+    fn waiting(&self, id: usize) -> Ns {
+        let (ops, span) = (&self.graph.ops, self.graph.calls.span(id as CallId));
         let waited = self.graph.calls.waited[id] as usize;
         let Some(&end) = ops.end.get(waited) else {
             return 0;
         };
-        if call.kind != CallKind::Copy {
-            return end.min(call.span.end) - call.span.start;
+        if self.graph.calls.kind[id] != CallKind::Copy {
+            return end.min(span.end) - span.start;
         }
         let held = match ops.edge[waited] {
             EdgeKind::None | EdgeKind::Launch => 0,
-            _ => ops.end[ops.bind[waited] as usize] - call.span.start,
+            _ => ops.end[ops.bind[waited] as usize] - span.start,
         };
         ops.span(waited as OpId).len() + held.max(0)
     }
@@ -163,18 +152,16 @@ impl Build<'_> {
     fn bases(&self) -> FxHashMap<CallKind, Ns> {
         let mut lists: FxHashMap<CallKind, Vec<Ns>> = FxHashMap::default();
         let mut least: FxHashMap<CallKind, Ns> = FxHashMap::default();
-        for (call, id) in self
-            .program
-            .calls
-            .iter()
-            .zip(self.program.first_call as usize..)
-        {
-            let entry = least.entry(call.kind).or_insert(Ns::MAX);
-            *entry = (*entry).min((call.span.len() - self.waiting(call, id)).max(0));
+        let calls = self.program.first_call as usize..;
+        for id in calls.take(self.program.calls.len()) {
+            let kind = self.graph.calls.kind[id];
+            let length = self.graph.calls.span(id as CallId).len();
+            let entry = least.entry(kind).or_insert(Ns::MAX);
+            *entry = (*entry).min((length - self.waiting(id)).max(0));
             let first = self.graph.calls.first_op[id];
             let is_staged = first != NONE && self.graph.ops.is_staged(first);
             if self.graph.calls.waited[id] == NONE && !is_staged {
-                lists.entry(call.kind).or_default().push(call.span.len());
+                lists.entry(kind).or_default().push(length);
             }
         }
         let known = &self.program.known;
