@@ -9,8 +9,8 @@
 //! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
 //! Such steps exceed the median of the later half of all steps by over 10 % and by over four of its
 //! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
-//! Fewer than five steps tell too little for that. Of those only the first may be warm-up, where it takes twice the
-//! median of the others.
+//! Fewer than five steps tell too little for that. Of those only the first may be warm-up, where it takes one
+//! and a half times the median of the others.
 //!
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
 //! them only ([`recent`]).
@@ -38,14 +38,23 @@ pub const STEPS_MIN: usize = 3;
 const FEW: usize = 5;
 
 /// … and the first of them is warm-up where it takes so many times the median of the others.
-const WARM_UP_OF_FEW: f64 = 2.0;
+const WARM_UP_OF_FEW: f64 = 1.5;
 
-/// Steps that only the operations show may take less than half of the time. They still speak for the program where they hold this part
-/// of all that the GPU did: what lies outside is a long start-up.
-const WORK_SHARE: f64 = 0.8;
+/// Steps that only the operations show may take less than half of the time. They still speak for the program where this part of the
+/// time of kernels lies in them: what lies outside is a long start-up.
+const WORK_SHARE: f64 = 0.9;
 
-/// And where there are as many as this.
-const WORK_STEPS_MIN: usize = 10;
+/// Many may hold less: with so many steps …
+const MANY: usize = 10;
+
+/// … this part.
+const WORK_SHARE_OF_MANY: f64 = 0.8;
+
+/// Fewer steps that hold less than this part are parts of a step, however long they take.
+const PART_SHARE: f64 = 0.7;
+
+/// Steps that take less in all tell nothing of a program which does other things for longer.
+const WORTH: Ns = 1_000_000;
 
 /// What showed the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,9 +100,10 @@ pub struct Steps {
     pub start_up: Span,
     /// From the last steady step to the end of the process's last operation.
     pub tail: Span,
-    /// Which part of the time in which the process's streams were busy lies in the steady steps.
-    pub busy_share: f64,
-    /// Whether one marked range holds all that launched them: they may be parts of what it marks, such as the layers of a model.
+    /// Which part of the time of kernels lies in steps: of few in all, of many in those that are no warm-up.
+    pub work_share: f64,
+    /// Whether one marked range holds all that launched them, or an op of PyTorch is seen but once. They may be parts of one pass,
+    /// such as the layers of a model.
     pub is_in_one: bool,
     /// Whether they copy from or to the CPU, as a loop does that is fed or that looks at results.
     pub has_copies: bool,
@@ -152,24 +162,28 @@ impl Steps {
     }
 
     /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show must be more than a loop
-    /// over one operation, which is a part of a program. They also must take half of the time, or nearly all that the GPU did must lie
-    /// in a good many of them. Then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what lies
+    /// over one operation, which is a part of a program. They also must take half of the time, or nearly all the time of kernels must lie
+    /// in them. Then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what lies
     /// before them in it is no start-up. Those that copy nothing from or to the CPU may be the layers of a model.
     pub fn are_telling(&self) -> bool {
         let steady = self.steady_span().len();
         let all = self.start_up.len() + steady + self.tail.len();
         match self.from {
             Origin::Period { operations } => {
-                let is_the_work =
-                    self.busy_share >= WORK_SHARE && self.steady.len() >= WORK_STEPS_MIN;
+                let is_many = self.steady.len() >= MANY;
+                let is_the_work = match is_many {
+                    true => self.work_share >= WORK_SHARE_OF_MANY,
+                    false => self.work_share >= WORK_SHARE && steady >= WORTH,
+                };
                 let is_loop = !self.is_in_one || self.has_copies;
+                let is_half = 2 * steady >= all && (is_many || self.work_share >= PART_SHARE);
                 // Where a few hold much of the time, no step is what all of them are at the mean.
                 let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
                 let is_even = 2 * sum <= 3 * self.median_ns * self.steady.len() as Ns
                     && 2 * self.deviation_ns <= self.median_ns;
                 operations > 1
                     && is_even
-                    && ((is_loop && 2 * steady >= all) || (is_the_work && !self.is_in_one))
+                    && ((is_loop && is_half) || (is_the_work && !self.is_in_one))
             }
             _ => true,
         }
@@ -326,17 +340,26 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     };
     let steady = first..seen;
     let all = operations::extent(trace, process, window)?;
-    let times = times(spans.get(steady.clone())?);
+    let steady_spans = spans.get(steady.clone())?;
+    let times = times(steady_spans);
+    let is_period = matches!(from, Origin::Period { .. });
+    if is_period && !operations::keeps_kernels(trace, process, steady_spans) {
+        return None;
+    }
     let median = stats::median(&times)?;
     let deviation = stats::median_deviation(&times)? * 1.4826;
+    let kernels = |span: Span| -> Ns { operations::kernels(trace, process, span).values().sum() };
+    // Many that become shorter and shorter are no steps alike.
+    let counted = if steady.len() < MANY { 0 } else { steady.start };
+    let work: Ns = spans[counted..].iter().map(|&span| kernels(span)).sum();
     let mut steps = Steps {
         process,
         from,
         start_up: Span::new(all.start, spans[steady.start].start),
         tail: Span::new(spans[steady.end - 1].end, all.end),
+        work_share: work as f64 / kernels(all).max(1) as f64,
         spans,
         steady,
-        busy_share: 0.0,
         is_in_one: false,
         has_copies: false,
         median_ns: median as Ns,
@@ -345,13 +368,11 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         slow_count: 0,
         slow: Vec::new(),
     };
-    let busy = |span: Span| -> f64 {
-        let lanes = operations::streams(trace, process);
-        lanes.map(|(_, lane)| lane.busy(span) as f64).sum()
-    };
-    steps.busy_share = busy(steps.steady_span()) / busy(all).max(1.0);
-    steps.is_in_one = matches!(steps.from, Origin::Period { .. })
-        && ranges::is_in_one(trace, process, window, steps.steady_span());
+    // A range that leaves some of the repeats out is no pass over all of them.
+    let repeats = steps.spans.iter().copied().reduce(Span::hull)?;
+    steps.is_in_one = is_period
+        && (ranges::is_in_one(trace, process, window, repeats)
+            || ranges::is_once(trace, process, window));
     steps.has_copies =
         steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
     slow::find(trace, &mut steps);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use activity::{Direction, Ns, Place, Span, What};
+use activity::{Direction, NameId, Ns, Place, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// What makes two operations the same.
@@ -52,6 +52,45 @@ pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
         lane.starting(stretch)
             .any(|row| is_copy(trace.what(id, row)))
     })
+}
+
+/// The time of kernels, and of whole graphs, that start there, by name of the kernel.
+pub(super) fn kernels(
+    trace: &Trace,
+    process: usize,
+    stretch: Span,
+) -> FxHashMap<Option<NameId>, Ns> {
+    let mut of = FxHashMap::default();
+    for (id, lane) in streams(trace, process) {
+        for (_, activity) in trace.activities(id, lane.starting(stretch)) {
+            let name = match activity.what {
+                What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
+                What::Graph(_) => None,
+                _ => continue,
+            };
+            *of.entry(name).or_default() += activity.span.len();
+        }
+    }
+    of
+}
+
+/// Kernels of this part of all kernel time …
+const MAIN: f64 = 0.2;
+/// … run in this part of the steps at least.
+const KEPT: f64 = 0.75;
+
+/// Whether each kernel that takes much runs in most of the steps. Else one loop follows another.
+pub(super) fn keeps_kernels(trace: &Trace, process: usize, steps: &[Span]) -> bool {
+    let mut of: FxHashMap<_, (Ns, usize)> = FxHashMap::default();
+    for &step in steps {
+        for (name, time) in kernels(trace, process, step) {
+            let it = of.entry(name).or_default();
+            *it = (it.0 + time, it.1 + 1);
+        }
+    }
+    let all: Ns = of.values().map(|it| it.0).sum();
+    let mut main = of.values().filter(|it| it.0 as f64 >= MAIN * all as f64);
+    main.all(|it| it.1 as f64 >= KEPT * steps.len() as f64)
 }
 
 /// The stream with the most operations, when it has at least half of those of its device. A sequence of

@@ -16,6 +16,8 @@ const COVERED_MIN: f64 = 0.5;
 const MORE_OPERATIONS: f64 = 1.5;
 /// A range holds the whole step when it caused this share of the usual operations.
 const WHOLE: f64 = 0.8;
+/// Two ranges are of one kind where the smaller has this part of the other's operations.
+const LIKE: f64 = 0.8;
 /// Of the groups of ranges that could be steps this many are tried, those of most time first.
 const TRIED_MAX: usize = 8;
 
@@ -155,6 +157,12 @@ pub(super) fn is_in_one(
         let holds = |span: Span| span.start <= stretch.start && stretch.end <= span.end;
         caused.count >= count && caused.span.is_some_and(holds)
     })
+}
+
+/// Whether some op of PyTorch was seen a single time. Beside what repeats it is the begin or the end of one pass.
+pub(super) fn is_once(trace: &Trace, process: usize, window: Option<Span>) -> bool {
+    let ops = groups(trace, process, window, (RangeKind::Nvtx, "aten::"));
+    ops.iter().any(|of| of.spans.len() == 1)
 }
 
 /// The ranges of a kind whose names begin so, by name and thread. Ranges are many, names few: where none begins so, no
@@ -321,7 +329,7 @@ fn of_group(
         return None;
     }
     // What a range of the host caused on the GPU; a range that caused nothing is no step there.
-    let steps: Vec<Marked> = caused
+    let mut steps: Vec<Marked> = caused
         .into_iter()
         .filter_map(|(range, caused)| {
             Some(Marked {
@@ -338,6 +346,14 @@ fn of_group(
     };
     if steps.len() < fewest || !is_ascending(&starts) {
         return None;
+    }
+    // Of two kinds by turns a pair is the step, unless the program counts each.
+    if !group.is_counted && are_by_turns(trace, process, &steps) {
+        let mut is_first = false;
+        steps.retain(|_| {
+            is_first = !is_first;
+            is_first
+        });
     }
     let (spans, is_part) = from_start_to_start(trace, process, &steps);
     // A range that all steps lose their end by marks no steps.
@@ -356,6 +372,25 @@ fn of_group(
         is_part: is_part && from != Origin::ProfilerStep,
         from,
     })
+}
+
+/// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
+fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
+    let between = steps.windows(2).map(|pair| {
+        let span = Span::new(pair[0].caused.start, pair[1].caused.start);
+        operations::count(trace, process, Some(span))
+    });
+    let counts: Vec<usize> = between.collect();
+    let is_like = |a: usize, b: usize| a.min(b) as f64 >= LIKE * a.max(b) as f64;
+    let like = |apart: usize| {
+        let pairs = counts.iter().zip(counts.iter().skip(apart));
+        (
+            pairs.clone().filter(|it| is_like(*it.0, *it.1)).count(),
+            pairs.count(),
+        )
+    };
+    let ((next, nexts), (second, seconds)) = (like(1), like(2));
+    seconds > 0 && 4 * second >= 3 * seconds && 4 * next <= nexts
 }
 
 /// Steps from the first operation of each range to the first of the next. Ranges mark where steps begin. What lies between two
