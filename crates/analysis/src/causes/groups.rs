@@ -1,9 +1,8 @@
 //! What idle time is added up under, once for legend, verdict and findings.
 
 use super::{Bound, Cause, Causes, Culprit, Gap, Group, Piece};
-use crate::graph::{CallId, CallKind, EdgeKind, Engine, NONE, OpId};
+use crate::graph::{CallId, CallKind, EdgeKind, Engine, NONE};
 use activity::Ns;
-use trace::LaneKind;
 
 /// In gaps up to this long the host's own work is a matter of launching. Measured: a launch from C++ takes 3 to 4 us.
 /// In the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
@@ -76,14 +75,10 @@ impl Causes<'_> {
     /// Whether what a gap's next operation waited for ran on another device.
     fn is_elsewhere(&self, gap: Gap) -> bool {
         let ops = &self.graph.ops;
-        let device = |op: OpId| match self.trace.lanes()[ops.place(op).0].key().kind {
-            LaneKind::Stream { device, .. } => Some(device),
-            _ => None,
-        };
         let has_source = !matches!(
             ops.edge[gap.next as usize],
             EdgeKind::None | EdgeKind::Launch
         );
-        has_source && device(gap.next) != device(ops.bind[gap.next as usize])
+        has_source && self.device(gap.next) != self.device(ops.bind[gap.next as usize])
     }
 }

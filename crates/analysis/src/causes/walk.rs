@@ -50,6 +50,14 @@ impl Causes<'_> {
         pieces[first..].reverse();
     }
 
+    /// The device that an operation ran on.
+    pub(super) fn device(&self, op: OpId) -> Option<usize> {
+        match self.trace.lanes()[self.graph.ops.place(op).0].key().kind {
+            LaneKind::Stream { device, .. } => Some(device),
+            _ => None,
+        }
+    }
+
     /// The process that an operation is of.
     pub(crate) fn process(&self, op: OpId) -> usize {
         self.trace.lanes()[self.graph.ops.place(op).0].key().process
@@ -65,8 +73,7 @@ impl Causes<'_> {
     /// idled since, it has made up for.
     fn due_to(&self, wait: CallId, gap: Gap) -> Ns {
         let (calls, ops) = (&self.graph.calls, &self.graph.ops);
-        let place = self.trace.lanes()[ops.place(gap.next).0].key().kind;
-        let LaneKind::Stream { device, .. } = place else {
+        let Some(device) = self.device(gap.next) else {
             return 0;
         };
         let end = ops.end[calls.waited[wait as usize] as usize];

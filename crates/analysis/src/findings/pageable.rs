@@ -16,11 +16,13 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let mut at = Vec::new();
     let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
     let link = link(scope, figures);
-    let is_whole = scope.window.is_none();
-    let set_up = is_whole.then(|| set_up(scope.trace, graph, figures.index));
-    let set_up = set_up.flatten().map_or(Ns::MIN, |it| it.0);
+    let set_up = match scope.window {
+        None => set_up_ends(scope.trace, graph, figures.index),
+        Some(_) => None,
+    };
     for &(place, span, copy) in scope.copies(figures) {
-        let is_set_up = copy.direction == Direction::H2D && span.start < set_up;
+        let is_set_up =
+            copy.direction == Direction::H2D && set_up.is_some_and(|end| span.start < end);
         if !is_staged(&copy) || is_set_up {
             continue;
         }
@@ -79,12 +81,12 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
 /// Whether the driver stages a copy: of pageable memory, and more than goes with the command.
 pub(crate) fn is_staged(copy: &Copy) -> bool {
     let crosses = matches!(copy.direction, Direction::H2D | Direction::D2H);
-    crosses && copy.is_pageable() && copy.bytes >= thresholds::PAGEABLE_MIN_BYTES
+    crosses && copy.is_pageable() && copy.bytes > thresholds::TINY_BYTES
 }
 
-/// Until when copies of pageable memory bring a program what it works with, once, and how long they take. They come before
-/// kernels have run for a hundredth of their time, fewer bytes later, and kernels take longer than what is copied later.
-pub(crate) fn set_up(trace: &Trace, graph: &Graph, device: usize) -> Option<(Ns, Ns)> {
+/// Until when copies bring a program what it works with, once. They come before kernels have run for a hundredth of their
+/// time, fewer bytes later, and kernels take longer than what is copied later.
+fn set_up_ends(trace: &Trace, graph: &Graph, device: usize) -> Option<Ns> {
     let ops = &graph.ops;
     let length = |op: &OpId| ops.span(*op).len();
     let kernels = ops.of_engine(device, Engine::Compute);
@@ -95,21 +97,19 @@ pub(crate) fn set_up(trace: &Trace, graph: &Graph, device: usize) -> Option<(Ns,
         left <= 0
     });
     let end = ops.start[*first? as usize];
-    let (mut bytes, mut time) = ([0, 0], [0, 0]);
+    let (mut bytes, mut copying) = ([0, 0], 0);
     for op in ops.of_device(device) {
         let (lane, row) = ops.place(*op);
-        if let What::Copy(copy) = trace.what(lane, row) {
-            let is_later = usize::from(ops.start[*op as usize] >= end);
-            let is_loaded = is_staged(&copy) && copy.direction == Direction::H2D;
-            bytes[is_later] += if is_loaded { copy.bytes } else { 0 };
-            time[is_later] += if is_loaded || is_later == 1 {
-                length(op)
-            } else {
-                0
-            };
+        let What::Copy(copy) = trace.what(lane, row) else {
+            continue;
+        };
+        let is_later = ops.start[*op as usize] >= end;
+        if copy.direction == Direction::H2D && is_staged(&copy) {
+            bytes[usize::from(is_later)] += copy.bytes;
         }
+        copying += if is_later { length(op) } else { 0 };
     }
-    (bytes[0] > bytes[1] && all > time[1]).then_some((end, time[0]))
+    (bytes[0] > bytes[1] && all > copying).then_some(end)
 }
 
 /// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by compute capability and recorded lanes. A large

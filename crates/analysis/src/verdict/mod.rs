@@ -211,12 +211,8 @@ fn bound(split: &Split) -> Bound {
     if split.is_single() {
         return Bound::Nothing;
     }
-    // What is copied once, before the work begins, names no class.
-    let whole = split.counted() - split.set_up;
-    let of = |bound| match bound {
-        Bound::Copy => split.time_of(bound) - split.set_up,
-        bound => split.time_of(bound),
-    };
+    let whole = split.counted();
+    let of = |bound| split.time_of(bound);
     let most = |bounds: &[Bound]| {
         let most = bounds.iter().copied().max_by_key(|&b| of(b));
         most.unwrap_or(Bound::Nothing)

@@ -8,7 +8,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares};
 use super::super::collectives::Collectives;
 use super::super::figures::{DeviceFigures, share};
-use super::super::findings::pageable;
 use super::super::graph::{CallId, OpId};
 use super::super::lines::StackCounts;
 use super::super::ranks::JobAnalysis;
@@ -63,8 +62,6 @@ pub(super) struct Split {
     pub copying: Ns,
     /// See `computing`.
     pub both: Ns,
-    /// Copies of pageable memory that bring the program what it works with, once.
-    pub set_up: Ns,
     /// The host's part of the chain that ends with the last operation.
     pub on_path: Ns,
     /// The least that it could take.
@@ -105,14 +102,6 @@ impl Split {
             *time = f.direction(direction).map_or(0, |d| d.busy_ns);
         }
         split.busy(f);
-        let set_up = pageable::set_up(trace, causes.graph(), f.index);
-        // A program that only copies in, computes and copies back is bound by what takes most.
-        let is_work = |&(end, time): &(Ns, Ns)| {
-            4 * f.compute_ns >= 3 * (f.span.end - end) && 2 * f.compute_ns >= time
-        };
-        let set_up = set_up.filter(|it| window.is_none() && is_work(it));
-        let set_up = set_up.map_or(0, |it| it.1);
-        split.set_up = set_up.min(split.time_of(Bound::Copy));
         let in_collectives = split.waiting(ranks, f, window);
         let alone = Collectives::of(trace, f, window).alone;
         split.collective = (alone - split.waiting).clamp(0, split.time_of(Bound::Compute));
@@ -154,7 +143,6 @@ impl Split {
             (&mut self.copying, other.copying),
             (&mut self.both, other.both),
             (&mut self.on_path, other.on_path),
-            (&mut self.set_up, other.set_up),
         ] {
             *into += from;
         }

@@ -178,12 +178,7 @@ impl Walk<'_, '_> {
     /// What ran until the gap began, where that was another process's: the GPU works for one at a time.
     fn process_before(&self) -> Option<OpId> {
         let (of, gap) = (self.of, self.gap);
-        let LaneKind::Stream { device, .. } =
-            of.trace.lanes()[of.graph.ops.place(gap.next).0].key().kind
-        else {
-            return None;
-        };
-        let mut before = of.graph.ops.ended(device, gap.span.start);
+        let mut before = of.graph.ops.ended(of.device(gap.next)?, gap.span.start);
         before
             .next()
             .filter(|&op| of.process(op) != of.process(gap.next))
