@@ -71,9 +71,9 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Grids whose last wave leaves room for many blocks, by the launch alone.
+/// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
 pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let mut all = sampled(scope, f)?;
     // Kernels beside each other fill each other's last waves.
     if time(&all) as f64 > f.compute_ns as f64 * thresholds::CONCURRENT {
         return None;
@@ -82,7 +82,7 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     all.retain(|it| {
         let is_long = it.row.total_ns >= thresholds::UNDER_FILLED_MIN * it.row.count as Ns;
         // At its roof a kernel gains nothing by fuller waves.
-        let may_gain = matches!(it.row.class, Class::Unknown | Class::Latency);
+        let may_gain = it.row.class == Class::Latency;
         tail(it) >= thresholds::TAIL_SHARE && is_long && may_gain && !is_collective(full(scope, it))
     });
     let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
@@ -93,11 +93,6 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let most = all.first()?;
     let found = scope.found(f.span_ns, lost, &configs::places(scope, f, &all));
     Some(Finding {
-        // Without counters nobody knows whether anything waits for that wave.
-        severity: match most.row.class {
-            Class::Unknown => Severity::Info,
-            _ => found.severity,
-        },
         title: format!(
             "the last wave of {} is partly empty: {}, mostly {} ({:.2} waves)",
             counted(found.count, "kernel", "kernels"),

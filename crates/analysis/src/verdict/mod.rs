@@ -68,7 +68,7 @@ pub const STALL_BELOW: f64 = 0.33;
 
 /// So is one that idles for this part only, where [`PATH_SHARE`] of the chain that ends with the last operation lies on
 /// the CPU: Faster kernels would change nothing.
-pub const STALL_ON_PATH: f64 = 0.10;
+pub const STALL_ON_PATH: f64 = STALL_SHARE;
 
 /// See [`STALL_ON_PATH`].
 pub const PATH_SHARE: f64 = 0.5;
