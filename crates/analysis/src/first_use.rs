@@ -151,12 +151,20 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     }
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
     let cold = cold.chain(operators.iter().map(|it| it.0.end));
+    // What precedes all kernels has not begun to work.
+    let launched = graph
+        .calls
+        .kind
+        .iter()
+        .position(|&it| it == CallKind::Launch);
+    let launched = launched.map_or(Ns::MIN, |call| graph.calls.start[call]);
     let cold = cold.max().unwrap_or(Ns::MIN);
     for (name, list) in &calls {
         let median = medians.get(name).copied().unwrap_or(0);
         let is_long = |call: &CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
         let long: Vec<CallId> = list.iter().copied().filter(is_long).collect();
-        let is_cold = |&call: &CallId| graph.calls.start[call as usize] < cold;
+        let until = if median > 0 { cold.max(launched) } else { cold };
+        let is_cold = |&call: &CallId| graph.calls.start[call as usize] < until;
         let locks = trace.names().full(name.1).contains("Host");
         if long.len() < CALLS_MIN && long.iter().all(is_cold) && !(locks && median == 0) {
             slow.extend(long);
@@ -172,45 +180,109 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     found
 }
 
-/// First launches of a kernel with a call between that loads code, each with the time since the launch or wait before. What
-/// the CPU did there made the kernel: libraries that compile at run time look for it, build it and load it.
+/// A kernel's first launch, the time since the launch or wait before, and the shortest such time before a later launch.
+struct Making {
+    op: OpId,
+    span: Span,
+    later: Ns,
+    /// Whether a tenth of it loaded code, and whether a name says that the kernel was compiled.
+    loads: bool,
+    compiles: bool,
+}
+
+/// First launches of a kernel that the CPU made ready, each with the time since the launch or wait before. Libraries that
+/// compile at run time look for it, build it and load it there.
 fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
     let calls = &graph.calls;
-    // By thread: since when it has launched nothing, and what of that it loaded.
-    let mut threads: FxHashMap<LaneId, (Ns, Ns)> = FxHashMap::default();
-    // By kernel: its first launch, the time before that, what of it loaded, and the shortest time before a later one.
-    let mut kernels: FxHashMap<(usize, NameId), (OpId, Span, Ns, Ns)> = FxHashMap::default();
+    // By thread: since when it has launched nothing, what of that it loaded, and until when.
+    let mut threads: FxHashMap<LaneId, (Ns, Ns, Ns)> = FxHashMap::default();
+    let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
     for call in 0..calls.len() as CallId {
         let (lane, span) = (calls.at(call).0, calls.span(call));
         match calls.kind[call as usize] {
             CallKind::Load => {
-                threads.entry(lane).and_modify(|it| it.1 += span.len());
+                let load = |it: &mut (Ns, Ns, Ns)| *it = (it.0, it.1 + span.len(), span.end);
+                threads.entry(lane).and_modify(load);
             }
+            // A wait for nothing parts nothing.
+            kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
             kind if kind.is_wait() || matches!(kind, CallKind::Copy | CallKind::Launch) => {
                 let op = calls.first_op[call as usize];
-                let before = threads.insert(lane, (span.end, 0));
-                if let Some(((since, loading), name)) = before.zip(kernel(trace, graph, op)) {
-                    let made = Span::new(since.min(span.start), span.start);
-                    let kernel = kernels.entry((trace.lanes()[lane].key().process, name));
-                    let kernel = kernel.and_modify(|it| it.3 = it.3.min(made.len()));
-                    kernel.or_insert((op, made, loading, Ns::MAX));
-                }
+                let before = threads.insert(lane, (span.end, 0, Ns::MIN));
+                let Some(((since, loading, loaded), name)) = before.zip(kernel(trace, graph, op))
+                else {
+                    continue;
+                };
+                let made = Span::new(since.min(span.start), span.start);
+                let few = made.len() / thresholds::OUTLIER;
+                let key = (trace.lanes()[lane].key().process, name);
+                let first = kernels.entry(key);
+                let first = first.and_modify(|it| it.later = it.later.min(made.len()));
+                first.or_insert_with(|| Making {
+                    op,
+                    span: made,
+                    loads: loading >= few,
+                    compiles: made.len() >= FEW_MIN && is_compiled(trace.names().full(name))
+                        || made.len() >= thresholds::COLD_MIN
+                            && compiles(trace, lane, made, loaded >= span.start - few),
+                    later: Ns::MAX,
+                });
             }
             _ => {}
         }
     }
     // Other work may lie between, too: reading a file takes much longer than loading.
-    kernels.retain(|_, &mut (_, made, loading, later)| {
-        let is_quick = later == Ns::MAX || is_outlier(made.len(), later);
-        is_quick
-            && made.len() >= thresholds::COLD_MIN
-            && made.len() <= thresholds::OUTLIER * loading
+    kernels.retain(|_, it| {
+        let is_quick = it.later == Ns::MAX || is_outlier(it.span.len(), it.later);
+        is_quick && it.span.len() >= thresholds::COLD_MIN && (it.loads || it.compiles)
     });
     // One that is launched again shows what a launch takes here.
-    if kernels.values().all(|it| it.3 == Ns::MAX) {
-        return FxHashMap::default();
-    }
-    kernels.into_values().map(|it| (it.0, it.1)).collect()
+    let is_shown = kernels.values().any(|it| it.later != Ns::MAX);
+    kernels.retain(|_, it| is_shown || it.compiles);
+    kernels.into_values().map(|it| (it.op, it.span)).collect()
+}
+
+/// Whether a kernel is named as `torch.compile`, nvFuser, CuPy and Julia name what they compile at run time. Numba appends
+/// `$` and a number, TorchScript a hash.
+fn is_compiled(name: &str) -> bool {
+    let number_after = |mark: char| {
+        let (_, end) = name.split('(').next()?.rsplit_once(mark)?;
+        end.bytes()
+            .all(|it| it.is_ascii_digit())
+            .then_some(end.len())
+    };
+    let makers = ["triton_", "nvfuser_", "cupy_", "julia_"];
+    makers.iter().any(|maker| name.starts_with(maker))
+        || number_after('$') > Some(0)
+        || name.starts_with("fused_") && number_after('_') >= Some(10)
+}
+
+/// Whether a thread was in ranges named like compiling for half of a time. What is called compiled runs. Where it then
+/// `loads`, a wait for another process is one for a compiler.
+fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
+    let key = trace.lanes()[thread].key();
+    let LaneKind::Thread { thread } = key.kind else {
+        return false;
+    };
+    let is_mine = |lane: &Lane| {
+        let of = lane.key();
+        of.process == key.process
+            && matches!(of.kind, LaneKind::Range { thread: of, .. } if of == thread)
+    };
+    let lanes = trace.lanes().iter().enumerate().filter(|it| is_mine(it.1));
+    let rows = lanes.flat_map(|(id, lane)| lane.rows(span).map(move |row| (id, row)));
+    let named = rows.filter(|&(id, row)| {
+        let What::Range(range) = trace.what(id, row) else {
+            return false;
+        };
+        let name = trace.names().full(range.name).to_lowercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        loads && ["poll", "ppoll", "waitpid", "wait4"].contains(&name.as_str())
+            || has(&["nvrtc", "compil", "jit"]) && !has(&["compiled", "jitter"])
+    });
+    let named = named.map(|(id, row)| trace.lanes()[id].span(row).intersect(span));
+    let named = Span::merged(named.collect()).into_iter().map(Span::len);
+    2 * named.sum::<Ns>() >= span.len()
 }
 
 /// First operators of a name on their thread that took much longer than those after them. A library looks for its

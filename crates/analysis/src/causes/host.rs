@@ -17,17 +17,20 @@ pub(super) enum Taker {
     Profiler,
 }
 
-/// Who took the time, by the words of the record. Only what is named so counts as loading. What Nsight Systems calls
-/// "Unknown" lies in first launches and calls that load, which say more.
+/// Who took the time, by the words of the record. Only what is named so counts as loading, and the libraries of CUDA that
+/// the program opens. What Nsight Systems calls "Unknown", and Kineto "Unrecognized", lies in first launches and calls
+/// that load, which say more.
 pub(super) fn taker(name: &str) -> Option<Taker> {
     let name = name.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     if has(&["command buffer full"]) {
         Some(Taker::Queue)
-    } else if has(&["load", "compil", "jit"]) {
+    } else if has(&["dlopen(libcupti"]) {
+        Some(Taker::Profiler)
+    } else if has(&["load", "compil", "jit", "dlopen(libcu", "dlopen(libnv"]) {
         Some(Taker::Load)
     } else {
-        (name != "unknown").then_some(Taker::Profiler)
+        (name != "unknown" && name != "unrecognized").then_some(Taker::Profiler)
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut at = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     let mut has_context = false;
+    // What is let go at the end is nothing that a first run pays.
+    let whole = scope.span();
     let mut known: FxHashMap<u32, bool> = FxHashMap::default();
     for (id, lane) in scope.trace.lanes().iter().enumerate() {
         let key = lane.key();
@@ -28,10 +30,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 .or_insert_with(|| is_cold(scope.trace, scope.trace.what(id, row)));
             if is_one {
                 let activity = scope.trace.activity(id, row);
+                let span = scope.on_all(key.process, activity.span);
+                if span.start >= whole.end {
+                    continue;
+                }
                 let names = scope.trace.names();
                 has_context |=
                     matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
-                spans.push(scope.on_all(key.process, activity.span));
+                spans.push(span);
                 at.push((activity.span.len(), Occurrence::Row((id, row))));
             }
         }
@@ -40,7 +46,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let process_of = |(lane, _): (LaneId, usize)| scope.trace.lanes()[lane].key().process;
     let is_looked_at = |&&(span, place): &&First| {
         let window = scope.window_of(process_of(place));
-        window.is_none_or(|w| (w.start..w.end).contains(&span.start))
+        let is_before = scope.on_all(process_of(place), span).start < whole.end;
+        is_before && window.is_none_or(|w| (w.start..w.end).contains(&span.start))
     };
     let first = scope.causes.first_use();
     let mut has_first = false;
@@ -74,13 +81,13 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     for (&op, &span) in &first.made {
         let place = graph.calls.at(graph.ops.call[op as usize]);
         if is_looked_at(&&(span, place)) {
+            has_loading = true;
             spans.push(scope.on_all(process_of(place), span));
             at.push((span.len(), Occurrence::Row(place)));
         }
     }
     let time = tables::union(spans);
     // Its time is the host's: it may be longer than all that the GPU did.
-    let whole = scope.span();
     let share = figures::share(time, whole.len());
     if time < thresholds::COLD_MIN || share < thresholds::WORTH_SHARE {
         return None;

@@ -15,9 +15,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let (mut of_graphs, mut gaps): (Ns, Vec<(Ns, Span)>) = Default::default();
+    let names = scope.trace.names();
+    let loads = |name| names.full(name).to_lowercase().contains("loader");
     for (gap, pieces) in scope.gaps(f).filter(|it| it.0.span.len() <= LAUNCH_GAP_MAX) {
         // Where the host waited, the wait is to blame and not the launches after it.
-        let is_launch = |it: &&Piece| scope.causes.group(gap, it) == Group::Launch;
+        // Launching less often leaves what only a first run takes, and what loads data.
+        let is_launch = |it: &&Piece| {
+            scope.causes.group(gap, it) == Group::Launch
+                && !scope.causes.is_first(gap.next, it)
+                && !scope.causes.host_name(it.culprit).is_some_and(loads)
+        };
         let of_launches = pieces.iter().filter(is_launch);
         let sum: Ns = of_launches.map(|piece| piece.span.len()).sum();
         if sum > 0 {

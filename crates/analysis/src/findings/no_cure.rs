@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::host_bound::ONE_GAP;
 use super::{Finding, Occurrence, Scope, Severity, thresholds};
-use crate::causes::{Cause, Gap, Group, Pieces, Shares};
+use crate::causes::{Cause, Gap, Group, Piece, Pieces, Shares};
 use crate::figures::{self, DeviceFigures};
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
@@ -26,7 +26,9 @@ fn advice(group: Group) -> &'static str {
         Group::Host => {
             "See what the CPU works on: sample Python lines (--python), or mark the code with NVTX ranges."
         }
-        Group::SetUp => "Look at what is allocated or loaded, and do that before the loop.",
+        Group::SetUp => {
+            "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
+        }
         Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
         Group::Queue | Group::Profiler | Group::Unknown => {
@@ -61,9 +63,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if f.idle_share() < thresholds::NO_CURE_SHARE {
         return None;
     }
+    let is_cold = found.iter().any(|it| it.rule == "cold-start");
     let shares = |gap: Gap, pieces: Pieces| {
         let mut shares = Shares::default();
-        for piece in &*pieces {
+        let is_told = |piece: &&Piece| is_cold && scope.causes.is_first(gap.next, piece);
+        for piece in pieces.iter().filter(|piece| !is_told(piece)) {
             shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
         }
         shares
@@ -106,7 +110,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     });
     let is_named = group == Group::Host && 2 * named >= time;
     let loading = scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
-    let loads = group == Group::SetUp && 2 * loading >= time;
+    let loads = group == Group::SetUp && !is_cold && 2 * loading >= time;
     Some(Finding {
         rule: "no-cure",
         severity: Severity::Info,
@@ -118,7 +122,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
             duration(time),
             percent(f.part(time)),
-            if loads { "" } else { ": cuptop knows no cure" },
+            if group == Group::SetUp { "" } else { ": cuptop knows no cure" },
         ),
         advice: match is_alone {
             _ if loads => "Warm up before measuring: run everything once.",

@@ -72,7 +72,7 @@ impl CallKind {
                 CallKind::GraphSetup,
             ),
             (&["Launch"], CallKind::Launch),
-            (&["GetLoadingMode"], CallKind::Other),
+            (&["GetLoadingMode", "Unload"], CallKind::Other),
             (
                 &["Module", "Library", "Link", "FuncLoad", "nvrtc"],
                 CallKind::Load,

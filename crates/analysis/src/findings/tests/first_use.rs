@@ -349,3 +349,80 @@ fn each_process_has_first_calls_of_its_own() {
     let first = crate::first_use::FirstUse::of(&trace, &graph);
     assert_eq!(first.calls.len(), 2);
 }
+
+#[test]
+fn what_compiles_a_kernel_is_told_by_its_name_a_range_or_the_process_that_is_waited_for() {
+    // A kernel, and 50 ms later another one for the first and only time. A wait for nothing lies between.
+    let scene = |name: &str, range: &str, loads: bool| {
+        let mut scene = Scene::new();
+        scene.call("cuLaunchKernel", 0, 5_000);
+        scene.kernel("first", 1, 7_000, 10_000);
+        if !range.is_empty() {
+            scene.range(RangeKind::Nvtx, range, 0, 10_000_000, 45_000_000);
+        }
+        scene.call("cuCtxSynchronize", 48_000_000, 48_008_000);
+        if loads {
+            scene.call("cuModuleLoadData", 49_000_000, 49_900_000);
+        }
+        scene.call("cuLaunchKernel", 50_005_000, 50_010_000);
+        scene.kernel(name, 1, 50_012_000, 51_000_000);
+        scene
+    };
+    let compiled = [
+        ("triton_poi_fused_copy_0", "", false),
+        ("fused_add_15680171862954066917", "", false),
+        ("cudapy::matmul$241(Array<double>)", "", false),
+        ("k", "KernelExecutor::compileFusion", false),
+        ("k", "poll", true),
+    ];
+    for (name, range, loads) in compiled {
+        let found = sick("cold-start", &mut scene(name, range, loads));
+        assert_eq!(found.bound_ns, 50_000_000, "{name} {range}");
+        cured("no-cure", &mut scene(name, range, loads));
+    }
+    let others = [
+        ("k", "", false),
+        ("fused_add_2", "", false),
+        ("k", "Torch-Compiled Region", false),
+        ("k", "ColorJitter", false),
+        ("k", "poll", false),
+    ];
+    for (name, range, loads) in others {
+        cured("cold-start", &mut scene(name, range, loads));
+        sick("no-cure", &mut scene(name, range, loads));
+    }
+}
+
+#[test]
+fn what_takes_long_before_the_first_kernel_is_a_cold_start_and_what_unloads_is_none() {
+    // Frees of 5 us, the second and the fourth of 20 and 30 ms, and then the only kernel.
+    let mut scene = Scene::new();
+    let mut at = -60_000_000;
+    scene.copy(Direction::H2D, 1, 1_000, at - 10_000, at - 5_000);
+    for took in [5_000, 20_000_000, 5_000, 30_000_000, 5_000, 5_000] {
+        scene.call("cudaFree", at, at + took);
+        at += took + 1_000;
+    }
+    scene.call("cudaLaunchKernel", 0, 5_000);
+    scene.kernel("k", 1, 7_000, 10_000);
+    scene.call("cuModuleUnload", 20_000, 900_000_000);
+    let found = sick("cold-start", &mut scene);
+    assert_eq!((found.count, found.bound_ns), (2, 50_000_000));
+}
+
+#[test]
+fn libraries_of_cuda_that_open_are_loading_and_the_profilers_are_not() {
+    for (library, is_loading) in [
+        ("dlopen(libcublasLt.so.12)", true),
+        ("dlopen(libcupti.so.12)", false),
+        ("dlopen(_sqlite3.so)", false),
+        ("Unrecognized", false),
+    ] {
+        let mut scene = launches(20);
+        scene.overhead(library, 103_000, 180_000);
+        scene.overhead(library, 203_000, 280_000);
+        assert_eq!(crate::causes::is_loading(library), is_loading);
+        let found = findings(&mut scene);
+        assert_eq!(found.iter().any(|it| it.rule == "cold-start"), is_loading);
+    }
+}

@@ -52,6 +52,18 @@ fn short_kernels_are_launch_bound_only_when_the_gpu_waits_for_them() {
     assert_eq!((found.count, found.bound_ns), (99, 99 * 10_000));
     assert_eq!(found.severity, Severity::Warning);
     cured("launch-bound", &mut short_kernels(true));
+    // A loader takes 4 us of each gap: launching less often leaves that.
+    let mut loaded = short_kernels(false);
+    for at in (0..99).map(|i| i * 12_000 + 8_000) {
+        loaded.range(
+            activity::RangeKind::CpuOp,
+            "DataLoader.__next__",
+            0,
+            at,
+            at + 4_000,
+        );
+    }
+    assert_eq!(sick("launch-bound", &mut loaded).bound_ns, 99 * 6_000);
 }
 
 #[test]
