@@ -81,4 +81,3 @@ pub(super) fn link(payloads: &[u8]) -> Vec<u8> {
     }
     bytes
 }
-
