@@ -122,7 +122,7 @@ pub struct Export {
     /// Traces; several make one timeline. `-` is standard input.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
-    /// The format; without it, what the ending of the file's name asks for. https://ui.perfetto.dev opens `chrome`.
+    /// The format; without it, what the ending of the file's name asks for. ui.perfetto.dev opens `chrome`.
     #[arg(long, value_name = "FORMAT", required_unless_present = "output", value_parser = PossibleValuesParser::new(FORMATS.map(|format| format.name)))]
     pub to: Option<String>,
     /// The file to write, compressed where its name ends in .gz; standard output without it.
