@@ -390,7 +390,7 @@ fn of_one_run_a_side_a_step_is_compared_and_only_what_is_far_slower_fails() {
 fn a_whole_run_that_says_something_else_stands_beside_the_steps() {
     let mut scene = Scene::new();
     // Half as long as all steps before them.
-    scene.kernel("load", 1, 0, 50_000);
+    scene.kernel("load", 1, 0, 400);
     for i in 0..24_i64 {
         let at = 300_000 + i * 25_000;
         scene.kernel(["a", "b", "c", "d"][i as usize % 4], 1, at, at + 200);
