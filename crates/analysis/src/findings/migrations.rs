@@ -51,7 +51,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let saving = (time - at_link as Ns).max(0) + faults;
     Some(Finding {
         title: format!(
-            "managed memory moved {} times to the GPU and {} times back: {} in {}{and_faults}",
+            "page faults moved managed memory {} times to the GPU and {} times back: {} in {}{and_faults}",
             count(of(Direction::H2D)),
             count(of(Direction::D2H)),
             bytes(moved),
