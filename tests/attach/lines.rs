@@ -106,7 +106,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     );
     let finding = report.findings.iter().find(|it| it.rule == "host-bound");
     let title = &finding.expect("host-bound").title;
-    assert!(title.contains("then at train.py:11 in "), "{title}");
+    assert!(title.contains("the CPU was at train.py:11 in "), "{title}");
     let page = report::text::render(&report, &report::text::Options::default());
     assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
 

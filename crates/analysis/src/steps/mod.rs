@@ -343,12 +343,13 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     let steady_spans = spans.get(steady.clone())?;
     let times = times(steady_spans);
     let is_period = matches!(from, Origin::Period { .. });
-    if is_period && !operations::keeps_kernels(trace, process, steady_spans) {
+    let streams: Vec<_> = operations::streams(trace, process).collect();
+    if is_period && !operations::keeps_kernels(trace, &streams, steady_spans) {
         return None;
     }
     let median = stats::median(&times)?;
     let deviation = stats::median_deviation(&times)? * 1.4826;
-    let kernels = |span: Span| -> Ns { operations::kernels(trace, process, span).values().sum() };
+    let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
     // Many that become shorter and shorter are no steps alike.
     let counted = if steady.len() < MANY { 0 } else { steady.start };
     let work: Ns = spans[counted..].iter().map(|&span| kernels(span)).sum();

@@ -57,11 +57,11 @@ pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
 /// The time of kernels, and of whole graphs, that start there, by name of the kernel.
 pub(super) fn kernels(
     trace: &Trace,
-    process: usize,
+    streams: &[(LaneId, &Lane)],
     stretch: Span,
 ) -> FxHashMap<Option<NameId>, Ns> {
     let mut of = FxHashMap::default();
-    for (id, lane) in streams(trace, process) {
+    for &(id, lane) in streams {
         for (_, activity) in trace.activities(id, lane.starting(stretch)) {
             let name = match activity.what {
                 What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
@@ -80,10 +80,10 @@ const MAIN: f64 = 0.2;
 const KEPT: f64 = 0.75;
 
 /// Whether each kernel that takes much runs in most of the steps. Else one loop follows another.
-pub(super) fn keeps_kernels(trace: &Trace, process: usize, steps: &[Span]) -> bool {
+pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
     let mut of: FxHashMap<_, (Ns, usize)> = FxHashMap::default();
     for &step in steps {
-        for (name, time) in kernels(trace, process, step) {
+        for (name, time) in kernels(trace, streams, step) {
             let it = of.entry(name).or_default();
             *it = (it.0 + time, it.1 + 1);
         }

@@ -376,9 +376,10 @@ fn of_group(
 
 /// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
 fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
+    let streams: Vec<_> = operations::streams(trace, process).collect();
     let between = steps.windows(2).map(|pair| {
         let span = Span::new(pair[0].caused.start, pair[1].caused.start);
-        operations::count(trace, process, Some(span))
+        streams.iter().map(|it| it.1.starting(span).len()).sum()
     });
     let counts: Vec<usize> = between.collect();
     let is_like = |a: usize, b: usize| a.min(b) as f64 >= LIKE * a.max(b) as f64;
