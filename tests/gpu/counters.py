@@ -3,6 +3,7 @@
 
 usage: counters.py CUPTOP [--out DIR] [--seconds S] [--long S]      (needs PyTorch; ncu where it is there; no network)
        counters.py CUPTOP --only model     (a language model's attention, training step and eager decoding, with transformers: a minute and a half)
+       counters.py CUPTOP --only ranks     (two ranks on two GPUs, each sampled beside the other: a minute)
 
 Runs kernels of known character under `cuptop trace --headless --json`: five times by turns with and without `--counters on`; for
 60 s with it (--long), which tells the sampler's steady cost apart from its beginning; for 12 s each with `--counters 500`,
@@ -67,6 +68,32 @@ while True:
     step(); torch.cuda.synchronize()
     if few or time.perf_counter() - begin > 8: break
 torch.cuda.profiler.stop()
+"""
+# Rank 0 multiplies, rank 1 streams: each GPU has kernels that the other one has not. Alone, one process does both on its GPU.
+RANKS = r"""
+import os, sys, time, torch
+rank, alone = int(os.environ.get("RANK", 0)), sys.argv[1] != "ranks"
+torch.cuda.set_device(rank)
+if not alone:
+    import torch.distributed as ranks
+    ranks.init_process_group("nccl", device_id=torch.device("cuda", rank))
+torch.backends.cuda.matmul.allow_tf32 = False
+A = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16); B = torch.randn(4096, 4096, device="cuda")
+X = torch.randn(1 << 28, device="cuda"); Y = torch.empty_like(X); S = torch.randn(1 << 14, 1 << 12, device="cuda")
+g = torch.ones(1 << 20, device="cuda")
+def gemm(): A @ A
+def fp32(): B @ B
+def add(): torch.add(X, 1.0, out=Y)
+def softmax(): torch.softmax(S, 1)
+work = [(gemm, 40), (fp32, 20), (add, 60), (softmax, 200)]
+mine = work if alone else work[:2] if rank == 0 else work[2:]
+for f, _ in mine: f()
+for _ in range(1 if sys.argv[1] == "few" else 40 if alone else 60):
+    for f, n in mine:
+        for _ in range(2 if sys.argv[1] == "few" else n): f()
+    if not alone: ranks.all_reduce(g)
+    torch.cuda.synchronize()
+if not alone: ranks.destroy_process_group()
 """
 # What a kernel must be, by a part of its name and what it does; a class the arithmetic leaves open is not named.
 CLASSES = {"add": "memory", "gemm": "compute", "tiny": "launch"}
@@ -186,19 +213,65 @@ def of_a_model(cuptop, out):
     check("kernels of a model compared", sum(": " in row for row in TABLE) >= 5, len(TABLE))
 
 
+def of_two_ranks(cuptop, out):
+    """Two GPUs sampled at once: each kernel has the shares that it has alone, and that ncu counts; nothing is lost."""
+    program = str(out / "ranks.py")
+    Path(program).write_text(RANKS)
+    runs = {}
+    for tag, command in (("alone", [sys.executable, program, "alone"]),
+                         ("ranks", [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", program, "ranks"])):
+        folder = out / f"run-{tag}"
+        shutil.rmtree(folder, ignore_errors=True)
+        done = subprocess.run([str(cuptop), "trace", "--headless", "--json", "--python", "off", "--counters", "on", "--save", str(folder), "--", *command],
+                              capture_output=True, text=True, timeout=150)
+        (out / f"{tag}.out").write_text(done.stdout)
+        (out / f"{tag}.err").write_text(done.stderr)
+        try:
+            runs[tag] = json.loads(done.stdout[done.stdout.find("{\n  \"") :])
+        except ValueError:
+            check(f"{tag} runs under trace", False, f"exit {done.returncode}: {done.stderr[-500:]}")
+            return
+    both = runs["ranks"]
+    rows = lambda report: {(tuple(s["grid"]), tuple(s["block"]), base(k["name"])): s for k in report["kernels"] for s in k["shapes"]}
+    alone, beside, truth = rows(runs["alone"]), rows(both), by_ncu(out, [program])
+    used = [it["device"] for it in both["devices"] if it["kernels"] > 0]
+    check("both GPUs have kernels", len(used) == 2, used)
+    ends = [it for it in said(both) if "% of a core" in it]
+    check("each GPU had a sampler of its own", len({it.split(":")[0] for it in ends}) == 2, [it.split(":")[0] for it in ends])
+    for note in ends:
+        share = number(r"([\d.]+) % of a core", note)
+        check("it lost nothing and took at most a tenth of a core", share <= 10 and not re.search("faster than|gap|without a time|not written|anew", note), note)
+    compared = 0
+    for key, mine in sorted(beside.items(), key=lambda kv: -kv[1]["total_ns"]):
+        if key not in alone or mine["count"] < 500 or mine["total_ns"] / mine["count"] < 100_000:
+            continue
+        compared += 1
+        share = lambda row, metric: None if row[metric + "_share"] is None else 100 * row[metric + "_share"]
+        for metric in ("dram", "tensor"):
+            here, there = share(mine, metric), share(alone[key], metric)
+            counted = (truth or {}).get(key, {}).get(metric)
+            ok = None not in (here, there) and abs(here - there) <= 5 and (counted is None or abs(here - counted) <= 5)
+            check(f"{key[2][:34]} {metric}: beside the other rank, alone, by ncu", ok, f"{here} {there} {counted}")
+        check(f"{key[2][:34]} has its class", mine["class"] == alone[key]["class"], f"{mine['class']}, alone {alone[key]['class']}; {mine['samples']} samples, {mine['count']} launches")
+    check("kernels of both ranks were compared", compared >= 3, compared)
+    # As the program says: 60 rounds, and one that warms up.
+    counts = sorted(it["count"] for it in beside.values())
+    check("every launch of both ranks was recorded", all(1 + 60 * n in counts for n in (40, 20, 60, 200)), [it for it in counts if it > 60])
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("cuptop")
     arguments.add_argument("--out", default="gpu-counters")
     arguments.add_argument("--seconds", type=float, default=450)
     arguments.add_argument("--long", type=float, default=60)
-    arguments.add_argument("--only", choices=["model"])
+    arguments.add_argument("--only", choices=["model", "ranks"])
     args = arguments.parse_args()
     begin, cuptop, out = time.monotonic(), shutil.which(args.cuptop) or args.cuptop, Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "work.py").write_text(WORK)
     if args.only:
-        of_a_model(cuptop, out)
+        {"model": of_a_model, "ranks": of_two_ranks}[args.only](cuptop, out)
         print("\n".join(TABLE), f"\n{FAILED} failed")
         return
     left = lambda: args.seconds - (time.monotonic() - begin)
