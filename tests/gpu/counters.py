@@ -252,7 +252,9 @@ def of_two_ranks(cuptop, out):
             counted = (truth or {}).get(key, {}).get(metric)
             ok = None not in (here, there) and abs(here - there) <= 5 and (counted is None or abs(here - counted) <= 5)
             check(f"{key[2][:34]} {metric}: beside the other rank, alone, by ncu", ok, f"{here} {there} {counted}")
-        check(f"{key[2][:34]} has its class", mine["class"] == alone[key]["class"], f"{mine['class']}, alone {alone[key]['class']}; {mine['samples']} samples, {mine['count']} launches")
+        # Alone, a kernel may be launched late, which is a class of its own.
+        classes = {alone[key]["class"]} | ({ruled(truth[key])} if key in (truth or {}) else set())
+        check(f"{key[2][:34]} has its class", mine["class"] in classes, f"{mine['class']}, alone or by ncu {sorted(classes)}; {mine['samples']} samples, {mine['count']} launches")
     check("kernels of both ranks were compared", compared >= 3, compared)
     # As the program says: 60 rounds, and one that warms up.
     counts = sorted(it["count"] for it in beside.values())

@@ -476,14 +476,16 @@ def cure_within(table, name, first, truths):
 
 
 def is_host(reason):
-    return "idle" in (reason or "") and "nccl" not in (reason or "").lower()
+    """Its Python line in this file, or idle time that its CPU is the cause of."""
+    reason = reason or ""
+    return "its CPU is at ranks.py" in reason or "idle" in reason and "nccl" not in reason.lower()
 
 
 def case_exact(run, table):
     _, truths, report, _ = run.job("exact")
     first = told(table, "exact", first_late(report), 1, "by turns")
     if first:
-        table.check("exact: reason", (first["reason"] or "unknown")[:60], "idle, host work", is_host(first["reason"]))
+        table.check("exact: reason", (first["reason"] or "unknown")[:60], "its CPU", is_host(first["reason"]))
         late_steps(table, "exact", first, truths)
 
 
@@ -499,7 +501,7 @@ def case_ddp(run, table, names=("third", "loader")):
         late_ms, truths, report, _ = run.job(name)
         first = told(table, name, first_late(report), 1, {"third": "by turns"}.get(name, "steady"))
         if first:
-            table.check(f"{name}: reason", (first["reason"] or "unknown")[:60], "idle, host work", is_host(first["reason"]))
+            table.check(f"{name}: reason", (first["reason"] or "unknown")[:60], "its CPU", is_host(first["reason"]))
             if name == "third":
                 late_steps(table, name, first, truths)
         if name in TWINS:
@@ -513,7 +515,7 @@ def case_own_twin(run, table, name, late, pattern):
     _, truths, report, _ = run.job(name)
     first = told(table, name, first_late(report), late, pattern)
     if first:
-        table.check(f"{name}: reason", (first["reason"] or "unknown")[:60], "idle, host work", is_host(first["reason"]))
+        table.check(f"{name}: reason", (first["reason"] or "unknown")[:60], "its CPU", is_host(first["reason"]))
         if pattern:
             late_steps(table, name, first, truths, late)
     cure_within(table, name, first, truths)
@@ -569,7 +571,7 @@ def case_tensor(run, table):
     # Each of its layers is a step to who only sees kernels.
     first = told(table, "tensor", first_late(report), 0)
     if first:
-        table.check("tensor: reason", (first["reason"] or "unknown")[:60], "idle, host work", is_host(first["reason"]))
+        table.check("tensor: reason", (first["reason"] or "unknown")[:60], "its CPU", is_host(first["reason"]))
     cure(table, "tensor", first, late_ms, [before, after])
 
 
