@@ -133,16 +133,16 @@ impl RankReport {
 }
 
 impl JobReport {
-    /// How the clocks were aligned: "clocks aligned to ± 14 us (95 % within 32 us) over 96 collectives".
+    /// How the clocks were aligned: "the ranks' clocks are aligned to ± 14 us (95 % within 32 us) over 96 collectives".
     pub fn clocks_line(&self) -> String {
         match (self.residual_ns, self.residual_p95_ns) {
             (Some(median), Some(p95)) => format!(
-                "clocks aligned to ± {} (95 % within {}) over {}",
+                "the ranks' clocks are aligned to ± {} (95 % within {}) over {}",
                 duration(median),
                 duration(p95),
                 plural(self.collectives as u64, "collective")
             ),
-            _ => "clocks not aligned: fewer than 3 collectives end on all ranks at once".to_owned(),
+            _ => "the ranks' clocks are not aligned: fewer than 3 collectives end on all ranks at once".to_owned(),
         }
     }
 }
@@ -162,7 +162,7 @@ pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
     let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
     (all > 0).then(|| {
         format!(
-            "{} not split into waiting and transfer (sends, broadcasts, or no partner recorded): all counts as work",
+            "{} not split into waiting and transfer (sends, broadcasts, or no partner recorded): their whole time counts as work",
             counted(all, "collective kernel is", "collective kernels are")
         )
     })
@@ -468,7 +468,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
         rows.extend(hosts.iter().take(HOSTS_SHOWN).map(|host| {
             let ranks: Vec<_> = ranks.iter().filter(|rank| rank.host == **host).collect();
             let name = if host.is_empty() { "all ranks" } else { host };
-            let name = format!("{name}: mean of {}", ranks.len());
+            let name = format!("{name}: mean of {}", plural(ranks.len() as u64, "rank"));
             Means { name, ranks }
         }));
     }

@@ -87,7 +87,7 @@ pub struct EngineRow {
     pub time_ns: Ns,
 }
 
-/// Operations shown in "if it were twice as fast".
+/// Operations shown in "if twice as fast".
 const TOP: usize = 5;
 
 /// What the figures beside an edit take of a line, and the least that is left for its name.
@@ -135,7 +135,7 @@ impl Answer {
         let mut lines = vec![self.headline()];
         lines.push(String::new());
         // A name is never cut: one that is too long for the table has a line of its own.
-        let mut table = Table::new(["edit", "predicted", "8 of 10 between", "and", "saves", ""]);
+        let mut table = Table::new(["edit", "predicted", "80 % interval", "to", "saves", ""]);
         let room = width.saturating_sub(FIGURES).max(ROOM_MIN);
         for row in &self.predictions {
             let (Some(low), Some(high)) = (row.low_ns, row.high_ns) else {
@@ -173,12 +173,12 @@ impl Answer {
         }
         let rows = &self.predictions;
         let unknowns = rows.iter().flat_map(|row| &row.unknowns);
-        list(&mut lines, "Why the range is wide:", unknowns, width);
+        list(&mut lines, "Why the interval is wide:", unknowns, width);
         let notes = rows.iter().flat_map(|row| &row.notes);
         list(&mut lines, "Notes:", notes, width);
         if !self.faster.is_empty() {
             lines.push(String::new());
-            let mut table = Table::new(["if it ran twice as fast", "its time", "saves", "of all"]);
+            let mut table = Table::new(["if twice as fast", "its time", "saves", "of total time"]);
             for row in &self.faster {
                 let share = row.gain as f64 / self.measured_ns as f64;
                 table.row([
@@ -224,7 +224,7 @@ impl Answer {
             _ => format!("The run takes {}", duration(self.measured_ns)),
         };
         format!(
-            "{what}; the model says {} for it, an error of {}.",
+            "{what}; the replay gives {} for it, a replay error of {}.",
             duration(self.replayed_ns),
             percent(self.replay_error)
         )

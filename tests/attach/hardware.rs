@@ -248,7 +248,7 @@ fn of_a_running_process_without_python_the_gpus_are_looked_at() {
     let report = opened(seen.path());
     assert_eq!(
         report["verdicts"][0]["text"],
-        "watched from outside: no kernels or copies were recorded"
+        "cuptop watched this program from outside, so it recorded no kernels or copies"
     );
     let metrics = report["hardware"]["devices"][0]["metrics"].as_array();
     let power = metrics.and_then(|all| all.iter().find(|it| it["metric"] == "power"));

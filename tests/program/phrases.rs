@@ -41,37 +41,59 @@ const CHAPTERS: &[(&str, &[&str])] = &[
 ];
 
 /// What stands for a placeholder in an example: `key=value`, by a word of what is put there in the source. Before it may
-/// stand, with a colon, a part of the source's path or of the phrase: that of the first that fits is taken.
-const SAMPLES: &str = "GPU's time:all=30 ms|failed:of=21|failed:failed=21|failed:kind=launches|failed:code=700|failed:why=: illegal memory access|\
-    failed:text=21 of 21 launches failed (error 222)|of_threads= of 1 thread|up_to=up to |threads=32 threads|queued behind:name=gemm|only then:name=cudaStreamSynchronize|had waited in:name=cudaStreamSynchronize|\
-    pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|on itself:name=buffer flush|\
-    launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|left none:name=cudaGraphLaunch|of the job:count=2|\
-    verdict:of_it=53 % |apart=|calling=, their calls 1.10 ms|watched:if=|pageable:if=these 3 copies|if=are|\
-    host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|limits:why=|limits:name=matmul|limits:how=are limited by memory|limits:most=1.06|\
-    no_core:number=4|shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|\
-    unwaited:names=forward|`{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|report/whatif:what=The run takes 1.20 ms|\
-    report/gpus:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|edits:name=load_batch|edits/graph:many=|\
-    report/compare:name=streamed|report/compare:told=26 % faster in streamed|ranks:other=rank 3|ranks:line=train.py:12|\
-    report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|of_host=DataLoader|outliers=, 90 ms of it in 1 outlier|\
-    duration=1.20 ms|percent=42 %|bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|\
-    source=measured on an NVIDIA H200|class=launch-bound|part=53 %|why=launching 900 kernels|several=|of=8.30 ms|\
-    whole=each 37.2 ms step|each=2.30 µs|idle=76 %|number=7 syncs|what=copies run|names= (H2D 28 %, D2H 31 %)|\
-    beside=not overlapped by kernels|computing=93 %|of_kernel=61 %|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|\
-    told=train.py:19|line=train.py:19 in 270 of 282 stack samples (93 to 98 %)|it=train.py:19 in 270 of 282 stack samples|\
-    stream=stream 7|elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
+/// stand, with a colon, a part of the source's path or of the phrase. That of the first that fits is taken, and one with a
+/// place before one without.
+const SAMPLES: &str = "\
+    at most {inside}:all=30 ms|at most {all} of:all=30 ms|verdict:most=at most |verdict:many=8|verdict:sms=132|\
+    capturing:captured=930 µs|capturing:all=953 µs|launches {}:number=900 kernels|too little:of=2.18 µs|\
+    no single:Compute=24 %|no single:copies=21 %|no single:idle=55 %|for the {engine}:next=the H2D copy|\
+    for the {engine}:other=the H2D copy on stream 8|hand-over:name=the H2D copy|normal gap:time=1.10 µs|\
+    launch latency:time=3.20 µs|another process had:name=gemm|pages moved:next=the H2D copy|\
+    before it launched:name=cudaMalloc|yet: the CPU was in:name=load_batch|alloc_loop:outliers=, 900 µs of it in 1 outlier (over 10× the median)|alloc_loop:once=900 µs|cold_start:whole=8.30 s|\
+    cold_start:time=1.20 s|copy_bound:busiest=53 %|exposed:took=1.86 ms|exposed:all=64 %|exposed:alone=1.20 ms|\
+    exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|low_bandwidth:percent=42 %|\
+    low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|and_faults=, and about 1.20 ms for the CPU's page faults|\
+    no_cure:rest=93 %|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.20 ms|\
+    no_core:looked_ns=3.10 ms|no_overlap:parts=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|samples in it:samples=270|samples in it:of=282|\
+    pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|seen_at=|tiny_copies:moved=4 KiB|\
+    watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu_ns=4.10 ms|report/whatif:chain_ns=3.80 ms|\
+    report/whatif:host_ns=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
+    graph:NODE_LEAST=530 ns|graph:NODE_MOST=2.80 µs|edits:AROUND_MAX=20.0 µs|range from:from=18 % faster|\
+    range from:to=34 % faster|lacks:name=matmul|on {on_a}:on_a=1 GPU|on {on_a}:on_b=2 GPUs|comparable:all=5|comparable:cut=1|clocks:median=14.0 µs|\
+    clocks:p95=32.0 µs|failed:of=21|failed:failed=21|failed:kind=launches|failed:code=700|\
+    failed:why=: illegal memory access|failed:text=21 of 21 launches failed (error 222)|of_threads= of 1 thread|\
+    up_to=up to |threads=32 threads|queued behind:name=gemm|only then:name=cudaStreamSynchronize|\
+    had waited in:name=cudaStreamSynchronize|pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|\
+    on itself:name=buffer flush|launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|\
+    left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_it=70 % of it |apart=|calling=, their calls 1.10 ms|\
+    pageable:if=these 3 copies|if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
+    limits:why=|limits:name=matmul|limits:how=are limited by memory|no_core:number=4|\
+    shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\
+    `{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|\
+    report/whatif:what=The run takes 1.20 ms|report/gpus:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|\
+    edits:name=load_batch|edits/graph:many=|report/compare:name=streamed|report/compare:told=26 % faster in streamed|\
+    ranks:other=rank 3|ranks:line=train.py:12|report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|\
+    of_host=DataLoader|outliers=, 900 µs of it in 1 outlier (over 10× the median)|duration=1.20 ms|percent=42 %|\
+    bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|source=measured on an NVIDIA H200|\
+    class=launch-bound|part=53 %|why=while the CPU launches 900 kernels of 2.30 µs|several=|of=8.30 ms|whole=each 37.2 ms step|\
+    each=2.30 µs|idle=76 %|number=7 syncs|what=copies run|names= (H2D 28 %, D2H 31 %)|beside=not overlapped by kernels|\
+    computing=93 %|of_kernel=61 % of it|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|told=train.py:19|\
+    line=train.py:19 in 270 of 282 stack samples (96 %)|it=train.py:19 in 270 of 282 stack samples (96 %)|stream=stream 7|\
+    elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
     untraced=, in code that was not traced|direction=H2D|entry=transpose|spent_on=loading GPU code|id=1|device=0|\
     doing=, 81 % of it in DataLoader|seen=|first=GPUs 0|last=1|and=and|title=the GPU waits for the CPU|cores= of 4 cores|\
-    all=128|len=96|group=CPU work|in_words=kernels (3.3 ms) and H2D (2.4 ms)|premise=pin|samples=40|memory=, 3 GiB|rest=|\
-    many=3|few_blocks=8 blocks|multiprocessors=132|most=1980|cut_middle=matmul|short=matmul|mean=1410|reasons=thermal limit|edit=graph|\
-    at_clock=; 1410 MHz on average|reason=no GPU operation was recorded|saves=predicted to save 1.9 ms of 8.3 ms a step|off=0.3 %|\
-    above=those above are fixed|alone=3.2 ms|of_all=of 8.3 ms a step|estimate=|staged=3|long=2|pauses=240|node=71|\
-    help=; did you mean `load_batches`?|join=streamed|limit=5 %|need=6|runs=1|verdict=26 % faster|change=18 % faster|same=2|\
-    precise=14.46 → 10.68 ms|low=1.231|high=1.277|p=p=0.002|n=6|warning=A used 1 GPUs, B 2|left=12|culprit=next(loader)|\
-    cause=stream sync|ratio=1.31|mine=1.20 ms|theirs=800 µs|headline=straggler rank 1: 3.1 ms late every third step|by=3.1 ms|\
-    unit=step|ordinal=third|late=4|steps=12|without=18.6 ms|now=19.7 ms|unit_name=step|numbers=2, 5, 8, 11|more= …|ranks=rank 3|\
-    called=rank 3|hosts=2|kind=steps|figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|\
-    labels=sequential, streamed|wanted=fast|sim=A|real=B|on_a=NVIDIA A100|on_b=NVIDIA H200|side=A|printable=step|m=130|\
-    counts=2|inside=2 ms|refused=no GPU operation was recorded|row=pin";
+    all=128|len=96|group=CPU work|premise=pin|samples=40|memory=, 3 GiB|rest=|many=3|few_blocks=8 blocks|\
+    multiprocessors=132|most=1980|cut_middle=matmul|short=matmul|mean=1410|reasons=thermal limit|edit=graph|\
+    at_clock=; 1410 MHz on average|reason=no GPU operation was recorded|saves=predicted to save 1.9 ms of 8.3 ms a step|\
+    off=0.3 %|above=those above are fixed|alone=3.2 ms|of_all=of 8.3 ms a step|estimate=|staged=3|long=2|pauses=240|\
+    node=71|help=; did you mean `load_batches`?|join=streamed|limit=5 %|need=6|runs=1|verdict=26 % faster|\
+    change=26 % faster|same=2|precise=14.46 → 10.68 ms|low=1.231|high=1.277|p=p=0.002|n=6|warning=A ran on 1 GPU, B on 2 GPUs|\
+    left=12|culprit=next(loader)|cause=stream sync|ratio=1.31|mine=1.20 ms|theirs=800 µs|\
+    headline=straggler rank 1: 3.1 ms late every third step|by=3.1 ms|unit=step|ordinal=third|late=4|steps=12|\
+    without=18.6 ms|now=19.7 ms|unit_name=step|numbers=2, 5, 8, 11|more= …|ranks=rank 3|called=rank 3|hosts=2|kind=steps|\
+    figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|labels=sequential, streamed|\
+    wanted=fast|sim=A|real=B|on_a=NVIDIA A100|on_b=NVIDIA H200|side=A|printable=step|m=130|counts=2|inside=2 ms|\
+    refused=no GPU operation was recorded|row=pin";
 
 /// The page's words that make it anew.
 const BLESS: &str = "PHRASES_UPDATE";
@@ -136,8 +158,8 @@ fn arguments(behind: &str) -> Vec<&str> {
 /// What an expression may come to: by the first word in it that has a sample. So many things end with their name.
 fn sample(expression: &str, places: &[&str]) -> Option<String> {
     let expression = expression.trim().trim_start_matches("activity::text::");
-    if expression.starts_with("counted(") || expression.starts_with("plural(") {
-        let things = expression.rsplit('"').nth(1)?;
+    let counts = expression.starts_with("counted(") || expression.starts_with("plural(");
+    if let Some(things) = expression.rsplit('"').nth(1).filter(|_| counts) {
         let many = if expression.starts_with("plural(") {
             "s"
         } else {
@@ -145,15 +167,22 @@ fn sample(expression: &str, places: &[&str]) -> Option<String> {
         };
         return Some(format!("3 {things}{many}"));
     }
-    let mut words = expression.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.find_map(|word| {
-        let mut samples = SAMPLES.split('|').filter_map(|it| it.split_once('='));
-        let fits = |key: &str| match key.rsplit_once(':') {
-            Some((place, key)) => key == word && places.iter().any(|it| it.contains(place)),
-            None => key == word,
-        };
-        samples.find(|it| fits(it.0)).map(|it| it.1.to_owned())
-    })
+    let words = expression.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words: Vec<&str> = words.collect();
+    // What stands for a place comes first, whichever word of the expression it is for.
+    let find = |is_placed: bool| {
+        words.iter().find_map(|word| {
+            let mut samples = SAMPLES.split('|').filter_map(|it| it.split_once('='));
+            let fits = |key: &str| match key.rsplit_once(':') {
+                Some((place, key)) => {
+                    is_placed && key == *word && places.iter().any(|it| it.contains(place))
+                }
+                None => !is_placed && key == *word,
+            };
+            samples.find(|it| fits(it.0)).map(|it| it.1.to_owned())
+        })
+    };
+    find(true).or_else(|| find(false))
 }
 
 /// The string literals of a source, without its comments, attributes and tests, in order, each with an example.
@@ -196,12 +225,15 @@ fn literals(source: &str, path: &str) -> Vec<(String, Option<String>)> {
     all
 }
 
+/// Words of JSON alone, which nobody is told.
+const OF_JSON: [&str; 2] = ["by turns", "wall clock"];
+
 /// Whether somebody reads it as words: no name of a rule, a key or a path.
 fn is_phrase(text: &str) -> bool {
     let words = text.split_whitespace().filter(|word| {
         word.chars().filter(|c| c.is_alphabetic()).count() >= 2 && !word.starts_with('{')
     });
-    words.count() >= 2
+    words.count() >= 2 && !OF_JSON.contains(&text)
 }
 
 fn page() -> String {

@@ -694,7 +694,7 @@ fn the_view_of_many_ranks_fits_a_small_screen() {
         cells.map(line).collect::<Vec<String>>().join("\n")
     };
     let text = shown(&mut app);
-    assert!(text.contains("clocks aligned to ±"), "{text}");
+    assert!(text.contains("clocks are aligned to ±"), "{text}");
     assert!(text.contains("straggler rank 17: 3.6"), "{text}");
     assert!(text.contains("rank 0 node0"), "{text}");
     // By lateness the one that is late comes first, by host eight ranks are a line.

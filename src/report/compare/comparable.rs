@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::side::{Run, Stretch};
 use activity::Ns;
-use activity::text::printable;
+use activity::text::{plural, printable};
 use activity::units::duration;
 use activity::units::{count, percent};
 
@@ -45,7 +45,8 @@ pub(super) fn sources(a: &[Run], b: &[Run]) -> Vec<String> {
             on_b.join(" or ")
         ));
     } else if counts[0] != counts[1] {
-        warnings.push(format!("A used {} GPUs, B {}", counts[0], counts[1]));
+        let [on_a, on_b] = counts.map(|it| plural(it as u64, "GPU"));
+        warnings.push(format!("A ran on {on_a}, B on {on_b}"));
     }
     for (side, runs) in [("A", a), ("B", b)] {
         let losses: u64 = runs.iter().map(|it| it.report.health.source.losses()).sum();

@@ -177,7 +177,7 @@ impl Cause {
             Cause::Memory => ("allocation or free", Group::SetUp),
             Cause::GraphSetup => ("preparing a CUDA graph", Group::Launch),
             Cause::QueueFull => ("launch queue full", Group::Launch),
-            Cause::Event => ("another stream's event", Group::Queue),
+            Cause::Event => ("waiting for another stream's event", Group::Queue),
             Cause::Engine => ("copy engine or SMs busy", Group::Queue),
             Cause::Stream => ("waiting for another stream", Group::Queue),
             Cause::Process => ("switching to another process", Group::Queue),

@@ -172,7 +172,7 @@ impl Causes<'_> {
             }
             Cause::Staging => format!("the CPU staged a pageable copy in {name} for {time}"),
             Cause::Host if self.graph.ops.call[gap.next as usize] == NONE => format!(
-                "the CPU was outside CUDA for {time}, then touched managed memory: a page had to move ({next})"
+                "the CPU was outside CUDA for {time}, then touched managed memory, so its pages moved ({next})"
             ),
             Cause::Host => match piece.culprit {
                 Culprit::Nobody => {
@@ -212,7 +212,7 @@ impl Causes<'_> {
                 format!("{next} waited {time} for {}", self.elsewhere(piece.culprit))
             }
             Cause::Process => format!(
-                "{next} waited {time} for its process's turn on the GPU after {name} of another one; MPS lets processes share a GPU"
+                "{next} waited {time} while another process had the GPU ({name}); MPS lets processes run on it together"
             ),
             Cause::EngineChange => {
                 let to = self.graph.ops.engine[gap.next as usize].label();

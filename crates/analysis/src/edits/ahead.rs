@@ -55,7 +55,7 @@ pub(super) fn prefetch(on: &mut Editing<'_, '_>, name: &str, workers: u32) -> Re
     }
     if most > 0 {
         on.applied.note(format!(
-            "assumes that `{name}` needs nothing from the previous step: a worker does it one step ahead, and as fast"
+            "assumes that `{name}` needs nothing from the previous step: a worker does it one step ahead, in the same time"
         ));
         on.applied.unknown(format!(
             "passing a result on from a worker is assumed to take no time; it may take up to {}",

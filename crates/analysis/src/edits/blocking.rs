@@ -45,7 +45,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
     }
     if staged > 0 {
         on.applied.note(format!(
-            "{staged} copies of pageable memory stay blocking: only pinned memory is copied asynchronously (`pin+async`)"
+            "{staged} copies of pageable memory stay blocking: only pinned memory is copied asynchronously (try `pin+async`)"
         ));
     }
     on.applied

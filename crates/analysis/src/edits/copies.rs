@@ -65,8 +65,8 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
     match unknown.filter(|&bytes| bytes > INLINE) {
         None => Ok(()),
         Some(bytes) => Err(format!(
-            "the speed of pinned copies is not known: this GPU is not calibrated, and no pinned copy of about {} is in the trace; \
-             name one, such as `pin:12GB/s` (PCIe 3.0 x16), `pin:25GB/s` (4.0), `pin:55GB/s` (5.0)",
+            "the speed of pinned copies is unknown: this GPU is not calibrated, and the trace has none of about {}; \
+             give a speed: `pin:12GB/s` (PCIe 3.0 x16), `pin:25GB/s` (4.0), `pin:55GB/s` (5.0)",
             activity::units::bytes(bytes)
         )),
     }

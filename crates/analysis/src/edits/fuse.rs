@@ -46,7 +46,7 @@ pub(super) fn fuse(on: &mut Editing<'_, '_>, once: bool) -> Result<(), String> {
     }
     if once && on.applied.count == 0 && differ {
         return Err(
-            "neighbouring kernels differ in size, so the data that they share is unknown; plain `fuse` works"
+            "neighbouring kernels differ in size, so the data that they share is unknown; use `fuse` instead of `fuse:once`"
                 .to_owned(),
         );
     }

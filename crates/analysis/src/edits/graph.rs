@@ -143,12 +143,12 @@ fn one_of(on: &mut Editing<'_, '_>, mut run: Vec<u32>, pace: f64) -> Result<(), 
         "; no steps were found, so many short graphs are assumed"
     };
     on.applied.note(format!(
-        "assumes {:.0} ns per node of a graph launch ({}, scaled to this CPU's launches), and a graph made before{many}",
+        "assumes {:.0} ns per node of a graph launch ({}, scaled to this CPU's launches), and a graph captured beforehand{many}",
         node, on.program.known.source
     ));
     if is_short {
         on.applied.unknown(format!(
-            "kernels shorter than {} take at least {} each in a graph, and up to {} while its nodes are recorded",
+            "kernels under {} take at least {} each in a graph, and up to {} while cuptop records each node",
             duration(SHORT),
             duration(NODE_LEAST),
             duration(NODE_MOST)

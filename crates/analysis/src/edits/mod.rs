@@ -172,7 +172,7 @@ fn nothing(kind: &EditKind) -> &'static str {
         EditKind::Async => "nothing to make asynchronous: no copy of pinned memory is blocking",
         EditKind::NoSync => "nothing to remove: the CPU does not sync before the end",
         EditKind::OwnStream => {
-            "nothing to overlap: no stream holds several batches with copies and memory of their own"
+            "nothing to overlap: no stream holds several batches that each have their own copies and memory"
         }
         EditKind::MergeCopies => "nothing to merge: no two copies in a row have the same direction",
         EditKind::Graph => {

@@ -70,7 +70,7 @@ pub(super) fn drop(on: &mut Editing<'_, '_>, name: &str) {
     }
     if works {
         on.applied.note(format!(
-            "assumes that the CPU work in `{name}` is gone, and nobody does it; `prefetch:{name}` predicts it done ahead"
+            "assumes that the CPU work in `{name}` is removed, not moved; `prefetch:{name}` predicts moving it one step ahead"
         ));
     }
 }

@@ -217,7 +217,7 @@ fn batches_on_their_own_streams_wait_only_for_engines() {
     assert_eq!(makespan(&mut made, "own-stream"), Ok(399_000));
     // The same graph again works in the same memory.
     let refused = makespan(&mut two_batches("cudaGraphLaunch"), "own-stream");
-    assert!(refused.is_err_and(|reason| reason.contains("memory of their own")));
+    assert!(refused.is_err_and(|reason| reason.contains("their own copies and memory")));
 }
 
 #[test]

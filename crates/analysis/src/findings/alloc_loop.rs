@@ -106,8 +106,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             },
         ),
         advice: match 2 * pooled > time {
-            true => "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At 0 it gives all back at each sync.",
-            false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). A free waits for the whole device.",
+            true => "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At threshold 0 the pool releases all unused memory at each sync.",
+            false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.",
         }
         .to_owned(),
         ..scope.found(span.len(), bound, &at)

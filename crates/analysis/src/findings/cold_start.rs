@@ -155,7 +155,7 @@ fn spent_on(has_context: bool, has_loading: bool, has_first: bool) -> String {
     let parts = [
         (has_context, "making the context"),
         (has_loading, "loading GPU code"),
-        (has_first, "first-time calls"),
+        (has_first, "first calls of CUDA and libraries"),
     ];
     let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
     listed(&parts.collect::<Vec<_>>())

@@ -26,7 +26,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(
-            "copies without a kernel beside them take {} ({}); {} copies run {} of the time",
+            "copies run without an overlapping kernel for {} ({}); {} copies run {} of the time",
             duration(alone),
             percent(f.part(alone)),
             direction.label(),

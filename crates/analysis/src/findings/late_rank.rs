@@ -30,7 +30,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
             let names: Vec<&str> = names.collect();
             format!(
-                " {} {} late too; without all of them less is saved than the sum.",
+                " {} {} late too; fixing all of them saves less than the sum of their savings.",
                 names.join(", "),
                 if others.len() == 1 { "is" } else { "are" }
             )
@@ -41,7 +41,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             "The profiler itself makes this rank late: without it the rank would be on time."
         }
         Reason::Idle(_) | Reason::IdleForMany => {
-            "Fix the CPU work on that rank (on the screen: press enter in the view `ranks`)."
+            "Reduce the CPU work on that rank (to see it, press Enter in the view `ranks`)."
         }
         Reason::SlowKernels(_) => {
             "Compare its clocks, power and temperature with another rank's; check who else uses that GPU."

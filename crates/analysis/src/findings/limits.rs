@@ -60,7 +60,7 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(part),
         ),
         advice: format!(
-            "At its roofline limit it would take {} at best (try `scale` in whatif). Raise occupancy or parallelism.",
+            "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). Raise occupancy or parallelism.",
             duration(roof)
         ),
         ..scope.found(
@@ -94,7 +94,7 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, lost, &configs::places(scope, f, &all));
     Some(Finding {
         title: format!(
-            "the last wave of {} is partly empty: {}, mostly {} ({:.2} waves)",
+            "the last wave is partly empty in {} ({} in all), mostly {} ({:.2} waves)",
             counted(found.count, "kernel", "kernels"),
             duration(time(&all)),
             name(scope, most),

@@ -31,7 +31,7 @@ fn slow(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<Findin
     }
     Some(Finding {
         title: format!(
-            "large {} copies run at {} GB/s, {} of the calibrated {} GB/s",
+            "large {} copies run at {} GB/s, {} of the {} GB/s measured by calibration",
             direction.label(),
             rate(gbps),
             percent(gbps / peak),

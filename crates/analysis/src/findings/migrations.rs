@@ -44,7 +44,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let faults = faults(scope, f);
     let and_faults = match faults >= thresholds::WORTH_NS {
-        true => format!(", and some {} for the CPU's page faults", duration(faults)),
+        true => format!(", and about {} for the CPU's page faults", duration(faults)),
         false => String::new(),
     };
     // However they are asked for, the bytes have to be moved.

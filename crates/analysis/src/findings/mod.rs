@@ -153,7 +153,7 @@ impl Finding {
                 let last = last.split_once('=').map_or(last, |(_, value)| value);
                 let and = if between.is_empty() { "and" } else { "to" };
                 format!(
-                    "{first} {and} {last} (figures are the worst one's): {}",
+                    "{first} {and} {last} (figures from the worst of them): {}",
                     self.title
                 )
             }

@@ -28,7 +28,7 @@ pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .collect();
     Some(Finding {
         title: format!(
-            "for about {} of the {} that the GPU waited for the CPU, no CPU core was free ({}, estimated)",
+            "no CPU core was free for about {} of the {} that the GPU waited for the CPU ({}, estimated)",
             duration(idle.waiting_ns),
             duration(idle.looked_ns),
             percent(share),
@@ -64,7 +64,7 @@ pub(super) fn limit(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "CPU quota{cores} (cgroup) was used up in {} of its periods: threads stood still for {}, summed over cores",
+            "the CPU quota{cores} (cgroup) ran out in {} of its periods: threads were throttled for {}, summed over cores",
             percent(share),
             duration(throttling.throttled),
         ),

@@ -32,7 +32,7 @@ fn advice(group: Group) -> &'static str {
         Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
         Group::Queue | Group::Profiler | Group::Unknown => {
-            "No record says why: record again with --waits and with CPU ops."
+            "No record says why. Record again with --waits (cuptop) or ProfilerActivity.CPU (PyTorch)."
         }
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let once = match figures::share(longest, time) >= ONE_GAP {
         true => {
             let rest = percent(figures::share(f.busy_ns, f.recorded_ns() - longest));
-            format!(", nearly all in one gap (busy for {rest} of the rest)")
+            format!(", nearly all in one gap (the GPU is busy for {rest} of the remaining time)")
         }
         false => String::new(),
     };

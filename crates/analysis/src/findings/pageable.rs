@@ -51,7 +51,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let staging = match 10 * idle >= time {
-        true => format!(", and the GPU idle for {} in their calls", duration(idle)),
+        true => format!(", and the calls keep the GPU idle for {}", duration(idle)),
         false => String::new(),
     };
     let at = longest_first(at);

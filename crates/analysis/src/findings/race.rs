@@ -16,7 +16,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "race: nothing orders {} that use `{}`, so results may be wrong",
+            "race: nothing orders {} that use the buffer `{}`, so results may be wrong",
             activity::text::counted(
                 found.hazards.len() as u64,
                 "pair of operations",

@@ -95,12 +95,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let decides = of_values && scope.planned.is_none() && !(0..names.len() as u32).any(is_torch);
     let apart = match found.bound_ns - idle {
         more if 20 * more >= idle => {
-            format!(", and engines from overlapping for {}", duration(more))
+            format!(", and keep engines from overlapping for {}", duration(more))
         }
         _ => String::new(),
     };
     let keep = match 2 * worked >= idle {
-        true => "keep CPU work from overlapping with the GPU: idle for",
+        true => "keep CPU work from overlapping with the GPU, which is idle for",
         false => "keep the GPU idle for",
     };
     Some(Finding {

@@ -331,12 +331,12 @@ fn places_in_a_headline() {
     assert_eq!(told(&["GPU 0"]), "GPU 0: slow");
     assert_eq!(
         told(&["GPU 0", "GPU 1"]),
-        "GPUs 0 and 1 (figures are the worst one's): slow"
+        "GPUs 0 and 1 (figures from the worst of them): slow"
     );
     let points = ["at size=4 KiB", "at size=1 MiB", "at size=1 GiB"];
     assert_eq!(
         told(&points),
-        "at size=4 KiB to 1 GiB (figures are the worst one's): slow"
+        "at size=4 KiB to 1 GiB (figures from the worst of them): slow"
     );
 }
 

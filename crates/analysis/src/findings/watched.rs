@@ -20,7 +20,7 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
     };
     Some(Finding {
         advice: format!(
-            "{waits}Record only a part (cuptop trace --duration 10s, --range NAME, or R on the screen). Shares of causes still hold; without cuptop a step is shorter by that much.",
+            "{waits}Record only a part (cuptop trace --duration 10s, --range NAME, or the key R on the screen). Each cause's share stays valid; without cuptop a step is shorter by this overhead.",
         ),
         ..found(scope, cost.launches, "launches", cost.waited_ns)?
     })
@@ -37,8 +37,7 @@ pub(super) fn nodes(scope: &Scope) -> Option<Finding> {
 
 fn found(scope: &Scope, records: u64, of: &str, [least, most]: [Ns; 2]) -> Option<Finding> {
     let span = scope.watching?.span_ns;
-    let [low, high] = [least, most].map(|it| figures::share(it, span));
-    if low < thresholds::WATCHED_SHARE {
+    if figures::share(least, span) < thresholds::WATCHED_SHARE {
         return None;
     }
     let all = scope.devices.iter();
@@ -46,12 +45,10 @@ fn found(scope: &Scope, records: u64, of: &str, [least, most]: [Ns; 2]) -> Optio
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "profiling overhead: recording {} {of} costs about {} to {} ({} to {}; estimated from an H200)",
+            "profiling overhead: recording {} {of} costs up to {} ({}, estimated from an H200)",
             count(records),
-            duration(least),
             duration(most),
-            percent(low),
-            percent(high),
+            percent(figures::share(most, span)),
         ),
         // The program does not save it: it is cuptop's own.
         ..scope.found(0, 0, &everywhere)

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Key, tree, wilson};
+use super::{Key, tree};
 use activity::text::printable;
-use activity::units::count;
+use activity::units::{count, percent};
 use activity::{Span, StackId};
 use trace::Trace;
 use trace::samples::short_file;
@@ -112,16 +112,14 @@ impl LineShare {
         }
     }
 
-    /// "train.py:19 > … in 270 of 282 stack samples (93 to 98 %)": with the 95 % interval.
+    /// "train.py:19 > … in 270 of 282 stack samples (96 %)".
     pub fn words(&self) -> String {
-        let (low, high) = wilson(self.samples, self.of);
         format!(
-            "{} in {} of {} stack samples ({:.0} to {:.0} %)",
+            "{} in {} of {} stack samples ({})",
             self.at(),
             count(self.samples),
             count(self.of),
-            low * 100.0,
-            high * 100.0
+            percent(self.samples as f64 / self.of as f64)
         )
     }
 }
@@ -163,10 +161,9 @@ mod tests {
         ] {
             assert_eq!(told(samples, of).is_telling(), expected, "{samples}/{of}");
         }
-        // Wilson's interval of 50 of 100 is 40.4 to 59.6 % (R's prop.test).
         assert_eq!(
             told(50, 100).words(),
-            "train.py:19 > queue.py get in 50 of 100 stack samples (40 to 60 %)"
+            "train.py:19 > queue.py get in 50 of 100 stack samples (50 %)"
         );
     }
 }

@@ -29,9 +29,11 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         stacks || trace.hardware().was_read()
     };
     match trace.source.kind {
-        SourceKind::Attached => "watched from outside: kernels and copies are not recorded",
+        SourceKind::Attached => {
+            "cuptop watches this program from outside, so it cannot record kernels and copies"
+        }
         SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
-            "watched from outside: no kernels or copies were recorded"
+            "cuptop watched this program from outside, so it recorded no kernels or copies"
         }
         _ if has_launched(trace) => {
             "the GPU's records are missing: kernels were launched, but none was recorded"
@@ -95,10 +97,7 @@ impl Told<'_> {
                 let (time, why) = self.cpu_work();
                 self.idle("CPU-bound", share(time, self.split.whole()), &why)
             }
-            Bound::Launch => {
-                let why = [self.launches(), String::new()];
-                self.idle("launch-bound", self.part, &why)
-            }
+            Bound::Launch => self.idle("launch-bound", self.part, &self.launches()),
             Bound::Sync => self.idle("sync-bound", self.part, &self.syncs()),
             Bound::Copy => self.copies(),
             Bound::Compute | Bound::Memory => self.compute(),
@@ -134,14 +133,15 @@ impl Told<'_> {
         }
     }
 
-    /// "launch-bound: GPU idle 76 % of each 37.2 ms step, 53 % launching 1,150 kernels": of `why` the second part is a
+    /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 70 % of it waiting for DataLoader": of `why` the second part is a
     /// name to be cut.
     fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
-        let idle = percent(share(self.split.idle(), self.split.whole()));
-        let of_it = match percent(part) {
-            part if part == idle => String::new(),
-            part => format!("{part} "),
+        let idle = share(self.split.idle(), self.split.whole());
+        let of_it = match percent(part / idle).as_str() {
+            "100 %" => String::new(),
+            part => format!("{part} of it "),
         };
+        let idle = percent(idle);
         let (several, of) = (self.several(), self.whole());
         let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_it}{why}");
         match name.as_str() {
@@ -156,16 +156,16 @@ impl Told<'_> {
         match most.filter(|(_, time)| is_most(*time)) {
             Some((CpuWork::Name(name), _)) => {
                 let name = of_host(self.trace, name);
-                ["in first-time calls, mostly".to_owned(), name]
+                ["in slow first calls, mostly".to_owned(), name]
             }
             Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
                 ["loading GPU code".to_owned(), String::new()]
             }
             Some((CpuWork::Load, _)) => {
-                let all = "loading GPU code and in first-time calls".to_owned();
+                let all = "loading GPU code and in slow first calls".to_owned();
                 [all, String::new()]
             }
-            _ => ["in first-time calls".to_owned(), String::new()],
+            _ => ["in slow first calls to libraries".to_owned(), String::new()],
         }
     }
 
@@ -202,8 +202,8 @@ impl Told<'_> {
         }
     }
 
-    /// "launching 1,150 kernels (7.8 µs each on the GPU)".
-    fn launches(&self) -> String {
+    /// "while the CPU launches 1,150 kernels of 7.8 µs".
+    fn launches(&self) -> [String; 2] {
         let [kernels, copies] = self.split.counts;
         let (number, time, one, many) = match kernels >= copies {
             true => {
@@ -216,12 +216,14 @@ impl Told<'_> {
         let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
         let number = number.div_ceil(steps);
         if number < LAUNCHES_MIN {
-            return "in launching and short CPU work".to_owned();
+            return ["in launching and short CPU work".to_owned(), String::new()];
         }
-        format!(
-            "launching {} ({each} each on the GPU)",
-            counted(number, one, many)
-        )
+        let text = format!("while the CPU launches {}", counted(number, one, many));
+        match self.step {
+            // The time of a step leaves no room for more.
+            Some(_) => [text, String::new()],
+            None => [text, format!("of {each}")],
+        }
     }
 
     fn syncs(&self) -> [String; 2] {
@@ -248,7 +250,8 @@ impl Told<'_> {
             (split.time_of(Bound::Copy) - split.copying).max(0),
             split.whole(),
         );
-        let rest = (rest >= REST_MIN).then(|| format!("staging and pauses {}", percent(rest)));
+        let rest = (rest >= REST_MIN)
+            .then(|| format!("staging and gaps between copies {}", percent(rest)));
         let names: Vec<String> = names.into_iter().chain(rest).collect();
         let hidden = share(split.both, split.copying);
         let beside = match hidden < HIDDEN_MIN {
@@ -305,7 +308,10 @@ impl Told<'_> {
         };
         let computing = share(split.computing, split.whole());
         // Kernels beside each other: the part of all kernel time is what can be said of one.
-        let of_kernel = percent(share(time, all) * computing);
+        let of_kernel = match percent(share(time, all)).as_str() {
+            "100 %" => "all".to_owned(),
+            part => format!("{part} of it"),
+        };
         let computing = percent(computing);
         if let Some(words) = busy::words(self.trace, Some(split.span)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
@@ -317,10 +323,7 @@ impl Told<'_> {
             false => self.sms(name),
         };
         let name = short::short(self.trace.names().full(name));
-        let text = match computing == of_kernel {
-            true => format!("GPU-bound{several}: kernels run {computing} of {of}, all in"),
-            false => format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in"),
-        };
+        let text = format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in");
         format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
     }
 
@@ -348,19 +351,18 @@ impl Told<'_> {
     }
 
     fn nothing(&self) -> String {
-        let split = self.split;
+        let (split, of) = (self.split, self.whole());
         let percent_of = |time: Ns| percent(share(time, split.whole()));
         if split.is_single() {
-            return format!("too little to judge: one operation of {}", self.whole());
+            return format!("too little to judge: only one operation in {of}");
         }
         let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
         format!(
-            "no single limit{}: kernels {}, copies {}, idle {} of {}",
+            "no single limit{}: kernels {}, copies {}, idle {} of {of}",
             self.several(),
             percent_of(split.time_of(Bound::Compute)),
             percent_of(copies),
             percent_of(split.idle()),
-            self.whole()
         )
     }
 }
@@ -368,7 +370,7 @@ impl Told<'_> {
 /// What is said in the place of a verdict of a timeline in which graphs are captured.
 pub(super) fn of_capture([captured, all]: [Ns; 2]) -> String {
     let (captured, all) = (duration(captured), duration(all));
-    format!("CUDA graphs are captured for {captured} of {all}: set-up, done once before launches")
+    format!("capturing CUDA graphs takes {captured} of {all}: set-up, done once before launches")
 }
 
 /// A name for what a headline of this beginning has room for.

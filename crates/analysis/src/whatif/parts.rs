@@ -60,7 +60,7 @@ pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, Str
         [variant] => Ok(variant),
         _ => {
             let which = wanted.map_or("this run has several variants".to_owned(), |wanted| {
-                format!("no single variant is called `{wanted}`")
+                format!("`{wanted}` does not name exactly one variant")
             });
             Err(format!(
                 "{which}; choose with --variant: {}",

@@ -484,7 +484,7 @@ fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
     assert!(
         found
             .title
-            .contains("some 950 µs for the CPU's page faults"),
+            .contains("about 950 µs for the CPU's page faults"),
         "{}",
         found.title
     );

@@ -352,7 +352,7 @@ fn work_behind_a_sync_has_one_account() {
     let found = in_scope(&trace, None, PEAKS, all);
     let of = |rule: &str| found.iter().find(|it| it.rule == rule).expect("found");
     // Without the syncs the CPU would work beside the GPU.
-    let told = "9 CPU syncs between launches keep CPU work from overlapping with the GPU: idle for 45.1 ms (43 %)";
+    let told = "9 CPU syncs between launches keep CPU work from overlapping with the GPU, which is idle for 45.1 ms (43 %)";
     assert_eq!(of("sync-in-loop").title, told);
     assert!(!found.iter().any(|it| it.rule == "no-cure"));
 }
@@ -369,7 +369,7 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
     let batch = scene.take();
     cured("host-bound", Scene::new().put(batch.clone()));
     let found = sick("no-cure", Scene::new().put(batch));
-    let told = "nearly all in one gap (busy for 67 % of the rest): cuptop knows no cure";
+    let told = "nearly all in one gap (the GPU is busy for 67 % of the remaining time): cuptop knows no cure";
     assert!(found.title.ends_with(told), "{}", found.title);
 }
 

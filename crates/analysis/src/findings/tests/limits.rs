@@ -77,7 +77,7 @@ fn a_last_wave_costs_what_it_leaves_empty() {
     );
     assert_eq!(
         it.title,
-        "the last wave of 10 kernels is partly empty: 10.0 ms, mostly k (1.12 waves)"
+        "the last wave is partly empty in 10 kernels (10.0 ms in all), mostly k (1.12 waves)"
     );
     assert_eq!((of(264, slow), of(2_904, slow)), (None, None));
     // At the roof of memory it matters to nobody. Without counters nobody knows.

@@ -56,11 +56,7 @@ fn records_of_launches_cost_where_the_gpu_waits_for_them() {
     // 199 gaps of 8 us with a launch in each, 0.7 to 2.6 us, in 1.992 ms.
     let told = found(launched(200, 10_000, 2_000)).expect("found");
     assert_eq!((told.bound_ns, told.severity), (0, Severity::Info));
-    assert!(
-        told.title.contains("139 µs to 517 µs (7 % to 26 %"),
-        "{}",
-        told.title
-    );
+    assert!(told.title.contains("517 µs (26 %"), "{}", told.title);
     assert!(!told.advice.contains("--waits"), "{}", told.advice);
     // The GPU is never without work, or what it waits for takes long.
     assert_eq!(found(launched(200, 10_000, 20_000)), None);
@@ -152,7 +148,7 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
         assert!(all.iter().all(|it| it.rule != "host-bound"));
         crate::verdict::promise(&mut verdicts, all.first());
         // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
-        let told = "launch-bound: GPU idle 97 % of 375 ms, launching 5,000 kernels (2.30 µs each on the GPU) · \
+        let told = "launch-bound: GPU idle 97 % of 375 ms, while the CPU launches 5,000 kernels of 2.30 µs · \
                     using a CUDA graph saves at most 363 ms";
         assert_eq!(verdicts[0].headline(), told);
     });
