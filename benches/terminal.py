@@ -137,7 +137,6 @@ def main():
             missed.append(name)
 
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_CONFIG_HOME"] = folder
         trace = args.trace or os.path.join(folder, "large.json")
         if not os.path.exists(trace):
             subprocess.run([sys.executable, HERE / "make_kineto.py", str(args.operations), trace], check=True)

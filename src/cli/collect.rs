@@ -24,7 +24,7 @@ pub(super) fn collect(feed: Feed, source: SourceInfo, limit: Option<usize>) -> (
 
 /// The same for files, but hands everything to `take`. Notices that warn of nothing need `--verbose`.
 pub(super) fn collect_into(feed: &Feed, take: impl FnMut(Batch)) -> Outcome {
-    take_all(feed, super::config::settings().is_verbose, take)
+    take_all(feed, super::args::screen_args().verbose, take)
 }
 
 fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Outcome {

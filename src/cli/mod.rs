@@ -9,7 +9,6 @@ mod calibrate;
 mod check;
 mod collect;
 mod compare;
-pub mod config;
 mod default_command;
 mod doctor;
 mod exit;
@@ -92,14 +91,7 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
-    // What speaks of the program alone also does so while the configuration is wrong.
-    let speaks = matches!(
-        cli.command,
-        Some(Command::Config | Command::Help(_) | Command::Man(_) | Command::Completions(_))
-    );
-    if !speaks {
-        config::load(&cli.screen)?;
-    }
+    args::SCREEN.get_or_init(|| cli.screen);
     match cli.command {
         None => run::pick(),
         Some(Command::Run(args)) => run::run(&args),
@@ -114,7 +106,6 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Check(args)) => check::check(&args),
         Some(Command::New(args)) => scenario_file::new(&args),
         Some(Command::List) => check::list(),
-        Some(Command::Config) => config::config(&cli.screen),
         Some(Command::Schema) => check::schema(),
         Some(Command::Calibrate(args)) => calibrate::calibrate(&args),
         Some(Command::Doctor) => doctor::doctor(),
@@ -185,18 +176,12 @@ fn rows_memory(memory: u64) -> usize {
     usize::try_from(memory / 8).unwrap_or(usize::MAX)
 }
 
-/// Rows of a table, unless the configuration says otherwise.
-const DEFAULT_ROWS: usize = 10;
-
 /// How reports are laid out: as wide as the terminal, coloured only there.
 fn text_options() -> Options {
     let width = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
     Options {
         width: width.clamp(60, 140),
         color: stdout_has_color(),
-        rows: config::settings()
-            .rows
-            .map_or(DEFAULT_ROWS, NonZeroUsize::get),
         ..Options::default()
     }
 }
@@ -225,10 +210,12 @@ fn printed(report: &Report, how: &Printed) -> Result<String, Ending> {
         [] => Parts::Summary,
         only => Parts::Only(only.iter().fold(0, |bits, it| bits | it.bit())),
     };
+    let plain = text_options();
     let options = Options {
         parts,
         markdown: how.markdown,
-        ..text_options()
+        rows: how.rows.map_or(plain.rows, NonZeroUsize::get),
+        ..plain
     };
     Ok(text::render(report, &options))
 }

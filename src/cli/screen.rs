@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, First, Palette, Picture, ReplayOptions};
-use super::config::settings;
+use super::args::{Color, First, Palette, Picture, ReplayOptions, screen_args};
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
 use crate::export::screen::{self, Format, Look};
@@ -25,9 +24,9 @@ use trace::SourceInfo;
 
 /// The theme for a terminal.
 pub(super) fn theme() -> Theme {
-    let (args, name) = (settings(), settings().theme.unwrap_or_default());
+    let args = screen_args();
     Theme {
-        level: match args.color.unwrap_or_default() {
+        level: match args.color {
             Color::Auto => ColorLevel::detect(|name| std::env::var(name).ok()),
             Color::Truecolor => ColorLevel::True,
             Color::Indexed => ColorLevel::Indexed,
@@ -36,8 +35,8 @@ pub(super) fn theme() -> Theme {
         },
         is_ascii: args.ascii || tui::theme::is_ascii_locale(|name| std::env::var(name).ok()),
         choice: tui::theme::Choice {
-            is_light: matches!(name, Palette::Light | Palette::ColorBlindLight),
-            is_color_blind: matches!(name, Palette::ColorBlind | Palette::ColorBlindLight),
+            is_light: matches!(args.theme, Palette::Light | Palette::ColorBlindLight),
+            is_color_blind: matches!(args.theme, Palette::ColorBlind | Palette::ColorBlindLight),
         },
     }
 }
@@ -46,8 +45,8 @@ pub(super) fn theme() -> Theme {
 /// light for light themes.
 pub(super) fn picture_theme() -> Theme {
     let mut theme = theme();
-    theme.is_ascii = settings().ascii;
-    if settings().color.unwrap_or_default() == Color::Auto {
+    theme.is_ascii = screen_args().ascii;
+    if screen_args().color == Color::Auto {
         theme.level = ColorLevel::True;
     }
     theme
@@ -72,9 +71,7 @@ pub(super) fn stay(
             .help("use --headless or `cuptop report` for text, --screenshot FILE for a picture"));
     }
     // Colours that the user asked for appear even under NO_COLOR.
-    crossterm::style::force_color_output(
-        settings().color.unwrap_or_default() != Color::Auto || super::may_color(),
-    );
+    crossterm::style::force_color_output(screen_args().color != Color::Auto || super::may_color());
     // Only the picker shows them, and to compile sixteen scenarios takes a part of the first frame's time.
     let choices = first.is_none().then(choices).unwrap_or_default();
     let is_light = theme().choice.is_light;

@@ -83,8 +83,6 @@ pub enum Action {
     Copy,
     /// Hides the selected row.
     HideLane,
-    /// Pins the selected row to the top, or lets it go back.
-    PinLane,
     /// Folds the group of the selected row, or unfolds it.
     FoldLanes,
     /// Shows every row again.

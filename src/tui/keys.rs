@@ -128,7 +128,6 @@ pub const BINDINGS: &[Binding] = &[
     key(Search, Timeline, KeyCode::Null, Action::NextOfName, "next one of this name", ""),
     key(Search, Any, Char('y'), Action::Copy, "copy the name or the line", ""),
     key(Rows, Timeline, Char('H'), Action::HideLane, "hide this row", ""),
-    key(Rows, Timeline, Char('P'), Action::PinLane, "pin this row, or not", ""),
     key(Rows, Timeline, Char('F'), Action::FoldLanes, "fold this group (click)", ""),
     key(Rows, Timeline, Char('&'), Action::FilterLanes, "only rows with a name", ""),
     key(Rows, Timeline, Char('S'), Action::ShowLanes, "show all rows", ""),

@@ -46,8 +46,6 @@ use trace::{SourceInfo, Trace};
 pub use app::{Choice, NextRun, Opening, Select};
 pub use film::Film;
 pub use shell::{has_keyboard, run};
-pub use state::counters::Counters;
-pub use state::lanes::Wishes;
 pub use state::other_run::OtherRun;
 pub use state::{Replay, StartNotice};
 pub use theme::{ColorLevel, Theme};
@@ -200,7 +198,6 @@ pub fn screenshot(
     let mut app = app::App::of_trace(shown.trace, shown.plan, shown.gpus);
     app.state.run.beside = shown.beside;
     app.state.size = size;
-    app.wish(opening.lanes.clone());
     app.open_at(opening)?;
     Ok(render(&mut app, theme))
 }

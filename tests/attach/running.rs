@@ -81,7 +81,6 @@ fn attach(pid: u32, save: &Path, more: &[&str]) -> Command {
         .arg(save)
         .args(["--hardware", "off", "--python", "off"])
         .args(more)
-        .env("XDG_CONFIG_HOME", "/nonexistent")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
@@ -341,7 +340,6 @@ fn a_program_under_trace_is_not_recorded_twice() {
         .arg("--")
         .arg(made.join("program"))
         .args(["late", "1500"]);
-    traced.env("XDG_CONFIG_HOME", "/nonexistent");
     let traced = Program::of(&mut traced, &[]);
     let of = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", traced.pid()));
     let children = of.expect("readable");

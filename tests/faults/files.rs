@@ -102,15 +102,9 @@ fn what_is_no_file_or_has_no_end_is_refused_in_words_where_a_text_is_expected() 
     ] {
         let path = at(name);
         let file = path.as_os_str();
-        let home = at("home");
-        std::fs::create_dir_all(home.join("cuptop")).expect("made");
-        let config = home.join("cuptop/config.toml");
-        let _ = std::fs::remove_file(&config);
-        std::os::unix::fs::symlink(&path, &config).expect("linked");
         let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/small.json");
         for args in [
             &["check".as_ref(), file][..],
-            &["--config".as_ref(), file, "config".as_ref()],
             &[
                 "run".as_ref(),
                 "pipeline".as_ref(),
@@ -131,7 +125,5 @@ fn what_is_no_file_or_has_no_end_is_refused_in_words_where_a_text_is_expected() 
             assert_eq!(code, Some(2), "{args:?}: {}", said);
             assert!(said.contains(why), "{args:?}: {}", said);
         }
-        let (_, said) = ends(cuptop().env("XDG_CONFIG_HOME", &home), &["config".as_ref()]);
-        assert!(said.contains(why), "{}", said);
     }
 }

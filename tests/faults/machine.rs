@@ -164,7 +164,6 @@ fn what_may_not_be_read_or_written_is_named() {
             .args(args)
             .current_dir(folder.path())
             .env("HOME", "/nonexistent")
-            .env("XDG_CONFIG_HOME", "/nonexistent")
             .output()
             .expect("it runs")
     };

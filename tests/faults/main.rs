@@ -9,11 +9,8 @@ mod traces;
 use std::ffi::OsStr;
 use std::process::{Command, Output};
 
-/// cuptop, with nobody's own configuration.
 fn cuptop() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
-    command.env("XDG_CONFIG_HOME", "/nonexistent");
-    command
+    Command::new(env!("CARGO_BIN_EXE_cuptop"))
 }
 
 fn run<A: AsRef<OsStr>>(args: &[A]) -> Output {

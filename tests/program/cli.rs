@@ -8,8 +8,7 @@ use std::process::{Command, Output};
 fn in_folder(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
     command.current_dir(folder);
-    // Nobody's own taste, and nobody's own GPU.
-    command.env("XDG_CONFIG_HOME", folder);
+    // Nobody's own GPU.
     command.env("XDG_DATA_HOME", folder);
     command
 }
@@ -280,57 +279,39 @@ fn every_command_has_a_page_and_the_documentation_is_printed() {
 }
 
 #[test]
-fn a_configuration_is_taken_and_a_wrong_one_is_shown_where_it_is() {
+fn the_environment_chooses_colours_where_the_command_line_does_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let picture = |config: &str, options: &[&str]| {
-        let place = at.join("cuptop");
-        std::fs::create_dir_all(&place).expect("a folder");
-        std::fs::write(place.join("config.toml"), config).expect("written");
-        let source = trace("copies.json.gz");
-        said(
-            at,
-            &[&["open", &source, "--screenshot", "a.svg"], options].concat(),
-        );
+    let source = trace("copies.json.gz");
+    let open = ["open", &source, "--screenshot", "a.svg"];
+    let picture = |theme: &str, options: &[&str]| {
+        let mut command = in_folder(at);
+        let output = command
+            .args([&open, options].concat())
+            .env("CUPTOP_THEME", theme)
+            .output();
+        let output = output.expect("cuptop runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
         std::fs::read_to_string(at.join("a.svg")).expect("a picture")
     };
-    let light = "theme = \"light\"\n";
-    assert_eq!(picture(light, &[]), picture("", &["--theme", "light"]));
-    let other = at.join("other.toml");
-    std::fs::write(&other, "theme = \"color-blind\"\n").expect("written");
-    let other = other.display().to_string();
-    // A file that is named goes before the usual one, the command line before both.
-    let color_blind = picture(light, &["--config", &other]);
-    assert_eq!(color_blind, picture("", &["--theme", "color-blind"]));
-    assert_ne!(color_blind, picture("", &[]));
-    assert_eq!(
-        picture("", &[]),
-        picture("", &["--config", &other, "--theme", "dark"])
-    );
-    // Rows of tables.
-    let kernels = |config: &str| {
-        std::fs::write(at.join("cuptop/config.toml"), config).expect("written");
-        said(at, &["report", &trace("copies.json.gz")])
-            .lines()
-            .count()
-    };
-    assert!(kernels("rows = 1\n") < kernels(""));
+    let light = picture("light", &[]);
+    assert_ne!(light, picture("dark", &[]));
+    assert_eq!(light, picture("dark", &["--theme", "light"]));
+    let wrong = in_folder(at).args(open).env("CUPTOP_THEME", "dim").output();
+    let wrong = wrong.expect("cuptop runs");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("color-blind-light"));
+}
 
-    // What `config` prints is a configuration that changes nothing.
-    let printed = said(at, &["config"]);
-    assert!(printed.contains("cuptop/config.toml"), "{printed}");
-    assert_eq!(picture(&printed, &[]), picture("", &[]));
-    std::fs::write(at.join("cuptop/config.toml"), "theem = \"light\"\n").expect("written");
-    for (args, code) in [(vec!["list"], 2), (vec!["config"], 2), (vec!["help"], 0)] {
-        let output = cuptop(at, &args);
-        let err = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {err}");
-        assert_eq!(
-            err.contains("did you mean `theme`?"),
-            code == 2,
-            "{args:?}: {err}"
-        );
-    }
+#[test]
+fn tables_have_as_many_rows_as_are_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace("copies.json.gz");
+    let lines = |options: &[&str]| {
+        let report = [&["report", &source, "--all"], options].concat();
+        said(folder.path(), &report).lines().count()
+    };
+    assert!(lines(&["--rows", "1"]) < lines(&[]));
 }
 
 /// A trace of kernels that take so long, in us, one after the other.

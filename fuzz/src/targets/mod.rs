@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use cuptop::{cli, export, report};
+use cuptop::{export, report};
 use scenario::expr::{
     self,
     value::{Unit, Value},
@@ -17,10 +17,9 @@ mod framed;
 pub(crate) type Target = fn(&[u8], &Path);
 
 /// What can be read: its name, which is also that of its folder of the corpus, and how.
-pub(crate) const TARGETS: [(&str, Target); 11] = [
+pub(crate) const TARGETS: [(&str, Target); 10] = [
     ("scenario", |data, _| compiled(data)),
     ("expression", |data, _| expression(data)),
-    ("configuration", |data, _| configuration(data)),
     ("kineto", |data, folder| opened(data, folder, "x.json")),
     ("nsys", |data, folder| opened(data, folder, "x.sqlite")),
     ("recording", |data, folder| opened(data, folder, RECORDING)),
@@ -87,12 +86,6 @@ fn expression(data: &[u8]) {
             text.get(error.loc.range()).is_some(),
             "a place outside of the text"
         );
-    }
-}
-
-fn configuration(data: &[u8]) {
-    if let Err(said) = cli::config::check(&text(data)) {
-        is_plain(&said);
     }
 }
 

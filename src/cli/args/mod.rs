@@ -16,6 +16,7 @@ pub use run::{Backend, Calibrate, Check, New, Run};
 pub use screen::{
     Color, First, Json, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs,
 };
+pub(crate) use screen::{SCREEN, screen_args};
 pub use trace::{Attach, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
@@ -61,8 +62,6 @@ pub enum Command {
     New(New),
     /// List the bundled scenarios and kernels.
     List,
-    /// Say where the configuration is, and print all that it can say.
-    Config,
     /// Print the JSON schema of scenario files, for editors.
     Schema,
     /// Measure this GPU and write the profile that the simulator and "% of peak" use.
@@ -97,7 +96,7 @@ const VERBS: [(&str, &str); 4] = [
     ("Look", "run trace attach open report export"),
     ("Compare and predict", "compare whatif"),
     ("Scenarios", "new check list schema"),
-    ("Set-up", "doctor calibrate config completions man help"),
+    ("Set-up", "doctor calibrate completions man help"),
 ];
 
 /// The command line. What is for every command stands in the help of the program alone.

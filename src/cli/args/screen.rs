@@ -1,9 +1,10 @@
 //! What is on the screen and in pictures, and how it is drawn.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
 
 use crate::report::text::Section;
 use crate::tui::{Opening, Select, view_named};
@@ -15,25 +16,29 @@ use trace::Clocks;
 #[command(next_help_heading = "Screen")]
 pub struct ScreenArgs {
     /// Colours to use.
-    #[arg(long, global = true, value_enum)]
-    pub color: Option<Color>,
+    #[arg(long, global = true, value_enum, env = "CUPTOP_COLOR", default_value_t)]
+    pub color: Color,
     /// Colour theme: for a dark or a light background, or for eyes that do not tell red from green.
-    #[arg(long, global = true, value_enum)]
-    pub theme: Option<Palette>,
+    #[arg(long, global = true, value_enum, env = "CUPTOP_THEME", default_value_t)]
+    pub theme: Palette,
     /// Use ASCII instead of block and box characters.
     #[arg(long, global = true)]
     pub ascii: bool,
     /// Also say what is worth no warning, such as which kinds of events of a trace are not shown.
     #[arg(long, short, global = true)]
     pub verbose: bool,
-    /// Read this configuration instead of the usual one (see `cuptop config`).
-    #[arg(long, global = true, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+}
+
+/// Those of this process's command line.
+pub(crate) static SCREEN: OnceLock<ScreenArgs> = OnceLock::new();
+
+/// The same; the defaults where nothing has set them.
+pub(crate) fn screen_args() -> &'static ScreenArgs {
+    SCREEN.get_or_init(ScreenArgs::default)
 }
 
 /// Which colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Palette {
     #[default]
     Dark,
@@ -43,8 +48,7 @@ pub enum Palette {
 }
 
 /// Colours to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// What the terminal can do; none with `NO_COLOR`.
     #[default]
@@ -53,11 +57,9 @@ pub enum Color {
     Truecolor,
     /// 256 colours.
     #[value(name = "256")]
-    #[serde(rename = "256")]
     Indexed,
     /// 16 colours.
     #[value(name = "16")]
-    #[serde(rename = "16")]
     Basic,
     /// No colour.
     Never,
@@ -133,7 +135,6 @@ impl First {
             zoom: self.zoom,
             select: self.select.clone(),
             is_bare: self.bare,
-            lanes: crate::cli::config::settings().lanes.clone(),
         }
     }
 
@@ -183,6 +184,9 @@ pub struct Printed {
     /// Print only these: kernels,steps.
     #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
     pub only: Vec<Section>,
+    /// Print so many rows of each table with --all or --only, 10 without it.
+    #[arg(long, value_name = "COUNT", conflicts_with = "json")]
+    pub rows: Option<NonZeroUsize>,
 }
 
 /// On which clock.

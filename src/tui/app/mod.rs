@@ -30,7 +30,6 @@ use super::frame::Frame;
 use super::frame::overlay::Overlay;
 use super::theme::Theme;
 use super::view::Views;
-use crate::tui::state::lanes::{Lanes, Wishes};
 pub use crate::tui::state::{Choice, ErrorPanel, LineKind, NextRun, Run, Scope, State, Status};
 use activity::Span;
 use activity::feed::Outcome;
@@ -112,13 +111,6 @@ impl App {
         if let Some(view) = self.opening.view {
             self.views.show(view, &self.state);
         }
-    }
-
-    /// Which rows are hidden, folded and pinned before anybody chooses.
-    pub fn wish(&mut self, wishes: Wishes) {
-        self.state.counters = wishes.counters;
-        self.state.lanes = Lanes::wished(wishes);
-        self.state.prepared = None;
     }
 
     /// Time goes on.

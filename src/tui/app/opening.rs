@@ -2,7 +2,6 @@
 
 use super::App;
 use crate::tui::action::Action;
-use crate::tui::state::lanes::Wishes;
 use crate::tui::state::rows::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::view::{Place, VIEWS};
@@ -21,8 +20,6 @@ pub struct Opening {
     pub select: Option<Select>,
     /// Whether the screen is a picture, without words for who sits before it.
     pub is_bare: bool,
-    /// Which rows are hidden, folded and pinned.
-    pub lanes: Wishes,
 }
 
 /// What is selected first.

@@ -55,7 +55,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Return if !state.trail.has(true) => "no jump to go back from",
         A::Forward if !state.trail.has(false) => "this is the latest place",
         A::ShowLanes if !state.lanes.is_any() => "all rows are shown",
-        A::HideLane | A::PinLane | A::FoldLanes if state.selection.row.is_none() => {
+        A::HideLane | A::FoldLanes if state.selection.row.is_none() => {
             "select a row first: j, k or a click"
         }
         A::Gap(_) | A::LongestGap if !has_gaps(state) => {

@@ -88,8 +88,6 @@ impl<'a, B: Screen> Loop<'a, B> {
         let (wake, answers) = bounded(1);
         let mut app = App::new(session.choices.clone());
         app.opening = session.opening.clone();
-        let lanes = std::mem::take(&mut app.opening.lanes);
-        app.wish(lanes);
         match Analyst::start(&wake) {
             Ok(analyst) => app.state.analyst = analyst,
             // Everything is answered at once then, which may take its time.

@@ -4,8 +4,7 @@ use activity::Metric;
 use trace::Trace;
 
 /// How many of them are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counters {
     /// What tells most: how busy the multiprocessors and the memory are, and the clock, which shows throttling.
     #[default]

@@ -1,10 +1,9 @@
-//! Which rows were chosen to be seen: hidden, pinned to the top, folded, or left out by name.
+//! Which rows were chosen to be seen: hidden, folded, or left out by name.
 //!
 //! Rows are remembered by their names, so that a choice outlasts a rerun. A *unit* is what is chosen as one: a row, and
 //! with a lane of ranges the rows of its depths. A *group* is a title with the units under it.
 
 mod act;
-mod wishes;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,7 +11,6 @@ use super::rows::{Row, RowKind};
 use super::search::Needle;
 use activity::text::{fingerprint, plural};
 use trace::LaneId;
-pub use wishes::Wishes;
 
 /// What a unit is remembered by: its group's title, its own name, and which one of that name it is.
 type Key = (String, String, usize);
@@ -21,8 +19,6 @@ type Key = (String, String, usize);
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     hidden: FxHashSet<Key>,
-    /// In the order in which they were pinned.
-    pinned: Vec<Key>,
     /// Titles.
     folded: FxHashSet<String>,
     /// Stacks of ranges of which the top is seen alone.
@@ -34,16 +30,10 @@ pub struct Lanes {
     /// What names must have.
     pub text: String,
     needle: Option<Needle>,
-    /// What is chosen of rows as they appear.
-    wishes: Wishes,
-    /// Units and titles that have appeared: what was done with them since goes before the wishes.
-    known: FxHashSet<Key>,
     /// The unit of each row, also of those that are not seen.
     units: FxHashMap<RowKind, Key>,
     /// Units that are hidden or left out.
     pub left_out: usize,
-    /// Rows at the top that do not scroll.
-    pub fixed: usize,
     /// Goes up with every choice.
     pub version: u64,
 }
@@ -56,19 +46,17 @@ struct Group {
 }
 
 impl Lanes {
-    /// Leaves of all rows those that are to be seen, the pinned ones first. Rows in `minor` are seen when they are asked for.
+    /// Leaves of all rows those that are to be seen. Rows in `minor` are seen when they are asked for.
     #[must_use]
     pub fn choose(&mut self, rows: Vec<Row>, minor: FxHashSet<RowKind>) -> Vec<Row> {
         self.minor = minor;
         self.units.clear();
-        (self.left_out, self.fixed) = (0, 0);
+        self.left_out = 0;
         let groups = groups(rows);
-        self.wish(&groups);
         for (key, rows) in groups.iter().flat_map(|group| &group.units) {
             let kinds = rows.iter().map(|row| row.kind);
             self.units.extend(kinds.map(|kind| (kind, key.clone())));
         }
-        let mut pinned: Vec<(usize, Vec<Row>)> = Vec::new();
         let mut rest: Vec<Row> = Vec::new();
         let mut top: Vec<Row> = Vec::new();
         for group in groups {
@@ -80,9 +68,7 @@ impl Lanes {
                 if self.flat.contains(&key) {
                     rows.truncate(1);
                 }
-                if let Some(place) = self.pinned.iter().position(|known| *known == key) {
-                    pinned.push((place, rows));
-                } else if self.hidden.contains(&key)
+                if self.hidden.contains(&key)
                     || self.is_too_minor(rows[0].kind)
                     || !(is_gpu || self.lets(&key))
                 {
@@ -108,16 +94,6 @@ impl Lanes {
                 rest.append(&mut seen);
             }
         }
-        if !pinned.is_empty() {
-            top.push(Row::new(RowKind::Title, "pinned"));
-            pinned.sort_by_key(|(place, _)| *place);
-            top.extend(pinned.into_iter().flat_map(|(_, rows)| rows));
-            self.fixed = top.len();
-            let has_title = matches!(rest.first(), Some(row) if row.kind == RowKind::Title);
-            if !rest.is_empty() && !has_title {
-                rest.insert(0, Row::new(RowKind::Title, "all"));
-            }
-        }
         top.append(&mut rest);
         top
     }
@@ -140,22 +116,8 @@ impl Lanes {
     pub fn hide(&mut self, kind: RowKind) -> Option<String> {
         let key = self.units.get(&kind)?.clone();
         self.version += 1;
-        self.pinned.retain(|pinned| *pinned != key);
         self.hidden.insert(key.clone());
         Some(key.1)
-    }
-
-    /// Pins the unit of a row to the top, or lets it go back. Returns whether it is pinned now, if it is a unit.
-    pub fn pin(&mut self, kind: RowKind) -> Option<bool> {
-        let key = self.units.get(&kind)?.clone();
-        self.version += 1;
-        let before = self.pinned.len();
-        self.pinned.retain(|pinned| *pinned != key);
-        let is_new = self.pinned.len() == before;
-        if is_new {
-            self.pinned.push(key);
-        }
-        Some(is_new)
     }
 
     /// Folds the group of a row, or unfolds it; of a stack of ranges with `is_stack` the stack. Returns the row that
@@ -198,7 +160,7 @@ impl Lanes {
             .is_some_and(|key| self.flat.contains(key))
     }
 
-    /// Shows everything again; what is pinned stays. Where everything is seen already, what hardly matters goes.
+    /// Shows everything again. Where everything is seen already, what hardly matters goes.
     pub fn show_all(&mut self) {
         self.version += 1;
         self.shows_minor = self.is_any_left_out() || !self.shows_minor;
@@ -213,14 +175,13 @@ impl Lanes {
         let Some(key) = self.units.get(&kind).cloned() else {
             return false;
         };
-        let is_pinned = self.pinned.contains(&key);
         let was_hidden = self.hidden.remove(&key);
-        let was_folded = !is_pinned && self.folded.remove(&key.0);
-        let was_left_out = !is_pinned && !self.lets(&key);
+        let was_folded = self.folded.remove(&key.0);
+        let was_left_out = !self.lets(&key);
         if was_left_out {
             self.filter("");
         }
-        let was_minor = !is_pinned && self.is_too_minor(kind);
+        let was_minor = self.is_too_minor(kind);
         self.shows_minor |= was_minor;
         let is_new = was_hidden || was_folded || was_left_out || was_minor;
         self.version += u64::from(is_new);

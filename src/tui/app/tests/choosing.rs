@@ -1,4 +1,4 @@
-//! Rows that are hidden, pinned, folded, or left out by name.
+//! Rows that are hidden, folded, or left out by name.
 
 use super::*;
 use crate::tui::{Theme, render, tests::text};
@@ -61,27 +61,6 @@ fn what_is_jumped_to_is_shown_again() {
     // From a kernel to its call on a folded thread.
     press(&mut app, "/main^~F/matmul^~t");
     assert_eq!(row_label(&app), "main");
-}
-
-#[test]
-fn pinned_lanes_stay_at_the_top_while_others_scroll() {
-    let mut app = app();
-    press(&mut app, "/s3^~P");
-    let pinned = [
-        "GPU", "pinned", "s3", "all", "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "host",
-        "main",
-    ];
-    assert_eq!(labels(&app), pinned);
-    app.state.size = Size::new(100, 15);
-    for _ in 0..9 {
-        press(&mut app, "j");
-        assert!(screen(&mut app).contains("\n s3 ") || row_label(&app) == "s3");
-    }
-    assert_eq!(row_label(&app), "main");
-    let low = screen(&mut app);
-    assert!(low.contains("▸main") && !low.contains("H2D  "), "{low}");
-    press(&mut app, "/s3^~P");
-    assert_eq!(labels(&app), ALL);
 }
 
 #[test]

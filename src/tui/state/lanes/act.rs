@@ -29,18 +29,6 @@ impl State {
         self.say(format!("{what}; S shows all lanes again"));
     }
 
-    /// Pins the selected row to the top, or lets it go back.
-    pub fn pin_lane(&mut self) {
-        let pinned = self.selection.row.and_then(|kind| self.lanes.pin(kind));
-        let text = match pinned {
-            None => "select the row to pin first",
-            Some(true) => "pinned to the top; P on it lets it go back",
-            Some(false) => "no longer pinned",
-        };
-        self.say(text);
-        self.settle();
-    }
-
     /// Folds the group of the selected row, or unfolds it; of a stack of ranges first the stack.
     pub fn fold_lanes(&mut self) {
         let Some(kind) = self.selection.row else {

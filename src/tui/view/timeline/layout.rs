@@ -65,22 +65,21 @@ pub(super) struct ScreenRow {
     pub(super) is_ghost: bool,
 }
 
-/// The lines from the top: the first `fixed` rows, then those from `first` on. Where there is room, rows have several lines;
+/// The lines from the top: rows from `first` on. Where there is room, rows have several lines;
 /// what the colours of GPUs mean stands under the first.
 pub(super) fn lines(
     state: &State,
     layout: &Layout,
     scale: TimeScale,
-    fixed: usize,
     first: usize,
 ) -> Vec<ScreenRow> {
     let area = layout.rows;
-    let is_at_top = first <= fixed;
+    let is_at_top = first == 0;
     let mut shared = rows::Shared::default();
     let rows = state.rows.iter().enumerate();
     // Rows without anything in them would take the place of others.
     let shown: Vec<(usize, &Row)> = rows
-        .filter(|(i, _)| *i < fixed || *i >= first)
+        .skip(first)
         .filter(|(_, row)| !shared.is_blank(state, row))
         .take(usize::from(area.height) + 1)
         .collect();

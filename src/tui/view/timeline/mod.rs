@@ -220,12 +220,6 @@ impl View for Timeline {
 }
 
 impl Timeline {
-    /// Rows at the top that do not scroll: at most half of what there is room for.
-    fn fixed(&self, state: &State) -> usize {
-        let most = usize::from(self.layout.rows.height) / 2;
-        state.lanes.fixed.min(most)
-    }
-
     /// Lines that say what the colours of GPUs mean: one or none.
     fn legend_lines(&self) -> usize {
         let is_legend = |line: &&ScreenRow| matches!(line.shown, RowContent::Legend(_));
@@ -234,11 +228,10 @@ impl Timeline {
 
     /// Scrolls so that the selected row is on screen, or the prediction that came.
     fn scroll(&mut self, state: &State) {
-        let fixed = self.fixed(state);
         let last = state.rows.len().saturating_sub(1);
-        self.first_row = self.first_row.min(last).max(fixed);
+        self.first_row = self.first_row.min(last);
         let visible = usize::from(self.layout.rows.height)
-            .saturating_sub(fixed + self.legend_lines())
+            .saturating_sub(self.legend_lines())
             .max(1);
         let is_new = self.of.is_none_or(|of| of.ghost != state.ghost.version());
         let is_ghost = |row: &Row| matches!(row.kind, RowKind::Predicted(_));
@@ -255,11 +248,9 @@ impl Timeline {
         let Some(at) = state.selection.position(&state.rows) else {
             return;
         };
-        if at < fixed {
-            // It is on screen anyway.
-        } else if at < self.first_row {
+        if at < self.first_row {
             // Its title with it.
-            self.first_row = at.saturating_sub(1).max(fixed);
+            self.first_row = at.saturating_sub(1);
         } else if at >= self.first_row + visible {
             self.first_row = at + 1 - visible;
         }
@@ -283,8 +274,7 @@ impl Timeline {
             None => "nothing was recorded".to_owned(),
         };
         self.hidden = state.hidden_words().unwrap_or_default();
-        let (fixed, first) = (self.fixed(state), self.first_row);
-        self.lines = layout::lines(state, &self.layout, scale, fixed, first);
+        self.lines = layout::lines(state, &self.layout, scale, self.first_row);
         let last = self.lines.last();
         let seen = last.map_or(0, |line| line.row + 1);
         let is_full = last.is_some_and(|line| line.area.bottom() == self.layout.rows.bottom());
