@@ -115,11 +115,34 @@ pub(crate) struct Ran {
     pub(crate) count: u64,
     pub(crate) time: Ns,
     /// Some of the calls that launched one of them alone: process and correlation id, and when that one began.
-    pub(crate) calls: Vec<(usize, u32, Ns)>,
+    calls: Vec<(usize, u32, Ns)>,
+    /// How often every second one of these calls was left out.
+    halved: u32,
 }
 
-/// Calls that are looked at for how long launching takes.
-pub(crate) const CALLS: usize = 32;
+/// Twice as many calls are looked at for how long launching takes, at most.
+const CALLS: usize = 32;
+
+impl Ran {
+    /// One more ran. The calls that are kept are spread over all of them, as the first ones may have waited for memory or code.
+    pub(crate) fn add(&mut self, span: Span, call: Option<(usize, u32)>) {
+        if let Some((process, correlation)) = call
+            && self.count.is_multiple_of(1 << self.halved)
+        {
+            self.calls.push((process, correlation, span.start));
+        }
+        if self.calls.len() == 2 * CALLS {
+            let mut is_kept = false;
+            self.calls.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.halved += 1;
+        }
+        self.count += 1;
+        self.time += span.len();
+    }
+}
 
 /// The configurations of each kernel, most time first, from what ran of each on each device, and samples from `window`.
 pub(crate) fn rows(

@@ -62,14 +62,10 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
             };
             sums.add(trace.shape(kernel.shape).name, activity.span.len());
             let key = (kernel.shape, kernel.place.device);
-            let it = ran.entry(key).or_default();
-            it.count += 1;
-            it.time += activity.span.len();
-            if kernel.graph == 0 && it.calls.len() < shapes::CALLS {
-                let start = activity.span.start;
-                it.calls
-                    .push((lane.key().process, activity.correlation, start));
-            }
+            // In a graph it has no call of its own.
+            let call = (lane.key().process, activity.correlation);
+            let call = (kernel.graph == 0).then_some(call);
+            ran.entry(key).or_default().add(activity.span, call);
         }
     }
     let mut rows = sums.rows(trace);

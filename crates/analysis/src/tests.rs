@@ -383,6 +383,19 @@ fn a_long_launch_limits_a_kernel_only_where_the_gpu_waits_for_it() {
         call.kernel("other", 1, run + 711_000, run + 1_311_000);
     }
     assert_eq!(class(&mut scene), class::Class::Unknown);
+    // The first 50 of 400 calls wait for memory, 3 us before each kernel of 1.5. Behind them the queue never empties: half of all calls
+    // wait for no idle GPU.
+    let mut scene = Scene::new();
+    for at in (0..50).map(|nth| nth * 4_000) {
+        let call = scene.call("cuLaunchKernel", at, at + 4_000);
+        call.kernel("add", 1, at + 3_000, at + 4_500);
+    }
+    for nth in 0..350 {
+        let (at, run) = (200_000 + nth * 1_000, 200_500 + nth * 1_500);
+        let call = scene.call("cuLaunchKernel", at, at + 1_000);
+        call.kernel("add", 1, run, run + 1_500);
+    }
+    assert_eq!(class(&mut scene), class::Class::Unknown);
 }
 
 #[test]
