@@ -501,7 +501,7 @@ fn a_rank_with_more_to_do_is_told_by_what_its_kernels_take() {
     assert!((4_000_000..4_120_000).contains(&mine), "{mine}");
     assert_eq!(late.saving, None);
     let text = ranks.sentence(late);
-    let told = " late in total, its kernels take 4.06 ms, 3.26 ms on rank 1.";
+    let told = ", its kernels take 4.06 ms, 3.26 ms on rank 1.";
     assert!(text.contains(told), "{text}");
     // As late, and not for its kernels.
     let idle = |rank: usize, _: usize| if rank == 2 { 800_000 } else { 20_000 };
@@ -790,7 +790,7 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
     let told = whole.headline();
     assert!(told.starts_with("straggler rank 2: 4.8"), "{told}");
     assert!(
-        told.contains(" ms late every step, its CPU is in next(loader) · without it "),
+        told.contains(" ms late every step, its CPU is in next(loader) · without rank 2's delays "),
         "{told}"
     );
     let peer = serde_json::json!("peer");

@@ -57,7 +57,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let found = scope.found(scope.span().len(), bound, &at);
     let (severity, gain) = match first.is_profilers() {
         true => (Severity::Info, None),
-        false => (found.severity, first.without()),
+        false => {
+            let name = &ranks.ranks[first.rank].name;
+            (found.severity, first.without(&format!("{name}'s")))
+        }
     };
     Some(Finding {
         title: ranks.headline(first),

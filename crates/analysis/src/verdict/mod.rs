@@ -130,7 +130,7 @@ pub fn find(
     };
     let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
     // What keeps all of them idle for longer is told, and not who is late.
-    let late = ranks.and_then(words::straggler);
+    let late = ranks.and_then(|it| words::straggler(it, whole.span_ns));
     let whole = match late.filter(|of| !is_stalled || of.0 >= whole.share) {
         Some((share, text)) => Verdict {
             bound_by: Bound::Peer,

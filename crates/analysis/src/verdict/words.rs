@@ -12,7 +12,7 @@ use crate::figures::share;
 use crate::findings::thresholds;
 use crate::graph::CallKind;
 use crate::lines::LineShare;
-use crate::ranks::JobAnalysis;
+use crate::ranks::{JobAnalysis, Stretch};
 use activity::text::{counted, cut_middle, printable};
 use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns, What, occupancy};
@@ -38,7 +38,7 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         _ if has_launched(trace) => {
             "the GPU's records are missing: kernels were launched, but none was recorded"
         }
-        _ => "nothing ran on a GPU",
+        _ => "no GPU operation was recorded",
     }
 }
 
@@ -381,10 +381,14 @@ fn cut_to(name: &str, before: &str) -> String {
 
 /// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long, or
 /// the profiler does.
-pub(super) fn straggler(ranks: &JobAnalysis) -> Option<(f64, String)> {
+pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> {
     let late = ranks.late.first().filter(|late| !late.is_profilers())?;
     let saving = late.saving?;
-    let cost = share(saving.now_ns - saving.without_ns, saving.now_ns);
+    // Its collectives may lie in a small part of what is looked at.
+    let cost = match late.unit {
+        Stretch::Step => share(saving.now_ns - saving.without_ns, saving.now_ns),
+        Stretch::Collective => share(saving.all_ns, span),
+    };
     if cost < thresholds::WARNING_SHARE {
         return None;
     }
