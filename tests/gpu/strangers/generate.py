@@ -3,7 +3,7 @@
 truth
 needs: torch transformers
 bound_by: launch
-steps: 1
+steps: none
 must: launch-bound
 may: sync-in-loop tiny-copies under-filled-gpu memory-chain latency-bound
 never: pageable-copy host-bound alloc-in-loop no-overlap failed-calls no-cure

@@ -9,7 +9,7 @@ may: pageable-copy no-free-core
 never: launch-bound sync-in-loop alloc-in-loop tiny-copies no-overlap under-filled-gpu failed-calls
 cured: host-bound
 cured_bound_by: host compute
-cured_never: launch-bound sync-in-loop alloc-in-loop no-overlap
+cured_never: launch-bound alloc-in-loop no-overlap
 why: A batch takes the CPU more than ten times what it takes the GPU; the cure loads with eight workers.
 """
 import numpy as np
