@@ -70,9 +70,9 @@ macro_rules! keys {
         }
         impl $name {
             /// The key with this spelling.
-            pub(super) fn of(key: &str) -> Self {
+            pub(super) fn of(key: &[u8]) -> Self {
                 match key {
-                    $($text $(| $other)* => $name::$key,)*
+                    $(_ if key == $text.as_bytes() $(|| key == $other.as_bytes())* => $name::$key,)*
                     _ => $name::Other,
                 }
             }

@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Walks through an object: it calls `value` with each key, and `value` has to read that key's value.
-    fn object(&mut self, mut value: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
+    fn object(&mut self, mut value: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.blanks();
         if self.peek()? == b'}' {
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             return Some(());
         }
         loop {
-            let key = std::str::from_utf8(self.string()?).ok()?;
+            let key = self.string()?;
             self.blanks();
             self.expect(b':')?;
             self.blanks();
