@@ -1,10 +1,9 @@
 //! The stretches of a device with nothing running: found once, and walked once, for many questions about all of them or a window.
 //!
 //! To find them the search passes every operation of all devices. It takes longer than the walk through the gaps, so
-//! they are kept (24 bytes each) once somebody asks for all. A window's come from them where they are there. Most gaps
-//! of a long run have one cause, which is kept too (20 bytes); others are walked anew.
+//! they are kept once somebody asks for all: which operations lie around them (8 bytes), and of most the one cause (20
+//! bytes). The others are walked anew. A window's come from them where they are there.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use smallvec::SmallVec;
@@ -14,43 +13,52 @@ use super::{Cause, Certainty, Culprit, Gap, Piece};
 use crate::graph::{CallId, Graph, NONE, OpId};
 use activity::{Ns, Span};
 
-/// All gaps of each device, made when first asked for.
+/// All gaps of each device, made when first asked for, each with its cause where it has one.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    of_device: Vec<DeviceGaps>,
+    of_device: Vec<OnceLock<Vec<Known>>>,
 }
 
-#[derive(Debug, Default)]
-struct DeviceGaps {
-    all: OnceLock<Vec<Gap>>,
-    /// By gap: its cause, where it has one.
-    causes: OnceLock<Vec<Option<One>>>,
+type Known = (Ends, Option<One>);
+
+/// The operations at a gap's ends: the one that ended last, and the one that began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    before: OpId,
+    next: OpId,
+}
+
+impl Ends {
+    pub(super) fn gap(self, graph: &Graph) -> Gap {
+        let ops = &graph.ops;
+        let end = ops.end[self.before as usize];
+        Gap {
+            span: Span::new(end, ops.start[self.next as usize]),
+            next: self.next,
+        }
+    }
 }
 
 impl Gaps {
     /// Of so many devices.
     pub(super) fn new(devices: usize) -> Gaps {
         Gaps {
-            of_device: std::iter::repeat_with(DeviceGaps::default)
-                .take(devices)
-                .collect(),
+            of_device: vec![OnceLock::new(); devices],
         }
     }
 
-    /// Whether the causes of all gaps of a device are kept.
-    pub(super) fn has_causes(&self, device: usize) -> bool {
+    /// Whether all gaps of a device are kept.
+    pub(super) fn has_all(&self, device: usize) -> bool {
         let known = self.of_device.get(device);
-        known.is_none_or(|known| known.causes.get().is_some())
+        known.is_none_or(|known| known.get().is_some())
     }
 
     /// Keeps all gaps of a device and their causes. Returns their sums.
     pub(super) fn keep(&self, device: usize, mut walked: Walked) -> Sums {
         if let Some(known) = self.of_device.get(device) {
             walked.all.shrink_to_fit();
-            walked.causes.shrink_to_fit();
             // Whoever asked at the same time has kept the same.
-            let _ = known.all.set(walked.all);
-            let _ = known.causes.set(walked.causes);
+            let _ = known.set(walked.all);
         }
         walked.sums
     }
@@ -64,58 +72,47 @@ impl Gaps {
         window: Option<Span>,
     ) -> impl Iterator<Item = (Gap, Option<One>)> + use<'g> {
         let ops = graph.ops.of_device(device);
-        let known = self.of_device.get(device);
-        let none = (ops, 0..0);
-        let (own, rows) = match (window, known) {
-            (None, None) => none,
-            (None, Some(known)) => (&[][..], 0..known.all(graph, device).len()),
+        let known = self.of_device.get(device).and_then(OnceLock::get);
+        let (own, known) = match (window, known) {
+            (None, None) => (ops, &[][..]),
+            (None, Some(all)) => (&[][..], &all[..]),
             (Some(window), known) => {
                 let ops = within(graph, ops, window);
-                let all = known.and_then(|known| known.all.get());
-                all.map_or((ops, 0..0), |all| joined(graph, ops, all, window))
+                let joined = known.map(|all| joined(graph, ops, all, window));
+                joined.unwrap_or((ops, &[]))
             }
         };
-        let all = known.and_then(|known| known.all.get());
-        let causes = known.and_then(|known| known.causes.get());
-        let known = rows.filter_map(move |row| {
-            let cause = causes.and_then(|causes| causes[row]);
-            Some((*all?.get(row)?, cause))
-        });
-        between(graph, own).map(|gap| (gap, None)).chain(known)
+        let own = between(graph, own).map(|ends| (ends, None));
+        let all = own.chain(known.iter().copied());
+        all.map(|(ends, cause)| (ends.gap(graph), cause))
     }
 }
 
 /// The gaps of a device that were walked through, from the first on.
 #[derive(Default)]
 pub(super) struct Walked {
-    all: Vec<Gap>,
-    causes: Vec<Option<One>>,
+    all: Vec<Known>,
     pub(super) sums: Sums,
-    /// When the operations so far ended.
-    end: Option<Ns>,
+    /// Which of the operations so far ended last.
+    last: Option<OpId>,
 }
 
 impl Walked {
+    /// Of no more than so many gaps: what grows bit by bit leaves holes in memory.
+    pub(super) fn with_capacity(count: usize) -> Walked {
+        Walked {
+            all: Vec::with_capacity(count),
+            ..Walked::default()
+        }
+    }
+
     /// The stretch before the device's next operation in which none ran.
-    pub(super) fn gap_before(&mut self, graph: &Graph, next: OpId) -> Option<Gap> {
-        gap_before(graph, next, &mut self.end)
+    pub(super) fn next(&mut self, graph: &Graph, next: OpId) -> Option<Ends> {
+        ends_before(graph, next, &mut self.last)
     }
 
-    pub(super) fn add(&mut self, gap: Gap, pieces: &[Piece]) {
-        self.all.push(gap);
-        self.causes.push(One::of(pieces));
-    }
-}
-
-impl DeviceGaps {
-    fn all(&self, graph: &Graph, device: usize) -> &[Gap] {
-        let ops = graph.ops.of_device(device);
-        self.all.get_or_init(|| {
-            let mut all = Vec::with_capacity(ops.len());
-            all.extend(between(graph, ops));
-            all.shrink_to_fit();
-            all
-        })
+    pub(super) fn add(&mut self, ends: Ends, pieces: &[Piece]) {
+        self.all.push((ends, One::of(pieces)));
     }
 }
 
@@ -186,24 +183,24 @@ pub(super) fn pieces(gap: Gap, one: Option<One>, walk: impl FnOnce() -> Vec<Piec
 fn joined<'g>(
     graph: &Graph,
     ops: &'g [OpId],
-    all: &[Gap],
+    all: &'g [Known],
     window: Span,
-) -> (&'g [OpId], Range<usize>) {
-    let none = (ops, 0..0);
+) -> (&'g [OpId], &'g [Known]) {
+    let none = (ops, &[][..]);
     let Some(&first) = ops.first() else {
         return none;
     };
-    let first = graph.ops.start[first as usize];
-    let mut at = all.partition_point(|gap| gap.span.end <= first);
+    let start = |op: OpId| graph.ops.start[op as usize];
+    let mut at = all.partition_point(|(ends, _)| start(ends.next) <= start(first));
     let mut end = Ns::MIN;
     for (i, &op) in ops.iter().enumerate() {
-        let Some(gap) = all.get(at) else {
+        let Some((ends, _)) = all.get(at) else {
             return none;
         };
-        if gap.next == op {
-            if gap.span.start == end {
-                let behind = all.partition_point(|gap| gap.span.end < window.end);
-                return (&ops[..i], at..behind.max(at));
+        if ends.next == op {
+            if graph.ops.end[ends.before as usize] == end {
+                let behind = all.partition_point(|(ends, _)| start(ends.next) < window.end);
+                return (&ops[..i], &all[at..behind.max(at)]);
             }
             at += 1;
         }
@@ -219,24 +216,19 @@ pub(super) fn within<'g>(graph: &Graph, ops: &'g [OpId], window: Span) -> &'g [O
     &ops[from..before(window.end).max(from)]
 }
 
-/// The stretches between operations, which are in order of start, in which none of them ran.
-pub(super) fn between<'g>(
-    graph: &'g Graph,
-    ops: &'g [OpId],
-) -> impl Iterator<Item = Gap> + use<'g> {
-    let mut end = None;
+/// The ends of the stretches between operations, which are in order of start, in which none of them ran.
+fn between<'g>(graph: &'g Graph, ops: &'g [OpId]) -> impl Iterator<Item = Ends> + use<'g> {
+    let mut last = None;
     ops.iter()
-        .filter_map(move |&next| gap_before(graph, next, &mut end))
+        .filter_map(move |&next| ends_before(graph, next, &mut last))
 }
 
-/// The stretch before an operation in which none of those before it ran, which end then.
-fn gap_before(graph: &Graph, next: OpId, end: &mut Option<Ns>) -> Option<Gap> {
-    let span = graph.ops.span(next);
-    let before = end.replace(end.map_or(span.end, |end| end.max(span.end)))?;
-    (before < span.start).then(|| Gap {
-        span: Span::new(before, span.start),
-        next,
-    })
+/// Those of the stretch before an operation in which none of those before it ran. `last` ended last of them.
+fn ends_before(graph: &Graph, next: OpId, last: &mut Option<OpId>) -> Option<Ends> {
+    let end = |op: OpId| graph.ops.end[op as usize];
+    let ends_last = last.filter(|&last| end(last) >= end(next));
+    let before = last.replace(ends_last.unwrap_or(next))?;
+    (end(before) < graph.ops.start[next as usize]).then_some(Ends { before, next })
 }
 
 #[cfg(test)]
@@ -263,14 +255,15 @@ mod tests {
             let trace = scene.trace();
             let graph = Graph::new(&trace);
             let window = Some(Span::new(from, from + length));
-            let of = |gaps: &Gaps, window| -> Vec<Gap> {
-                gaps.find(&graph, 0, window).map(|(gap, _)| gap).collect()
-            };
-            let alone = of(&Gaps::new(1), window);
-            let gaps = Gaps::new(1);
-            let all = of(&gaps, None);
-            prop_assert_eq!(&all, &of(&gaps, None));
-            prop_assert_eq!(&alone, &of(&gaps, window));
+            let causes = Causes::new(&trace, &graph);
+            let of = |window| -> Vec<Gap> { causes.gaps_of_device(0, window).collect() };
+            let alone = of(window);
+            let gaps = &causes.ready.gaps;
+            let all: Vec<Gap> = gaps.find(&graph, 0, None).map(|it| it.0).collect();
+            prop_assert_eq!(&all, &of(None));
+            prop_assert!(gaps.has_all(0));
+            prop_assert_eq!(&all, &of(None));
+            prop_assert_eq!(&alone, &of(window));
             // By hand: what none of the window's operations covers, between the first and the last of them.
             let spans: Vec<Span> = trace
                 .streams_of(0)

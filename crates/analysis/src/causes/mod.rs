@@ -28,6 +28,7 @@ mod walk;
 mod words;
 
 pub use explain::explain;
+use gaps::One;
 pub use gaps::Pieces;
 pub use groups::LAUNCH_GAP_MAX;
 pub use idle_sums::IdleSums;
@@ -149,9 +150,21 @@ impl<'a> Causes<'a> {
     /// The stretches of a device (index into [`Trace::devices`]) with nothing running. They lie between the first and
     /// the last of the operations that start within `window`, or of all.
     pub fn gaps_of_device(&self, device: usize, window: Option<Span>) -> impl Iterator<Item = Gap> {
-        let gaps = self.ready.gaps.find(self.graph, device, window);
+        let gaps = self.gaps(device, window);
         gaps.map(|(gap, _)| gap)
             .filter(move |gap| self.is_recorded(device, *gap))
+    }
+
+    fn gaps(
+        &self,
+        device: usize,
+        window: Option<Span>,
+    ) -> impl Iterator<Item = (Gap, Option<One>)> {
+        // Whoever asks for all asks for them again.
+        if window.is_none() && !self.ready.gaps.has_all(device) {
+            self.idle_of_each(&[device]);
+        }
+        self.ready.gaps.find(self.graph, device, window)
     }
 
     /// The same, each with its pieces: see [`Causes::pieces`].
@@ -160,7 +173,7 @@ impl<'a> Causes<'a> {
         device: usize,
         window: Option<Span>,
     ) -> impl Iterator<Item = (Gap, Pieces)> {
-        let gaps = self.ready.gaps.find(self.graph, device, window);
+        let gaps = self.gaps(device, window);
         gaps.filter(move |(gap, _)| self.is_recorded(device, *gap))
             .map(|(gap, one)| (gap, gaps::pieces(gap, one, || self.pieces(gap))))
     }
@@ -234,7 +247,7 @@ impl<'a> Causes<'a> {
     /// The idle time of a device by cause, culprit and root, most time first. Sums to the idle time of the
     /// operations that start within `window`, or of all.
     pub fn idle(&self, device: usize, window: Option<Span>) -> Vec<IdleCause> {
-        if window.is_none() && !self.ready.gaps.has_causes(device) {
+        if window.is_none() && !self.ready.gaps.has_all(device) {
             return self.idle_of_each(&[device]).swap_remove(0);
         }
         let mut sums = sum::Sums::default();
@@ -250,7 +263,10 @@ impl<'a> Causes<'a> {
     /// all devices go through them together, in short stretches.
     pub fn idle_of_each(&self, devices: &[usize]) -> Vec<Vec<IdleCause>> {
         let ops = &self.graph.ops;
-        let new = |device: &usize| (ops.of_device(*device), gaps::Walked::default());
+        let new = |device: &usize| {
+            let ops = ops.of_device(*device);
+            (ops, gaps::Walked::with_capacity(ops.len()))
+        };
         let mut each: Vec<_> = devices.iter().map(new).collect();
         let mut pieces = Vec::new();
         for until in (0..ops.len().div_ceil(STRETCH)).map(|stretch| (stretch + 1) * STRETCH) {
@@ -259,9 +275,10 @@ impl<'a> Causes<'a> {
                     left.split_at(left.partition_point(|&op| (op as usize) < until));
                 *left = behind;
                 for &next in here {
-                    let Some(gap) = walked.gap_before(self.graph, next) else {
+                    let Some(ends) = walked.next(self.graph, next) else {
                         continue;
                     };
+                    let gap = ends.gap(self.graph);
                     pieces.clear();
                     if self.is_recorded(device, gap) {
                         self.walk(gap, &mut pieces);
@@ -269,7 +286,7 @@ impl<'a> Causes<'a> {
                     for piece in &pieces {
                         walked.sums.add(self, next, piece);
                     }
-                    walked.add(gap, &pieces);
+                    walked.add(ends, &pieces);
                 }
             }
         }
@@ -299,7 +316,7 @@ impl<'a> Causes<'a> {
     pub fn idle_within(&self, devices: &[usize], spans: &[Span]) -> Vec<IdleCause> {
         let mut sums = sum::Sums::default();
         for &device in devices {
-            for (gap, one) in self.ready.gaps.find(self.graph, device, None) {
+            for (gap, one) in self.gaps(device, None) {
                 let first = spans.partition_point(|s| s.end <= gap.span.start);
                 let near = &spans[first..];
                 let near = &near[..near.partition_point(|s| s.start < gap.span.end)];
