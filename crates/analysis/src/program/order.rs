@@ -18,7 +18,7 @@ impl Program<'_> {
         if self.recorded.is_empty() {
             self.recorded = self.recorded().into();
         }
-        self.order = if self.is_possible(&self.recorded) {
+        self.order = if self.is_possible() {
             Arc::clone(&self.recorded)
         } else {
             self.possible().into()
@@ -53,14 +53,10 @@ impl Program<'_> {
         order
     }
 
-    /// Whether everything comes after what it depends on.
-    fn is_possible(&self, order: &[At]) -> bool {
-        let mut places = vec![0u32; order.len()];
-        for (place, &at) in order.iter().enumerate() {
-            places[at as usize] = place as u32;
-        }
+    /// Whether everything comes after what it depends on in the order of the recording.
+    fn is_possible(&self) -> bool {
         let mut is_possible = true;
-        self.edges(|from, to| is_possible &= places[from as usize] < places[to as usize]);
+        self.edges(|from, to| is_possible &= self.key(from) < self.key(to));
         is_possible
     }
 
