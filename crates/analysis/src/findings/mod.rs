@@ -187,15 +187,14 @@ impl Rule {
     fn findings(&self, scope: &Scope) -> Vec<Finding> {
         let mut findings: Vec<Finding> = match self.check {
             Check::Device(check) => {
-                let records = scope.causes.graph().ops.len();
-                let of_each = parallel::map(records, scope.devices, |f| {
+                let of_device = |f: &DeviceFigures| {
                     let mut finding = check(scope, f)?;
                     if scope.devices.len() > 1 {
                         finding.places = vec![format!("GPU {}", f.device)];
                     }
                     Some(finding)
-                });
-                of_each.into_iter().flatten().collect()
+                };
+                scope.devices.iter().filter_map(of_device).collect()
             }
             Check::Timeline(check) => check(scope).into_iter().collect(),
         };
@@ -295,13 +294,12 @@ pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
 
 /// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.
 pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    for rule in RULES {
-        if stop.is_stopped() {
-            break;
-        }
-        findings.extend(rule.findings(scope));
-    }
+    let records = scope.causes.graph().ops.len();
+    let found = parallel::map(records, RULES, |rule| match stop.is_stopped() {
+        true => Vec::new(),
+        false => rule.findings(scope),
+    });
+    let mut findings: Vec<Finding> = found.into_iter().flatten().collect();
     findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
     let uncured = scope.devices.iter();
     let uncured: Vec<Finding> = uncured
