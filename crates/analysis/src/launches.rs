@@ -36,7 +36,7 @@ pub fn of_device(
     window: Option<Span>,
 ) -> (LaunchDelay, QueueDepth) {
     let waits = waits(trace, calls, device, window);
-    (delay(&waits), depth(&waits))
+    (delay(&waits), depth(waits))
 }
 
 /// Host call's start to operation's start, for each operation whose call is known. An operation never
@@ -44,7 +44,9 @@ pub fn of_device(
 pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Span>) -> Vec<Span> {
     let mut waits = Vec::new();
     for (_, lane) in trace.streams_of(device) {
-        for row in window.map_or(lane.kept(), |w| lane.starting(w)) {
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        waits.reserve_exact(rows.len());
+        for row in rows {
             if let Some(call) = calls.span(trace, lane.key().process, lane.correlation(row)) {
                 waits.push(Span::new(call.start, lane.span(row).start));
             }
@@ -71,20 +73,20 @@ fn percentile(sorted: &[Ns], percent: usize) -> Ns {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-fn depth(waits: &[Span]) -> QueueDepth {
-    let mut joins: Vec<Ns> = waits.iter().map(|w| w.start).collect();
+fn depth(mut waits: Vec<Span>) -> QueueDepth {
     let mut leaves: Vec<Ns> = waits.iter().map(|w| w.end).collect();
-    joins.sort_unstable();
-    leaves.sort_unstable();
-    let (Some(first), Some(last)) = (joins.first(), leaves.last()) else {
+    // Streams are sorted: a sort that finds such runs only merges them.
+    leaves.sort();
+    waits.sort_by_key(|w| w.start);
+    let (Some(first), Some(last)) = (waits.first(), leaves.last()) else {
         return QueueDepth::default();
     };
-    let length = last - first;
+    let length = last - first.start;
     let waited: Ns = waits.iter().map(|w| w.len()).sum();
     let (mut gone, mut max) = (0, 0);
-    for (joined, at) in joins.iter().enumerate() {
+    for (joined, wait) in waits.iter().enumerate() {
         // At one moment what leaves the queue leaves before what joins it; what joins and leaves at once was never in it.
-        while leaves.get(gone).is_some_and(|leave| leave <= at) {
+        while leaves.get(gone).is_some_and(|leave| *leave <= wait.start) {
             gone += 1;
         }
         max = max.max((joined + 1).saturating_sub(gone));
@@ -116,9 +118,9 @@ mod tests {
     #[test]
     fn a_queue_is_as_deep_as_what_waits_at_once() {
         let waits = [Span::new(0, 10), Span::new(2, 20), Span::new(10, 30)];
-        let depth = depth(&waits);
+        let depth = depth(waits.to_vec());
         assert_eq!(depth.max, 2);
         assert!((depth.mean - 48.0 / 30.0).abs() < 1e-12);
-        assert_eq!(super::depth(&[]), QueueDepth::default());
+        assert_eq!(super::depth(Vec::new()), QueueDepth::default());
     }
 }

@@ -4,47 +4,61 @@
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
 
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, thresholds};
-use crate::causes::{Group, LAUNCH_GAP_MAX, Piece};
+use crate::causes::{Group, LAUNCH_GAP_MAX};
 use activity::units::{duration, percent};
-use activity::{Ns, Span};
+use activity::{NameId, Ns, Span};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.kernels < thresholds::LAUNCH_OPS_MIN || f.idle_share() < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
-    let (mut of_graphs, mut gaps): (Ns, Vec<(Ns, Span)>) = Default::default();
-    let names = scope.trace.names();
-    let loads = |name| names.full(name).to_lowercase().contains("loader");
-    for (gap, pieces) in scope.gaps(f).filter(|it| it.0.span.len() <= LAUNCH_GAP_MAX) {
-        // Where the host waited, the wait is to blame and not the launches after it.
-        // Launching less often leaves what only a first run takes, and what loads data.
-        let is_launch = |it: &&Piece| {
-            scope.causes.group(gap, it) == Group::Launch
-                && !scope.causes.is_first(gap.next, it)
-                && !scope.causes.host_name(it.culprit).is_some_and(loads)
-        };
-        let of_launches = pieces.iter().filter(is_launch);
-        let sum: Ns = of_launches.map(|piece| piece.span.len()).sum();
+    let (mut idle, mut of_graphs, mut cold, mut count) = (0 as Ns, 0 as Ns, 0 as Ns, 0);
+    // The longest, and of equal ones the first.
+    let mut longest: BinaryHeap<(Reverse<Ns>, Span)> = BinaryHeap::new();
+    let (causes, names) = (scope.causes, scope.trace.names());
+    let mut loaders: FxHashMap<NameId, bool> = FxHashMap::default();
+    let mut loads = |id| {
+        let is_one = || names.full(id).to_lowercase().contains("loader");
+        *loaders.entry(id).or_insert_with(is_one)
+    };
+    for (gap, pieces) in scope.gaps(f) {
+        let mut sum = 0;
+        for piece in &pieces {
+            // Where the host waited, the wait is to blame and not the launches after it.
+            // Launching less often leaves what only a first run takes, and what loads data.
+            if causes.is_first(gap.next, piece) {
+                cold += piece.span.len();
+            } else if gap.span.len() <= LAUNCH_GAP_MAX
+                && causes.group(gap, piece) == Group::Launch
+                && !causes.host_name(piece.culprit).is_some_and(&mut loads)
+            {
+                sum += piece.span.len();
+            }
+        }
         if sum > 0 {
-            let is_graph = scope.causes.graph().ops.is_graph(gap.next);
+            let is_graph = causes.graph().ops.is_graph(gap.next);
             of_graphs += if is_graph { sum } else { 0 };
-            gaps.push((sum, gap.span));
+            (idle, count) = (idle + sum, count + 1);
+            longest.push((Reverse(sum), gap.span));
+            if longest.len() > EVIDENCE_MAX {
+                longest.pop();
+            }
         }
     }
-    let idle: Ns = gaps.iter().map(|g| g.0).sum();
     // One cold pass does not tell how the next ones launch.
-    let cold = || scope.idle_that(f, |gap, piece| scope.causes.is_first(gap.next, piece));
-    let is_cold = scope.window.is_none() && cold() > idle;
+    let is_cold = scope.window.is_none() && cold > idle;
     if is_cold || f.part(idle) < thresholds::LAUNCH_IDLE_SHARE {
         return None;
     }
-    gaps.sort_unstable_by_key(|&(time, span)| (Reverse(time), span));
-    let longest = gaps.iter().take(EVIDENCE_MAX);
+    let longest = longest.into_sorted_vec().into_iter();
     let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
     Some(Finding {
-        count: gaps.len() as u64,
+        count,
         title: format!(
             "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
             duration(idle),

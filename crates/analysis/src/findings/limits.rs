@@ -142,20 +142,19 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let may_be = it.row.class == Class::Memory || !is_sampled;
         may_be && full(scope, it).contains("elementwise")
     });
-    let ran = configs::ran(scope, f, &all).into_iter();
-    let with_size = ran.map(|(at, length, number)| {
-        let of = &all[number].shape;
-        (at, length, is_sampled.then_some((of.grid, of.block)))
-    });
-    let mut ran: Vec<_> = with_size.collect();
+    let mut ran = configs::ran(scope, f, &all);
     ran.sort_unstable();
+    let size = |number: usize| {
+        let of = &all[number].shape;
+        is_sampled.then_some((of.grid, of.block))
+    };
     let (mut saved, mut time, mut at) = (0, 0, Vec::new());
     let span = |(lane, row): (usize, usize)| scope.trace.lanes()[lane].span(row);
     // What the CPU does for long between two of them may need the first one's result, and ends the row.
     let is_near = |a, b| span(b).start - span(a).end <= LAUNCH_GAP_MAX;
-    for group in
-        ran.chunk_by(|a, b| (a.0.0, a.0.1 + 1, a.2) == (b.0.0, b.0.1, b.2) && is_near(a.0, b.0))
-    {
+    for group in ran.chunk_by(|a, b| {
+        (a.0.0, a.0.1 + 1, size(a.2)) == (b.0.0, b.0.1, size(b.2)) && is_near(a.0, b.0)
+    }) {
         let lengths = group.iter().map(|it| it.1);
         let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
         if group.len() > 1 {
