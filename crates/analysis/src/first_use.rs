@@ -87,7 +87,7 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
         if !is_asked || graph.calls.waited[i] != NONE {
             continue;
         }
-        let What::Call(of) = trace.activity(lane, row).what else {
+        let What::Call(of) = trace.what(lane, row) else {
             continue;
         };
         // A launch that failed does not load less when it is tried again.
@@ -392,7 +392,7 @@ pub(crate) fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
 /// The kernel that an operation is.
 pub(crate) fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
     let (lane, row) = (op != NONE).then(|| graph.ops.place(op))?;
-    match trace.activity(lane, row).what {
+    match trace.what(lane, row) {
         What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
         _ => None,
     }

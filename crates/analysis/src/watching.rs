@@ -87,7 +87,7 @@ pub fn measure(
     // A launch of a graph that was recorded as a whole is one record.
     let is_node = |op: OpId| {
         let (lane, row) = graph.ops.place(op);
-        graph.ops.is_graph(op) && !matches!(trace.activity(lane, row).what, What::Graph(_))
+        graph.ops.is_graph(op) && !matches!(trace.what(lane, row), What::Graph(_))
     };
     let cost = |count: u64, (least, most): (f64, f64)| {
         let all = count as f64;

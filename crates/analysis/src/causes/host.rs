@@ -202,7 +202,7 @@ fn says_nothing(name: &str) -> bool {
 }
 
 fn is_named(trace: &Trace, lane: LaneId, row: usize) -> bool {
-    match trace.activity(lane, row).what {
+    match trace.what(lane, row) {
         What::Range(range) => !says_nothing(trace.names().full(range.name)),
         _ => false,
     }

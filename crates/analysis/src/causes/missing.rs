@@ -30,7 +30,7 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
             continue;
         }
         let (lane, row) = graph.ops.place(op);
-        let id = trace.activity(lane, row).what.graph();
+        let id = trace.what(lane, row).graph();
         let launch = launches.entry(call).or_insert((id, 0, op));
         launch.1 += 1;
         launch.2 = op;
@@ -94,7 +94,7 @@ fn silent_launches(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, C
             .get(&trace.lanes()[lane].key().process)
             .copied()
             .unwrap_or_default();
-        let is_ok = matches!(trace.activity(lane, row).what, What::Call(c) if c.code == 0);
+        let is_ok = matches!(trace.what(lane, row), What::Call(c) if c.code == 0);
         if is_launch(call)
             && !captured.contains(&call)
             && is_ok

@@ -203,7 +203,7 @@ impl Causes<'_> {
     /// The name of the call, range or overhead that is to blame.
     pub(crate) fn host_name(&self, culprit: Culprit) -> Option<NameId> {
         let (lane, row) = self.place(culprit)?;
-        match self.trace.activity(lane, row).what {
+        match self.trace.what(lane, row) {
             What::Call(call) => Some(call.name),
             What::Range(range) => Some(range.name),
             What::Overhead(overhead) => Some(overhead.name),

@@ -258,7 +258,7 @@ impl Causes<'_> {
     fn name_of(&self, culprit: Culprit) -> String {
         self.place(culprit)
             .map_or("nothing".to_owned(), |(lane, row)| {
-                describe::in_sentence(self.trace, &self.trace.activity(lane, row).what)
+                describe::in_sentence(self.trace, &self.trace.what(lane, row))
             })
     }
 

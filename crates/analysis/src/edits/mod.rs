@@ -215,7 +215,7 @@ impl Editing<'_, '_> {
 
     fn call_name(&self, call: u32) -> &str {
         let (lane, row) = self.scene.graph.calls.at(self.program.call_id(call));
-        match self.scene.trace.activity(lane, row).what {
+        match self.scene.trace.what(lane, row) {
             What::Call(what) => self.scene.trace.names().full(what.name),
             _ => "",
         }
@@ -308,5 +308,5 @@ impl Editing<'_, '_> {
 
 fn what(scene: Scene<'_>, op: OpId) -> What {
     let (lane, row) = scene.graph.ops.place(op);
-    scene.trace.activity(lane, row).what
+    scene.trace.what(lane, row)
 }

@@ -72,7 +72,7 @@ pub(crate) fn is_one_graph(trace: &Trace, graph: &Graph, ops: impl Iterator<Item
             continue;
         }
         let (lane, row) = graph.ops.place(op);
-        let what = trace.activity(lane, row).what;
+        let what = trace.what(lane, row);
         let shape = match what {
             What::Kernel(kernel) => kernel.shape,
             _ => NONE,

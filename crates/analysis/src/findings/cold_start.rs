@@ -54,7 +54,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     for &(span, place) in first.calls.iter().filter(is_looked_at) {
         let names = scope.trace.names();
         // What a launch takes so long for the first time is its kernel's code.
-        match scope.trace.activity(place.0, place.1).what {
+        match scope.trace.what(place.0, place.1) {
             What::Call(of) if CallKind::of(names.full(of.name)) == CallKind::Launch => {
                 has_loading = true;
             }

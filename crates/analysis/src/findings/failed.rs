@@ -40,7 +40,7 @@ impl Failed {
     pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
         let returned = |call: CallId| {
             let (lane, row) = graph.calls.at(call);
-            match trace.activity(lane, row).what {
+            match trace.what(lane, row) {
                 What::Call(it) => (it.code, it.name),
                 _ => (0, 0),
             }

@@ -147,7 +147,7 @@ fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
     let graph = scope.causes.graph();
     let waited = graph.calls.waited[wait as usize];
     let (lane, row) = (waited != NONE).then(|| graph.ops.place(waited))?;
-    match scope.trace.activity(lane, row).what {
+    match scope.trace.what(lane, row) {
         What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
         _ => None,
     }
@@ -190,7 +190,7 @@ fn is_search(scope: &Scope, wait: CallId) -> bool {
     let ops = scope.trace.lane_id(LaneKey { kind, ..lane.key() });
     let found = ops.and_then(|id| {
         let row = scope.trace.lanes()[id].at(lane.span(row).start)?;
-        Some(scope.trace.activity(id, row).what)
+        Some(scope.trace.what(id, row))
     });
     matches!(found, Some(What::Range(op)) if {
         let name = scope.trace.names().full(op.name);

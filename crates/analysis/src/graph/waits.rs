@@ -109,7 +109,7 @@ impl Graph {
     /// Whether a call only asks, as a watchdog does again and again (`cudaEventQuery`, `cudaGetLastError`).
     fn is_question(&self, trace: &Trace, call: CallId) -> bool {
         let (lane, row) = self.calls.at(call);
-        matches!(trace.activity(lane, row).what, What::Call(of) if {
+        matches!(trace.what(lane, row), What::Call(of) if {
             let name = trace.names().full(of.name);
             name.contains("Query") || name.contains("LastError")
         })

@@ -22,7 +22,7 @@ impl Functions {
         let nested = Nested::of(trace, id, |row, around| {
             let last = around.get(DEEPEST - 1);
             told.push(last.map_or(row as u32, |last| last.1));
-            names.push(match trace.activity(id, row).what {
+            names.push(match trace.what(id, row) {
                 What::Range(range) => range.name,
                 _ => NameId::MAX,
             });

@@ -34,7 +34,7 @@ impl Own {
         let mut kernels = Vec::new();
         for (id, lane) in split::streams(trace, unit) {
             for row in lane.kept() {
-                let What::Kernel(kernel) = trace.activity(id, row).what else {
+                let What::Kernel(kernel) = trace.what(id, row) else {
                     continue;
                 };
                 let is_collective = collectives

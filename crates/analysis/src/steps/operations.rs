@@ -131,7 +131,7 @@ pub(super) fn symbols(
     let met: Vec<u32> = rows
         .map(|row| {
             let is_exact = identity == Identity::Exact;
-            let key = match trace.activity(lane, row).what {
+            let key = match trace.what(lane, row) {
                 What::Kernel(k) if is_exact => (1, u64::from(k.shape)),
                 What::Kernel(k) => (1, u64::from(trace.shape(k.shape).name)),
                 What::Copy(c) => {

@@ -84,7 +84,7 @@ impl WhatIf<'_> {
 
     fn label(&self, op: u32) -> String {
         let (lane, row) = self.graph.ops.place(op);
-        match self.trace.activity(lane, row).what {
+        match self.trace.what(lane, row) {
             What::Kernel(kernel) => {
                 let name = self.trace.shape(kernel.shape).name;
                 self.trace.names().short(name).to_owned()

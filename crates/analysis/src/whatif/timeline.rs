@@ -59,7 +59,7 @@ impl WhatIf<'_> {
         for (i, op) in program.ops.iter().enumerate().filter(|(_, op)| !op.is_gone) {
             let (lane, row) = self.graph.ops.place(program.op_id(i as u32));
             let batch = &mut batches[trace.lanes()[lane].key().process];
-            let mut what = trace.activity(lane, row).what;
+            let mut what = trace.what(lane, row);
             if let Some(new) = (op.stream as usize).checked_sub(trace.lanes().len()) {
                 said.stream(batch, &mut what, free, new as u32);
             }

@@ -191,7 +191,7 @@ impl Walk<'_, '_> {
         let (graph, trace) = (self.of.graph, self.of.trace);
         let (lane, row) = graph.ops.place(op);
         let process = trace.lanes()[lane].key().process;
-        let direction = match trace.activity(lane, row).what {
+        let direction = match trace.what(lane, row) {
             What::Copy(copy) if copy.place.stream >= Place::PREFETCHED => copy.direction,
             _ => return None,
         };

@@ -65,7 +65,7 @@ impl Build<'_, '_> {
         };
         let start = self.program.op_span(op).start;
         let (lane, row) = self.graph.ops.place(first);
-        let bytes = match self.trace.activity(lane, row).what {
+        let bytes = match self.trace.what(lane, row) {
             What::Copy(copy) => copy.bytes,
             _ => 0,
         };
