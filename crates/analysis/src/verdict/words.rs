@@ -250,8 +250,8 @@ impl Told<'_> {
             (split.time_of(Bound::Copy) - split.copying).max(0),
             split.whole(),
         );
-        let rest = (rest >= REST_MIN)
-            .then(|| format!("staging and gaps between copies {}", percent(rest)));
+        let rest =
+            (rest >= REST_MIN).then(|| format!("staging and gaps before copies {}", percent(rest)));
         let names: Vec<String> = names.into_iter().chain(rest).collect();
         let hidden = share(split.both, split.copying);
         let beside = match hidden < HIDDEN_MIN {
