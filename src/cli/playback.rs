@@ -80,7 +80,7 @@ impl Playback {
             return Ok(());
         };
         let film = self.film(replayed.replay, picture.size, first)?;
-        export::to_file(path, Readers::AsUmask, |out| film.write(out)).map_err(Ending::input)
+        export::to_file(path, Readers::AsUmask, film).map_err(Ending::input)
     }
 
     /// The timeline as a whole.
@@ -124,13 +124,13 @@ impl Playback {
         )
     }
 
-    /// Makes its screens for a cast.
+    /// What writes its screens as a cast.
     pub(super) fn film(
         &self,
         speed: Option<f64>,
         (width, height): (u16, u16),
         first: &First,
-    ) -> Result<CastScreens<'_>, Ending> {
+    ) -> Result<impl FnOnce(&mut dyn io::Write) -> io::Result<()>, Ending> {
         let size = Size { width, height };
         // The user learns what is missing before anything is written.
         let shown = StillTimeline {
@@ -138,7 +138,7 @@ impl Playback {
             gpus: self.gpus.clone(),
             ..StillTimeline::of(self.trace())
         };
-        let last = screen::draw(shown, (width, height), first)?;
+        let title = screen::draw(shown, (width, height), first)?.title;
         let length = self.buffer.length() as f64 / 1e9;
         let usual = round(length / USUAL.as_secs_f64());
         let speed = speed.unwrap_or(usual).max(1e-9);
@@ -149,19 +149,26 @@ impl Playback {
                 format!("at {speed}x it would last {lasts:.0} s, and casts last up to 600 s");
             return Err(Ending::input(message).help(format!("--replay {fits:.1e}x fits")));
         }
+        let lasts = Duration::from_secs_f64(lasts);
         let mut source = self.source.clone();
         screen::entitle(&mut source, first);
-        let replay = self.replay(speed);
-        let theme = screen::picture_theme();
-        let plan = self.plan.clone();
-        Ok(CastScreens {
-            played: self,
-            film: Film::new(source, plan, self.gpus.clone(), replay, theme, size),
-            title: last.title,
-            first: first.clone(),
-            size,
-            speed,
-            lasts: Duration::from_secs_f64(lasts),
+        let (plan, gpus) = (self.plan.clone(), self.gpus.clone());
+        let (replay, theme) = (self.replay(speed), screen::picture_theme());
+        let mut film = Film::new(source, plan, gpus, replay, theme, size);
+        let opening = first.opening();
+        Ok(move |out: &mut dyn io::Write| {
+            let mut cast = Cast::begin(size, &title, out)?;
+            let mut head = self.buffer.cursor();
+            let mut at = Duration::ZERO;
+            while at < lasts {
+                let moment = self.buffer.moment(speed, at).unwrap_or(i64::MAX);
+                cast.frame(at, &film.frame(at, head.until(moment)))?;
+                at += FRAME;
+            }
+            let _ = film.frame(lasts, head.until(i64::MAX));
+            let last = film.end(self.outcome.clone(), &opening);
+            cast.frame(lasts, &last.map_err(io::Error::other)?)?;
+            cast.end(lasts + REST)
         })
     }
 }
@@ -169,37 +176,4 @@ impl Playback {
 /// Rounds a number to two digits: 0.0183 to 0.018.
 fn round(value: f64) -> f64 {
     format!("{value:.1e}").parse().unwrap_or(value)
-}
-
-/// The screens of a cast.
-pub(super) struct CastScreens<'a> {
-    played: &'a Playback,
-    film: Film,
-    title: String,
-    first: First,
-    size: Size,
-    speed: f64,
-    lasts: Duration,
-}
-
-impl CastScreens<'_> {
-    /// Draws and writes them.
-    pub(super) fn write(mut self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut cast = Cast::begin(self.size, &self.title, out)?;
-        let buffer = &self.played.buffer;
-        let mut head = buffer.cursor();
-        let mut at = Duration::ZERO;
-        while at < self.lasts {
-            let moment = buffer.moment(self.speed, at).unwrap_or(i64::MAX);
-            let batches = head.until(moment);
-            cast.frame(at, &self.film.frame(at, batches))?;
-            at += FRAME;
-        }
-        let batches = head.until(i64::MAX);
-        let _ = self.film.frame(self.lasts, batches);
-        let outcome = self.played.outcome.clone();
-        let last = self.film.end(outcome, &self.first.opening());
-        cast.frame(self.lasts, &last.map_err(io::Error::other)?)?;
-        cast.end(self.lasts + REST)
-    }
 }

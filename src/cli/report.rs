@@ -117,7 +117,7 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
         export::Format::Cast => {
             let played = play(&args.traces, redaction, args.clock)?;
             let film = played.film(args.replayed.replay, args.size, first)?;
-            write(args, Readers::AsUmask, |out| film.write(out))?;
+            write(args, Readers::AsUmask, film)?;
             Ok(code_of(played.outcome))
         }
         export::Format::Timeline(format) => {
@@ -144,7 +144,9 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
         export::Format::Screen(format) => {
             let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
             let drawn = screen::draw(StillTimeline::of(trace), args.size, first)?;
-            write(args, Readers::AsUmask, |out| drawn.write(format, out))?;
+            write(args, Readers::AsUmask, |out| {
+                export::screen::write(format, &drawn, out)
+            })?;
             Ok(code)
         }
     }

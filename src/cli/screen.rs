@@ -9,7 +9,7 @@ use ratatui::layout::Size;
 use super::args::{Color, First, Palette, Picture, ReplayOptions, screen_args};
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
-use crate::export::screen::{self, Format, Look};
+use crate::export::screen::{self, Format, Shown};
 use crate::export::{self, Readers};
 use crate::tui::{
     self, Choice, ColorLevel, Exit, FileFn, NextRun, Session, StartFn, StillTimeline, Theme,
@@ -160,14 +160,15 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
                 && !Path::new(&format!("{stem}.txt")).exists()
         })
         .ok_or("there are 9,999 pictures here already")?;
+    let shown = Shown {
+        buffer: buffer.clone(),
+        title: "cuptop".to_owned(),
+        is_light,
+    };
     for (extension, format) in [("svg", Format::Svg), ("txt", Format::Txt)] {
         let path = PathBuf::from(format!("{stem}.{extension}"));
-        let look = Look {
-            title: "cuptop",
-            is_light,
-        };
         export::to_file(&path, Readers::AsUmask, |out| {
-            screen::write(format, buffer, &look, out)
+            screen::write(format, &shown, out)
         })
         .map_err(|error| error.to_string())?;
     }
@@ -211,24 +212,10 @@ pub(super) fn take_picture(
         return Ok(());
     };
     let drawn = draw(shown, picture.size, show)?;
-    export::to_file(path, Readers::AsUmask, |out| drawn.write(format, out)).map_err(Ending::input)
-}
-
-/// A drawn screen.
-pub(super) struct ScreenImage {
-    buffer: Buffer,
-    pub(super) title: String,
-    is_light: bool,
-}
-
-impl ScreenImage {
-    pub(super) fn write(&self, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
-        let look = Look {
-            title: &self.title,
-            is_light: self.is_light,
-        };
-        screen::write(format, &self.buffer, &look, out)
-    }
+    export::to_file(path, Readers::AsUmask, |out| {
+        screen::write(format, &drawn, out)
+    })
+    .map_err(Ending::input)
 }
 
 /// Draws a complete timeline's screen.
@@ -236,12 +223,12 @@ pub(super) fn draw(
     mut shown: StillTimeline,
     (width, height): (u16, u16),
     show: &First,
-) -> Result<ScreenImage, Ending> {
+) -> Result<Shown, Ending> {
     entitle(&mut shown.trace.source, show);
     let theme = picture_theme();
     let size = Size { width, height };
     let buffer = tui::screenshot(shown, &theme, size, &show.opening());
-    Ok(ScreenImage {
+    Ok(Shown {
         buffer: buffer.map_err(Ending::input)?,
         title: match &show.title {
             Some(title) => format!("{}, a cuptop timeline", text::printable(title)),

@@ -53,8 +53,11 @@ pub(super) fn wrong_input(message: &str) -> Failure {
 /// The lines of a buffer, as they are saved as text.
 pub(super) fn text(buf: &Buffer) -> String {
     let mut out = Vec::new();
-    screen::write(Format::Txt, buf, &screen::Look::default(), &mut out)
-        .expect("memory can be written to");
+    let shown = screen::Shown {
+        buffer: buf.clone(),
+        ..screen::Shown::default()
+    };
+    screen::write(Format::Txt, &shown, &mut out).expect("memory can be written to");
     String::from_utf8(out).expect("UTF-8")
 }
 

@@ -1,15 +1,12 @@
 //! Screens one after another, as asciinema plays them (its file format, version 2). A line of JSON tells about the
 //! terminal. Each change has a line: seconds, "o", and what a terminal is sent.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
-use ratatui::style::{Color, Modifier};
-
-use super::cells;
 
 /// A recording of screens that is being written.
 pub struct Cast<'a> {
@@ -24,6 +21,8 @@ impl<'a> Cast<'a> {
     /// # Errors
     /// When `out` cannot be written to.
     pub fn begin(size: Size, title: &str, out: &'a mut dyn Write) -> io::Result<Self> {
+        // As other pictures it has the colours that its screens have, whatever the terminal here can do.
+        crossterm::style::force_color_output(true);
         let header = serde_json::json!({
             "version": 2,
             "width": size.width,
@@ -40,35 +39,24 @@ impl<'a> Cast<'a> {
     /// # Errors
     /// When it cannot be written.
     pub fn frame(&mut self, at: Duration, screen: &Buffer) -> io::Result<()> {
-        let mut sent = String::new();
-        let before = match self.shown.take() {
-            Some(before) if before.area == screen.area => before,
-            _ => {
-                // Empty, the cursor hidden.
-                sent.push_str("\u{1b}[0m\u{1b}[2J\u{1b}[?25l");
+        let mut sent = Vec::new();
+        let mut terminal = CrosstermBackend::new(&mut sent);
+        let shown = self.shown.replace(screen.clone());
+        let shown = match shown.filter(|it| it.area == screen.area) {
+            Some(shown) => shown,
+            None => {
+                terminal.clear()?;
+                terminal.hide_cursor()?;
                 Buffer::empty(screen.area)
             }
         };
-        let mut next = None;
-        let mut style = None;
-        for (x, y, cell) in before.diff(screen) {
-            if next != Some((x, y)) {
-                let (row, column) = (y - screen.area.y + 1, x - screen.area.x + 1);
-                let _ = write!(sent, "\u{1b}[{row};{column}H");
-            }
-            let wanted = (cell.fg, cell.bg, cell.modifier);
-            if style != Some(wanted) {
-                let _ = write!(sent, "\u{1b}[{}m", codes(wanted));
-                style = Some(wanted);
-            }
-            sent.push_str(cell.symbol());
-            let columns = u16::try_from(activity::text::width(cell.symbol())).unwrap_or(1);
-            next = Some((x + columns.max(1), y));
+        let changed = shown.diff(screen);
+        if !changed.is_empty() {
+            terminal.draw(changed.into_iter())?;
         }
-        self.shown = Some(screen.clone());
         match sent.is_empty() {
             true => Ok(()),
-            false => self.event(at, &sent),
+            false => self.event(at, &String::from_utf8_lossy(&sent)),
         }
     }
 
@@ -87,48 +75,11 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// What of "38;5;208" and its like sets a style.
-fn codes((fg, bg, modifier): (Color, Color, Modifier)) -> String {
-    let modifiers = [
-        (Modifier::BOLD, 1),
-        (Modifier::DIM, 2),
-        (Modifier::ITALIC, 3),
-        (Modifier::UNDERLINED, 4),
-        (Modifier::SLOW_BLINK, 5),
-        (Modifier::RAPID_BLINK, 6),
-        (Modifier::REVERSED, 7),
-        (Modifier::HIDDEN, 8),
-        (Modifier::CROSSED_OUT, 9),
-    ];
-    let mut codes = String::from("0");
-    for (flag, code) in modifiers {
-        if modifier.contains(flag) {
-            codes.push_str(&format!(";{code}"));
-        }
-    }
-    codes.push_str(&color(fg, 0));
-    codes.push_str(&color(bg, 10));
-    codes
-}
-
-/// ";38;5;208": `offset` is 10 for backgrounds.
-fn color(color: Color, offset: u8) -> String {
-    match color {
-        Color::Reset => String::new(),
-        Color::Indexed(index) => format!(";{};5;{index}", 38 + offset),
-        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", 38 + offset),
-        color => match cells::number(color).unwrap_or_default() {
-            dark @ ..8 => format!(";{}", 30 + dark + offset),
-            light => format!(";{}", 82 + light + offset),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use ratatui::layout::Rect;
-    use ratatui::style::Style;
+    use ratatui::style::{Color, Style};
 
     #[test]
     fn a_terminal_that_is_sent_it_shows_each_screen() {

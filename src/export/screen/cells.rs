@@ -46,9 +46,7 @@ pub(super) struct CellStyle {
     pub(super) foreground: Rgb,
     pub(super) background: Rgb,
     pub(super) is_bold: bool,
-    pub(super) is_italic: bool,
     pub(super) is_underlined: bool,
-    pub(super) is_crossed_out: bool,
 }
 
 /// A symbol and the columns that it covers.
@@ -100,16 +98,11 @@ fn style(fg: Color, bg: Color, modifier: Modifier, ground: &Palette) -> CellStyl
     if modifier.contains(Modifier::DIM) {
         foreground = mix(foreground, background, 0.55);
     }
-    if modifier.contains(Modifier::HIDDEN) {
-        foreground = background;
-    }
     CellStyle {
         foreground,
         background,
         is_bold: modifier.contains(Modifier::BOLD),
-        is_italic: modifier.contains(Modifier::ITALIC),
         is_underlined: modifier.contains(Modifier::UNDERLINED),
-        is_crossed_out: modifier.contains(Modifier::CROSSED_OUT),
     }
 }
 
@@ -128,17 +121,15 @@ const SIXTEEN: [Color; 16] = [
     Color::LightRed, Color::LightGreen, Color::LightYellow, Color::LightBlue, Color::LightMagenta, Color::LightCyan, Color::White,
 ];
 
-/// The number of one of the sixteen colours.
-pub(super) fn number(color: Color) -> Option<u8> {
-    (0..16).find(|&it| SIXTEEN[usize::from(it)] == color)
-}
-
 fn rgb(color: Color, default: Rgb, sixteen: &[u32; 16]) -> Rgb {
     match color {
         Color::Reset => default,
         Color::Rgb(r, g, b) => [r, g, b],
         Color::Indexed(index) => indexed(index, sixteen),
-        color => indexed(number(color).unwrap_or_default(), sixteen),
+        color => {
+            let number = SIXTEEN.iter().position(|it| *it == color);
+            indexed(number.unwrap_or_default() as u8, sixteen)
+        }
     }
 }
 

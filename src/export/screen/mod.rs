@@ -29,11 +29,12 @@ pub enum Format {
     Txt,
 }
 
-/// What the picture of a screen needs besides it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Look<'a> {
+/// A screen, and what its picture needs besides it.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    pub buffer: Buffer,
     /// What is on it in a few words, for those who cannot see the picture; SVG alone has a place for it.
-    pub title: &'a str,
+    pub title: String,
     /// Whether the terminal's own background is light.
     pub is_light: bool,
 }
@@ -42,18 +43,14 @@ pub struct Look<'a> {
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write(
-    format: Format,
-    buffer: &Buffer,
-    look: &Look<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let ground = match look.is_light {
+pub fn write(format: Format, shown: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    let buffer = &shown.buffer;
+    let ground = match shown.is_light {
         true => cells::LIGHT,
         false => cells::DARK,
     };
     match format {
-        Format::Svg => svg::write(buffer, look.title, &ground, out),
+        Format::Svg => svg::write(buffer, &shown.title, &ground, out),
         Format::Png => raster::write(buffer, &ground, out),
         Format::Txt => text::plain(buffer, out),
     }

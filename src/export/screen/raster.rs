@@ -171,13 +171,9 @@ impl Canvas {
                 }
             }
         }
-        for (is_drawn, y) in [
-            (piece.look.is_underlined, HEIGHT - 5),
-            (piece.look.is_crossed_out, HEIGHT / 2),
-        ] {
-            if is_drawn {
-                self.fill([left, top + y, left + width, top + y + 2], foreground, 1.0);
-            }
+        if piece.look.is_underlined {
+            let y = top + HEIGHT - 5;
+            self.fill([left, y, left + width, y + 2], foreground, 1.0);
         }
     }
 }

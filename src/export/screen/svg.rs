@@ -38,7 +38,7 @@ pub(super) fn write(
     writeln!(
         out,
         "<style>text{{font:{FONT}px \"JetBrains Mono\",\"DejaVu Sans Mono\",Menlo,Consolas,monospace;white-space:pre}}\
-         .b{{font-weight:bold}}.i{{font-style:italic}}.u{{text-decoration:underline}}.s{{text-decoration:line-through}}</style>"
+         .b{{font-weight:bold}}.u{{text-decoration:underline}}</style>"
     )?;
     writeln!(
         out,
@@ -133,9 +133,7 @@ impl Bars<'_> {
 fn texts(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let mut run = TextRun::default();
     for piece in cells::row(buffer, row, ground) {
-        let is_blank = piece.symbol.trim().is_empty()
-            && !piece.look.is_underlined
-            && !piece.look.is_crossed_out;
+        let is_blank = piece.symbol.trim().is_empty() && !piece.look.is_underlined;
         if is_blank && run.ends_in_space || shapes::find(piece.symbol).is_some() {
             run.flush(row, out)?;
         } else if !is_blank || !run.text.is_empty() {
@@ -193,33 +191,26 @@ impl TextRun {
         };
         let blanks = run.text[text.len()..].chars().count() as u16;
         let columns = run.columns.saturating_sub(blanks);
-        let classes: String = [
-            (look.is_bold, 'b'),
-            (look.is_italic, 'i'),
-            (look.is_underlined, 'u'),
-            (look.is_crossed_out, 's'),
-        ]
-        .iter()
-        .filter(|(is, _)| *is)
-        .flat_map(|(_, class)| [*class, ' '])
-        .collect();
+        let class = match (look.is_bold, look.is_underlined) {
+            (false, false) => "",
+            (true, false) => " class=\"b\"",
+            (false, true) => " class=\"u\"",
+            (true, true) => " class=\"b u\"",
+        };
         let (text, columns) = match text {
-            // An underlined or crossed-out blank.
+            // An underlined blank.
             "" => (run.text.as_str(), run.columns),
             text => (text, columns),
         };
-        write!(
+        writeln!(
             out,
-            "<text x=\"{}\" y=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\" fill=\"{}\"",
+            "<text x=\"{}\" y=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\" fill=\"{}\"{class}>{}</text>",
             number(f32::from(run.column) * WIDTH),
             number(f32::from(row) * HEIGHT + BASELINE),
             number(f32::from(columns) * WIDTH),
-            color(look.foreground)
-        )?;
-        if !classes.is_empty() {
-            write!(out, " class=\"{}\"", classes.trim_end())?;
-        }
-        writeln!(out, ">{}</text>", escaped(text))
+            color(look.foreground),
+            escaped(text)
+        )
     }
 }
 

@@ -6,12 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use std::time::Duration;
 
-use super::{Cast, Format, Look, write};
-
-const LOOK: Look<'_> = Look {
-    title: "a <test>",
-    is_light: false,
-};
+use super::{Cast, Format, Shown, write};
 
 const RED: Color = Color::Rgb(200, 10, 20);
 const BLUE: Color = Color::Rgb(0, 0, 250);
@@ -35,8 +30,13 @@ fn screen() -> Buffer {
 }
 
 fn bytes(format: Format, buffer: &Buffer) -> Vec<u8> {
+    let shown = Shown {
+        buffer: buffer.clone(),
+        title: "a <test>".to_owned(),
+        is_light: false,
+    };
     let mut out = Vec::new();
-    write(format, buffer, &LOOK, &mut out).expect("memory can be written to");
+    write(format, &shown, &mut out).expect("memory can be written to");
     out
 }
 
@@ -57,8 +57,7 @@ fn what_only_colours_show_is_drawn_in_blocks_in_plain_text() {
     buffer.set_string(1, 0, "▍", from_right);
     buffer.set_string(2, 0, " copy 1    ", Style::new().fg(Color::Black).bg(RED));
     buffer.set_string(13, 0, "▍", Style::new().fg(RED));
-    let mut out = Vec::new();
-    write(Format::Txt, &buffer, &LOOK, &mut out).expect("memory can be written to");
+    let out = bytes(Format::Txt, &buffer);
     assert_eq!(String::from_utf8_lossy(&out), " ▐ copy 1 ███▍\n");
 }
 
