@@ -10,6 +10,7 @@ use crate::report::whatif::Answer;
 use crate::report::{KnownGpus, Report};
 use analysis::Facts;
 use analysis::whatif::{Prediction, WhatIf};
+use scenario::diagnostics::{Diagnostic, Diagnostics};
 use scenario::edit::{EditSet, FORMS};
 use scenario::expr::ExprError;
 
@@ -17,7 +18,7 @@ use scenario::expr::ExprError;
 pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     let mut sets = Vec::new();
     for text in &args.edit {
-        let set: EditSet = text.parse().map_err(|error| wrong(text, &error))?;
+        let set: EditSet = text.parse().map_err(|error| wrong(text, error))?;
         sets.push(set);
     }
     let redaction = Redaction::new(args.anonymous);
@@ -36,7 +37,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     if args.json {
         print(&(answer.json().map_err(Ending::input)? + "\n"))?;
     } else {
-        print(&answer.text(super::text_options().width))?;
+        print(&answer.text(&super::text_options()))?;
     }
     Ok(code)
 }
@@ -86,24 +87,10 @@ fn cures(facts: &Facts<'_>, variant: Option<&str>) -> Vec<EditSet> {
     findings.iter().filter_map(|it| it.edit.clone()).collect()
 }
 
-/// The expression with a caret under what is wrong.
-fn wrong(text: &str, error: &ExprError) -> Ending {
-    let shown = activity::text::printable(text);
-    // The columns stay right only for a text without characters that are written out.
-    let place = if shown == text {
-        let before = activity::text::width(&text[..error.loc.start]);
-        let under = activity::text::width(&text[error.loc.range()]).max(1);
-        format!(
-            "\n  --edit {text}\n         {}{}",
-            " ".repeat(before),
-            "^".repeat(under)
-        )
-    } else {
-        String::new()
-    };
-    let ending = Ending::input(format!("{}{place}", error.message));
-    match &error.help {
-        Some(help) => ending.help(help),
-        None => ending,
-    }
+/// The expression with a mark under what is wrong.
+fn wrong(text: &str, error: ExprError) -> Ending {
+    let diagnostic = Diagnostic::error(error.loc.range(), error.message);
+    let mut wrong = Diagnostics::new("--edit", text.into());
+    wrong.push(diagnostic.maybe_help(error.help));
+    Ending::diagnostics(wrong.render(super::stderr_has_color()))
 }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::page::{Options, Page, Tone};
 use super::table::Table;
 use activity::Ns;
-use activity::text::{plural, wrap};
+use activity::text::plural;
 use activity::units::{duration, factor, percent};
 use analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
 use unicode_width::UnicodeWidthStr as _;
@@ -131,29 +132,23 @@ impl Answer {
     }
 
     /// For people.
-    pub fn text(&self, width: usize) -> String {
-        let mut lines = vec![self.headline()];
-        lines.push(String::new());
+    pub fn text(&self, options: &Options) -> String {
+        let mut page = Page::new(options);
+        page.lead(Tone::Title, &self.headline());
         // A name is never cut: one that is too long for the table has a line of its own.
         let mut table = Table::new(["edit", "predicted", "80 % interval", "to", "saves", ""]);
-        let room = width.saturating_sub(FIGURES).max(ROOM_MIN);
+        let room = page.width.saturating_sub(FIGURES).max(ROOM_MIN);
         for row in &self.predictions {
-            let (Some(low), Some(high)) = (row.low_ns, row.high_ns) else {
+            let (Some(time), Some(low), Some(high)) = (row.predicted_ns, row.low_ns, row.high_ns)
+            else {
                 continue;
             };
-            let Some(time) = row.predicted_ns else {
-                continue;
-            };
-            let is_long = row.edit.width() > room;
-            if is_long {
-                table.heading(row.edit.clone());
+            let mut name = row.edit.clone();
+            if name.width() > room {
+                table.heading(std::mem::take(&mut name));
             }
             table.row([
-                if is_long {
-                    String::new()
-                } else {
-                    row.edit.clone()
-                },
+                name,
                 duration(time),
                 duration(low),
                 duration(high),
@@ -161,23 +156,22 @@ impl Answer {
                 self.times(time),
             ]);
         }
-        let widest = self.predictions.iter().map(|row| row.edit.width()).max();
-        lines.extend(table.lines(width.max(widest.unwrap_or(0) + 2)));
+        let names = self.predictions.iter().map(|row| row.edit.width() + 2);
+        let width = page.width;
+        page.width = names.fold(width, usize::max);
+        page.title("Predicted");
+        page.table(&table);
+        page.width = width;
         for row in &self.predictions {
             if let Some(refused) = &row.refused {
-                lines.extend(wrap(
-                    &format!("{}: no prediction: {refused}", row.edit),
-                    width,
-                ));
+                page.wrapped(&format!("{}: no prediction: {refused}", row.edit));
             }
         }
         let rows = &self.predictions;
         let unknowns = rows.iter().flat_map(|row| &row.unknowns);
-        list(&mut lines, "Why the interval is wide:", unknowns, width);
-        let notes = rows.iter().flat_map(|row| &row.notes);
-        list(&mut lines, "Notes:", notes, width);
+        list(&mut page, "Why the interval is wide", unknowns);
+        list(&mut page, "Notes", rows.iter().flat_map(|row| &row.notes));
         if !self.faster.is_empty() {
-            lines.push(String::new());
             let mut table = Table::new(["if twice as fast", "its time", "saves", "of total time"]);
             for row in &self.faster {
                 let share = row.gain as f64 / self.measured_ns as f64;
@@ -188,23 +182,21 @@ impl Answer {
                     percent(share),
                 ]);
             }
-            lines.extend(table.lines(width));
+            page.title("What would gain most");
+            page.table(&table);
         }
-        lines.push(String::new());
         let busiest = self.ideal.engines.first();
         let engines = busiest.map_or(String::new(), |engine| {
             format!(" ({} {})", engine.engine, duration(engine.time_ns))
         });
-        let at_best = format!(
+        page.closing(&format!(
             "Lower bound with perfect overlap: {}{engines}; the longest chain of dependent operations takes {}, the CPU \
              alone {}.",
             duration(self.ideal.gpu_ns),
             duration(self.ideal.chain_ns),
             duration(self.ideal.host_ns)
-        );
-        lines.extend(wrap(&at_best, width));
-        lines.push(String::new());
-        lines.join("\n")
+        ));
+        page.finish()
     }
 
     fn headline(&self) -> String {
@@ -245,26 +237,17 @@ impl Answer {
 }
 
 /// Sentences, each once, under a title; nothing where there are none.
-fn list<'a>(
-    lines: &mut Vec<String>,
-    title: &str,
-    sentences: impl Iterator<Item = &'a String>,
-    width: usize,
-) {
+fn list<'a>(page: &mut Page, title: &str, sentences: impl Iterator<Item = &'a String>) {
     let mut told: Vec<&String> = Vec::new();
     for sentence in sentences {
         if told.contains(&sentence) {
             continue;
         }
         if told.is_empty() {
-            lines.push(String::new());
-            lines.push(title.to_owned());
+            page.title(title);
         }
         told.push(sentence);
-        let wrapped = wrap(sentence, width.saturating_sub(4));
-        for (i, line) in wrapped.iter().enumerate() {
-            lines.push(format!("{}{line}", if i == 0 { "  - " } else { "    " }));
-        }
+        page.item((Tone::Plain, "-"), &[sentence]);
     }
 }
 
@@ -346,7 +329,10 @@ mod tests {
             faster: Vec::new(),
             ideal: IdealRow::from(Ideal::default()),
         };
-        let text = answer.text(80);
+        let text = answer.text(&Options {
+            width: 80,
+            ..Options::default()
+        });
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let figures = "4.00 ms 2.00 ms 8.00 ms 6.00 ms 2.50× faster";
         let lines: Vec<String> = text.lines().map(words).collect();
