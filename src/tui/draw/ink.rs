@@ -161,7 +161,7 @@ pub(super) fn levels(
     let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
     let mut first = Theme::levels(first.min(all), full);
     let mut all = Theme::levels(all, full);
-    for line in pen::lines(plot).collect::<Vec<_>>().into_iter().rev() {
+    for line in pen::lines(plot).rev() {
         let (here, ink) = (first.min(8), all.min(8));
         let has_both = ink == 8 && here > 0 && below != above && theme.has_grounds();
         match above.fg.filter(|_| has_both) {

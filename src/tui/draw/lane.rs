@@ -23,8 +23,6 @@ const RIDDLE: usize = 5;
 pub enum Plot {
     /// Operations.
     Strip(Strip),
-    /// A height for each column, from 0 to 1, over as many lines as the row has, in the row's colour.
-    Meter(Vec<f64>),
     /// How busy a device is, and behind it why it is idle.
     Gpu {
         /// The busy shares.
@@ -32,8 +30,8 @@ pub enum Plot {
         /// What most of the idle time in the column was due to, as far as it is known.
         causes: Vec<Option<u8>>,
     },
-    /// A height, from 0 to 1, and a colour for each column; none where nothing is known. What is zero has a line of its
-    /// own, to be told from what is not known.
+    /// A height for each column, from 0 to 1, over as many lines as the row has, and its colour; none where nothing is
+    /// known. What is zero has a line of its own, to be told from what is not known.
     Levels(Vec<Option<(f64, Role)>>),
 }
 
@@ -53,6 +51,12 @@ pub struct Busy {
 }
 
 impl Plot {
+    /// Heights from 0 to 1 in one colour; nothing stands where one is zero.
+    pub fn meter(shares: impl IntoIterator<Item = f64>, role: Role) -> Plot {
+        let cell = |share| (share > 0.0).then_some((share, role));
+        Plot::Levels(shares.into_iter().map(cell).collect())
+    }
+
     /// Why a device is idle in each column, where this is one.
     #[must_use]
     pub fn causes(&self) -> &[Option<u8>] {
@@ -129,14 +133,13 @@ impl LaneRow {
         };
         match &self.plot {
             Plot::Strip(strip) => draw_strip(theme, strip, plot, buf),
-            Plot::Meter(shares) => {
-                let cells = shares.iter().map(|share| Some((*share, self.role)));
-                draw_meter(theme, cells, plot, buf);
-            }
             Plot::Levels(cells) => {
-                let least = |(share, role): (f64, Role)| (share.max(f64::MIN_POSITIVE), role);
-                let cells = cells.iter().map(|cell| cell.map(least));
-                draw_meter(theme, cells, plot, buf);
+                for (x, cell) in (0..plot.width).zip(cells) {
+                    if let Some((share, role)) = *cell {
+                        let share = share.max(f64::MIN_POSITIVE);
+                        ink::levels(theme, [share; 2], [theme.fg(role); 2], plot, x, buf);
+                    }
+                }
             }
             Plot::Gpu { shares, causes } => draw_gpu(theme, shares, causes, plot, buf),
         }
@@ -195,28 +198,6 @@ pub fn even<'a>(rows: impl Iterator<Item = (&'a mut LaneRow, u16)>) {
         let widest = nameless.get(&name.paint.role);
         if widest.is_some_and(|widest| name.columns <= widest + 1) && !name.paint.is_selected {
             (name.text, name.whole) = (String::new(), String::new());
-        }
-    }
-}
-
-fn draw_meter(
-    theme: &Theme,
-    cells: impl Iterator<Item = Option<(f64, Role)>>,
-    plot: Rect,
-    buf: &mut Buffer,
-) {
-    let full = (plot.height * 8).min(u16::from(u8::MAX)) as u8;
-    for (x, cell) in (0..plot.width).zip(cells) {
-        let Some((share, role)) = cell else {
-            continue;
-        };
-        let mut left = Theme::levels(share, full);
-        for y in (plot.y..plot.bottom()).rev() {
-            let line = Rect::new(plot.x, y, plot.width, 1);
-            if left > 0 {
-                pen::cell(buf, line, x, theme.block(left.min(8)), theme.fg(role));
-            }
-            left = left.saturating_sub(8);
         }
     }
 }

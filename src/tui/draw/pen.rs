@@ -38,7 +38,7 @@ pub fn fill(buf: &mut Buffer, area: Rect, glyph: char, style: Style) {
 }
 
 /// The first `lines` lines of `area`, one line high each, from `from`.
-pub fn lines(area: Rect) -> impl Iterator<Item = Rect> {
+pub fn lines(area: Rect) -> impl DoubleEndedIterator<Item = Rect> {
     (area.y..area.bottom()).map(move |y| Rect::new(area.x, y, area.width, 1))
 }
 

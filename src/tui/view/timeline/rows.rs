@@ -267,15 +267,15 @@ fn bandwidth(
         others.fold(greatest, f64::max)
     });
     let full = full.max(f64::MIN_POSITIVE);
-    let shares = in_cell.iter().map(|rate| rate / full).collect();
+    let role = label::direction_role(direction);
+    let plot = Plot::meter(in_cell.iter().map(|rate| rate / full), role);
     let window = state.camera.figures_span(&state.run);
     let busy = usage.time(Measure::Direction(direction), window);
     let average = (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64);
-    let role = label::direction_role(direction);
     let Some(average) = average else {
         return LaneRow {
             role,
-            plot: Plot::Meter(shares),
+            plot,
             ..LaneRow::default()
         };
     };
@@ -301,7 +301,7 @@ fn bandwidth(
         role,
         figure,
         side,
-        plot: Plot::Meter(shares),
+        plot,
         ..LaneRow::default()
     }
 }
@@ -313,8 +313,8 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneR
     let edges = scale.edges();
     let shares = cells(&edges)
         .zip(usage.times(Measure::Concurrent, &edges))
-        .map(|(cell, both)| both as f64 / cell.len().max(1) as f64)
-        .collect();
+        .map(|(cell, both)| both as f64 / cell.len().max(1) as f64);
+    let plot = Plot::meter(shares, Role::Overlap);
     let window = state.camera.figures_span(&state.run);
     let side = if window.is_empty() {
         String::new()
@@ -326,7 +326,7 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneR
     LaneRow {
         role: Role::Overlap,
         side,
-        plot: Plot::Meter(shares),
+        plot,
         ..LaneRow::default()
     }
 }
@@ -337,18 +337,17 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRo
     let memory = state.memory.get(device);
     let in_use = |window: Span| memory.and_then(|m| m.peak(window)).unwrap_or(0);
     let most = in_use(scope);
-    let shares = (0..scale.columns)
-        .map(|x| {
-            let cell = scale.cell(x).intersect(scope);
-            in_use(cell) as f64 / most.max(1) as f64
-        })
-        .collect();
+    let shares = (0..scale.columns).map(|x| {
+        let cell = scale.cell(x).intersect(scope);
+        in_use(cell) as f64 / most.max(1) as f64
+    });
+    let plot = Plot::meter(shares, Role::Memset);
     let most = units::bytes(most);
     let side = fit(room, [format!("at most {most}"), most]);
     LaneRow {
         role: Role::Memset,
         side,
-        plot: Plot::Meter(shares),
+        plot,
         ..LaneRow::default()
     }
 }

@@ -174,9 +174,10 @@ proptest! {
                 RowKind::Overlap(_) => Box::new(|t| at_work(t) >= 2),
                 RowKind::Bandwidth(_, direction) => {
                     let engine = if direction == Direction::H2D { Engine::Up } else { Engine::Down };
-                    let Plot::Meter(shares) = &lane.plot else {
+                    let Plot::Levels(levels) = &lane.plot else {
                         return Err(TestCaseError::fail("no row of heights"));
                     };
+                    let shares: Vec<f64> = levels.iter().map(|it| it.map_or(0.0, |it| it.0)).collect();
                     let copies = all.iter().filter(|op| op.engine == engine);
                     let moved = |window: Span| -> f64 {
                         let part = |op: &Op| {
