@@ -136,52 +136,46 @@ struct Entry {
 type Operations = FxHashMap<String, (u64, Ns)>;
 
 fn groups(a: &Report, b: &Report) -> Vec<Group> {
-    let of_run = |report: &Report| -> Vec<Entry> {
-        let variants = report.variants.iter().flatten();
-        variants.map(variant_side).collect()
-    };
-    let of_trace =
-        |report: &Report| -> Vec<Entry> { report.devices.iter().map(device_side).collect() };
     let is_run = |report: &Report| report.variants.as_ref().is_some_and(|v| !v.is_empty());
-    let (a, b) = if is_run(a) && is_run(b) {
-        (of_run(a), of_run(b))
-    } else {
-        (of_trace(a), of_trace(b))
+    let are_runs = is_run(a) && is_run(b);
+    let entries = |report: &Report| -> Vec<Entry> {
+        match are_runs {
+            true => report.variants.iter().flatten().map(variant_side).collect(),
+            false => report.devices.iter().map(device_side).collect(),
+        }
     };
+    let (a, b) = (entries(a), entries(b));
     let named = |sides: &[Entry], name: &str| sides.iter().position(|side| side.of == name);
-    let mut groups: Vec<Group> = a
-        .iter()
-        .map(|side| group(Some(side), named(&b, &side.of).map(|at| &b[at])))
-        .collect();
+    let both = a.iter().map(|side| {
+        let other = named(&b, &side.of).map(|at| &b[at]);
+        group(Some(side), other)
+    });
     let only_b = b.iter().filter(|side| named(&a, &side.of).is_none());
-    groups.extend(only_b.map(|side| group(None, Some(side))));
-    groups
+    both.chain(only_b.map(|side| group(None, Some(side))))
+        .collect()
 }
 
 fn group(a: Option<&Entry>, b: Option<&Entry>) -> Group {
     let mut figures: Vec<FigureChange> = Vec::new();
-    for (is_b, side) in [(false, a), (true, b)] {
-        for (name, unit, value) in side.iter().flat_map(|side| &side.figures) {
-            let at = figures.iter().position(|f| f.figure == *name);
-            let at = at.unwrap_or_else(|| {
-                figures.push(FigureChange {
-                    figure: name.clone(),
-                    a: None,
-                    b: None,
-                    ratio: None,
-                    unit: *unit,
-                });
-                figures.len() - 1
-            });
-            let figure = &mut figures[at];
-            *(if is_b { &mut figure.b } else { &mut figure.a }) = *value;
+    let sides = || [a, b].into_iter().flatten();
+    for (name, unit, _) in sides().flat_map(|side| &side.figures) {
+        if figures.iter().any(|known| known.figure == *name) {
+            continue;
         }
+        let value = |side: Option<&Entry>| side?.figures.iter().find(|it| it.0 == *name)?.2;
+        let (a, b) = (value(a), value(b));
+        let known = a.zip(b).filter(|(a, _)| *a != 0.0);
+        figures.push(FigureChange {
+            figure: name.clone(),
+            a,
+            b,
+            ratio: known.map(|(a, b)| b / a),
+            unit: *unit,
+        });
     }
-    for f in &mut figures {
-        f.ratio = f.a.zip(f.b).filter(|(a, _)| *a != 0.0).map(|(a, b)| b / a);
-    }
+    let of = sides().next();
     Group {
-        of: a.or(b).map_or_else(String::new, |side| side.of.clone()),
+        of: of.map_or_else(String::new, |side| side.of.clone()),
         figures,
     }
 }
