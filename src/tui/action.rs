@@ -91,14 +91,8 @@ pub enum Action {
     FilterLanes,
     /// Opens the line that says what to look for.
     Find,
-    /// Opens the help at what can be done with the name under the cursor.
-    Here,
-    /// Leaves only what has the name under the cursor in colour.
-    KeepName,
-    /// Leaves all but that in colour.
-    HideName,
-    /// Goes to the next one of that name.
-    NextOfName,
+    /// Looks for the name under the cursor.
+    FindThis,
     /// The next one of what is looked for, or the one before.
     Hit(isize),
     /// Adds a character to the line that is being typed.

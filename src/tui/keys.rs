@@ -32,7 +32,7 @@ pub struct Binding {
     pub purpose: Purpose,
     /// Where.
     pub context: Context,
-    /// The key; `Null` for what is run from the help alone.
+    /// The key.
     pub key: KeyCode,
     /// What it does.
     pub action: Action,
@@ -122,10 +122,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Search, Prompt, KeyCode::PageUp, Action::PageUp, "a page up", ""),
     key(Search, Prompt, KeyCode::PageDown, Action::PageDown, "a page down", ""),
     key(Search, Timeline, Char('m'), Action::Mark, "mark; measure (drag axis)", "mark"),
-    key(Search, Timeline, Char('.'), Action::Here, "what to do with this name", ""),
-    key(Search, Timeline, KeyCode::Null, Action::KeepName, "keep only this name", ""),
-    key(Search, Timeline, KeyCode::Null, Action::HideName, "hide this name (grey)", ""),
-    key(Search, Timeline, KeyCode::Null, Action::NextOfName, "next one of this name", ""),
+    key(Search, Timeline, Char('.'), Action::FindThis, "look for this name", ""),
     key(Search, Any, Char('y'), Action::Copy, "copy the name or the line", ""),
     key(Rows, Timeline, Char('H'), Action::HideLane, "hide this row", ""),
     key(Rows, Timeline, Char('F'), Action::FoldLanes, "fold this group (click)", ""),
@@ -220,8 +217,7 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
 
 /// All keys of an action in a context.
 pub fn all_keys(of: &Binding, is_ascii: bool) -> String {
-    let same =
-        |b: &&Binding| b.context == of.context && b.action == of.action && b.key != KeyCode::Null;
+    let same = |b: &&Binding| b.context == of.context && b.action == of.action;
     let keys: Vec<String> = BINDINGS
         .iter()
         .filter(same)
@@ -267,7 +263,7 @@ mod tests {
     #[test]
     fn no_key_means_two_things_in_one_context() {
         let mut seen = HashSet::new();
-        for b in BINDINGS.iter().filter(|b| b.key != KeyCode::Null) {
+        for b in BINDINGS {
             assert!(
                 seen.insert((b.context, b.key)),
                 "{:?} {:?}",

@@ -86,15 +86,11 @@ impl App {
             Action::Rerun => return Some(Effect::Start(NextRun::Same)),
             Action::Stop => return Some(Effect::Stop),
             Action::Back => return self.back(),
-            Action::Help => self.open_help(""),
-            // What is for the name under the cursor speaks of this.
-            Action::Here => self.open_help("this"),
-            Action::KeepName => state.search_selected(""),
-            Action::HideName => state.search_selected("not:"),
-            Action::NextOfName => {
-                state.search_selected("");
-                state.search.wants_first = true;
+            Action::Help => {
+                self.overlay = Overlay::Help { at: 0 };
+                self.ask_for(Asks::Help);
             }
+            Action::FindThis => state.search_selected(),
             Action::Troubles => self.overlay = Overlay::Troubles,
             Action::Show(view) => self.views.show(view, state),
             Action::ShowNth(place) => {
@@ -125,15 +121,6 @@ impl App {
             }
         }
         None
-    }
-
-    fn open_help(&mut self, text: &str) {
-        self.overlay = Overlay::Help { at: 0 };
-        self.ask_for(Asks::Help);
-        self.state
-            .prompt
-            .iter_mut()
-            .for_each(|it| it.text = text.to_owned());
     }
 
     /// Does what a line of the help is about, where that is done.

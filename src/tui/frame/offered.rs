@@ -64,7 +64,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::OtherEnd if state.link().is_none() => {
             "select a CUDA call or its operation first: n, p or a click"
         }
-        A::Here | A::KeepName | A::HideName | A::NextOfName if state.selected_name().is_none() => {
+        A::FindThis if state.selected_name().is_none() => {
             "select an operation first: n, p or a click"
         }
         A::Find if !views.can_find(state) => "there is nothing to look through here",

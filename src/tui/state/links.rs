@@ -63,11 +63,11 @@ impl State {
         })
     }
 
-    /// Leaves only what has the selected name in colour, or all but that.
-    pub fn search_selected(&mut self, sign: &str) {
+    /// Looks for the selected name.
+    pub fn search_selected(&mut self) {
         let name = self.selected_name().map(regex::escape);
         if let Some(name) = name {
-            self.search.set(&format!("{sign}re:^{name}$"));
+            self.search.set(&format!("re:^{name}$"));
         }
     }
 
