@@ -10,7 +10,7 @@ use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
 use analysis::ranks;
 use live::attach::{self, Attached, RunningRequest};
-use trace::{Clocks, SourceInfo, SourceKind};
+use trace::{SourceInfo, SourceKind};
 
 /// Records a running program, or looks at it.
 pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
@@ -130,9 +130,7 @@ impl RunningProgram {
                 false => SourceKind::Traced,
             },
             title: attach::command(self.args.pid).unwrap_or_default(),
-            path: None,
-            simulated: false,
-            clocks: Clocks::default(),
+            ..SourceInfo::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use super::args::{Compare, First, OnClock, Open, Picture, ReplayOptions};
+use super::args::{Compare, First, Picture, ReplayOptions};
 use super::exit::{self, Ending};
 use super::print;
 use super::redaction::Redaction;
@@ -56,20 +56,6 @@ pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
     Ok(code_a.max(code_b).max(regressed))
 }
 
-/// Whether the user wants `open` to compare two timelines: then they are no parts of one.
-pub(super) fn is_meant(args: &Open) -> bool {
-    args.traces.len() == 2
-        && args.first.view.is_some()
-        && args.first.view == tui::view_named("compare").ok()
-        && args.replayed.replay.is_none()
-}
-
-/// `open` for two timelines to compare.
-pub(super) fn opened(args: &Open) -> Result<u8, Ending> {
-    let (redaction, picture) = (Redaction::default(), &args.picture);
-    above_each_other(&args.traces, &redaction, picture, &args.first)
-}
-
 /// Shows two timelines above each other, on the screen or as a picture.
 fn above_each_other(
     sides: &[PathBuf],
@@ -87,7 +73,7 @@ fn above_each_other(
         let message = "one run a side can be shown above each other";
         return Err(Ending::input(message).help("without --screen several are compared, as text"));
     };
-    let load = |path| load_redacted(from_ref(path), redaction.for_another(), OnClock::default());
+    let load = |path| load_redacted(from_ref(path), redaction.for_another());
     let ((trace_a, code_a), (trace_b, code_b)) = (load(a)?, load(b)?);
     let code = code_a.max(code_b);
     let nothing = || Ending::input("there is no operation of a GPU to compare");
@@ -115,12 +101,7 @@ fn above_each_other(
     }
     drop(trace_b);
     let opened = screen::open(
-        super::report::opener(
-            vec![b.clone()],
-            Some(beside),
-            super::DEFAULT_MEMORY,
-            OnClock::default(),
-        )?,
+        super::report::opener(vec![b.clone()], Some(beside), super::DEFAULT_MEMORY)?,
         screen::no_scenario(),
         &first,
     )?;
@@ -162,7 +143,7 @@ fn side(
     let mut code = exit::FINE;
     for path in paths {
         // One after another, so that only one timeline is in memory.
-        let loaded = load_redacted(from_ref(path), redaction.for_another(), OnClock::default());
+        let loaded = load_redacted(from_ref(path), redaction.for_another());
         let (trace, damaged) = match loaded {
             Err(ending) if is_baseline => {
                 let _ = ending.report();

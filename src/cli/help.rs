@@ -65,38 +65,18 @@ fn print_styled(text: &clap::builder::StyledStr) -> Result<u8, Ending> {
     }
 }
 
-/// Prints a manual page, or writes those of all commands into a folder.
+/// Writes the manual pages of all commands into a folder.
 pub(super) fn man(args: &Man) -> Result<u8, Ending> {
-    let mut root = command().disable_help_subcommand(true);
-    if let Some(folder) = &args.output {
-        std::fs::create_dir_all(folder)
-            .and_then(|()| clap_mangen::generate_to(root, folder))
-            .map_err(|error| {
-                Ending::input(format!(
-                    "cannot write manual pages into {}: {error}",
-                    folder.display()
-                ))
-            })?;
-        return Ok(exit::FINE);
-    }
-    root.build();
-    let page_of = match &args.command {
-        None => root,
-        Some(name) => {
-            let found = root.find_subcommand(name).cloned();
-            let names = commands();
-            found.ok_or_else(|| {
-                let help = did_you_mean(name, names.iter().map(String::as_str));
-                Ending::input(format!("there is no command `{name}`"))
-                    .help(help.unwrap_or_else(|| names.join(", ")))
-            })?
-        }
-    };
-    let mut page = Vec::new();
-    clap_mangen::Man::new(page_of)
-        .render(&mut page)
-        .map_err(|error| Ending::machine(format!("the manual page: {error}")))?;
-    print(&String::from_utf8_lossy(&page))
+    let root = command().disable_help_subcommand(true);
+    let folder = &args.output;
+    let written = std::fs::create_dir_all(folder);
+    written
+        .and_then(|()| clap_mangen::generate_to(root, folder))
+        .map_err(|error| {
+            let folder = folder.display();
+            Ending::input(format!("cannot write manual pages into {folder}: {error}"))
+        })?;
+    Ok(exit::FINE)
 }
 
 /// Prints the script by which a shell completes cuptop's command lines.

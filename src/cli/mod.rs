@@ -97,7 +97,6 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Trace(args)) => trace::trace(&args),
         Some(Command::Attach(args)) => attach::attach(&args),
-        Some(Command::Open(args)) if compare::is_meant(&args) => compare::opened(&args),
         Some(Command::Open(args)) => report::open(&args),
         Some(Command::Report(args)) => report::report(&args),
         Some(Command::Compare(args)) => compare::compare(&args),

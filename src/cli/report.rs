@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::{Export, OnClock, Open, Report as ReportArgs};
+use super::args::{Export, Open, Report as ReportArgs};
 use super::collect::collect_into;
 use super::exit::{self, Ending};
 use super::playback::Playback;
@@ -30,24 +30,24 @@ pub(super) fn open(args: &Open) -> Result<u8, Ending> {
         args.replayed.replay,
     ) {
         (Some(Shot::Cast), _) => {
-            let played = play(&args.traces, Redaction::default(), args.clock)?;
+            let played = play(&args.traces, Redaction::default())?;
             played.write(&args.picture, args.replayed, &args.first)?;
             return Ok(code_of(played.outcome));
         }
         (None, Some(speed)) => {
             let (file, first) = (screen::no_scenario(), &args.first);
-            let played = play(&args.traces, Redaction::default(), args.clock)?;
+            let played = play(&args.traces, Redaction::default())?;
             return played.on_screen(speed, file, first);
         }
         (Some(Shot::Picture(_)), _) | (None, None) => {}
     }
     if args.picture.screenshot.is_some() {
-        let (trace, code) = load_redacted(&args.traces, Redaction::default(), args.clock)?;
+        let (trace, code) = load_redacted(&args.traces, Redaction::default())?;
         screen::take_picture(StillTimeline::of(trace), &args.picture, &args.first)?;
         return Ok(code);
     }
     screen::open(
-        opener(args.traces.clone(), None, args.memory, args.clock)?,
+        opener(args.traces.clone(), None, args.memory)?,
         screen::no_scenario(),
         &args.first,
     )
@@ -59,7 +59,6 @@ pub(super) fn opener(
     paths: Vec<PathBuf>,
     beside: Option<Arc<OtherRun>>,
     memory: u64,
-    clock: OnClock,
 ) -> Result<StartFn<'static>, Ending> {
     let mut first = Some(file::open_live(&paths, Some(&mut super::say)).map_err(Ending::input)?);
     Ok(Box::new(move |_| {
@@ -68,10 +67,7 @@ pub(super) fn opener(
             None => file::open_live(&paths, None)
                 .map_err(|error| Ending::input(error).for_screen(None))?,
         };
-        let source = SourceInfo {
-            clocks: clock.clocks(),
-            ..source_info(&opened, &paths)
-        };
+        let source = source_info(&opened, &paths);
         Ok(Running {
             // The user chose the size of a run that has ended.
             memory: opened.is_growing.then(|| super::rows_memory(memory)),
@@ -84,15 +80,9 @@ pub(super) fn opener(
 
 /// Prints the figures of traces.
 pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
-    let (trace, code) = load_redacted(&args.traces, Redaction::new(args.anonymous), args.clock)?;
-    let mut report = Report::new(&trace, None, super::profile::kept());
-    if let Some(limit) = args.fail_wait {
-        report.expect_waits(limit);
-    }
+    let (trace, code) = load_redacted(&args.traces, Redaction::new(args.anonymous))?;
+    let report = Report::new(&trace, None, super::profile::kept());
     print(&super::printed(&report, &args.printed)?)?;
-    if code == exit::FINE && !report.is_as_expected() {
-        return Ok(exit::EXPECTATION);
-    }
     Ok(code)
 }
 
@@ -115,13 +105,13 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
     let (first, redaction) = (&args.first, Redaction::new(args.anonymous));
     match format.format {
         export::Format::Cast => {
-            let played = play(&args.traces, redaction, args.clock)?;
+            let played = play(&args.traces, redaction)?;
             let film = played.film(args.replayed.replay, args.size, first)?;
             write(args, Readers::AsUmask, film)?;
             Ok(code_of(played.outcome))
         }
         export::Format::Timeline(format) => {
-            let (mut trace, mut code) = load_redacted(&args.traces, redaction, args.clock)?;
+            let (mut trace, mut code) = load_redacted(&args.traces, redaction)?;
             if let Some(part) = args.first.zoom {
                 (trace, code) = cut_out(args, part, &trace)?;
             }
@@ -142,7 +132,7 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
             Ok(code)
         }
         export::Format::Screen(format) => {
-            let (trace, code) = load_redacted(&args.traces, redaction, args.clock)?;
+            let (trace, code) = load_redacted(&args.traces, redaction)?;
             let drawn = screen::draw(StillTimeline::of(trace), args.size, first)?;
             write(args, Readers::AsUmask, |out| {
                 export::screen::write(format, &drawn, out)
@@ -177,7 +167,7 @@ fn cut_out(args: &Export, part: Part, whole: &Trace) -> Result<(Trace, u8), Endi
         batch
     };
     let redaction = Redaction::new(args.anonymous);
-    let read = load_with(&args.traces, redaction, args.clock, cut)?;
+    let read = load_with(&args.traces, redaction, cut)?;
     let less = is_less.then_some("; samples and counters are left out");
     let less = less.unwrap_or_default();
     let length = units::duration(window.len());
@@ -262,26 +252,21 @@ fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
     Ok(format)
 }
 
-/// Reads traces to their end, redacted as wanted. A damaged file is kept up to its damage, with a message, and exits 2. It puts a job's ranks on one clock unless the user refuses that.
+/// Reads traces to their end, redacted as wanted. A damaged file is kept up to its damage, with a message, and exits 2. It puts a job's ranks on one clock.
 pub(super) fn load_redacted(
     paths: &[PathBuf],
     redaction: Redaction,
-    clock: OnClock,
 ) -> Result<(Trace, u8), Ending> {
-    load_with(paths, redaction, clock, |batch| batch)
+    load_with(paths, redaction, |batch| batch)
 }
 
 fn load_with(
     paths: &[PathBuf],
     mut redaction: Redaction,
-    clock: OnClock,
     mut change: impl FnMut(Batch) -> Batch,
 ) -> Result<(Trace, u8), Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
-    let mut trace = Trace::new(SourceInfo {
-        clocks: clock.clocks(),
-        ..redaction.label(source_info(&opened, paths))
-    });
+    let mut trace = Trace::new(redaction.label(source_info(&opened, paths)));
     let outcome = collect_into(&opened.feed, |batch| {
         trace.apply(change(redaction.apply(batch)));
     });
@@ -293,12 +278,9 @@ fn load_with(
 }
 
 /// Reads traces to their end for playing.
-fn play(paths: &[PathBuf], redaction: Redaction, clock: OnClock) -> Result<Playback, Ending> {
+fn play(paths: &[PathBuf], redaction: Redaction) -> Result<Playback, Ending> {
     let opened = file::open(paths, &mut super::say).map_err(Ending::input)?;
-    let source = SourceInfo {
-        clocks: clock.clocks(),
-        ..redaction.label(source_info(&opened, paths))
-    };
+    let source = redaction.label(source_info(&opened, paths));
     Playback::gather(
         &opened.feed,
         source,
@@ -357,7 +339,6 @@ mod tests {
             size: (120, 40),
             first: crate::cli::args::First::default(),
             replayed: crate::cli::args::ReplayOptions::default(),
-            clock: OnClock::default(),
             anonymous: false,
         }
     }

@@ -178,9 +178,7 @@ impl TracedProgram<'_> {
         SourceInfo {
             kind: SourceKind::Traced,
             title: words.collect::<Vec<_>>().join(" "),
-            path: None,
-            simulated: false,
-            clocks: self.args.clock.clocks(),
+            ..SourceInfo::default()
         }
     }
 }

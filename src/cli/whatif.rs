@@ -1,6 +1,6 @@
 //! `cuptop whatif`: predicts a run's time with something changed.
 
-use super::args::{OnClock, WhatIf as Args};
+use super::args::WhatIf as Args;
 use super::exit::Ending;
 use super::print;
 use super::profile;
@@ -22,7 +22,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
         sets.push(set);
     }
     let redaction = Redaction::new(args.anonymous);
-    let (trace, code) = load_redacted(&args.traces, redaction, OnClock::default())?;
+    let (trace, code) = load_redacted(&args.traces, redaction)?;
     let gpu = trace.devices().first().map(|device| &*device.info.name);
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
     let mut facts = Facts::new(&trace);

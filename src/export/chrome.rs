@@ -16,9 +16,9 @@ use std::io::{self, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 
-use super::clocks::{self, RankClock, RankClocks};
+use super::clocks;
 use super::rows::{self, Marks};
-use activity::units::{duration, gb_per_s};
+use activity::units::gb_per_s;
 use activity::{Activity, Collective, Direction, LaunchShape, Metric, Ns, RangeKind, SLOWED, What};
 use analysis::memory::MemoryUse;
 use trace::{LaneKey, LaneKind, Trace, describe};
@@ -100,18 +100,13 @@ impl Writer<'_> {
             let world = world.map_or_else(String::new, |n| format!(", \"world_size\": {n}"));
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
-        let clocks = clocks::find(trace);
-        if let Some(clocks) = &clocks {
-            writeln!(out, "\"rankClocks\": {},", serde_json::to_string(clocks)?)?;
+        if let Some(clocks) = clocks::find(trace) {
+            writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
         }
         let devices = trace.devices().iter().map(|d| device(&d.info)).collect();
         writeln!(out, "\"deviceProperties\": {},", Value::Array(devices))?;
         write!(out, "\"traceEvents\": [")?;
-        self.names()?;
-        let ranks = clocks.iter().flat_map(|job: &RankClocks| &job.ranks);
-        ranks
-            .filter(|it| it.residual_ns.is_some())
-            .try_for_each(|it| self.clock(it))
+        self.names()
     }
 
     /// Names what viewers show: devices with their streams, processes with their threads.
@@ -170,30 +165,6 @@ impl Writer<'_> {
     fn add(&mut self, event: Arguments<'_>) -> io::Result<()> {
         let separator = std::mem::replace(&mut self.separator, ",");
         write!(self.out, "{separator}\n{event}")
-    }
-
-    /// What aligns a rank's clock, as a mark at the beginning of its process.
-    fn clock(&mut self, rank: &RankClock) -> io::Result<()> {
-        let words = format!(
-            "clock of {}: {} {}, {:+.1} ppm (± {})",
-            rank.name,
-            if self.trace.is_on_one_clock() {
-                "added"
-            } else {
-                "add"
-            },
-            duration(rank.offset_ns),
-            rank.drift_ppm,
-            duration(rank.residual_ns.unwrap_or_default())
-        );
-        let at = self.trace.extent().map_or(0, |extent| extent.start);
-        let pid = self.hosts[rank.process_index];
-        self.add(format_args!(
-            "{{\"ph\":\"i\",\"s\":\"p\",\"name\":{},\"pid\":{pid},\"tid\":0,\"ts\":{},\"args\":{}}}",
-            Value::from(words),
-            us(at - self.base),
-            serde_json::to_string(rank)?
-        ))
     }
 
     fn gpu(&self, device: usize) -> u64 {

@@ -36,9 +36,6 @@ pub(super) struct RankClock {
     pub(super) drift_ppm: f64,
     /// Null where no collective tells.
     pub(super) residual_ns: Option<Ns>,
-    /// Index into the timeline's processes.
-    #[serde(skip)]
-    pub(super) process_index: usize,
 }
 
 /// `None` for what is no job of several ranks.
@@ -57,7 +54,6 @@ pub(super) fn find(trace: &Trace) -> Option<RankClocks> {
             offset_ns: line.offset,
             drift_ppm: line.drift * 1e6,
             residual_ns: clocks.residuals[i].map(|it| it.median_ns as Ns),
-            process_index: rank.process,
         }
     });
     Some(RankClocks {

@@ -132,7 +132,7 @@ pub struct Report {
     /// The mistakes of the run and their cures; absent when its scenario names none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<pairs::PairReport>,
-    /// What the scenario expects of its run, or the command line of a job.
+    /// What the scenario expects of its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expectations: Option<Vec<Checked>>,
     /// The peaks that rates are compared with.
@@ -232,12 +232,6 @@ impl Report {
         let mut value = serde_json::to_value(self)?;
         offsets::add(&mut value, self.origin_ns);
         serde_json::to_string_pretty(&value)
-    }
-
-    /// Expects that no rank waits inside collectives for others, with nothing else running, for more than this part of its time.
-    pub fn expect_waits(&mut self, limit: f64) {
-        let checked = ranks::expect_waits(&self.ranks, limit);
-        self.expectations.get_or_insert_default().push(checked);
     }
 
     /// Whether no expectation failed; also when there is none.

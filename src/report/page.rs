@@ -11,7 +11,7 @@ use clap::ValueEnum;
 pub enum Section {
     /// Figures of a run's variants.
     Variants,
-    /// What a scenario expects, or `--fail-wait`.
+    /// What a scenario expects.
     Expectations,
     /// What each GPU did, and why it was idle.
     Gpus,

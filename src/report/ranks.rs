@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::Report;
-use super::expect::Checked;
 use super::page::{Page, Tone};
 use super::table::Table;
 use activity::text::{counted, plural, printable};
@@ -248,30 +247,6 @@ pub struct RateReport {
     /// What copies from one GPU to another reach on this kind of GPU by its calibrated profile. It is null where there
     /// is none, and for ranks of several hosts.
     pub link_gbps: Option<f64>,
-}
-
-/// Whether the rank that waits most of its time does so for no more than this part of it.
-pub(super) fn expect_waits(ranks: &[RankReport], limit: f64) -> Checked {
-    let most = ranks
-        .iter()
-        .max_by(|a, b| a.wait_share.total_cmp(&b.wait_share));
-    let measured = most.map(|rank| rank.wait_share);
-    Checked {
-        at: String::new(),
-        what: most.map_or_else(
-            || "wait share".to_owned(),
-            |rank| format!("wait share of {}", rank.called()),
-        ),
-        expected: format!("<= {}", percent(limit)),
-        measured,
-        ok: measured.is_some_and(|share| share <= limit),
-        point: None,
-        not_judged: false,
-        why: measured
-            .is_none()
-            .then(|| "no two ranks share a collective".to_owned()),
-        shown: measured.map_or_else(|| "—".to_owned(), percent),
-    }
 }
 
 /// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s. `idle` has the idle time of a device (by

@@ -11,7 +11,7 @@ use cuptop::tui::app::App;
 use cuptop::tui::{ColorLevel, Theme, render};
 use ratatui::layout::Size;
 use std::time::Duration;
-use trace::{Clocks, LaneKind, Measure, SourceInfo, Trace};
+use trace::{LaneKind, Measure, SourceInfo, Trace};
 
 const HOUR: i64 = 3_600_000_000_000;
 /// What a job's collectives end apart at most (its jitter), and what the clocks may be off beside.
@@ -304,30 +304,18 @@ fn clocks_are_set_ever_more_seldom() {
 }
 
 #[test]
-fn a_complete_timeline_is_set_before_anything_else_is_told_unless_raw_clocks_are_asked_for() {
-    for (clocks, is_set) in [(Clocks::Unknown, true), (Clocks::AsRecorded, false)] {
-        let mut app = App::new(Vec::new());
-        let source = SourceInfo {
-            clocks,
-            ..SourceInfo::default()
-        };
-        app.start(source, None, Default::default());
-        app.state.size = Size::new(200, 40);
-        for batch in job(OFF[1]).batches().0 {
-            app.take(Message::Batch(batch));
-        }
-        app.take(Message::Finished(Outcome::Complete));
-        let drawn = screen(&mut app);
-        let words = if is_set {
-            "clocks aligned to ± "
-        } else {
-            "clocks as recorded"
-        };
-        assert!(drawn.contains(words), "{drawn}");
-        let extent = app.state.run.trace.extent().expect("records");
-        assert_eq!(extent.len() < HOUR, is_set);
-        assert_eq!(apart(&app.state.run.trace) < APART, is_set);
-        let window = app.state.camera.viewport.window;
-        assert!(extent.overlaps(window) && (window.len() < HOUR) == is_set);
+fn a_complete_timeline_is_set_before_anything_else_is_told() {
+    let mut app = App::new(Vec::new());
+    app.start(SourceInfo::default(), None, Default::default());
+    app.state.size = Size::new(200, 40);
+    for batch in job(OFF[1]).batches().0 {
+        app.take(Message::Batch(batch));
     }
+    app.take(Message::Finished(Outcome::Complete));
+    let drawn = screen(&mut app);
+    assert!(drawn.contains("clocks aligned to ± "), "{drawn}");
+    let extent = app.state.run.trace.extent().expect("records");
+    assert!(extent.len() < HOUR && apart(&app.state.run.trace) < APART);
+    let window = app.state.camera.viewport.window;
+    assert!(extent.overlaps(window) && window.len() < HOUR);
 }

@@ -780,7 +780,7 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
     };
     let late = job(|rank, _| if rank == 2 { 5_000_000 } else { 20_000 });
     let (trace, truth) = late.make();
-    let mut report = Report::new(&trace, None, KnownGpus::default());
+    let report = Report::new(&trace, None, KnownGpus::default());
     let [whole, each @ ..] = report.verdicts.as_slice() else {
         panic!("no verdict");
     };
@@ -817,28 +817,9 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
         .verdicts
         .swap_remove(0);
     assert!(told.text.starts_with("straggler rank 2: "), "{told:?}");
-    // What is expected of it: more than half, and no more than two thirds.
-    let expect = |report: &mut Report, limit: f64| {
-        report.expectations = None;
-        report.expect_waits(limit);
-        report.is_as_expected()
-    };
-    assert!(!expect(&mut report, 0.5) && expect(&mut report, 0.67));
-    let mut cured = Report::new(&cured, None, KnownGpus::default());
+    let cured = Report::new(&cured, None, KnownGpus::default());
     assert!(cured.findings.iter().all(|it| it.rule != "late-rank"));
     assert!(serde_json::json!(cured.verdicts[0].bound_by) != peer);
-    assert!(expect(&mut cured, 0.05));
-    // Of what is no job nothing is known.
-    let alone = Job {
-        ranks: 1,
-        ..Job::default()
-    };
-    let mut alone = Report::new(&alone.make().0, None, KnownGpus::default());
-    assert!(!expect(&mut alone, 0.5));
-    assert_eq!(
-        alone.expectations.expect("one")[0].why.as_deref(),
-        Some("no two ranks share a collective")
-    );
 }
 
 #[test]
@@ -884,13 +865,6 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     let start = base + (first["ts"].as_f64().expect("us") * 1e3).round() as i64;
     let recorded = trace.extent().expect("records");
     assert!(recorded.start <= start && start < recorded.end);
-    // Viewers show them, too.
-    let is_clock = |it: &&serde_json::Value| {
-        let name = it["name"].as_str().unwrap_or_default();
-        name.starts_with("clock of rank 2: add ")
-    };
-    let mark = events.iter().find(is_clock).expect("a mark");
-    assert_eq!(mark["args"], clocks["ranks"][2]);
 
     let mut app = App::new(Vec::new());
     app.start(

@@ -95,8 +95,6 @@ pub enum Clocks {
     /// On one clock, as soon as something tells how the processes' clocks differ.
     #[default]
     Unknown,
-    /// On the clocks that recorded them, whatever alignment finds.
-    AsRecorded,
     /// On these clocks: one for each process, by its index.
     Set(Vec<Clock>),
 }

@@ -5,7 +5,7 @@
 //! touches touches. Lengths change by the drift (1e-4 at most between two machines' quartzes). A process whose clock
 //! stays keeps every nanosecond.
 
-use super::{Clock, Clocks, Device, Engine, LaneKind, Trace, engine_of, intake};
+use super::{Clock, Device, Engine, LaneKind, Trace, engine_of, intake};
 use activity::text::printable;
 use activity::{Def, Ns, Span, Uuid, What};
 
@@ -40,11 +40,8 @@ impl Trace {
     /// for present and future records, and for processes that have sent nothing yet. Rows keep their indices.
     ///
     /// A device is on the clock of the first process that has operations on it. If others have other clocks, its sums
-    /// are made anew. A timeline that shows times as recorded stays. Returns whether something moved.
+    /// are made anew. Returns whether something moved.
     pub fn retime(&mut self, clocks: &[Clock]) -> bool {
-        if self.source.clocks == Clocks::AsRecorded {
-            return false;
-        }
         if self.processes.len() < clocks.len() {
             self.processes.resize_with(clocks.len(), Default::default);
         }

@@ -20,12 +20,9 @@ pub struct Help {
 /// `cuptop man`.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// The page of this command; without it, that of the program.
-    #[arg(conflicts_with = "output")]
-    pub command: Option<String>,
-    /// Write the pages of all commands into this folder.
+    /// The folder.
     #[arg(long, short, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    pub output: PathBuf,
 }
 
 /// `cuptop completions`.

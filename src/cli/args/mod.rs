@@ -13,9 +13,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 pub use help::{Completions, Help, Man};
 pub use open::{Compare, Export, Open, Report, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, Run};
-pub use screen::{
-    Color, First, Json, OnClock, Palette, Picture, Printed, ReplayOptions, ScreenArgs,
-};
+pub use screen::{Color, First, Json, Palette, Picture, Printed, ReplayOptions, ScreenArgs};
 pub(crate) use screen::{SCREEN, screen_args};
 pub use trace::{Attach, Switch, Trace};
 
@@ -70,7 +68,7 @@ pub enum Command {
     Doctor,
     /// Print the help of a command, or a page of the documentation: scenarios, findings, json, scripts.
     Help(Help),
-    /// Print a manual page: cuptop man | man -l -
+    /// Write manual pages into a folder.
     Man(Man),
     /// Print what a shell (bash, zsh, fish) needs to complete cuptop's command lines.
     Completions(Completions),

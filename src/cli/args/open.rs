@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::screen::{First, OnClock, Picture, Printed, ReplayOptions, size};
+use super::screen::{First, Picture, Printed, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
 
@@ -20,8 +20,6 @@ pub struct Open {
     /// are let go, and their sums stay.
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
     pub memory: u64,
-    #[command(flatten)]
-    pub clock: OnClock,
     #[command(flatten)]
     pub picture: Picture,
     #[command(flatten)]
@@ -38,12 +36,6 @@ pub struct Report {
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
     pub printed: Printed,
-    /// Exit with 1 when a rank of a job waits inside collectives for others, with nothing else running on its GPU, for more than this
-    /// part of its time ("10%"); also when that is not known.
-    #[arg(long, value_name = "PERCENT", value_parser = share)]
-    pub fail_wait: Option<f64>,
-    #[command(flatten)]
-    pub clock: OnClock,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
     #[arg(long)]
     pub anonymous: bool,
@@ -136,8 +128,6 @@ pub struct Export {
     pub first: First,
     #[command(flatten)]
     pub replayed: ReplayOptions,
-    #[command(flatten)]
-    pub clock: OnClock,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
     #[arg(long)]
     pub anonymous: bool,

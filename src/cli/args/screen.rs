@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use crate::report::text::Section;
 use crate::tui::{Opening, Select, view_named};
 use scenario::view::View as Part;
-use trace::Clocks;
 
 /// How the screen is drawn.
 #[derive(Clone, Debug, Default, Args)]
@@ -187,25 +186,6 @@ pub struct Printed {
     /// Print so many rows of each table with --all or --only, 10 without it.
     #[arg(long, value_name = "COUNT", conflicts_with = "json")]
     pub rows: Option<NonZeroUsize>,
-}
-
-/// On which clock.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct OnClock {
-    /// Show the times of a job's ranks as each process recorded them, and not on the one clock that the ends of their
-    /// collectives tell.
-    #[arg(long)]
-    pub raw_clock: bool,
-}
-
-impl OnClock {
-    /// As a timeline has it.
-    pub fn clocks(self) -> Clocks {
-        match self.raw_clock {
-            true => Clocks::AsRecorded,
-            false => Clocks::Unknown,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::screen::{First, OnClock, Picture, Printed};
+use super::screen::{First, Picture, Printed};
 use live::attach::{Collect, Graphs};
 use live::counters::Counters;
 use live::python;
@@ -53,8 +53,6 @@ pub struct Trace {
     pub keep: Option<u64>,
     #[command(flatten)]
     pub watched: Watched,
-    #[command(flatten)]
-    pub clock: OnClock,
     #[command(flatten)]
     pub picture: Picture,
     #[command(flatten)]

@@ -79,9 +79,6 @@ impl Waits {
     }
 }
 
-/// Of times that are shown as they were recorded.
-const RAW: [&str; 2] = ["clocks as recorded", "raw clocks"];
-
 /// Whether a timeline is of several ranks or of several machines, by what its processes say.
 fn is_of_several(trace: &Trace) -> bool {
     let infos = || trace.processes().iter().map(|it| &it.info);
@@ -111,21 +108,18 @@ impl JobFacts {
         }
     }
 
-    fn of(trace: &Trace, job: &Alignment) -> JobFacts {
+    fn of(job: &Alignment) -> JobFacts {
         let mut lanes: FxHashMap<LaneId, Vec<Wait>> = FxHashMap::default();
         for wait in job.split.waits.iter().flatten() {
             lanes.entry(wait.lane).or_default().push(*wait);
         }
         JobFacts {
-            clocks: match trace.source.clocks {
-                Clocks::AsRecorded => RAW.map(str::to_owned),
-                Clocks::Unknown | Clocks::Set(_) => [job.clocks.words(), job.clocks.short()],
-            },
             names: job.ranks.iter().map(|rank| rank.name.clone()).collect(),
             lanes: lanes
                 .into_iter()
                 .map(|(lane, waits)| (lane, Waits::of(waits)))
                 .collect(),
+            ..JobFacts::before(job)
         }
     }
 }
@@ -196,7 +190,7 @@ impl JobAnswer {
                 ..JobAnswer::default()
             };
         }
-        let (trace, aligned) = (facts.trace, facts.aligned());
+        let aligned = facts.aligned();
         let judge = || {
             aligned?;
             facts.prepare();
@@ -206,7 +200,7 @@ impl JobAnswer {
             Some(LateRanks::of(facts, facts.ranks()?))
         };
         JobAnswer {
-            known: aligned.map(|job| JobFacts::of(trace, job)),
+            known: aligned.map(|job| JobFacts::of(job)),
             judged: is_judged.then(judge).flatten(),
             ..JobAnswer::default()
         }
@@ -315,12 +309,11 @@ impl Job {
         if let Some(known) = told.and_then(|told| told.known.as_ref()) {
             return Some(known.clocks.clone());
         }
-        let words = match (run.awaits_clocks, &run.trace.source.clocks) {
+        let words = match run.awaits_clocks {
             _ if !is_of_several(&run.trace) => return None,
-            (true, _) => ["aligning clocks", "aligning"],
-            (false, Clocks::AsRecorded) => RAW,
-            (false, _) if told.is_some() => ["wall clock, no collective tells", "wall clock"],
-            (false, _) => return None,
+            true => ["aligning clocks", "aligning"],
+            false if told.is_some() => ["wall clock, no collective tells", "wall clock"],
+            false => return None,
         };
         Some(words.map(str::to_owned))
     }

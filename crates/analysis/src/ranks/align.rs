@@ -34,8 +34,7 @@ impl Alignment {
         trace.clock(process).then(&self.clocks.lines[rank])
     }
 
-    /// What the clocks of processes are to be set to; `None` when none is to move by more than `least` ns, or they are to show what
-    /// was recorded.
+    /// What the clocks of processes are to be set to; `None` when none is to move by more than `least` ns.
     pub fn to_set(&self, trace: &Trace, least: Ns) -> Option<Vec<Clock>> {
         let moves = trace.lanes().iter().any(|lane| {
             let line = self.by_process.get(lane.key().process);
@@ -43,13 +42,11 @@ impl Alignment {
             line.zip(lane.extent())
                 .is_some_and(|(line, extent)| line.most(extent) > least)
         });
-        let is_wanted = trace.source.clocks != Clocks::AsRecorded;
-        (moves && is_wanted).then(|| self.of_recorded.clone())
+        moves.then(|| self.of_recorded.clone())
     }
 }
 
-/// Puts a complete timeline on the clock of all of its ranks, as far as its collectives tell. It does not where
-/// somebody wants the times that were recorded.
+/// Puts a complete timeline on the clock of all of its ranks, as far as its collectives tell.
 pub fn align_clocks(trace: &mut Trace) {
     if let Some(clocks) = clocks_of(trace) {
         trace.retime(&clocks);
@@ -60,6 +57,6 @@ pub fn align_clocks(trace: &mut Trace) {
 pub fn clocks_of(trace: &Trace) -> Option<Vec<Clock>> {
     match trace.source.clocks {
         Clocks::Unknown => Alignment::find(trace)?.to_set(trace, 0),
-        Clocks::AsRecorded | Clocks::Set(_) => None,
+        Clocks::Set(_) => None,
     }
 }
