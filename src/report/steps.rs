@@ -164,7 +164,7 @@ pub(super) fn section(page: &mut Page, report: &Report) {
             if steps.are_telling {
                 ""
             } else {
-                ": parts of a step, or too few to speak for the program"
+                ": parts of a step, too few or too uneven to speak for the program"
             },
         )];
         if page.is_brief {

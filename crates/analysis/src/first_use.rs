@@ -172,6 +172,14 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     }
     slow.sort_unstable();
     slow.dedup();
+    // PyTorch's profiler starts in the first launch that it sees. Where it is the only slow one, nothing was loaded.
+    let is_launch = |call: &&CallId| kernels.iter().any(|it| it.0 == **call);
+    if trace.source.kind == SourceKind::Kineto
+        && kernels.len() > CALLS_MIN
+        && slow.iter().filter(is_launch).count() == 1
+    {
+        slow.retain(|call| *call != kernels[0].0 || time(call) >= FEW_MIN);
+    }
     let found = slow.into_iter();
     let mut found: Vec<First> = found
         .map(|call| (graph.calls.span(call), graph.calls.at(call)))

@@ -60,6 +60,8 @@ struct Candidate {
     finding: Finding,
     edit: EditSet,
     alone: Outcome,
+    /// The bound that its rule reckoned.
+    seen: Ns,
     /// What it saved on top of those that were made before at the last look, and how many those were.
     last: Ns,
     looked: usize,
@@ -84,13 +86,7 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
                 }
                 rest.push(finding);
             }
-            Some(Ok((edit, alone))) => {
-                // The CPU also gets on with what lies behind, which only a replay can tell.
-                if finding.rule == "pageable-copy" {
-                    finding.bound_ns = finding.bound_ns.max(alone.whole_saving);
-                }
-                candidates.push(Candidate::new(finding, edit, alone));
-            }
+            Some(Ok((edit, alone))) => candidates.push(Candidate::new(finding, edit, alone)),
         }
     }
     if let Ok(whatif) = whatif {
@@ -304,9 +300,13 @@ fn beside(whatif: &WhatIf<'_>, candidate: Candidate, above: usize) -> Option<Fin
 }
 
 impl Candidate {
-    fn new(finding: Finding, edit: EditSet, alone: Outcome) -> Self {
+    fn new(mut finding: Finding, edit: EditSet, alone: Outcome) -> Self {
+        let seen = finding.bound_ns;
+        // The CPU also gets on with what lies behind, which only a replay can tell: what-if says the same.
+        finding.bound_ns = seen.max(alone.whole_saving);
         Candidate {
             finding,
+            seen,
             last: alone.whole_saving,
             looked: 0,
             with: Some((edit.clone(), alone.clone())),
@@ -315,10 +315,10 @@ impl Candidate {
         }
     }
 
-    /// What it is told to save. Of two that save the same the one whose first cure the edit is is told first.
+    /// What it saves of what its rule saw. Of two that save the same the one whose first cure the edit is is told first.
     fn key(&self) -> (Ns, bool) {
         (
-            self.last.min(self.finding.bound_ns),
+            self.last.min(self.seen),
             self.finding.cures.first() == Some(&self.edit),
         )
     }

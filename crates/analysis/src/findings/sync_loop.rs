@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::migrations::comes_back;
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
 use crate::graph::{CallId, CallKind, NONE};
 use crate::lines::StackCounts;
 use crate::tables;
@@ -44,13 +45,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             }
         }
     }
+    let sum = by_wait.values().sum::<Ns>();
     let of_values = by_wait.iter().filter(|it| fetches_value(scope, *it.0));
-    let of_values = 2 * of_values.map(|it| *it.1).sum::<Ns>() >= by_wait.values().sum::<Ns>();
-    let idle = by_wait.values().sum::<Ns>().min(tables::union(spans));
+    let of_values = 2 * of_values.map(|it| *it.1).sum::<Ns>() >= sum;
+    let idle = sum.min(tables::union(spans));
     let mut at: Vec<(CallId, Ns)> = by_wait.into_iter().collect();
     at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
-    let row = |(wait, _)| Occurrence::Row(calls.at(wait));
-    let at: Vec<Occurrence> = at.into_iter().map(row).collect();
     let share = f.part(idle);
     let least = match share >= thresholds::LARGE_SHARE {
         true => thresholds::FEW_WAITS_MIN,
@@ -59,6 +59,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if (at.len() as u64) < least || share < thresholds::WORTH_SHARE {
         return None;
     }
+    // Only what `.item()` brings is mostly printed. Other values say what comes next, and so may managed memory.
+    let printed = at
+        .iter()
+        .filter(|it| operator(scope, it.0).is_some_and(|name| name == "aten::_local_scalar_dense"));
+    let is_printed = 2 * printed.map(|it| it.1).sum::<Ns>() >= sum;
+    let is_managed = |it: &Copied| comes_back(&What::Copy(it.2));
+    let decides = scope.planned.is_none()
+        && (of_values && !is_printed || scope.copies(f).iter().any(is_managed));
     // Waits keep engines from working beside each other, too, which is no idle time. Without all of them the host is
     // done sooner by what they last. Where some have to stay, nothing runs ahead of those.
     let window = scope.window_on(f.index).unwrap_or(f.span);
@@ -68,31 +76,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .filter(|call| calls.waited[**call as usize] != NONE)
         .map(|&call| calls.span(call))
         .filter(|span| span.overlaps(window));
-    let bound = match has_needed {
-        true => idle,
-        false => {
-            let engines = Engines::new(scope, f);
-            // Which kernels of two streams need each other only a scenario says. On one stream each waits for the one before.
-            let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
-            let hideable = match scope.planned {
-                Some(_) => engines.packable(),
-                None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
-                    engines.hideable()
-                }
-                None => 0,
-            };
-            tables::union(waited.collect()).clamp(idle, idle + hideable)
+    // Which kernels of two streams need each other only a scenario says. On one stream each waits for the one before.
+    let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
+    let hideable = match scope.planned {
+        Some(_) => Engines::new(scope, f).packable(),
+        None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
+            Engines::new(scope, f).hideable()
         }
+        None => 0,
     };
+    let bound = match has_needed || decides {
+        true => idle,
+        false => tables::union(waited.collect()).clamp(idle, idle + hideable),
+    };
+    let row = |it: &(CallId, Ns)| Occurrence::Row(calls.at(it.0));
+    let at: Vec<Occurrence> = at.iter().map(row).collect();
     let found = scope.found(f.span_ns, bound, &at);
-    // Elsewhere than in PyTorch, where values are mostly printed, a loop that fetches one goes on by it.
-    let names = scope.trace.names();
-    let is_torch = |id: u32| {
-        ["at::native", "aten::"]
-            .iter()
-            .any(|it| names.full(id).contains(it))
-    };
-    let decides = of_values && scope.planned.is_none() && !(0..names.len() as u32).any(is_torch);
     let apart = match found.bound_ns - idle {
         more if 20 * more >= idle => {
             format!(", and keep engines from overlapping for {}", duration(more))
@@ -112,23 +111,24 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             apart,
             seen_at(seen.telling(scope.trace).as_ref()),
         ),
-        advice: match of_values {
-            true => OF_VALUES,
-            false => "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
-        }
-        .to_owned(),
+        advice: format!(
+            "{} Where a result decides what is launched next, its sync has to stay.",
+            match of_values {
+                true =>
+                    "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does.",
+                false =>
+                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
+            }
+        ),
         severity: match share >= thresholds::WARNING_SHARE && !decides {
             true => found.severity,
             false => Severity::Info,
         },
-        refused: (has_needed || decides).then(|| {
-            "the CPU uses the data that it copies back, so some syncs have to stay".to_owned()
-        }),
+        refused: (has_needed || decides)
+            .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
         ..found
     })
 }
-
-const OF_VALUES: &str = "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does. Where a value decides what is launched next, its sync has to stay.";
 
 /// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.
 fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
@@ -177,25 +177,28 @@ fn has_fetched(scope: &Scope, wait: CallId) -> bool {
     fetched(scope, wait).is_some() || calls.any(copies)
 }
 
-/// Whether a library waits there while it tries what is fastest: cuDNN and MIOpen wait for nothing else.
-fn is_search(scope: &Scope, wait: CallId) -> bool {
-    let (lane, row) = scope.causes.graph().calls.at(wait);
+/// The CPU op or range that a call was made in.
+fn operator<'s>(scope: &'s Scope, call: CallId) -> Option<&'s str> {
+    let (lane, row) = scope.causes.graph().calls.at(call);
     let lane = &scope.trace.lanes()[lane];
     let LaneKind::Thread { thread } = lane.key().kind else {
-        return false;
+        return None;
     };
     // CPU ops lie among the ranges.
     let kind = RangeKind::Nvtx;
     let kind = LaneKind::Range { kind, thread };
-    let ops = scope.trace.lane_id(LaneKey { kind, ..lane.key() });
-    let found = ops.and_then(|id| {
-        let row = scope.trace.lanes()[id].at(lane.span(row).start)?;
-        Some(scope.trace.what(id, row))
-    });
-    matches!(found, Some(What::Range(op)) if {
-        let name = scope.trace.names().full(op.name);
-        name.contains("cudnn") || name.contains("miopen")
-    })
+    let id = scope.trace.lane_id(LaneKey { kind, ..lane.key() })?;
+    let row = scope.trace.lanes()[id].at(lane.span(row).start)?;
+    match scope.trace.what(id, row) {
+        What::Range(op) => Some(scope.trace.names().full(op.name)),
+        _ => None,
+    }
+}
+
+/// Whether a library waits there while it tries what is fastest: cuDNN and MIOpen wait for nothing else.
+fn is_search(scope: &Scope, wait: CallId) -> bool {
+    let op = operator(scope, wait);
+    op.is_some_and(|name| name.contains("cudnn") || name.contains("miopen"))
 }
 
 /// Bytes a nanosecond at which one core reads memory at best.

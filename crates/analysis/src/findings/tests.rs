@@ -34,7 +34,7 @@ fn findings(scene: &mut Scene) -> Vec<Finding> {
         assert!(!finding.evidence.is_empty() && finding.evidence.len() <= EVIDENCE_MAX);
         assert!(finding.count >= finding.evidence.len() as u64);
         assert!(
-            !finding.title.is_empty() && finding.advice.ends_with('.'),
+            !finding.title.is_empty() && finding.advice.ends_with(['.', '?']),
             "{finding:?}"
         );
     }

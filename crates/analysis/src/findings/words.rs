@@ -28,9 +28,7 @@ impl Finding {
                     (true, samples) => format!(", estimated from the last {samples} steps"),
                     _ => String::new(),
                 };
-                let all = self.alone_ns.unwrap_or(0);
-                let bounded = share(all.min(self.bound_ns), all);
-                format!("; {}{estimate}", predicted.saves(saving, bounded))
+                format!("; {}{estimate}", predicted.saves(saving))
             }
             _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
             _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
@@ -100,16 +98,14 @@ impl Predicted {
     }
 
     /// "predicted to save 4.4 ms of 8.3 ms a repeat". Below other findings, what it saves on top of them and by itself.
-    /// Of the latter its bound leaves this part.
-    fn saves(&self, on_top: Ns, bounded: f64) -> String {
+    fn saves(&self, on_top: Ns) -> String {
         let per = match self.per {
             Per::Repeat => " a repeat",
             Per::Step => " a step",
             Per::Run => "",
         };
         let of_all = format!("of {}{per}", duration(self.measured_ns));
-        let alone = (self.measured_ns - self.predicted_ns).max(0);
-        let alone = duration((alone as f64 * bounded) as Ns);
+        let alone = duration((self.measured_ns - self.predicted_ns).max(0));
         let above = match self.above {
             1 => "the one above is fixed",
             _ => "those above are fixed",

@@ -180,7 +180,7 @@ impl Steps {
                 // Where a few hold much of the time, no step is what all of them are at the mean.
                 let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
                 let is_even = 2 * sum <= 3 * self.median_ns * self.steady.len() as Ns
-                    && 2 * self.deviation_ns <= self.median_ns;
+                    && 3 * self.deviation_ns <= self.median_ns;
                 operations > 1
                     && is_even
                     && ((is_loop && is_half) || (is_the_work && !self.is_in_one))
@@ -376,6 +376,10 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
             || ranges::is_once(trace, process, window));
     steps.has_copies =
         steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
+    // What takes hardly any of the time, and of that of kernels, is a part of the set-up, such as copies before the work.
+    if is_period && steps.work_share < 0.01 && 100 * steps.steady_span().len() < all.len() {
+        return None;
+    }
     slow::find(trace, &mut steps);
     Some(steps)
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use activity::RangeKind;
+use trace::SourceKind;
 
 /// Two kernels by turns, every 100 us. Launches take 5 us, but for the one with this number.
 fn launches(slow: i64) -> Scene {
@@ -27,6 +28,31 @@ fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
     }
     cured("cold-start", &mut launches(2));
     cured("cold-start", &mut launches(20));
+}
+
+#[test]
+fn what_a_profiler_takes_to_start_is_no_cold_start() {
+    // Twelve kernels, each launched twice within 5 us, but for the first launch of this many of them.
+    let told = |slow: i64, source| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..24 {
+            let took = if i < slow { 2_000_000 } else { 5_000 };
+            scene.call("cudaLaunchKernel", at, at + took);
+            at += took + 2_000;
+            scene.kernel(&format!("k{}", i % 12), 1, at, at + 90_000);
+            at += 95_000;
+        }
+        let mut trace = scene.trace();
+        trace.source.kind = source;
+        let found = in_scope(&trace, None, PEAKS, all);
+        let found = found.into_iter().find(|it| it.rule == "cold-start");
+        found.map(|it| it.bound_ns)
+    };
+    assert_eq!(told(1, SourceKind::Kineto), None);
+    assert_eq!(told(2, SourceKind::Kineto), Some(4_000_000));
+    // Nsight Systems is there before the program.
+    assert_eq!(told(1, SourceKind::Nsys), Some(2_000_000));
 }
 
 /// Kernels with an allocation before each, of 1 us. These take a second.

@@ -1,6 +1,7 @@
 //! A host that does not keep up: it launches, allocates, loads, waits, or is at something else.
 
 use super::*;
+use activity::RangeKind;
 
 #[test]
 fn allocating_between_launches() {
@@ -55,13 +56,7 @@ fn short_kernels_are_launch_bound_only_when_the_gpu_waits_for_them() {
     // A loader takes 4 us of each gap: launching less often leaves that.
     let mut loaded = short_kernels(false);
     for at in (0..99).map(|i| i * 12_000 + 8_000) {
-        loaded.range(
-            activity::RangeKind::CpuOp,
-            "DataLoader.__next__",
-            0,
-            at,
-            at + 4_000,
-        );
+        loaded.range(RangeKind::CpuOp, "DataLoader.__next__", 0, at, at + 4_000);
     }
     assert_eq!(sick("launch-bound", &mut loaded).bound_ns, 99 * 6_000);
 }
@@ -93,7 +88,7 @@ fn a_host_at_other_work() {
         for i in 0..10 {
             let at = i * 10_000_000;
             if !name.is_empty() {
-                let kind = activity::RangeKind::CpuOp;
+                let kind = RangeKind::CpuOp;
                 scene.range(kind, name, 0, at + 4_000, at + 10_000_000);
             }
             scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
@@ -127,7 +122,7 @@ fn data_that_is_set_up_is_no_batch() {
         let mut scene = Scene::new();
         for i in 0..10 {
             let at = i * 5_500_000;
-            scene.range(activity::RangeKind::CpuOp, "load", 0, at - 5_000_000, at);
+            scene.range(RangeKind::CpuOp, "load", 0, at - 5_000_000, at);
             scene.call("cudaMemcpyAsync", at, at + 3_000);
             scene.copy(Direction::H2D, 1, 1 << 20, at + 6_000, at + 200_000);
             if has_kernels {
@@ -183,7 +178,7 @@ fn what_precedes_all_work_cannot_be_prepared_ahead() {
         let mut scene = Scene::new();
         let stream = activity::Place::NO_STREAM;
         scene.copy(Direction::H2D, stream, 4096, 0, 2_000);
-        scene.range(activity::RangeKind::CpuOp, "load", 0, 0, 1_000_000_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 1_000_000_000);
         for at in (1..=kernels).map(|i| i * 50_000_000) {
             scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
                 "k",
@@ -267,23 +262,57 @@ fn what_the_cpu_works_on_was_copied_back() {
     assert_eq!(found.bound_ns, 19 * (11_110_000 - 6_041_000));
 }
 
-/// A loop whose kernel says by a value whether it goes on. PyTorch's programs mostly print theirs.
+/// A loop whose kernel says by a value whether it goes on. What `.item()` of PyTorch brings is mostly printed.
 #[test]
 fn a_value_may_decide_what_is_launched_next() {
-    let scene = |kernel: &str| {
+    let scene = |operator: Option<&str>| {
         let mut scene = Scene::new();
         for at in (0..20).map(|i| i * 60_000) {
             scene.call("cudaLaunchKernel", at, at + 2_000);
-            scene.kernel(kernel, 1, at + 3_000, at + 9_000);
+            scene.kernel("at::native::reduce", 1, at + 3_000, at + 9_000);
             scene.call("cudaMemcpyAsync", at + 3_000, at + 13_000);
             scene.copy_of(pinned(Direction::D2H, 1, 4), at + 15_000, at + 16_000);
             scene.call("cudaStreamSynchronize", at + 13_500, at + 17_500);
+            if let Some(operator) = operator {
+                scene.range(RangeKind::CpuOp, operator, 0, at + 2_500, at + 18_000);
+            }
         }
         scene
     };
-    let found = sick("sync-in-loop", &mut scene("void at::native::reduce_kernel"));
+    let found = sick(
+        "sync-in-loop",
+        &mut scene(Some("aten::_local_scalar_dense")),
+    );
     assert_eq!((found.severity, found.refused), (Severity::Warning, None));
-    let found = sick("sync-in-loop", &mut scene("relax"));
+    for operator in [None, Some("aten::nonzero")] {
+        let found = sick("sync-in-loop", &mut scene(operator));
+        assert_eq!(found.severity, Severity::Info);
+        assert!(found.refused.is_some());
+    }
+}
+
+/// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.
+#[test]
+fn managed_memory_may_decide_what_is_launched_next() {
+    let scene = |is_managed: bool| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 60_000) {
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("relax", 1, at + 3_000, at + 9_000);
+            scene.call("cudaDeviceSynchronize", at + 3_000, at + 40_000);
+        }
+        if is_managed {
+            let stream = activity::Place::NO_STREAM;
+            scene.without_call();
+            scene.copy(Direction::D2H, stream, 4 << 10, 45_000, 46_000);
+        }
+        scene
+    };
+    let found = sick("sync-in-loop", &mut scene(false));
+    assert_eq!((found.severity, found.refused), (Severity::Warning, None));
+    let stays = "Where a result decides what is launched next, its sync has to stay.";
+    assert!(found.advice.ends_with(stays), "{}", found.advice);
+    let found = sick("sync-in-loop", &mut scene(true));
     assert_eq!(found.severity, Severity::Info);
     assert!(found.refused.is_some());
 }
@@ -383,7 +412,7 @@ fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
             scene.call("cudaLaunchKernel", at, at + 5_000);
             scene.kernel(name, 1, at + 6_000, at + 16_000);
         }
-        scene.range(activity::RangeKind::CpuOp, "load", 0, 0, 30_000_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 30_000_000);
         scene
     };
     let found = sick("host-bound", &mut scene(["a", "a", "b", "a", "b"]));
@@ -397,7 +426,7 @@ fn what_a_library_tries_is_no_sync_of_the_program() {
         let mut scene = Scene::new();
         for i in 0..10 {
             let at = i * 100_000;
-            scene.range(activity::RangeKind::CpuOp, operator, 0, at, at + 80_000);
+            scene.range(RangeKind::CpuOp, operator, 0, at, at + 80_000);
             scene.call("cudaLaunchKernel", at + 1_000, at + 4_000);
             scene.kernel("k", 1, at + 8_000, at + 40_000);
             scene.call("cudaEventSynchronize", at + 5_000, at + 41_000);

@@ -93,6 +93,32 @@ fn without_waits_no_more_is_saved_than_they_last() {
     cured("sync-in-loop", &mut waited_for(10_000_000));
 }
 
+/// Kernels of 2 us, each launched 10 us after the one before has ended. So many of them are waited for.
+#[test]
+fn no_graph_reaches_across_a_wait() {
+    let scene = |each: i64| {
+        let mut scene = Scene::new();
+        for i in 0..120 {
+            let at = i * 12_000;
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("k", 1, at + 6_000, at + 8_000);
+            if i % each == each - 1 {
+                scene.call("cudaDeviceSynchronize", at + 5_000, at + 10_000);
+            }
+        }
+        scene
+    };
+    cured("launch-bound", &mut scene(1));
+    // Of 119 pauses 59 have a wait, and 14.
+    let few = sick("launch-bound", &mut scene(2));
+    assert_eq!((few.bound_ns, few.severity), (60 * 10_000, Severity::Info));
+    let many = sick("launch-bound", &mut scene(8));
+    assert_eq!(
+        (many.bound_ns, many.severity),
+        (105 * 10_000, Severity::Warning)
+    );
+}
+
 /// Iterations that copy 8 MiB back, wait for it, and work on it for so long; before it they wait once for a kernel.
 fn read_back(work: Ns) -> Scene {
     let mut scene = Scene::new();
