@@ -10,7 +10,6 @@ use super::exit::{self, Ending};
 use super::screen;
 use crate::report::Report;
 use crate::tui::{self, Running, StillTimeline};
-use activity::Span;
 use activity::feed::{Feed, Outcome};
 use analysis::ranks;
 use live::attach::{self, AttachRequest, Output, Recorder, When};
@@ -197,22 +196,21 @@ impl tui::Controls for Controls {
         self.recorder.toggle()
     }
 
-    fn keep(&mut self, window: Option<Span>) -> Result<String, String> {
-        if self.is_kept && window.is_none() {
+    fn keep(&mut self) -> Result<String, String> {
+        if self.is_kept {
             return Err(format!("it is kept in {} anyway", self.dir.display()));
         }
         let to = (0..1_000)
             .map(|n| super::numbered(Path::new(&self.name), n))
             .find(|path| !path.exists())
             .ok_or_else(|| format!("there are a thousand of {} here", self.name))?;
-        if self.recorder.keep(to.clone(), window) {
-            let what = match window {
-                None => "the recording so far",
-                Some(_) => "the window",
-            };
-            return Ok(format!("{what} is being copied to {}", to.display()));
+        if self.recorder.keep(to.clone()) {
+            return Ok(format!(
+                "the recording so far is being copied to {}",
+                to.display()
+            ));
         }
-        attach::keep(&self.dir, &to, window)
+        attach::keep(&self.dir, &to)
     }
 }
 

@@ -10,7 +10,6 @@ pub enum Action {
     /// Keeps the recording.
     Keep,
     /// Keeps what it holds of the window.
-    KeepWindow,
     /// Closes what lies on top: help, an error; else clears the selection.
     Back,
     /// Opens or closes the help.

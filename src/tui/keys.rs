@@ -145,7 +145,6 @@ pub const BINDINGS: &[Binding] = &[
     key(Program, Any, Char('s'), Action::Save, "save as SVG and text", "save"),
     key(Program, Any, Char('R'), Action::Record, "recording on or off", ""),
     key(Program, Any, Char('K'), Action::Keep, "keep the recording", ""),
-    key(Program, Any, Char('W'), Action::KeepWindow, "keep the part in view", ""),
     key(Program, Any, Char('?'), Action::Help, "this help", "help"),
     key(Program, Any, KeyCode::Esc, Action::Back, "close; select nothing", ""),
     key(Program, Any, Char('q'), Action::Quit, "quit", "quit"),

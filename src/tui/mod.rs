@@ -38,7 +38,6 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
-use activity::Span;
 use activity::feed::{Failure, Feed, Outcome};
 use scenario::plan::Plan;
 use trace::{SourceInfo, Trace};
@@ -130,11 +129,11 @@ pub trait Controls {
     /// # Errors
     /// When it cannot be.
     fn record(&mut self) -> Result<String, String>;
-    /// Keeps the recording, or what it holds of a window of the timeline.
+    /// Keeps the recording.
     ///
     /// # Errors
     /// When it cannot be.
-    fn keep(&mut self, window: Option<Span>) -> Result<String, String>;
+    fn keep(&mut self) -> Result<String, String>;
 }
 
 /// Why a run could not be started.

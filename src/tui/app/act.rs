@@ -77,12 +77,7 @@ impl App {
                 return text.map(Effect::Copy);
             }
             Action::Record => return Some(Effect::Record),
-            Action::Keep => return Some(Effect::Keep(None)),
-            Action::KeepWindow => {
-                let window = state.camera.viewport.window;
-                // Recordings have the times that were recorded.
-                return Some(Effect::Keep(Some(state.run.trace.recorded_hull(window))));
-            }
+            Action::Keep => return Some(Effect::Keep),
             Action::Rerun => return Some(Effect::Start(NextRun::Same)),
             Action::Stop => return Some(Effect::Stop),
             Action::Back => return self.back(),

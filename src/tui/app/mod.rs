@@ -31,7 +31,6 @@ use super::frame::overlay::Overlay;
 use super::theme::Theme;
 use super::view::Views;
 pub use crate::tui::state::{Choice, ErrorPanel, LineKind, NextRun, Run, Scope, State, Status};
-use activity::Span;
 use activity::feed::Outcome;
 pub use opening::{Opening, Select};
 use scenario::plan::Plan;
@@ -54,8 +53,8 @@ pub enum Effect {
     Copy(String),
     /// Switch recording on or off.
     Record,
-    /// Keep the recording, or what it holds of a window.
-    Keep(Option<Span>),
+    /// Keep the recording.
+    Keep,
     /// Open the scenario in the editor.
     Edit,
 }

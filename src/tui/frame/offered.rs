@@ -43,12 +43,10 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
             "a trace cannot run again; open it anew to read it again"
         }
         A::Edit if run.plan.is_none() => "there is no scenario to edit: this is a trace",
-        A::Record | A::Keep | A::KeepWindow if !is_watched => {
+        A::Record | A::Keep if !is_watched => {
             "only what `cuptop trace` or `attach` watches can be recorded or kept"
         }
-        A::Record | A::Keep | A::KeepWindow if !is_running => {
-            "the program has ended: nothing is left to keep"
-        }
+        A::Record | A::Keep if !is_running => "the program has ended: nothing is left to keep",
         A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
         A::Troubles if state.troubles.is_empty() => "nothing is wrong",
         A::Predict if !has_prediction(state, views) => "no finding here has a prediction",

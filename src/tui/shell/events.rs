@@ -332,7 +332,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             }
             Some(Effect::Edit) => self.edit()?,
             Some(Effect::Record) => self.control(|it| it.record()),
-            Some(Effect::Keep(window)) => self.control(|it| it.keep(window)),
+            Some(Effect::Keep) => self.control(|it| it.keep()),
         }
         Ok(())
     }

@@ -72,8 +72,8 @@ impl LiveRecording {
 
     /// Does what was asked for and sends what has come. Returns whether a process still wrote just before.
     pub(super) fn advance(&mut self, outlet: &Outlet) -> Result<bool, Gone> {
-        if let Some((to, window)) = self.recorder.take_keep() {
-            outlet.send(super::kept(&self.directory, &to, window))?;
+        if let Some(to) = self.recorder.take_keep() {
+            outlet.send(super::kept(&self.directory, &to))?;
         }
         if let Some(text) = self.recorder.tick(Instant::now()) {
             outlet.notice(false, text)?;

@@ -44,9 +44,7 @@ pub use running::{RunningRequest, Sight, check, running};
 use crate::counters::Counters;
 use crate::hardware::Watch;
 pub use crate::rights::command;
-use activity::Span;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
-use activity::text::plural;
 use child::Child;
 pub(crate) use child::code_of;
 use library::Library;
@@ -224,29 +222,23 @@ impl Run {
     }
 }
 
-/// Copies a recording as it is by now, or a stretch of it, and says what became of it.
-fn kept(directory: &Path, to: &Path, window: Option<Span>) -> Message {
-    let (is_warning, text) = match keep(directory, to, window) {
+/// Copies a recording as it is by now, and says what became of it.
+fn kept(directory: &Path, to: &Path) -> Message {
+    let (is_warning, text) = match keep(directory, to) {
         Ok(text) => (false, text),
         Err(text) => (true, text),
     };
     Message::Notice { is_warning, text }
 }
 
-/// Copies a recording as it is by now, or what it holds of a stretch of time. What was done comes back, in a sentence.
+/// Copies a recording as it is by now. What was done comes back, in a sentence.
 ///
 /// # Errors
 /// Why it cannot be, in a sentence.
-pub fn keep(directory: &Path, to: &Path, window: Option<Span>) -> Result<String, String> {
-    let shown = to.display();
-    match window {
-        None => recording::keep(directory, to)
-            .map(|_| format!("kept the recording so far in {shown}"))
-            .map_err(|error| format!("the recording could not be kept: {error}")),
-        Some(window) => recording::excerpt(directory, to, window)
-            .map(|records| format!("kept the window in {shown}: {}", plural(records, "record")))
-            .map_err(|error| format!("the window could not be kept: {error}")),
-    }
+pub fn keep(directory: &Path, to: &Path) -> Result<String, String> {
+    recording::keep(directory, to)
+        .map(|_| format!("kept the recording so far in {}", to.display()))
+        .map_err(|error| format!("the recording could not be kept: {error}"))
 }
 
 /// The processes of the program that NVML saw on a GPU and that left no recording, in a sentence.

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use collector::control::ControlPage;
 
 use crate::looking::Looking;
-use activity::Span;
 
 /// When to record.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +40,8 @@ struct State {
     /// Whether the threads that look from outside are to.
     looking: Looking,
     is_looking: bool,
-    /// Where a copy of the recording is to go, and of which stretch.
-    keep: Option<(PathBuf, Option<Span>)>,
+    /// Where a copy of the recording is to go.
+    keep: Option<PathBuf>,
 }
 
 impl Recorder {
@@ -137,20 +136,20 @@ impl Recorder {
         })
     }
 
-    /// Asks for a copy of the recording at `to`, or of a stretch of it, which the thread that follows it makes. Returns false when
-    /// the run is over, and nobody follows.
-    pub fn keep(&self, to: PathBuf, window: Option<Span>) -> bool {
+    /// Asks for a copy of the recording at `to`, which the thread that follows it makes. Returns false when the run is over, and
+    /// nobody follows.
+    pub fn keep(&self, to: PathBuf) -> bool {
         self.with(|state| {
             let is_followed = state.page.is_some();
             if is_followed {
-                state.keep = Some((to, window));
+                state.keep = Some(to);
             }
             is_followed
         })
     }
 
-    /// Where a copy was asked for, and of which stretch.
-    pub(super) fn take_keep(&self) -> Option<(PathBuf, Option<Span>)> {
+    /// Where a copy was asked for.
+    pub(super) fn take_keep(&self) -> Option<PathBuf> {
         self.with(|state| state.keep.take())
     }
 

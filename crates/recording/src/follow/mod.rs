@@ -2,7 +2,6 @@
 //! [`activity`]'s and back.
 
 mod clock;
-mod excerpt;
 pub mod files;
 mod follower;
 mod keep;
@@ -17,7 +16,6 @@ mod tee;
 #[cfg(test)]
 mod tests;
 
-pub use excerpt::excerpt;
 pub use files::folder_in;
 pub use follower::{Follower, ProcessState};
 pub use keep::keep;
