@@ -10,7 +10,7 @@ use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
 use super::decl::{BufferRef, Named};
-use super::keys::{Key, Kind};
+use super::keys::Key;
 
 /// A value, with the place of its key.
 #[derive(Clone, Copy)]
@@ -108,9 +108,7 @@ impl Reader<'_> {
         let items = Self::items(table);
         let known = || keys.iter().flat_map(|keys| keys.iter());
         for item in &items {
-            if let Some(key) = known().find(|key| key.name == item.key) {
-                self.constant_unit(item.field, key.kind);
-            } else {
+            if known().all(|key| key.name != item.key) {
                 let help = instead(item.key, "its keys are", known().map(|key| key.name));
                 self.error_help(
                     item.field.key_loc,
@@ -132,44 +130,6 @@ impl Reader<'_> {
             items,
             loc: field.loc,
         })
-    }
-
-    /// Checks the unit of a value that needs no evaluating, so that it is reported with the other errors.
-    fn constant_unit(&mut self, field: Field<'_>, kind: Kind) {
-        let expected: &[Unit] = match kind {
-            Kind::Number | Kind::Size => &[Unit::None, Unit::Bytes],
-            Kind::Time => &[Unit::Time],
-            _ => return,
-        };
-        let text = match field.value {
-            DeValue::String(text) => text.as_ref(),
-            DeValue::Integer(integer) => integer.as_str(),
-            _ => return,
-        };
-        let piece = Piece::of(field.loc, text);
-        let Ok(value) = parse::expression(piece).and_then(|expr| expr.eval(&|_| None)) else {
-            return;
-        };
-        let needed = match kind {
-            Kind::Number => "a number",
-            Kind::Size => "a size",
-            _ => "a time",
-        };
-        if !expected.contains(&value.unit()) {
-            let message = format!(
-                "{needed} is needed here, and this is {}",
-                value.unit().describe()
-            );
-            let help =
-                (kind == Kind::Time).then(|| "write it with its unit: \"200 us\"".to_owned());
-            self.diagnostics
-                .push(Diagnostic::error(field.loc.range(), message).maybe_help(help));
-        } else if kind == Kind::Size && value.as_f64() < 0.0 {
-            self.error(
-                field.loc,
-                format!("a size cannot be negative, and this is {value}"),
-            );
-        }
     }
 
     /// Says that a value is not what is expected.

@@ -2,11 +2,8 @@
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::Loc;
-use super::super::plan::{BufferId, HostMemory};
-use super::super::unroll::{MAX_DEVICES, StreamUse, Unroll};
-
-/// Device memory above which a scenario is likely a mistake, in bytes: most GPUs have less.
-const MUCH_MEMORY: u64 = 80 << 30;
+use super::super::plan::BufferId;
+use super::super::unroll::{StreamUse, Unroll};
 
 impl Unroll<'_, '_> {
     /// Reports what the variant leaves undone. `loc` is where its name stands.
@@ -34,7 +31,6 @@ impl Unroll<'_, '_> {
             };
             self.report(diagnostic.help("add a step { free = … } at the end"));
         }
-        self.memory(loc);
         if self.plan.ops.is_empty() {
             let message = format!("the variant {} does nothing", quoted(&self.plan.name));
             self.report(Diagnostic::warning(loc.range(), message));
@@ -62,32 +58,6 @@ impl Unroll<'_, '_> {
                     quoted(name)
                 );
                 self.report(Diagnostic::warning(loc.range(), message).maybe_help(help));
-            }
-        }
-    }
-
-    /// Warns of more memory than machines usually have.
-    fn memory(&mut self, loc: Loc) {
-        let mut on_device = [0u64; MAX_DEVICES as usize];
-        let mut on_host = 0u64;
-        for buffer in &self.plan.buffers {
-            if let Some(device) = buffer.device {
-                let sum = &mut on_device[device as usize];
-                *sum = sum.saturating_add(buffer.bytes);
-            }
-            if matches!(buffer.host, HostMemory::Pinned | HostMemory::Pageable) {
-                on_host = on_host.saturating_add(buffer.bytes);
-            }
-        }
-        let most = on_device.into_iter().max().unwrap_or(0);
-        for (bytes, what) in [(most, "of device memory"), (on_host, "of host memory")] {
-            if bytes > MUCH_MEMORY {
-                let amount = activity::units::bytes(bytes);
-                let message = format!(
-                    "the buffers of {} need {amount} {what}",
-                    quoted(&self.plan.name)
-                );
-                self.report(Diagnostic::warning(loc.range(), message));
             }
         }
     }
