@@ -33,7 +33,7 @@ pub(super) struct ParsedBlock {
 fn parse(block: Block, next: Next) -> ParsedBlock {
     let mut events = Events::at(block.at, next);
     let mut scanner = Scanner::of_block(block);
-    let end = events.read(&mut scanner, u64::MAX);
+    let end = events.read(&mut scanner);
     if matches!(end, Ok(End::List)) {
         events.at = scanner.offset();
     }

@@ -25,8 +25,6 @@ pub(super) enum End {
     List,
     /// The text ends between two events.
     Text,
-    /// It read as many events as the caller asked for.
-    Paused,
 }
 
 /// The events that were read of a list.
@@ -51,16 +49,12 @@ impl Events {
         }
     }
 
-    /// Reads up to `limit` events, from wherever in the list the scanner stands.
+    /// Reads events, from wherever in the list the scanner stands.
     ///
     /// # Errors
     /// When the text is no list of values; `at` is then where the last unreadable value begins.
-    pub(super) fn read<R: Read>(
-        &mut self,
-        scanner: &mut Scanner<R>,
-        limit: u64,
-    ) -> Result<End, ScanError> {
-        for _ in 0..limit {
+    pub(super) fn read<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<End, ScanError> {
+        loop {
             self.at = scanner.offset();
             let Some(byte) = scanner.peek()? else {
                 self.at = scanner.offset();
@@ -83,8 +77,6 @@ impl Events {
                 }
             }
         }
-        self.at = scanner.offset();
-        Ok(End::Paused)
     }
 
     fn event<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ScanError> {

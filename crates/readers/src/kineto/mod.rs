@@ -33,8 +33,6 @@ pub(super) use input::GZIP;
 use input::Input;
 use scan::{Block, ScanError, Scanner};
 
-/// Events and commas between two checks of the stop flag.
-const STRIDE: u64 = 2048;
 /// How far [`peek`] reads into a file: real traces have a tenth of it before `traceEvents`.
 const PEEK_MAX: u64 = 1 << 20;
 
@@ -266,7 +264,7 @@ impl Reading {
                 .map_err(ScanError::Io)?;
             let mut rest = self.list(blocks, is_document, &consumed, outlet)?;
             if !is_document {
-                self.rest(&mut rest, outlet)?;
+                self.rest(&mut rest)?;
             }
             let health = self.events.converter.gather.health(0);
             health.dropped = health.dropped.saturating_add(self.header.lost);
@@ -281,7 +279,7 @@ impl Reading {
         })
     }
 
-    /// Reads the first list of events, to behind its closing bracket, and returns the rest. The format allows a list
+    /// Reads the list of events, to behind its closing bracket, and returns the rest. The format allows a list
     /// that is the whole document to lack its end.
     fn list(
         &mut self,
@@ -326,31 +324,17 @@ impl Reading {
         }))
     }
 
-    /// Reads the rest of an object behind its first list of events.
-    fn rest(
-        &mut self,
-        scanner: &mut Scanner<Rest>,
-        outlet: &Outlet,
-    ) -> Result<(), Stop<ScanError>> {
-        loop {
-            if !scanner.eat(b',')? {
-                scanner.expect(b'}', "expected a comma or the end of the object")?;
-                return Ok(());
-            }
-            if !walk_keys(scanner, &mut self.header)? {
-                return Ok(());
-            }
-            self.events.next = Next::Event;
-            loop {
-                match self.events.read(scanner, STRIDE)? {
-                    End::List => break,
-                    End::Text => {
-                        scanner.expect(b']', "expected the end of the list of events")?;
-                    }
-                    End::Paused if outlet.stop.is_stopped() => return Err(Stop::Asked),
-                    End::Paused => {}
-                }
-            }
+    /// Reads the rest of an object behind its list of events.
+    fn rest(&mut self, scanner: &mut Scanner<Rest>) -> Result<(), ScanError> {
+        if !scanner.eat(b',')? {
+            return scanner.expect(b'}', "expected a comma or the end of the object");
+        }
+        match walk_keys(scanner, &mut self.header)? {
+            false => Ok(()),
+            true => Err(ScanError::Malformed {
+                at: scanner.offset(),
+                what: "a second list of events begins here",
+            }),
         }
     }
 }
