@@ -19,8 +19,6 @@ pub(super) const EXPECTATION: u8 = 1;
 pub(super) const INPUT: u8 = 2;
 /// The machine cannot do it.
 pub(super) const MACHINE: u8 = 3;
-/// The watched program failed, and its own code cannot be passed on.
-pub(super) const PROGRAM: u8 = 4;
 
 /// Turns the signal for a file beyond the limit of its size (`ulimit -f`) into a write error, as on a full disk. The
 /// signal would end the program and leave the terminal as the screen had it. It is a handler and does not ignore the
@@ -90,7 +88,7 @@ impl Ending {
         let mut err = std::io::stderr().lock();
         // Without standard error nobody is left to tell.
         let _ = err.write_all(self.shown().as_bytes());
-        ExitCode::from(code_of(self.failure.kind))
+        ExitCode::from(self.failure.kind.code())
     }
 
     /// The same for the screen, which shows it and hands it back when the user leaves. The user must change `file` for
@@ -123,18 +121,6 @@ impl From<Failure> for Ending {
     }
 }
 
-/// The exit code for a failure. A program's own code is passed on where it fits.
-pub(super) fn code_of(kind: FailureKind) -> u8 {
-    match kind {
-        FailureKind::Input => INPUT,
-        FailureKind::Machine => MACHINE,
-        FailureKind::Program { code } => u8::try_from(code)
-            .ok()
-            .filter(|&c| c != 0)
-            .unwrap_or(PROGRAM),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,10 +139,10 @@ mod tests {
 
     #[test]
     fn a_programs_own_code_is_passed_on() {
-        assert_eq!(code_of(FailureKind::Program { code: 137 }), 137);
-        assert_eq!(code_of(FailureKind::Program { code: 0 }), PROGRAM);
-        assert_eq!(code_of(FailureKind::Program { code: -1 }), PROGRAM);
-        assert_eq!(code_of(FailureKind::Machine), MACHINE);
+        assert_eq!(FailureKind::Program { code: 137 }.code(), 137);
+        assert_eq!(FailureKind::Program { code: 0 }.code(), 4);
+        assert_eq!(FailureKind::Program { code: -1 }.code(), 4);
+        assert_eq!(FailureKind::Machine.code(), MACHINE);
     }
 
     #[test]

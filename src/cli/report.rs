@@ -295,7 +295,7 @@ fn code_of(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Complete | Outcome::Stopped => exit::FINE,
         Outcome::Failed(failure) => {
-            let code = exit::code_of(failure.kind);
+            let code = failure.kind.code();
             let _ = Ending::from(failure).report();
             code
         }
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(name(Some("svg"), Some("a.svg.gz")), Ok("svg"));
         for output in ["a", "a.exe", "a.gz", "a.svg.gz", "a.pftrace"] {
             assert_eq!(
-                name(None, Some(output)).map_err(|e| exit::code_of(e.failure.kind)),
+                name(None, Some(output)).map_err(|e| e.failure.kind.code()),
                 Err(exit::INPUT)
             );
         }

@@ -133,6 +133,19 @@ pub enum FailureKind {
     },
 }
 
+impl FailureKind {
+    /// The exit code for it. A program's own code is passed on where it fits.
+    pub fn code(self) -> u8 {
+        match self {
+            FailureKind::Input => 2,
+            FailureKind::Machine => 3,
+            FailureKind::Program { code } => {
+                u8::try_from(code).ok().filter(|&c| c != 0).unwrap_or(4)
+            }
+        }
+    }
+}
+
 /// A request to stop, shared by the two ends.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);

@@ -83,51 +83,31 @@ pub fn trial(content: &'static [u8]) -> Trial {
             other.display()
         ));
     }
-    let mut end = once(&library, &[]);
     if let Some(preloaded) = std::env::var_os("LD_PRELOAD").filter(|it| !it.is_empty()) {
-        let preloaded = preloaded.display();
-        match &end {
-            End::Stopped(Part { text: why, .. })
-                if !matches!(once(&library, &["LD_PRELOAD"]), End::Stopped(_)) =>
-            {
-                end = stopped(
-                    format!("{why} (with LD_PRELOAD={preloaded}; without it, it works)"),
-                    "unset LD_PRELOAD",
-                );
-            }
-            _ => remarks.push(format!(
-                "LD_PRELOAD is set: {preloaded} will be loaded into traced programs too"
-            )),
-        }
+        remarks.push(format!(
+            "LD_PRELOAD is set: {} will be loaded into traced programs too",
+            preloaded.display()
+        ));
     }
+    let end =
+        start(&library).unwrap_or_else(|error| stopped(format!("it cannot be tried: {error}"), ""));
     Trial { end, remarks }
 }
 
-/// One process, without some variables of our environment.
-fn once(library: &Library, without: &[&str]) -> End {
-    match start(library, without) {
-        Ok(end) => end,
-        Err(error) => stopped(format!("it cannot be tried: {error}"), ""),
-    }
-}
-
-fn start(library: &Library, without: &[&str]) -> io::Result<End> {
+fn start(library: &Library) -> io::Result<End> {
     let scratch = scratch::directory()?;
     let recordings = scratch.path().join("run");
     recording::file::create_directory(&recordings)?;
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
-    let mut command = Command::new(std::env::current_exe()?);
-    command
+    let child = Command::new(std::env::current_exe()?)
         .arg(PROCESS_COMMAND)
         .envs(variables(&recordings, &library.path))
         .stdin(Stdio::null())
         // Files and no pipes: nobody has to read while it runs, and what a library leaves running holds nothing up.
         .stdout(File::create(&out)?)
-        .stderr(File::create(&err)?);
-    for name in without {
-        command.env_remove(name);
-    }
-    let status = wait(command.spawn()?)?;
+        .stderr(File::create(&err)?)
+        .spawn()?;
+    let status = wait(child)?;
     let said = std::fs::read_to_string(&out).unwrap_or_default();
     let steps: Vec<Step> = said.lines().filter_map(Step::parse).collect();
     let complaints = std::fs::read(&err).unwrap_or_default();
@@ -185,7 +165,7 @@ fn conclude(
     let is_done = steps.last() == Some(&Step::Done);
     if let Some(Step::NotLoaded(why)) = steps.iter().find(|it| matches!(it, Step::NotLoaded(_))) {
         let text = format!("the library to be injected cannot be loaded: {why}");
-        return stopped(text, why::help(why, why::selinux_enforces(), library));
+        return stopped(text, why::help(why, library));
     }
     if !is_done {
         let at = match steps.last() {

@@ -114,7 +114,7 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
         at_overflow: 0,
         began,
         set_up: None,
-        spent: Spent::default(),
+        spent: Duration::ZERO,
     };
     loop {
         let wanted = names(job.hz);
@@ -147,20 +147,6 @@ struct Tally {
     unread: u64,
 }
 
-/// Processor time of the parts of the work.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    switching: Duration,
-    decoding: Duration,
-    evaluating: Duration,
-}
-
-impl Spent {
-    fn sum(&self) -> Duration {
-        self.switching + self.decoding + self.evaluating
-    }
-}
-
 struct Sampler<'a> {
     job: &'a Job,
     file: &'a mut Out,
@@ -175,7 +161,8 @@ struct Sampler<'a> {
     began: Instant,
     /// When samples began to come, and what processor time had been spent by then: setting up costs once.
     set_up: Option<(Instant, Duration)>,
-    spent: Spent,
+    /// Processor time that sampling has taken.
+    spent: Duration,
 }
 
 /// How a burst ended.
@@ -194,7 +181,7 @@ impl Sampler<'_> {
     fn run(&mut self, sampling: &mut Sampling) -> Result<End, Code> {
         self.set(sampling)?;
         loop {
-            let spent = self.spent.sum();
+            let spent = self.spent;
             self.switch(|| sampling.start())?;
             let end = self.until_end(sampling)?;
             if end == End::Full {
@@ -206,7 +193,7 @@ impl Sampler<'_> {
             if fetched.has_more {
                 self.lose();
             }
-            self.rhythm.keep_to(self.spent.sum() - spent);
+            self.rhythm.keep_to(self.spent - spent);
             let pause = self.rhythm.pause();
             if end == End::Input || self.is_enough() || self.has_ended_in(pause) {
                 return Ok(End::Input);
@@ -240,7 +227,7 @@ impl Sampler<'_> {
     fn switch(&mut self, call: impl FnOnce() -> Result<(), Code>) -> Result<(), Code> {
         let before = cpu_time();
         let result = call();
-        self.spent.switching += cpu_time().saturating_sub(before);
+        self.spent += cpu_time().saturating_sub(before);
         result
     }
 
@@ -298,15 +285,11 @@ impl Sampler<'_> {
     fn fetch(&mut self, sampling: &mut Sampling, limit: Duration) -> Result<Decoded, Code> {
         let at = Instant::now();
         loop {
-            let begun = cpu_time();
+            let before = cpu_time();
             let decoded = sampling.decode()?;
-            let between = cpu_time();
             self.read(sampling, decoded.samples)?;
-            let read = cpu_time();
             sampling.clear()?;
-            let spent = &mut self.spent;
-            spent.evaluating += read.saturating_sub(between);
-            spent.decoding += between.saturating_sub(begun) + cpu_time().saturating_sub(read);
+            self.spent += cpu_time().saturating_sub(before);
             if decoded.overflow {
                 self.lose();
             }
@@ -352,20 +335,16 @@ impl Sampler<'_> {
     fn conclude(&mut self) {
         let (from, before) = self.set_up.unwrap_or_else(|| (Instant::now(), cpu_time()));
         let wall = from.elapsed().as_secs_f64().max(1e-9);
-        let share = |time: Duration| time.as_secs_f64() / wall * 100.0;
         let tally = self.tally;
         let mut text = format!(
-            "counters of {}: {} metrics, {}; {}, {:.0} a second; {:.1} % of a core (decoding {:.1}, evaluating {:.1}, starting and stopping {:.1}), \
+            "counters of {}: {} metrics, {}; {}, {:.0} a second; {:.1} % of a core, \
              after {:.2} s of setting up that took {:.2} s of a core",
             self.job.name,
             self.metrics.len(),
             self.rhythm.words(),
             plural(tally.samples, "sample"),
             tally.samples as f64 / wall,
-            share(cpu_time().saturating_sub(before)),
-            share(self.spent.decoding),
-            share(self.spent.evaluating),
-            share(self.spent.switching),
+            cpu_time().saturating_sub(before).as_secs_f64() / wall * 100.0,
             (from - self.began).as_secs_f64(),
             before.as_secs_f64(),
         );

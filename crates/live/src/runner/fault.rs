@@ -1,50 +1,15 @@
 //! Why a job could not be done, in words for the user.
 
-use serde::{Deserialize, Serialize};
-
 use activity::feed::FailureKind;
 use scenario::plan::{Site, SiteId};
 
 use super::driver::{self, Code, CudaError, Driver, LoadError};
 
-/// What kind of failure, which decides the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum FaultKind {
-    /// The scenario is wrong.
-    Input,
-    /// The machine cannot do it.
-    Machine,
-    /// It ran and failed.
-    Program,
-}
-
-impl FaultKind {
-    /// The exit code.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            FaultKind::Input => 2,
-            FaultKind::Machine => 3,
-            FaultKind::Program => 4,
-        }
-    }
-}
-
-impl From<FaultKind> for FailureKind {
-    fn from(kind: FaultKind) -> FailureKind {
-        match kind {
-            FaultKind::Input => FailureKind::Input,
-            FaultKind::Machine => FailureKind::Machine,
-            FaultKind::Program => FailureKind::Program { code: 4 },
-        }
-    }
-}
-
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// What kind.
-    pub(crate) kind: FaultKind,
+    pub(crate) kind: FailureKind,
     /// What failed and why.
     pub(crate) message: String,
     /// What would help; may be empty.
@@ -55,7 +20,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(
-        kind: FaultKind,
+        kind: FailureKind,
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Fault {
@@ -69,12 +34,12 @@ impl Fault {
 
     /// The scenario is wrong.
     pub(crate) fn input(message: impl Into<String>, help: impl Into<String>) -> Fault {
-        Fault::new(FaultKind::Input, message, help)
+        Fault::new(FailureKind::Input, message, help)
     }
 
     /// The machine cannot do it.
     pub(crate) fn machine(message: impl Into<String>, help: impl Into<String>) -> Fault {
-        Fault::new(FaultKind::Machine, message, help)
+        Fault::new(FailureKind::Machine, message, help)
     }
 
     /// A driver function failed while `doing` something ("cuMemAlloc of 16 MiB").
@@ -94,7 +59,8 @@ impl Fault {
             }
             _ => "",
         };
-        Fault::new(FaultKind::Program, format!("{doing}: {error}"), help)
+        let message = format!("{doing}: {error}");
+        Fault::new(FailureKind::Program { code: 4 }, message, help)
     }
 
     /// The same, at a place of the scenario.

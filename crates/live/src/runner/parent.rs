@@ -151,11 +151,16 @@ impl Run<'_> {
                 self.outlet.notice(is_warning, text)?;
             }
             Event::Error {
-                kind,
+                code,
                 message,
                 help,
             } => {
-                self.end = Some(Err(Failure::new(kind.into(), message, help)));
+                let kind = match code {
+                    2 => FailureKind::Input,
+                    3 => FailureKind::Machine,
+                    code => FailureKind::Program { code: code.into() },
+                };
+                self.end = Some(Err(Failure::new(kind, message, help)));
             }
             Event::Done { issued } => self.end = Some(Ok(issued)),
             Event::Gpus { uuids } => {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use activity::{Direction, Uuid};
 
-use super::fault::{Fault, FaultKind};
+use super::fault::Fault;
 use super::found::Probe;
 
 /// What the child is to do.
@@ -69,8 +69,8 @@ pub(crate) enum Event {
     Probe(Box<Probe>),
     /// The job failed. The last event.
     Error {
-        /// What kind of failure.
-        kind: FaultKind,
+        /// The exit code that it is worth.
+        code: u8,
         /// What failed and why.
         message: String,
         /// What would help; may be empty.
@@ -160,7 +160,7 @@ impl<W: Write> EventWriter<W> {
     /// Says why the job failed.
     pub(crate) fn fail(&self, fault: &Fault) {
         self.say(&Event::Error {
-            kind: fault.kind,
+            code: fault.kind.code(),
             message: fault.message.clone(),
             help: fault.help.clone(),
         });
@@ -194,7 +194,7 @@ mod tests {
             text.lines().collect::<Vec<_>>(),
             [
                 r#"{"event":"progress","what":"compiling\nkernels","done":1,"total":3}"#,
-                r#"{"event":"error","kind":"machine","message":"no GPU","help":"buy one"}"#,
+                r#"{"event":"error","code":3,"message":"no GPU","help":"buy one"}"#,
             ]
         );
     }

@@ -2,13 +2,8 @@
 
 use std::path::Path;
 
-/// Whether SELinux is there and enforces its policy.
-pub(super) fn selinux_enforces() -> bool {
-    std::fs::read_to_string("/sys/fs/selinux/enforce").is_ok_and(|text| text.trim() == "1")
-}
-
 /// What would help, for the loader's words; empty where nothing is known to. The words are those of glibc's `ld.so`.
-pub(super) fn help(said: &str, selinux: bool, library: &Path) -> String {
+pub(super) fn help(said: &str, library: &Path) -> String {
     let is_denied = ["Operation not permitted", "Permission denied"]
         .iter()
         .any(|word| said.contains(word));
@@ -21,17 +16,10 @@ pub(super) fn help(said: &str, selinux: bool, library: &Path) -> String {
         return String::new();
     }
     let folder = library.parent().unwrap_or(library).display();
-    if selinux {
-        format!(
-            "SELinux is enforcing here and may forbid it: `ausearch -m avc -ts recent` says so; set XDG_CACHE_HOME to a folder whose \
-             files may be mapped as code (now {folder})"
-        )
-    } else {
-        format!(
-            "{folder} holds no programs that may be run (mounted noexec, or a security module): set XDG_CACHE_HOME to a folder \
-             that does"
-        )
-    }
+    format!(
+        "{folder} holds no programs that may be run (mounted noexec, or a security module as SELinux): set XDG_CACHE_HOME to a \
+         folder that does"
+    )
 }
 
 #[cfg(test)]
@@ -43,13 +31,13 @@ mod tests {
         let library = Path::new("/home/me/.cache/cuptop/inject.so");
         // As glibc 2.31 and 2.36 were seen to say it.
         let old = "/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by /x/inject.so)";
-        assert!(help(old, false, library).contains("glibc 2.17"));
+        assert!(help(old, library).contains("glibc 2.17"));
         let noexec =
             "/x/inject.so: failed to map segment from shared object: Operation not permitted";
-        assert!(help(noexec, false, library).contains("noexec"));
+        assert!(help(noexec, library).contains("noexec"));
         let denied = "/x/inject.so: failed to map segment from shared object: Permission denied";
-        assert!(help(denied, true, library).contains("SELinux"));
+        assert!(help(denied, library).contains("SELinux"));
         let missing = "/x/inject.so: cannot open shared object file: No such file or directory";
-        assert_eq!(help(missing, true, library), "");
+        assert_eq!(help(missing, library), "");
     }
 }

@@ -9,11 +9,12 @@ use std::ffi::c_void;
 
 use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE as PORTABLE, CUdeviceptr, CUmemAttach_flags};
 
+use activity::feed::FailureKind;
 use activity::{Direction, units};
 use scenario::plan::{BufferId, BufferSpec, Fill, HostMemory, MemRef};
 
 use super::super::driver::{Driver, OUT_OF_MEMORY, SUCCESS};
-use super::super::fault::{Fault, FaultKind};
+use super::super::fault::Fault;
 use super::super::protocol::Issued;
 use super::context::Contexts;
 
@@ -249,7 +250,7 @@ impl<'a> Buffers<'a> {
                     units::bytes(total as u64)
                 );
             }
-            fault.kind = FaultKind::Machine;
+            fault.kind = FailureKind::Machine;
             fault.help =
                 "make the buffers smaller with --set, or see with nvidia-smi who else uses \
                           the GPU's memory"

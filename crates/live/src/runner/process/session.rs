@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use activity::feed::FailureKind;
 use activity::{Ns, RangeKind, Span};
 use scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
 
 use super::super::driver::Driver;
-use super::super::fault::{Fault, FaultKind};
+use super::super::fault::Fault;
 use super::super::protocol::{Event, Issued};
 use super::context::Contexts;
 use super::engine::{Engine, Mark, PassFailed, Phase};
@@ -280,7 +281,7 @@ impl Session<'_> {
                 fault.message += &format!(", {cause} {}", names.join(", "));
             }
         }
-        fault.kind = FaultKind::Program;
+        fault.kind = FailureKind::Program { code: 4 };
         fault
     }
 }

@@ -1,5 +1,7 @@
 //! Plans that fail, and what is said then.
 
+use activity::feed::FailureKind;
+
 use super::*;
 
 #[test]
@@ -53,7 +55,7 @@ fn an_illegal_access_is_laid_at_the_kernel_that_did_it() {
     let fault = result
         .expect_err("it must fail")
         .located("t.toml", &p.sites);
-    assert_eq!(fault.kind, FaultKind::Program);
+    assert_eq!(fault.kind, FailureKind::Program { code: 4 });
     assert_eq!(
         fault.message,
         "t.toml:2:1: variant `v`: waiting for stream `main`: an illegal memory access was encountered \
@@ -109,7 +111,7 @@ fn a_wrong_launch_is_refused_before_anything_runs() {
             (fault.message.as_str(), fault.help.as_str()),
             (message, help)
         );
-        assert_eq!(fault.kind, FaultKind::Input);
+        assert_eq!(fault.kind, FailureKind::Input);
         assert!(!fake.log().iter().any(|line| line.starts_with("launch")));
         assert_eq!(fake.live(), 0);
     }
@@ -122,7 +124,7 @@ fn too_few_gpus_is_the_machines_fault() {
         .run(&plan(vec![two_devices()]))
         .0
         .expect_err("one is not enough");
-    assert_eq!(fault.kind, FaultKind::Machine);
+    assert_eq!(fault.kind, FailureKind::Machine);
     assert_eq!(
         fault.message,
         "the scenario needs 2 GPUs and this process sees 1 GPU"

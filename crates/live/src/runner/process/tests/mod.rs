@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use cupti_sys::library::{Library, Visibility};
 
 use super::super::driver::Driver;
-use super::super::fault::{Fault, FaultKind};
+use super::super::fault::Fault;
 use super::super::protocol::{Event, Issued};
 use super::Parent;
 use super::engine::Mark;
