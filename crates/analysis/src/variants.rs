@@ -74,10 +74,7 @@ impl VariantFigures {
         calls: Option<&CallIndex>,
         memory: &MemoryUse,
     ) -> Option<Self> {
-        let pass = passes.list[passes.representative(position)?];
-        if pass.is_open || !pass.is_measured {
-            return None;
-        }
+        let (pass, _) = standing(passes, position)?;
         let window = Some(pass.span);
         let repeats = passes.measured(position).map(|it| passes.list[it].span);
         let sampled = repeats.reduce(Span::hull);
@@ -140,6 +137,12 @@ impl VariantFigures {
     }
 }
 
+/// The pass that stands for a variant, once a measured one has ended, and how many those are.
+fn standing(passes: &Passes, position: usize) -> Option<(Pass, usize)> {
+    let pass = passes.list[passes.representative(position)?];
+    (pass.is_measured && !pass.is_open).then(|| (pass, passes.measured(position).count()))
+}
+
 /// The figures of every variant that has a measured pass, in the order they ran.
 pub fn of_passes(
     trace: &Trace,
@@ -179,11 +182,9 @@ impl RunFigures {
         for position in 0..passes.variants.len() {
             while known.next_if(|old| old.position < position).is_some() {}
             let old = known.next_if(|old| old.position == position);
-            let pass = passes.representative(position).map(|i| passes.list[i]);
             let is_same = |old: &VariantFigures| {
                 can_keep
-                    && Some(old.pass) == pass
-                    && old.repeats == passes.measured(position).count()
+                    && Some((old.pass, old.repeats)) == standing(passes, position)
                     && old.variant.name == passes.variants[position].name
             };
             let figures = match old {
@@ -202,30 +203,11 @@ impl RunFigures {
 
     /// Whether these are those of all variants as they are now.
     pub fn is_current(&self, passes: &Passes, is_running: bool) -> bool {
-        if self.is_final == is_running {
-            return false;
-        }
-        let mut known = self.variants.iter().peekable();
-        let has_figures = |position: usize| {
-            let pass = passes.list[passes.representative(position)?];
-            (pass.is_measured && !pass.is_open).then_some(pass)
-        };
-        for (position, variant) in passes.variants.iter().enumerate() {
-            let figures = known.next_if(|v| v.position == position);
-            let is_it = match (figures, has_figures(position)) {
-                (Some(figures), Some(pass)) => {
-                    figures.pass == pass
-                        && figures.variant == *variant
-                        && figures.repeats == passes.measured(position).count()
-                }
-                (None, None) => true,
-                _ => false,
-            };
-            if !is_it {
-                return false;
-            }
-        }
-        known.next().is_none()
+        let known = self.variants.iter();
+        let known = known.map(|it| (it.position, &it.variant, (it.pass, it.repeats)));
+        let now = passes.variants.iter().enumerate();
+        let now = now.filter_map(|(at, variant)| Some((at, variant, standing(passes, at)?)));
+        self.is_final != is_running && known.eq(now)
     }
 
     /// Those of one variant: index into [`Passes::variants`].

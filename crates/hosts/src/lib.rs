@@ -16,6 +16,8 @@ mod mirror;
 mod place;
 mod serve;
 mod shared;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod why;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +29,6 @@ pub use serve::process_main;
 
 use activity::feed::{Gone, Joined, Message, SourceStatus, Stop};
 use activity::text::cut;
-use frame::{Frames, decode, find_greeting};
 use link::Link;
 use mirror::Mirror;
 use recording::scratch::{self, Scratch};
@@ -56,28 +57,6 @@ pub struct Host {
     root: PathBuf,
     /// Deletes the folder with the last of the files.
     _folder: Arc<Scratch>,
-}
-
-/// Writes what a machine sent into files of a folder, as a link does, but without one. Returns how many bytes arrived. The fuzzer calls it.
-///
-/// # Errors
-/// Why a link would end.
-pub fn receive(bytes: &[u8], root: &Path) -> Result<u64, String> {
-    let mut mirror = Mirror::new(root.to_owned());
-    let mut frames = Frames::default();
-    // A greeting is looked for in what comes first; a frame begins behind it.
-    frames.add(&bytes[find_greeting(bytes).map_or(0, |it| it.length)..]);
-    loop {
-        let payload = match frames.next() {
-            Ok(Some(payload)) => payload,
-            Ok(None) => return Ok(mirror.arrived()),
-            Err(broken) => return Err(broken.to_string()),
-        };
-        let response = decode(payload).map_err(|broken| broken.to_string())?;
-        mirror
-            .take(response)
-            .map_err(|refused| activity::text::printable(&refused.to_string()))?;
-    }
 }
 
 /// Follows these places. With `say`, ssh may ask for passwords on the terminal, one place after another. A place out of

@@ -98,7 +98,7 @@ fn link(data: &[u8], folder: &Path) {
     };
     let root = folder.join("machine/root");
     std::fs::create_dir_all(&root).expect("a folder to write to");
-    match hosts::receive(&bytes, &root) {
+    match hosts::testing::receive(&bytes, &root) {
         Ok(arrived) => assert!(arrived <= bytes.len() as u64 + 4096 * (1 + arrived / 4096)),
         Err(said) => is_plain(&said),
     }

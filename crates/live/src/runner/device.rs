@@ -44,12 +44,12 @@ impl Driver {
         Ok(count.unsigned_abs())
     }
 
-    /// Its UUID, where driver and device tell it.
+    /// Its UUID, where the device tells it.
     pub(crate) fn uuid(&self, ordinal: u32) -> Option<Uuid> {
         let mut uuid = [0; 16];
         let device = self.device(ordinal).ok()?;
         // SAFETY: writes 16 bytes.
-        let code = unsafe { (self.device_get_uuid?)(&raw mut uuid, device) };
+        let code = unsafe { (self.device_get_uuid)(&raw mut uuid, device) };
         (code == SUCCESS).then_some(uuid)
     }
 

@@ -62,9 +62,11 @@ cupti_sys::functions! {
         device_get_count = c"cuDeviceGetCount" (*mut c_int);
         device_get = c"cuDeviceGet" (*mut CUdevice, c_int);
         device_get_name = c"cuDeviceGetName" (*mut c_char, c_int, CUdevice);
+        device_get_uuid = c"cuDeviceGetUuid_v2" (*mut [u8; 16], CUdevice);
         device_get_attribute = c"cuDeviceGetAttribute" (*mut c_int, c_uint, CUdevice);
         device_total_mem = c"cuDeviceTotalMem_v2" (*mut usize, CUdevice);
         device_get_pci_bus_id = c"cuDeviceGetPCIBusId" (*mut c_char, c_int, CUdevice);
+        device_get_default_mem_pool = c"cuDeviceGetDefaultMemPool" (*mut CUmemoryPool, CUdevice);
         device_can_access_peer = c"cuDeviceCanAccessPeer" (*mut c_int, CUdevice, CUdevice);
         primary_ctx_retain = c"cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
         primary_ctx_release = c"cuDevicePrimaryCtxRelease_v2" (CUdevice);
@@ -86,6 +88,9 @@ cupti_sys::functions! {
         mem_get_info = c"cuMemGetInfo_v2" (*mut usize, *mut usize);
         mem_alloc = c"cuMemAlloc_v2" (*mut CUdeviceptr, usize);
         mem_free = c"cuMemFree_v2" (CUdeviceptr);
+        mem_alloc_async = c"cuMemAllocAsync" (*mut CUdeviceptr, usize, CUstream);
+        mem_free_async = c"cuMemFreeAsync" (CUdeviceptr, CUstream);
+        mem_pool_set_attribute = c"cuMemPoolSetAttribute" (CUmemoryPool, c_uint, *mut c_void);
         mem_alloc_managed = c"cuMemAllocManaged" (*mut CUdeviceptr, usize, c_uint);
         mem_host_alloc = c"cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
         mem_free_host = c"cuMemFreeHost" (*mut c_void);
@@ -110,13 +115,6 @@ cupti_sys::functions! {
         graph_destroy = c"cuGraphDestroy" (CUgraph);
     }
     optional {
-        // CUDA 11.4.
-        device_get_uuid = c"cuDeviceGetUuid_v2" (*mut [u8; 16], CUdevice);
-        // CUDA 11.2.
-        mem_alloc_async = c"cuMemAllocAsync" (*mut CUdeviceptr, usize, CUstream);
-        mem_free_async = c"cuMemFreeAsync" (CUdeviceptr, CUstream);
-        device_get_default_mem_pool = c"cuDeviceGetDefaultMemPool" (*mut CUmemoryPool, CUdevice);
-        mem_pool_set_attribute = c"cuMemPoolSetAttribute" (CUmemoryPool, c_uint, *mut c_void);
         // CUDA 12.4.
         func_get_param_info = c"cuFuncGetParamInfo" (CUfunction, usize, *mut usize, *mut usize);
         func_load = c"cuFuncLoad" (CUfunction);

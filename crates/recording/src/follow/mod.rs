@@ -50,7 +50,6 @@ pub fn may_become_one(path: &Path) -> bool {
     path.is_dir() && files::is_bare(path)
 }
 
-/// A message for what a recording's writer or its reader has to say.
 fn must_be_new(path: &Path) -> io::Result<()> {
     match path.exists() {
         true => Err(io::Error::new(
@@ -61,6 +60,7 @@ fn must_be_new(path: &Path) -> io::Result<()> {
     }
 }
 
+/// A message for what a recording's writer or its reader has to say.
 fn notice(is_warning: bool, text: String) -> Message {
     Message::Notice { is_warning, text }
 }

@@ -91,15 +91,6 @@ impl Contexts {
     /// Lets each device's pool keep what is freed, so that stream-ordered allocations really reuse it.
     pub(crate) fn keep_pools(&self) -> Result<(), Fault> {
         use cudarc::driver::sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        let (Some(get), Some(set)) = (
-            self.driver.device_get_default_mem_pool,
-            self.driver.mem_pool_set_attribute,
-        ) else {
-            return Err(Fault::machine(
-                "this driver has no stream-ordered allocation (cuMemAllocAsync)",
-                "it came with CUDA 11.2: install a newer driver",
-            ));
-        };
         for &(device, _) in &self.entries {
             let supported = Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
             if self.driver.attribute(device, supported) == 0 {
@@ -113,8 +104,8 @@ impl Contexts {
             // SAFETY: the device came from cuDeviceGet; the attribute's type is a 64-bit number.
             let codes = unsafe {
                 [
-                    get(&mut pool, device),
-                    set(
+                    (self.driver.device_get_default_mem_pool)(&mut pool, device),
+                    (self.driver.mem_pool_set_attribute)(
                         pool,
                         CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as u32,
                         (&raw mut threshold).cast(),

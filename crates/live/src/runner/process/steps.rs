@@ -217,12 +217,9 @@ impl<'a> Engine<'a> {
             Some(stream) => {
                 let stream = self.on(stream);
                 let bytes = self.variant.buffers[buffer].bytes as usize;
-                match self.driver.mem_alloc_async {
-                    // SAFETY: the stream is alive; writes one address.
-                    Some(alloc) => unsafe {
-                        alloc(self.buffers.address_mut(buffer), bytes, stream)
-                    },
-                    None => NOT_SUPPORTED,
+                // SAFETY: the stream is alive; writes one address.
+                unsafe {
+                    (self.driver.mem_alloc_async)(self.buffers.address_mut(buffer), bytes, stream)
                 }
             }
         };
@@ -237,10 +234,9 @@ impl<'a> Engine<'a> {
         // SAFETY: the address came from an allocation (0 is allowed). A scenario that frees while a
         // kernel still uses the memory makes a GPU error, not a host one.
         unsafe {
-            match (stream, self.driver.mem_free_async) {
-                (None, _) => (self.driver.mem_free)(address),
-                (Some(stream), Some(free)) => free(address, stream),
-                (Some(_), None) => NOT_SUPPORTED,
+            match stream {
+                None => (self.driver.mem_free)(address),
+                Some(stream) => (self.driver.mem_free_async)(address, stream),
             }
         }
     }
