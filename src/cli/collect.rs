@@ -80,13 +80,8 @@ impl ProgressLine {
             return;
         }
         self.shown = Some(Instant::now());
-        let share = match progress.total {
-            Some(total) if total > 0 => {
-                format!(" {} %", progress.done.saturating_mul(100) / total)
-            }
-            _ => String::new(),
-        };
-        let _ = write!(err, "\r\u{1b}[K{}{share}", printable(&progress.what));
+        let share = progress.done.saturating_mul(100) / progress.total.max(1);
+        let _ = write!(err, "\r\u{1b}[K{} {share} %", printable(&progress.what));
         let _ = err.flush();
     }
 

@@ -421,14 +421,14 @@ fn ranks_in_files_of_their_own_have_gpus_of_their_own() {
     assert_eq!(by_rank, [(Some(0), 3), (Some(1), 4)]);
 }
 
-/// An export of early 2021 with all that is no plain kernel or copy: whole graphs, migrations of managed memory, copies of
+/// An export with all that is no plain kernel or copy: whole graphs, migrations of managed memory, copies of
 /// arrays, and a stream whose id has 64 bits. The figures are counted by hand.
 #[test]
 fn whole_graphs_migrations_and_arrays_count_as_what_they_are() {
     let (_folder, path) = exported(
         "odd.sqlite",
-        "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INTEGER, name TEXT, numMultiprocessors INTEGER);
-         INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0, 'Tesla V100', 80);
+        "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, smCount INTEGER);
+         INSERT INTO TARGET_INFO_GPU VALUES (0, 'Tesla V100', 80);
          CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
            streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER);
          INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 200, 0, 1, 7, 1, 100 << 24, 9), (300, 400, 0, 1, 7, 2, 100 << 24, 9);

@@ -82,8 +82,8 @@ pub struct Progress {
     pub what: String,
     /// Units done.
     pub done: u64,
-    /// Units in all, where known.
-    pub total: Option<u64>,
+    /// Units in all.
+    pub total: u64,
 }
 
 /// How a source ended.

@@ -10,9 +10,9 @@ use tempfile::TempPath;
 
 use crate::gather::notice;
 use crate::kineto::LoadedTrace;
-pub use crate::stream::STDIN;
-use crate::stream::Stream;
-use crate::{kineto, nsys};
+pub use crate::pipe::STDIN;
+use crate::{kineto, nsys, pipe};
+use activity::door;
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
 use activity::text::printable;
 use hosts::{self, Host, Place};
@@ -93,29 +93,14 @@ struct TraceFile {
     name: String,
     format: Format,
     simulated: bool,
-    input: Input,
-}
-
-/// Where its content is.
-enum Input {
-    Path(PathBuf),
-    /// A copy of a pipe's bytes, for formats that cannot be read from front to back.
-    Copied(TempPath),
-    Stream(Stream),
-}
-
-impl Input {
-    fn path(&self) -> &Path {
-        match self {
-            Input::Path(path) => path,
-            Input::Copied(path) => path,
-            Input::Stream(_) => Path::new(""),
-        }
-    }
+    /// Where its content is.
+    path: PathBuf,
+    /// Keeps what came through a pipe.
+    copy: Option<TempPath>,
 }
 
 /// Opens trace files as one timeline: their processes stand side by side, on the one clock. A path `-` is standard
-/// input; it and other pipes are read once, as they come. `HOST:PATH` is a recording on another machine. `say` receives
+/// input; it and other pipes are copied to a file first. `HOST:PATH` is a recording on another machine. `say` receives
 /// ssh's messages, and others that come before the reading.
 ///
 /// Reading goes on behind the feed, with progress messages; a file that breaks off keeps what was read.
@@ -186,12 +171,11 @@ fn open_by(
     };
     let simulated = files.iter().any(|file| file.simulated);
     // Recordings are followed as long as they grow, so one follower opens them together.
-    let are_recordings =
-        |f: &TraceFile| f.format == Format::Recording && matches!(f.input, Input::Path(_));
+    let are_recordings = |f: &TraceFile| f.format == Format::Recording && f.copy.is_none();
     let mut is_growing = false;
     let feed = match files.iter().all(are_recordings) {
         true => {
-            let paths: Vec<_> = files.iter().map(|f| f.input.path().to_owned()).collect();
+            let paths: Vec<_> = files.iter().map(|f| f.path.clone()).collect();
             let names: Vec<&str> = files.iter().map(|f| f.name.as_str()).collect();
             Following::new(&paths, Vec::new(), names.join(", "), is_live).and_then(|mut it| {
                 is_growing = is_live && it.is_growing();
@@ -220,7 +204,7 @@ fn open_hosts(
 ) -> Result<OpenTrace, OpenError> {
     for path in here {
         let found = detect(path, is_live)?;
-        if found.format != Format::Recording || !matches!(found.input, Input::Path(_)) {
+        if found.format != Format::Recording || found.copy.is_some() {
             let what = "and what is read beside recordings of other machines are recordings";
             return Err(OpenError::NotATrace {
                 path: path.clone(),
@@ -341,32 +325,29 @@ fn start<'scope>(
     file: TraceFile,
     outlet: &'scope Outlet,
 ) -> Waiting<'scope> {
-    match (file.format, file.input) {
-        (Format::Kineto, Input::Stream(stream)) => {
-            let name = file.name;
-            let thread = std::thread::Builder::new().name("trace-load".to_owned());
-            match thread.spawn_scoped(scope, move || kineto::load(&name, stream, outlet)) {
-                Ok(thread) => Waiting::Loading(thread),
-                Err(error) => Waiting::Failed(Failure::new(
-                    FailureKind::Machine,
-                    format!("the system gives no thread: {error}"),
-                    "",
-                )),
-            }
-        }
-        (format, input) => Waiting::Unread(TraceFile {
-            format,
-            input,
-            ..file
-        }),
+    if file.format != Format::Kineto {
+        return Waiting::Unread(file);
+    }
+    let thread = std::thread::Builder::new().name("trace-load".to_owned());
+    let load = move || {
+        // All of it, with the copy.
+        let file = file;
+        kineto::load(&file.name, &file.path, outlet)
+    };
+    match thread.spawn_scoped(scope, load) {
+        Ok(thread) => Waiting::Loading(thread),
+        Err(error) => Waiting::Failed(Failure::new(
+            FailureKind::Machine,
+            format!("the system gives no thread: {error}"),
+            "",
+        )),
     }
 }
 
 fn read_one(file: &TraceFile, next: &mut u32, outlet: &Outlet) -> Outcome {
-    let path = file.input.path();
     match file.format {
-        Format::Nsys => nsys::read(path, next, outlet),
-        _ => read_recording(path, next, outlet),
+        Format::Nsys => nsys::read(&file.path, next, outlet),
+        _ => read_recording(&file.path, next, outlet),
     }
 }
 
@@ -470,48 +451,40 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         path: PathBuf::from(&name),
         what: what.to_owned(),
     };
-    let found = |format, simulated, input| TraceFile {
-        name: name.clone(),
-        format,
-        simulated,
-        input,
+    let copy = match path.is_dir() {
+        true => None,
+        false => pipe::copied(path).map_err(failed)?,
     };
-    let recording_in = |input: Input| {
-        let simulated = recording::is_simulated(&[input.path().to_owned()]);
-        found(Format::Recording, simulated, input)
+    let at = copy.as_deref().unwrap_or(path).to_owned();
+    let found = |format, simulated| {
+        Ok(TraceFile {
+            name: name.clone(),
+            format,
+            simulated,
+            path: at.clone(),
+            copy,
+        })
     };
-    if path.is_dir() {
-        let may_be = || is_live && recording::may_become_one(path);
-        return match recording::is_recording(path) || may_be() {
-            true => Ok(recording_in(Input::Path(path.to_owned()))),
-            false => Err(is_not("a folder that is no recording")),
-        };
+    if recording::is_recording(&at) || at.is_dir() && is_live && recording::may_become_one(&at) {
+        let simulated = recording::is_simulated(std::slice::from_ref(&at));
+        return found(Format::Recording, simulated);
     }
-    let mut stream = Stream::open(path).map_err(failed)?;
+    if at.is_dir() {
+        return Err(is_not("a folder that is no recording"));
+    }
     let mut head = Vec::new();
-    stream.keep();
-    (&mut stream)
-        .take(64)
-        .read_to_end(&mut head)
+    door::open(&at)
+        .and_then(|file| file.take(64).read_to_end(&mut head))
         .map_err(failed)?;
-    stream.rewind();
     if head.is_empty() {
         return Err(is_not("it is empty"));
     }
-    let is_database = head.starts_with(nsys::MAGIC);
-    if is_database || head.starts_with(&recording::file::MAGIC) {
-        let input = match stream.is_pipe() || path == Path::new(STDIN) {
-            true => Input::Copied(copy_to_file(&mut stream).map_err(failed)?),
-            false => Input::Path(path.to_owned()),
-        };
-        if !is_database {
-            return match recording::is_recording(input.path()) {
-                true => Ok(recording_in(input)),
-                false => Err(is_not("a recording that is damaged, or of another version")),
-            };
-        }
-        return match nsys::is_export(input.path()) {
-            Ok(true) => Ok(found(Format::Nsys, false, input)),
+    if head.starts_with(&recording::file::MAGIC) {
+        return Err(is_not("a recording that is damaged, or of another version"));
+    }
+    if head.starts_with(nsys::MAGIC) {
+        return match nsys::is_export(&at) {
+            Ok(true) => found(Format::Nsys, false),
             Ok(false) => Err(is_not(
                 "an SQLite database without the tables of Nsight Systems",
             )),
@@ -520,24 +493,14 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
             ))),
         };
     }
-    match kineto::peek(stream) {
-        Ok((Some(is_simulated), stream)) => {
-            let input = Input::Stream(stream);
-            Ok(found(Format::Kineto, is_simulated, input))
-        }
-        Ok((None, _)) => Err(is_not(describe_content(path, &head))),
+    match kineto::peek(&at) {
+        Ok(Some(is_simulated)) => found(Format::Kineto, is_simulated),
+        Ok(None) => Err(is_not(describe_content(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(is_not("gzip data that is damaged"))
         }
         Err(error) => Err(failed(error)),
     }
-}
-
-/// Copies all of a stream's bytes to a file.
-fn copy_to_file(stream: &mut Stream) -> io::Result<TempPath> {
-    let mut file = tempfile::Builder::new().prefix("cuptop-").tempfile()?;
-    io::copy(stream, &mut file)?;
-    Ok(file.into_temp_path())
 }
 
 fn describe_content(path: &Path, head: &[u8]) -> &'static str {

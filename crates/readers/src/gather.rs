@@ -27,8 +27,6 @@ const RUN: usize = 64 * 1024;
 const BATCH: usize = 16 * 1024;
 /// Activities that one file may hold: 64 M of them take some 5 GB. It counts further ones as lost.
 const ACTIVITIES_MAX: usize = 64 << 20;
-/// Units of work between two progress reports where the length is unknown.
-const STEP: u64 = 4 << 20;
 /// The greatest device ordinal that can be right.
 const DEVICE_MAX: u32 = 4095;
 
@@ -369,13 +367,13 @@ pub(super) fn believable(shift: Ns) -> Ns {
 #[derive(Debug)]
 pub(super) struct Meter {
     what: String,
-    total: Option<u64>,
+    total: u64,
     next: u64,
 }
 
 impl Meter {
-    /// Makes a meter for work called `what`, of `total` units where that is known.
-    pub(super) fn new(what: String, total: Option<u64>) -> Self {
+    /// Makes a meter for work called `what`, of `total` units.
+    pub(super) fn new(what: String, total: u64) -> Self {
         Meter {
             what: printable(&what),
             total,
@@ -388,10 +386,10 @@ impl Meter {
     /// # Errors
     /// When the consumer is gone.
     pub(super) fn at(&mut self, outlet: &Outlet, done: u64) -> Result<(), Gone> {
-        if done < self.next && self.total.is_none_or(|total| done < total) {
+        if done < self.next && done < self.total {
             return Ok(());
         }
-        self.next = done + self.total.map_or(STEP, |total| total / 200 + 1);
+        self.next = done + self.total / 200 + 1;
         outlet.send(Message::Progress(Progress {
             what: self.what.clone(),
             done,

@@ -12,4 +12,4 @@ pub mod file;
 mod gather;
 mod kineto;
 mod nsys;
-mod stream;
+mod pipe;

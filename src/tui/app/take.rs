@@ -26,7 +26,7 @@ impl App {
                 }
             }
             Message::Progress(progress) => {
-                let is_done = progress.total.is_some_and(|total| progress.done >= total);
+                let is_done = progress.done >= progress.total;
                 run.progress = (!is_done).then_some(progress);
             }
             Message::Output { is_error, line } => messages.printed(run.elapsed, is_error, &line),

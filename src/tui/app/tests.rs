@@ -249,14 +249,14 @@ fn nothing_is_said_of_files_that_are_still_being_read() {
     app.take(Message::Progress(Progress {
         what: "reading a.json".to_owned(),
         done: 1_000_000,
-        total: Some(4_000_000),
+        total: 4_000_000,
     }));
     let before = screen(&mut app);
     assert!(before.contains("◆ reading a.json 25"), "{before}");
     app.take(Message::Progress(Progress {
         what: "reading a.json".to_owned(),
         done: 4_000_000,
-        total: Some(4_000_000),
+        total: 4_000_000,
     }));
     for batch in fixture::batches() {
         app.take(Message::Batch(batch));

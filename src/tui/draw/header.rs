@@ -199,14 +199,10 @@ fn status(state: &State) -> (String, Role) {
             Some(p) => {
                 let share = match p.total {
                     // Bytes and the like say nothing as numbers.
-                    Some(total) if total > 1_000 => {
-                        format!(" {}", units::percent(p.done as f64 / total as f64))
-                    }
-                    Some(total) if total > 0 => format!(" {}/{}", p.done, total),
-                    _ if p.done > 0 => format!(" {}", units::count(p.done)),
-                    _ => String::new(),
+                    1_001.. => units::percent(p.done as f64 / p.total as f64),
+                    total => format!("{}/{total}", p.done),
                 };
-                (format!("◆ {}{share}", printable(&p.what)), Role::Warning)
+                (format!("◆ {} {share}", printable(&p.what)), Role::Warning)
             }
             None if let Some(replay) = &state.run.replay => {
                 (format!("▶ REPLAY {}×", replay.speed), Role::Good)

@@ -102,7 +102,7 @@ impl Groups {
         }
         let u = self.rank_sum as f64 / 2.0 - n * (n + 1.0) / 2.0;
         let distance = ((u - n * m / 2.0).abs() - 0.5).max(0.0);
-        erfc(distance / variance.sqrt() / std::f64::consts::SQRT_2).min(1.0)
+        libm::erfc(distance / variance.sqrt() / std::f64::consts::SQRT_2).min(1.0)
     }
 }
 
@@ -187,24 +187,4 @@ fn nth_ratio(a: &[f64], b: &[f64], n: usize) -> f64 {
         }
     }
     f64::from_bits(low)
-}
-
-/// The complementary error function of `x >= 0`: its series near 0, its continued fraction beyond.
-pub(super) fn erfc(x: f64) -> f64 {
-    let scale = 2.0 / std::f64::consts::PI.sqrt() * (-x * x).exp();
-    if x < 2.5 {
-        // erf x = scale * sum of 2^k x^(2k+1) / (1 * 3 * 5 … (2k+1))
-        let (mut term, mut sum, mut k) = (x, x, 1.0);
-        while term > sum * 1e-17 {
-            term *= 2.0 * x * x / (2.0 * k + 1.0);
-            sum += term;
-            k += 1.0;
-        }
-        return 1.0 - scale * sum;
-    }
-    // erfc x = scale / 2 / (x + 1/2 / (x + 2/2 / (x + 3/2 / (x + …
-    let fraction = (1..=60)
-        .rev()
-        .fold(x, |below, k| x + f64::from(k) / 2.0 / below);
-    scale / 2.0 / fraction
 }

@@ -141,11 +141,8 @@ impl Run<'_> {
     fn pass_on(&mut self, event: Event) -> Result<(), Gone> {
         match event {
             Event::Progress { what, done, total } => {
-                self.outlet.send(Message::Progress(Progress {
-                    what,
-                    done,
-                    total: Some(total),
-                }))?;
+                let progress = Progress { what, done, total };
+                self.outlet.send(Message::Progress(progress))?;
             }
             Event::Notice { is_warning, text } => {
                 self.outlet.notice(is_warning, text)?;

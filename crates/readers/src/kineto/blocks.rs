@@ -6,7 +6,6 @@
 //! to back, however many threads there are.
 
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Builder, Scope};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -59,17 +58,15 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Starts the threads. `begun` is the text that was read already, from the first event on. `consumed` is kept at
-    /// what `count` returns for the input. Blocks have about `size` bytes.
+    /// Starts the threads. `begun` is the text that was read already, from the first event on. Blocks
+    /// have about `size` bytes.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(super) fn start<'scope, 'env, R: Read + Send + 'scope>(
-        scope: &'scope Scope<'scope, 'env>,
+    pub(super) fn start<'scope, R: Read + Send + 'scope>(
+        scope: &'scope Scope<'scope, '_>,
         begun: Block,
         input: R,
-        count: fn(&R) -> u64,
-        consumed: &'env AtomicU64,
         size: usize,
     ) -> io::Result<Blocks> {
         let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(WORKERS_MAX));
@@ -97,7 +94,7 @@ impl Blocks {
         };
         Builder::new()
             .name("trace-read".to_owned())
-            .spawn_scoped(scope, move || cutter.run(begun, input, count, consumed))?;
+            .spawn_scoped(scope, move || cutter.run(begun, input))?;
         Ok(Blocks { order, used })
     }
 
@@ -225,13 +222,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn run<R: Read>(
-        self,
-        mut block: Block,
-        mut input: R,
-        count: fn(&R) -> u64,
-        consumed: &AtomicU64,
-    ) {
+    fn run<R: Read>(self, mut block: Block, mut input: R) {
         let finder = memmem::FinderRev::new(&self.lead);
         let mut wanted = self.size;
         loop {
@@ -242,7 +233,6 @@ impl Cutter {
                     Some(error)
                 }
             };
-            consumed.store(count(&input), Ordering::Relaxed);
             let text = block.text();
             let cut = match block.is_last {
                 true => text.len(),

@@ -16,12 +16,12 @@ mod input;
 mod repair;
 mod scan;
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::gather::{Meter, Stop, believable, kept, notice};
-use crate::stream::Stream;
+use activity::door;
 use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use activity::text::printable;
 use activity::units;
@@ -30,38 +30,31 @@ use convert::Converter;
 use events::{End, Events, Next};
 use header::Header;
 pub(super) use input::GZIP;
-use input::Input;
 use scan::{Block, ScanError, Scanner};
 
 /// How far [`peek`] reads into a file: real traces have a tenth of it before `traceEvents`.
 const PEEK_MAX: u64 = 1 << 20;
 
-/// How many values at the beginning of a list must hold an event.
-const PROBED: usize = 16;
-
 /// Whether a trace was made without a GPU, by its own account at its beginning; `None` when it is no Chrome JSON trace.
-/// The stream is then where it was.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn peek(stream: Stream) -> io::Result<(Option<bool>, Stream)> {
-    let input = Input::open(stream, true)?;
+pub(super) fn peek(path: &Path) -> io::Result<Option<bool>> {
+    let input = input::text(door::open(path)?);
     let mut scanner = Scanner::new(input.take(PEEK_MAX));
     let mut header = Header::default();
     let seen = walk_to_events(&mut scanner, &mut header);
     let (_, input) = scanner.into_parts();
-    let is_cut = input.limit() == 0;
-    let stream = input.into_inner().into_stream();
     let is_trace = match seen {
         Ok(is_trace) => is_trace,
         // The text is longer than the peek: it begins like a trace, and reading it will tell.
-        Err(_) if is_cut => true,
+        Err(_) if input.limit() == 0 => true,
         Err(ScanError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
             return Err(error);
         }
         Err(_) => false,
     };
-    Ok((is_trace.then_some(header.simulated), stream))
+    Ok(is_trace.then_some(header.simulated))
 }
 
 /// Skips everything before the first event. False when there is no `traceEvents`.
@@ -74,23 +67,12 @@ fn walk_to_events<R: Read>(
         scanner.expect(b'{', "a JSON trace is an object or a list")?;
         return walk_keys(scanner, header);
     }
-    // Any list may be one of events: one of the first values has to look like it.
-    for _ in 0..PROBED {
-        match scanner.peek()? {
-            Some(b']') => return Ok(true),
-            Some(b'{') => {
-                if event::is_event(scanner.value()?) {
-                    return Ok(true);
-                }
-            }
-            Some(b'n') => scanner.skip_value()?,
-            _ => return Ok(false),
-        }
-        if !scanner.eat(b',')? {
-            return Ok(false);
-        }
+    // Any list may be one of events: its first value has to look like it.
+    match scanner.peek()? {
+        Some(b']') => Ok(true),
+        Some(b'{') => Ok(event::is_event(scanner.value()?)),
+        _ => Ok(false),
     }
-    Ok(false)
 }
 
 /// Reads keys and values up to the value of `traceEvents`; false when the object ends first.
@@ -127,21 +109,23 @@ pub(super) struct LoadedTrace {
 }
 
 /// Reads a trace, which messages call `name`.
-pub(super) fn load(name: &str, stream: Stream, outlet: &Outlet) -> LoadedTrace {
-    load_by(BLOCK, name, stream, outlet)
+pub(super) fn load(name: &str, path: &Path, outlet: &Outlet) -> LoadedTrace {
+    load_by(BLOCK, name, path, outlet)
 }
 
 /// [`load`] in blocks of about so many bytes.
-fn load_by(block: usize, name: &str, mut stream: Stream, outlet: &Outlet) -> LoadedTrace {
-    stream.stop = outlet.stop.clone();
+fn load_by(block: usize, name: &str, path: &Path, outlet: &Outlet) -> LoadedTrace {
     let mut reading = Reading {
         header: Header::default(),
         events: Events::default(),
-        meter: Meter::new(format!("reading {}", short(name)), stream.length),
+        meter: Meter::new(
+            format!("reading {}", short(name)),
+            path.metadata().map_or(0, |about| about.len()),
+        ),
     };
-    let end = Input::open(stream, false)
+    let end = door::open(path)
         .map_err(|error| Stop::Broken(ScanError::Io(error)))
-        .and_then(|input| reading.run(input, block, outlet));
+        .and_then(|file| reading.run(file, block, outlet));
     let Reading { header, events, .. } = reading;
     let mut converter = events.converter;
     converter.finish(&header);
@@ -246,8 +230,10 @@ struct Reading {
 }
 
 impl Reading {
-    fn run(&mut self, input: Input, block: usize, outlet: &Outlet) -> Result<(), Stop<ScanError>> {
-        let mut scanner = Scanner::new(input);
+    fn run(&mut self, file: File, block: usize, outlet: &Outlet) -> Result<(), Stop<ScanError>> {
+        // It is where the reading is.
+        let twin = file.try_clone().map_err(ScanError::Io)?;
+        let mut scanner = Scanner::new(input::text(file));
         scanner.skip_mark()?;
         let is_document = scanner.eat(b'[')?;
         if !is_document {
@@ -258,11 +244,9 @@ impl Reading {
         }
         scanner.peek()?;
         let (begun, input) = scanner.into_parts();
-        let consumed = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            let blocks = Blocks::start(scope, begun, input, Input::consumed, &consumed, block)
-                .map_err(ScanError::Io)?;
-            let mut rest = self.list(blocks, is_document, &consumed, outlet)?;
+            let blocks = Blocks::start(scope, begun, input, block).map_err(ScanError::Io)?;
+            let mut rest = self.list(blocks, is_document, &twin, outlet)?;
             if !is_document {
                 self.rest(&mut rest)?;
             }
@@ -285,7 +269,7 @@ impl Reading {
         &mut self,
         mut blocks: Blocks,
         is_document: bool,
-        consumed: &AtomicU64,
+        mut twin: &File,
         outlet: &Outlet,
     ) -> Result<Scanner<Rest>, Stop<ScanError>> {
         let mut torn: Option<TornEnd> = None;
@@ -293,7 +277,7 @@ impl Reading {
             if outlet.stop.is_stopped() {
                 return Err(Stop::Asked);
             }
-            let consumed = consumed.load(Ordering::Relaxed);
+            let consumed = twin.stream_position().map_err(ScanError::Io)?;
             self.meter.at(outlet, consumed).map_err(|_| Stop::Gone)?;
             let ParsedBlock { block, events, end } = match torn.take() {
                 Some(torn) => torn.join(&parsed.block)?,

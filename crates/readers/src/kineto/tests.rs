@@ -10,10 +10,9 @@ fn told(text: &[u8], block: usize) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace");
     std::fs::write(&path, text).expect("a file");
-    let stream = Stream::open(&path).expect("a file");
     let name = path.display().to_string();
     let feed = Feed::spawn("test", move |outlet| {
-        load_by(block, &name, stream, outlet).send(&mut 0, outlet)
+        load_by(block, &name, &path, outlet).send(&mut 0, outlet)
     })
     .expect("a thread");
     let mut told = Vec::new();

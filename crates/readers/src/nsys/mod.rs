@@ -73,7 +73,7 @@ fn run(
 ) -> Result<(), Stop<rusqlite::Error>> {
     let total = schema::TABLES.iter().map(|t| tables.rows(t.name)).sum();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut meter = Meter::new(format!("reading {name}"), Some(total));
+    let mut meter = Meter::new(format!("reading {name}"), total);
     let mut done = 0u64;
     for table in schema::TABLES {
         let Some(mut query) = tables.select(table.name, table.columns)? else {

@@ -67,7 +67,7 @@ fn threads(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
 }
 
 fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
-    let mut gpus: Vec<(i64, Option<i64>, DeviceInfo)> = Vec::new();
+    let mut gpus = Vec::new();
     let columns = [
         "id",
         "cuDevice",
@@ -105,31 +105,9 @@ fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
             warp_size: small(row, 15),
             link: String::new(),
         };
-        gpus.push((int(row, 0).unwrap_or(-1), int(row, 1), info));
+        let id = int(row, 0).unwrap_or(-1);
+        gpus.push((id, int(row, 1).unwrap_or(id), info));
     })?;
-    if gpus.is_empty() {
-        // Exports of 2020 and early 2021 describe devices by their ordinals, in a table of their own.
-        let columns = [
-            "deviceId",
-            "name",
-            "numMultiprocessors",
-            "computeCapabilityMajor",
-            "computeCapabilityMinor",
-            "numThreadsPerWarp",
-            "maxWarpsPerMultiprocessor",
-        ];
-        tables.each("TARGET_INFO_CUDA_GPU", &columns, |row| {
-            let info = DeviceInfo {
-                name: text(row, 1),
-                multiprocessors: small(row, 2),
-                capability: (small(row, 3), small(row, 4)),
-                warp_size: small(row, 5),
-                max_warps_per_sm: small(row, 6),
-                ..DeviceInfo::default()
-            };
-            gpus.push((int(row, 0).unwrap_or(-1), None, info));
-        })?;
-    }
     // Which GPU a process means by an ordinal depends on its CUDA_VISIBLE_DEVICES.
     let mut seen_by: FxHashMap<(u32, u32), i64> = FxHashMap::default();
     tables.each(
@@ -145,9 +123,7 @@ fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
         for device in reader.gather.devices(process) {
             let known = match seen_by.get(&(pid_of(key), device)) {
                 Some(gpu) => gpus.iter().find(|(id, _, _)| id == gpu),
-                None => gpus
-                    .iter()
-                    .find(|(id, cuda, _)| cuda.unwrap_or(*id) == i64::from(device)),
+                None => gpus.iter().find(|(_, cuda, _)| *cuda == i64::from(device)),
             };
             if let Some((_, _, info)) = known {
                 let info = DeviceInfo {

@@ -102,7 +102,7 @@ fn every_key_answers_while_analysis_and_loading_run() {
             run.progress = Some(Progress {
                 what: "reading".to_owned(),
                 done: 1,
-                total: Some(2),
+                total: 2,
             });
         }
         app.state.replace(run);
