@@ -169,14 +169,14 @@ fn span(bytes: &[u8]) -> Option<Span> {
 }
 
 /// The next of the values that stand one behind the other.
-fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
+pub fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
     let value = T::get(rest, 0)?;
     *rest = rest.get(size_of::<T>()..)?;
     Some(value)
 }
 
 /// The next text of at most 255 bytes.
-fn take_text(rest: &mut &[u8]) -> Option<String> {
+pub fn take_text(rest: &mut &[u8]) -> Option<String> {
     let length = usize::from(take::<u8>(rest)?);
     let (text, after) = rest.split_at_checked(length)?;
     *rest = after;
@@ -232,7 +232,10 @@ fn group(bytes: &[u8]) -> Option<GroupWindow> {
 }
 
 /// Values of metrics, those left out that are not known.
-fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<(Metric, T)>> {
+pub fn metrics<T>(
+    bytes: &[u8],
+    value: impl Fn(&mut &[u8]) -> Option<T>,
+) -> Option<Vec<(Metric, T)>> {
     let all = list(bytes, |rest| Some((take(rest)?, value(rest)?)))?;
     let known = all
         .into_iter()
@@ -249,7 +252,7 @@ fn reading(bytes: &[u8]) -> Option<Reading> {
 }
 
 /// Programs on a GPU, one behind the other.
-fn occupants(bytes: &[u8]) -> Option<Vec<Occupant>> {
+pub fn occupants(bytes: &[u8]) -> Option<Vec<Occupant>> {
     list(bytes, |rest| {
         Some(Occupant {
             pid: take(rest)?,

@@ -16,6 +16,9 @@ const RUN: &str = "run";
 /// Folders that are looked into; a job has one for each rank or host.
 const MOST_FOLDERS: usize = 16_384;
 
+/// Ends of names of what was written from outside before it was of a recording's format.
+const FORMER: [&str; 3] = ["stacks", "hardware", "host"];
+
 /// The recordings of a folder, oldest name first.
 pub(super) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -31,15 +34,20 @@ pub(super) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file of this name may be a recording.
+/// Whether a file of this name may be a recording, or was written beside one before.
 pub fn is_known(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == EXTENSION)
+    path.extension().is_some_and(|it| it == EXTENSION) || is_former(path)
+}
+
+fn is_former(path: &Path) -> bool {
+    let end = path.extension().and_then(OsStr::to_str);
+    end.is_some_and(|end| FORMER.contains(&end))
 }
 
 /// Whether a file of this name was written from outside of the process that it is of.
 fn is_outside(path: &Path) -> bool {
     let stem = path.file_stem().map(Path::new);
-    stem.is_some_and(|it| it.extension() == Some(OsStr::new(OUTSIDE)))
+    is_former(path) || stem.is_some_and(|it| it.extension() == Some(OsStr::new(OUTSIDE)))
 }
 
 /// The process that a file's name is about. The name alone says whether a file may belong to a recording that was opened by itself.
