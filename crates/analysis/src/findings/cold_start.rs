@@ -155,7 +155,7 @@ fn spent_on(has_context: bool, has_loading: bool, has_first: bool) -> String {
     let parts = [
         (has_context, "making the context"),
         (has_loading, "loading GPU code"),
-        (has_first, "first calls of CUDA and libraries"),
+        (has_first, "slow first calls to libraries"),
     ];
     let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
     listed(&parts.collect::<Vec<_>>())
