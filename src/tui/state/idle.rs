@@ -3,6 +3,7 @@
 //! The pieces of every gap around the window are summed in cells much finer than columns, off the drawing thread. A
 //! ladder of zooms gives the stretch, so that small steps ask nothing anew.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyst::{Analyst, Question};
@@ -11,6 +12,7 @@ use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::Facts;
 use analysis::causes::{Group, Shares};
+use analysis::facts::LastFacts;
 use trace::{Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
@@ -41,11 +43,12 @@ impl IdleMap {
     #[must_use]
     pub fn at_once(trace: &Trace, stretch: Span) -> IdleMap {
         let is_short = operations(trace, stretch) <= FEW;
-        let map = is_short.then(|| IdleMap::of(trace, stretch, &Stop::default()));
+        let map = is_short.then(|| IdleMap::of(&near(trace, stretch), stretch, &Stop::default()));
         map.flatten().unwrap_or_default()
     }
 
-    fn of(trace: &Trace, stretch: Span, stop: &Stop) -> Option<IdleMap> {
+    fn of(facts: &Facts<'_>, stretch: Span, stop: &Stop) -> Option<IdleMap> {
+        let trace = facts.trace;
         let mut map = IdleMap {
             stretch,
             ..IdleMap::default()
@@ -54,7 +57,7 @@ impl IdleMap {
             return Some(map);
         }
         let mut cells = vec![Vec::new(); trace.devices().len()];
-        pieces(trace, stretch, stop, |device, span, group| {
+        pieces(facts, stretch, stop, |device, span, group| {
             cells[device].resize(CELLS, Shares::default());
             map.add(&mut cells[device], span, group);
         })?;
@@ -143,7 +146,7 @@ pub(super) fn by_device(trace: &Trace, span: Span, stop: &Stop) -> Option<Vec<Sh
         return None;
     }
     let mut all = vec![Shares::default(); trace.devices().len()];
-    pieces(trace, span, stop, |device, span, group| {
+    pieces(&near(trace, span), span, stop, |device, span, group| {
         all[device][group as usize] += span.len();
     })?;
     Some(all)
@@ -157,15 +160,13 @@ pub fn operations(trace: &Trace, stretch: Span) -> usize {
 
 /// Hands on the pieces of the gaps of all devices, as far as they lie within `stretch`. `None` when it is stopped.
 fn pieces(
-    trace: &Trace,
+    facts: &Facts<'_>,
     stretch: Span,
     stop: &Stop,
     mut each: impl FnMut(usize, Span, Group),
 ) -> Option<()> {
-    let around = around(trace, stretch);
-    let facts = Facts::within(trace, around);
-    let causes = facts.causes();
-    for (device, of) in trace.devices().iter().enumerate() {
+    let (around, causes) = (around(facts.trace, stretch), facts.causes());
+    for (device, of) in facts.trace.devices().iter().enumerate() {
         let usage = &of.usage;
         for (gap, pieces) in causes.gaps_with_pieces(device, Some(around)) {
             if stop.is_stopped() {
@@ -192,15 +193,28 @@ pub struct Idle {
 
 impl Idle {
     /// Takes the answer that has come, and asks when the window has left the stretch of the last one.
-    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera) {
+    pub fn prepare(
+        &mut self,
+        analyst: &Analyst,
+        run: &Run,
+        camera: &Camera,
+        last: &Arc<LastFacts>,
+    ) {
         self.question.paced(|_, _, _| PACE).poll();
         let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
             return;
         };
         let stretch = stretch(camera.viewport.window, scope, camera.scope);
+        let (last, number, goes_on) = (Arc::clone(last), run.number, run.is_running());
         self.question
             .ask(analyst, run, stretch, move |trace, stop| {
-                IdleMap::of(trace, stretch, stop).unwrap_or_default()
+                // What is said of all of a run rests on the same facts.
+                let all = trace.operations_extent().filter(|_| !goes_on);
+                let facts = match all.is_some_and(|all| stretch.hull(all) == stretch) {
+                    true => last.facts(number, trace),
+                    false => near(trace, stretch),
+                };
+                IdleMap::of(&facts, stretch, stop).unwrap_or_default()
             });
     }
 
@@ -210,6 +224,11 @@ impl Idle {
             .last(run)
             .map_or_else(Shares::default, |map| map.within(device, window))
     }
+}
+
+/// What is known of a stretch and of what explains its gaps.
+fn near(trace: &Trace, stretch: Span) -> Facts<'_> {
+    Facts::within(trace, around(trace, stretch))
 }
 
 /// The stretch with what explains its gaps: the operations that end those at its edges, and earlier ones.
@@ -249,7 +268,7 @@ mod tests {
     fn what_the_cells_hold_is_the_idle_time_of_the_devices() {
         let trace = fixture::trace();
         let whole = trace.operations_extent().expect("operations");
-        let map = IdleMap::of(&trace, whole, &Stop::default()).expect("an answer");
+        let map = IdleMap::of(&Facts::new(&trace), whole, &Stop::default()).expect("an answer");
         let idle = whole.len() - trace.devices()[0].usage.time(Measure::Busy, whole);
         let found: Ns = map.within(0, whole).iter().sum();
         // In proportion: a nanosecond may be lost where a window cuts a cell.
@@ -273,13 +292,14 @@ mod tests {
         let mut camera = Camera::default();
         camera.fit(&run);
         let (mut idle, analyst) = (Idle::default(), Analyst::default());
-        idle.prepare(&analyst, &run, &camera);
+        let last = Arc::default();
+        idle.prepare(&analyst, &run, &camera, &last);
         assert_eq!(idle.question.version, 1);
         camera.viewport.zoom(camera.viewport.window.start, 0.9);
-        idle.prepare(&analyst, &run, &camera);
+        idle.prepare(&analyst, &run, &camera, &last);
         assert_eq!(idle.question.version, 1, "within the same stretch");
         camera.viewport.zoom(camera.viewport.window.start, 0.1);
-        idle.prepare(&analyst, &run, &camera);
+        idle.prepare(&analyst, &run, &camera, &last);
         assert_eq!(idle.question.version, 2);
     }
 }

@@ -255,10 +255,10 @@ impl State {
             let step = answer.and_then(|answer| answer.steps);
             self.pulse.beat(run, step.map(|step| step.median));
         }
-        if shown.timeline {
-            self.idle.prepare(&self.analyst, run, camera);
-        }
         let facts = &self.answers.facts;
+        if shown.timeline {
+            self.idle.prepare(&self.analyst, run, camera, facts);
+        }
         self.ghost.prepare(&self.analyst, run, camera, facts);
         self.search.prepare(&self.analyst, run);
         self.marks.prepare(&self.analyst, run);
