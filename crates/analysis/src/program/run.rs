@@ -39,6 +39,8 @@ struct Latest {
     copies: Vec<u32>,
     /// Streams with their last kernels, that which ran last first.
     streams: Vec<(u32, [u32; BACK])>,
+    /// The greatest share of the SMs that one of them needs.
+    share: f32,
 }
 
 impl Latest {
@@ -54,6 +56,7 @@ impl Latest {
             self.streams.push((op.stream, [NONE; BACK]));
             self.streams.len() - 1
         });
+        self.share = self.share.max(op.share);
         let (_, last) = &mut self.streams[at];
         last.copy_within(..BACK - 1, 1);
         last[0] = i;
@@ -188,6 +191,9 @@ impl Program<'_> {
     /// seen to run at the same time.
     fn room(&self, i: u32, mut start: Ns, times: &Times, latest: &Latest) -> Ns {
         let (op, span) = (&self.ops[i as usize], self.op_span(i));
+        if latest.share + op.share <= 1.0 {
+            return start;
+        }
         let is_rival = |j: &u32| {
             let (other, before) = (&self.ops[*j as usize], self.op_span(*j));
             other.share + op.share > 1.0
