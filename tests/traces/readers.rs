@@ -275,6 +275,26 @@ fn an_export_that_lacks_tables_and_columns_gives_what_it_has() {
 }
 
 #[test]
+fn a_kernel_without_a_demangled_name_has_its_short_or_its_mangled_one() {
+    let (_folder, path) = exported(
+        "names.sqlite",
+        "CREATE TABLE StringIds (id INTEGER, value TEXT);
+         INSERT INTO StringIds VALUES (0, '[Unknown]'), (5, 'scan'), (6, '_Z4fillv');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+             demangledName INTEGER, shortName INTEGER, mangledName INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 30, 0, 7, 0, 5, 6), (40, 45, 0, 7, 0, 0, 6), (50, 55, 0, 7, 0, 0, NULL);",
+    );
+    let loaded = load(&[path]);
+    let names = loaded.trace.names();
+    let name = |it: &Activity| match it.what {
+        What::Kernel(kernel) => names.full(loaded.trace.shape(kernel.shape).name).to_owned(),
+        _ => String::new(),
+    };
+    let all: Vec<String> = all(&loaded.trace).iter().map(name).collect();
+    assert_eq!(all, ["scan", "_Z4fillv", "[Unknown]"]);
+}
+
+#[test]
 fn several_files_are_one_timeline() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut paths = Vec::new();

@@ -6,7 +6,7 @@ use crate::findings::thresholds;
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-use trace::{Lane, LaneId, LaneKind, SourceKind, Trace};
+use trace::{Lane, LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
@@ -43,7 +43,7 @@ impl FirstUse {
         if !has_beginning(trace, graph) {
             return FirstUse::default();
         }
-        let operators = operators(trace);
+        let operators = operators(trace, graph);
         FirstUse {
             calls: calls(trace, graph, &operators),
             made: made(trace, graph),
@@ -56,10 +56,10 @@ impl FirstUse {
         self.calls.binary_search(&(span, at)).is_ok()
     }
 
-    /// Whether a stretch of a lane lies in an operator that is one of them.
-    pub(crate) fn has_operator(&self, lane: LaneId, span: Span) -> bool {
+    /// Whether a stretch lies in an operator that is one of them.
+    pub(crate) fn has_operator(&self, span: Span) -> bool {
         let mut all = self.operators.iter();
-        all.any(|(first, at)| at.0 == lane && first.overlaps(span))
+        all.any(|(first, _)| first.start <= span.start && span.end <= first.end)
     }
 }
 
@@ -170,14 +170,21 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
             slow.extend(long);
         }
     }
+    // A copy takes as long as it has bytes. What a first one takes beyond that makes the context, but where a profiler begins later.
+    let is_late = trace.source.kind == SourceKind::Kineto;
+    let is_opening_copy = |call: &&CallId| {
+        let op = graph.calls.first_op[**call as usize];
+        graph.calls.kind[**call as usize] == CallKind::Copy
+            && !is_late
+            && op != NONE
+            && time(call) >= FEW_MIN.max(thresholds::OUTLIER * graph.ops.span(op).len())
+    };
+    slow.extend(opening.values().filter(is_opening_copy));
     slow.sort_unstable();
     slow.dedup();
     // PyTorch's profiler starts in the first launch that it sees. Where it is the only slow one, nothing was loaded.
     let is_launch = |call: &&CallId| kernels.iter().any(|it| it.0 == **call);
-    if trace.source.kind == SourceKind::Kineto
-        && kernels.len() > CALLS_MIN
-        && slow.iter().filter(is_launch).count() == 1
-    {
+    if is_late && kernels.len() > CALLS_MIN && slow.iter().filter(is_launch).count() == 1 {
         slow.retain(|call| *call != kernels[0].0 || time(call) >= FEW_MIN);
     }
     let found = slow.into_iter();
@@ -293,10 +300,14 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
     2 * named.sum::<Ns>() >= span.len()
 }
 
-/// First operators of a name on their thread that took much longer than those after them. A library looks for its
-/// fastest algorithm, or code is compiled.
-fn operators(trace: &Trace) -> Vec<First> {
-    let mut found = Vec::new();
+/// First operators of a name on their thread that took much longer than those after them, as code is compiled. And those
+/// in which a library times by events what is fastest.
+fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
+    let calls = 0..graph.calls.len() as CallId;
+    let timed = calls.filter(|&call| graph.calls.kind[call as usize] == CallKind::WaitEvent);
+    let timed = timed.filter_map(|call| operator(trace, graph, call));
+    let timed = timed.filter(|(_, name)| is_search(name));
+    let mut found: Vec<First> = timed.map(|it| it.0).collect();
     for (id, lane) in trace.lanes().iter().enumerate() {
         // Nsight Systems has calls of the operating system there: how long they block says nothing of the first one.
         let is_of_ops = trace.source.kind != SourceKind::Nsys
@@ -326,7 +337,36 @@ fn operators(trace: &Trace) -> Vec<First> {
         }
     }
     found.sort_unstable();
+    found.dedup();
     found
+}
+
+/// Whether an operator is one of a library that waits only while it tries what is fastest, once for each shape.
+pub(crate) fn is_search(name: &str) -> bool {
+    name.contains("cudnn") || name.contains("miopen")
+}
+
+/// The innermost CPU op, or range, that a call was made in, and its name.
+pub(crate) fn operator<'t>(
+    trace: &'t Trace,
+    graph: &Graph,
+    call: CallId,
+) -> Option<(First, &'t str)> {
+    let (lane, row) = graph.calls.at(call);
+    let lane = &trace.lanes()[lane];
+    let LaneKind::Thread { thread } = lane.key().kind else {
+        return None;
+    };
+    // CPU ops lie among the ranges.
+    let kind = RangeKind::Nvtx;
+    let kind = LaneKind::Range { kind, thread };
+    let id = trace.lane_id(LaneKey { kind, ..lane.key() })?;
+    let row = trace.lanes()[id].at(lane.span(row).start)?;
+    let What::Range(op) = trace.what(id, row) else {
+        return None;
+    };
+    let first = (trace.lanes()[id].span(row), (id, row));
+    Some((first, trace.names().full(op.name)))
 }
 
 /// Launches that took long and were the first of their kernel in the process: its code is loaded meanwhile. Only what came

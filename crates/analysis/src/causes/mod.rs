@@ -129,7 +129,7 @@ impl<'a> Causes<'a> {
         let calls = &self.graph.calls;
         match piece.culprit {
             _ if piece.cause == Cause::Load || self.makes(next, piece) => true,
-            Culprit::Row(lane, _) => self.first_use().has_operator(lane, piece.span),
+            _ if self.first_use().has_operator(piece.span) => true,
             Culprit::Call(call) => self.first_use().has_call(calls.span(call), calls.at(call)),
             _ => false,
         }

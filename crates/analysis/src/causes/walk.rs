@@ -213,7 +213,11 @@ impl Walk<'_, '_> {
         let graph = self.of.graph;
         let from = graph.ops.end[source as usize];
         let begun = graph.ops.start[op as usize];
-        let call = graph.ops.call[op as usize];
+        // A launch that was recorded after its kernel began tells of clocks or records, not of causes.
+        let call = match graph.ops.call[op as usize] {
+            call if call != NONE && graph.calls.start[call as usize] <= begun => call,
+            _ => NONE,
+        };
         let is_other = changes_engine(graph, op);
         let culprit = Culprit::Op(source);
         let limits = &self.of.ready.limits;

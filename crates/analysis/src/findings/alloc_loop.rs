@@ -1,10 +1,11 @@
 //! Device memory taken or given back between launches, over and over.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::figures;
 use crate::first_use;
+use crate::graph::NONE;
 use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::duration;
@@ -29,7 +30,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut at = Vec::new();
     let mut by_name: FxHashMap<NameId, Vec<(Ns, Ns)>> = FxHashMap::default();
     let (mut time, mut rounds, mut goes_on) = (0 as Ns, 0u64, false);
-    for (id, ..) in scope.trace.threads() {
+    let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
+    for (id, lane, _) in scope.trace.threads() {
         let mut has_launched = false;
         for (row, call) in scope.trace.activities(id, scope.rows(id)) {
             let What::Call(what) = call.what else {
@@ -49,8 +51,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                     goes_on |= has_launched && call.span.start >= span.end - span.len() / 4;
                     has_launched = false;
                 }
-            } else if name.contains("Launch") || name.contains("emcpy") || name.contains("emset") {
-                has_launched = true;
+            } else if name.contains("Launch") {
+                // A kernel that runs for the first time is in no loop yet.
+                let op = match graph.calls.find(lane.key().process, call.correlation) {
+                    NONE => NONE,
+                    found => graph.calls.first_op[found as usize],
+                };
+                let kernel = first_use::kernel(scope.trace, graph, op);
+                has_launched |= kernel.is_none_or(|kernel| !met.insert(kernel));
             }
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         is_before && window.is_none_or(|w| (w.start..w.end).contains(&span.start))
     };
     let first = scope.causes.first_use();
-    let mut has_first = false;
+    let (mut has_first, mut has_built) = (false, false);
     for &(span, place) in first.calls.iter().filter(is_looked_at) {
         let names = scope.trace.names();
         // What a launch takes so long for the first time is its kernel's code.
@@ -81,7 +81,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     for (&op, &span) in &first.made {
         let place = graph.calls.at(graph.ops.call[op as usize]);
         if is_looked_at(&&(span, place)) {
-            has_loading = true;
+            has_built = true;
             spans.push(scope.on_all(process_of(place), span));
             at.push((span.len(), Occurrence::Row(place)));
         }
@@ -108,7 +108,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         title: format!(
             "cold start: {} spent on {}; the GPU's work spans {}",
             duration(time),
-            spent_on(has_context, has_loading, has_first),
+            spent_on(has_context, has_loading, has_built, has_first),
             duration(whole.len()),
         ),
         advice: match has_loading && is_cuda(scope) {
@@ -151,9 +151,10 @@ fn is_context(name: &str) -> bool {
     name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
 }
 
-fn spent_on(has_context: bool, has_loading: bool, has_first: bool) -> String {
+fn spent_on(has_context: bool, has_loading: bool, has_built: bool, has_first: bool) -> String {
     let parts = [
         (has_context, "making the context"),
+        (has_built, "building kernels"),
         (has_loading, "loading GPU code"),
         (has_first, "slow first calls to libraries"),
     ];

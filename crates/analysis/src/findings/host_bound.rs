@@ -83,6 +83,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => String::new(),
     };
     let seen = seen_at(line.as_ref());
+    let has_workers = most.is_some_and(|it| {
+        scope
+            .trace
+            .names()
+            .full(it)
+            .contains("_MultiProcessingDataLoaderIter")
+    });
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
     Some(Finding {
         title: format!(
@@ -91,6 +98,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(idle)),
         ),
         advice: match loads {
+            _ if has_workers => "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
             true => "Prepare the next batch before the GPU needs it, in another thread or process.",
             false => "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
         }

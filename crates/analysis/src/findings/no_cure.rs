@@ -80,12 +80,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     // The device's own pauses are no matter of the program, nor is what the profiler takes.
     (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
     let (group, time) = *Group::most(sums, 0).first()?;
-    // A cold start that lies before the work tells of nothing in it.
-    let tells = |it: &Finding| it.inside_ns.is_none_or(|inside| 2 * inside >= time);
+    // What tells of a small part of it, or lies before the work, does not tell of it.
+    let tells = |it: &Finding| 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
     let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
     let is_told = told.any(tells);
+    // Nor do a few launches tell how they follow each other.
+    let launches = f.kernels + f.h2d.count + f.d2h.count;
+    let is_few = group == Group::Launch && launches < thresholds::LAUNCH_OPS_MIN;
     let is_long = f.part(time) >= thresholds::NO_CURE_SHARE;
-    if is_told || !is_long || time < thresholds::WORTH_NS {
+    if is_told || is_few || !is_long || time < thresholds::WORTH_NS {
         return None;
     }
     let gaps = scope.gaps(f);

@@ -8,10 +8,9 @@ use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
 use crate::graph::{CallId, CallKind, NONE};
 use crate::lines::StackCounts;
-use crate::tables;
+use crate::{first_use, tables};
 use activity::units::{duration, percent};
-use activity::{Direction, Ns, RangeKind, Span, What};
-use trace::{LaneKey, LaneKind};
+use activity::{Direction, Ns, Span, What};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -19,18 +18,19 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let calls = &scope.causes.graph().calls;
+    // What a call was made in.
+    let operator = |call| Some(first_use::operator(scope.trace, scope.causes.graph(), call)?.1);
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
     let mut spans: Vec<Span> = Vec::new();
-    let (mut seen, mut has_needed, mut worked) = (StackCounts::default(), false, 0);
+    let (mut seen, mut has_needed) = (StackCounts::default(), false);
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             if let Some(wait) = scope.causes.wait_of(piece) {
-                // What the CPU then works on for long is what came back, or what it decided by that.
-                let is_decided = piece.is_long_work(&gap) && has_fetched(scope, wait);
-                if is_search(scope, wait) {
+                if operator(wait).is_some_and(first_use::is_search) {
                     continue;
                 }
-                if is_decided || is_needed(scope, wait) {
+                // What the CPU works on for long may be what it waited for.
+                if piece.is_long_work(&gap) || is_needed(scope, wait) {
                     has_needed = true;
                     continue;
                 }
@@ -38,8 +38,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                     continue;
                 }
                 *by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
-                let is_work = piece.is_long_work(&gap);
-                worked += if is_work { piece.span.len() } else { 0 };
                 spans.push(calls.span(wait));
                 scope.causes.add_samples(gap.next, piece.span, &mut seen);
             }
@@ -60,9 +58,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     // Only what `.item()` brings is mostly printed. Other values say what comes next, and so may managed memory.
-    let printed = at
-        .iter()
-        .filter(|it| operator(scope, it.0).is_some_and(|name| name == "aten::_local_scalar_dense"));
+    let is_item = |call: CallId| operator(call) == Some("aten::_local_scalar_dense");
+    let printed = at.iter().filter(|it| is_item(it.0));
     let is_printed = 2 * printed.map(|it| it.1).sum::<Ns>() >= sum;
     let is_managed = |it: &Copied| comes_back(&What::Copy(it.2));
     let decides = scope.planned.is_none()
@@ -98,13 +95,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
         _ => String::new(),
     };
-    let keep = match 2 * worked >= idle {
-        true => "keep CPU work from overlapping with the GPU, which is idle for",
-        false => "keep the GPU idle for",
-    };
     Some(Finding {
         title: format!(
-            "{} between launches {keep} {} ({}){}{}",
+            "{} between launches keep the GPU idle for {} ({}){}{}",
             activity::text::counted(at.len() as u64, "CPU sync", "CPU syncs"),
             duration(idle),
             percent(f.part(idle)),
@@ -151,54 +144,6 @@ fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
         What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
         _ => None,
     }
-}
-
-/// So many calls before a wait are looked at.
-const BACK: usize = 16;
-
-/// Whether something was copied to the CPU since the wait before, this one included.
-fn has_fetched(scope: &Scope, wait: CallId) -> bool {
-    let graph = scope.causes.graph();
-    let before =
-        |call: &CallId| Some(graph.calls.previous[*call as usize]).filter(|&it| it != NONE);
-    let mut calls = std::iter::successors(Some(wait), before)
-        .take(BACK)
-        .take_while(|&call| call == wait || !graph.calls.kind[call as usize].is_wait());
-    let copies = |call: CallId| {
-        let (lane, row) = graph.calls.at(call);
-        let op = graph.calls.first_op[call as usize];
-        let op = (op != NONE).then(|| graph.ops.place(op));
-        let op = op.map(|(lane, row)| scope.trace.what(lane, row));
-        let is_back = matches!(op, Some(What::Copy(it)) if it.direction == Direction::D2H);
-        // A prefetch has no operation of its own.
-        is_back
-            || matches!(scope.trace.what(lane, row), What::Call(it) if scope.trace.names().full(it.name).contains("Prefetch"))
-    };
-    fetched(scope, wait).is_some() || calls.any(copies)
-}
-
-/// The CPU op or range that a call was made in.
-fn operator<'s>(scope: &'s Scope, call: CallId) -> Option<&'s str> {
-    let (lane, row) = scope.causes.graph().calls.at(call);
-    let lane = &scope.trace.lanes()[lane];
-    let LaneKind::Thread { thread } = lane.key().kind else {
-        return None;
-    };
-    // CPU ops lie among the ranges.
-    let kind = RangeKind::Nvtx;
-    let kind = LaneKind::Range { kind, thread };
-    let id = scope.trace.lane_id(LaneKey { kind, ..lane.key() })?;
-    let row = scope.trace.lanes()[id].at(lane.span(row).start)?;
-    match scope.trace.what(id, row) {
-        What::Range(op) => Some(scope.trace.names().full(op.name)),
-        _ => None,
-    }
-}
-
-/// Whether a library waits there while it tries what is fastest: cuDNN and MIOpen wait for nothing else.
-fn is_search(scope: &Scope, wait: CallId) -> bool {
-    let op = operator(scope, wait);
-    op.is_some_and(|name| name.contains("cudnn") || name.contains("miopen"))
 }
 
 /// Bytes a nanosecond at which one core reads memory at best.

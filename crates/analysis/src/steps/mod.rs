@@ -377,6 +377,10 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     steps.has_copies =
         steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
     // What takes hardly any of the time, and of that of kernels, is a part of the set-up, such as copies before the work.
+    // Nor do pieces repeat that differ by more than the median.
+    if is_period && steps.deviation_ns > steps.median_ns {
+        return None;
+    }
     if is_period && steps.work_share < 0.01 && 100 * steps.steady_span().len() < all.len() {
         return None;
     }

@@ -75,6 +75,8 @@ pub(super) enum CpuWork {
     Name(NameId),
     /// Loading GPU code.
     Load,
+    /// Building a kernel before its first launch.
+    Build,
     /// Nothing that is recorded.
     Untraced,
 }
@@ -297,6 +299,9 @@ impl Split {
                     waits.insert(causes.graph().calls.with_copy(wait));
                     if let Some(name) = causes.host_name(Culprit::Call(wait)) {
                         *self.sync_by.entry(name).or_default() += length;
+                        if causes.is_first(gap.next, piece) {
+                            *self.cold.entry(CpuWork::Name(name)).or_default() += length;
+                        }
                     }
                     Bound::Sync
                 }
@@ -318,7 +323,7 @@ impl Split {
         let time = piece.span.len();
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
-            _ if causes.makes(next, piece) => CpuWork::Load,
+            _ if causes.makes(next, piece) => CpuWork::Build,
             _ => causes
                 .host_name(piece.culprit)
                 .map_or(CpuWork::Untraced, CpuWork::Name),

@@ -83,6 +83,35 @@ fn one_short_operation_is_too_little_to_judge() {
     assert_eq!(one(2_000_000).bound_by, Bound::Compute);
 }
 
+/// Six trials of a convolution, each of a kernel of its own that is waited for, of 40 us every 100: the first shape of a program.
+#[test]
+fn what_a_library_tries_first_is_a_cold_start() {
+    let verdict = |operator: &str| {
+        let mut scene = Scene::new();
+        for i in 0..12 {
+            let at = i * 100_000;
+            scene.call("cudaLaunchKernel", at + 10_000, at + 14_000);
+            scene.kernel(&format!("trial{i}"), 1, at + 20_000, at + 60_000);
+            scene.call("cudaEventSynchronize", at + 15_000, at + 62_000);
+        }
+        scene.range(RangeKind::CpuOp, operator, 0, 1_000, 1_199_000);
+        verdict(&mut scene)
+    };
+    let searched = verdict("aten::cudnn_convolution");
+    // 11 pauses of 60 us between 12 kernels of 40.
+    assert!(
+        (searched.share - 660.0 / 1_140.0).abs() < 1e-9,
+        "{searched:?}"
+    );
+    assert!(
+        searched.text.starts_with("cold start: GPU idle 58 %"),
+        "{}",
+        searched.text
+    );
+    let plain = verdict("aten::item");
+    assert!(!plain.text.starts_with("cold start"), "{}", plain.text);
+}
+
 #[test]
 fn communication_that_takes_more_than_launching_leaves_a_busy_gpu_busy() {
     // One that computes for longer is kept waiting from a third on. Of 50 times 100 us a kernel takes 55 and an all-reduce the given time; the rest it waits for the next launch.

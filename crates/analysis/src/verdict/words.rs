@@ -158,6 +158,7 @@ impl Told<'_> {
                 let name = of_host(self.trace, name);
                 ["in slow first calls, mostly".to_owned(), name]
             }
+            Some((CpuWork::Build, _)) => ["building kernels".to_owned(), String::new()],
             Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
                 ["loading GPU code".to_owned(), String::new()]
             }
@@ -177,6 +178,7 @@ impl Told<'_> {
         let waiting = "waiting for".to_owned();
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
             Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
+            Some((CpuWork::Build, time)) => (time, ["building kernels".to_owned(), String::new()]),
             Some((CpuWork::Name(name), time)) => {
                 let name = of_host(self.trace, name);
                 (

@@ -170,7 +170,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn kernel(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
-        let name = self.string(process, int(row, 7).or_else(|| int(row, 8)))?;
+        // Where no name was recorded the id is 0.
+        let ids = [7, 8, 24].map(|column| int(row, column));
+        let known = ids.into_iter().flatten().find(|&id| id != 0);
+        let name = self.string(process, known.or(ids[0]))?;
         let triple = |from: usize| [small(row, from), small(row, from + 1), small(row, from + 2)];
         let shape = LaunchShape {
             name,

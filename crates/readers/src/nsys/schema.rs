@@ -33,7 +33,7 @@ tables! {
     CUPTI_ACTIVITY_KIND_KERNEL operation kernel:
         start end globalPid correlationId deviceId contextId streamId demangledName shortName gridX gridY gridZ
         blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory localMemoryPerThread clusterX
-        clusterY clusterZ graphId graphNodeId;
+        clusterY clusterZ graphId graphNodeId mangledName;
     CUPTI_ACTIVITY_KIND_MEMCPY operation copy:
         start end globalPid correlationId deviceId contextId streamId bytes copyKind srcKind dstKind srcDeviceId
         dstDeviceId graphNodeId migrationCause;

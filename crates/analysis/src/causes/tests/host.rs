@@ -504,3 +504,18 @@ fn a_gap_that_is_the_profilers_is_known_as_such() {
     assert!(!is_profilers(&scene("Unknown"), gap));
     assert!(!is_profilers(&scene("lazy function loading"), gap));
 }
+
+#[test]
+fn launches_that_were_recorded_after_their_kernels_explain_nothing() {
+    // From the end of `first` it is 50 us to a kernel whose launch is recorded 5 us after that began, and 1 us to another.
+    let scene = |begin: Ns| {
+        let mut scene = begun();
+        scene.call("cudaLaunchKernel", begin + 5_000, begin + 7_000);
+        scene.kernel("second", 1, begin, begin + 10_000);
+        scene
+    };
+    let late = pieces(&mut scene(60_000), 1, 10_000).0;
+    assert_eq!(late, [(Cause::Unknown, 50_000, Certainty::Unknown)]);
+    let behind = pieces(&mut scene(11_000), 1, 10_000).0;
+    assert_eq!(behind, [(Cause::Queued, 1_000, Likely)]);
+}

@@ -452,3 +452,39 @@ fn libraries_of_cuda_that_open_are_loading_and_the_profilers_are_not() {
         assert_eq!(found.iter().any(|it| it.rule == "cold-start"), is_loading);
     }
 }
+
+#[test]
+fn a_copy_that_makes_the_context_is_a_cold_start() {
+    // Of so long the first copy to a symbol runs for 2 us. Kernels of 10 ms follow.
+    let scene = |first: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMemcpyToSymbol", 0, first);
+        scene.copy(Direction::H2D, 1, 4_096, first - 3_000, first - 1_000);
+        for at in (0..10).map(|i| first + 10_000 + i * 10_010_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + 10_006_000);
+        }
+        scene
+    };
+    let found = sick("cold-start", &mut scene(90_000_000));
+    assert_eq!((found.count, found.bound_ns), (1, 90_000_000));
+    cured("cold-start", &mut scene(9_000_000));
+}
+
+#[test]
+fn what_kernels_allocate_that_run_for_the_first_time_is_in_no_loop() {
+    // Kernels of 20 us, with an allocation of 30 us before each.
+    let scene = |kernels: usize| {
+        let mut scene = Scene::new();
+        for i in 0..24 {
+            let at = i as Ns * 100_000;
+            scene.call("cudaMalloc", at, at + 30_000);
+            scene.call("cudaLaunchKernel", at + 40_000, at + 45_000);
+            scene.kernel(&format!("k{}", i % kernels), 1, at + 50_000, at + 70_000);
+        }
+        scene
+    };
+    // Between the first operation and the last.
+    assert_eq!(sick("alloc-in-loop", &mut scene(2)).bound_ns, 23 * 30_000);
+    cured("alloc-in-loop", &mut scene(24));
+}

@@ -238,28 +238,22 @@ fn a_value_that_is_fetched_before_long_work_keeps_its_sync() {
     );
 }
 
-/// Twenty kernels of 6 ms that are waited for after what they made was copied back, with 5 ms of the CPU behind each.
+/// Twenty kernels of 6 ms that are waited for, with 5 ms of the CPU behind each: it may need what they left in its memory.
 #[test]
-fn what_the_cpu_works_on_was_copied_back() {
-    let scene = |direction: Direction| {
+fn what_the_cpu_works_on_for_long_may_be_what_it_waited_for() {
+    let scene = |work: Ns| {
         let mut scene = Scene::new();
-        for at in (0..20).map(|i| i * 11_100_000) {
+        for at in (0..20).map(|i| i * (6_015_000 + work)) {
             scene.call("cudaLaunchKernel", at, at + 5_000);
             scene.kernel("k", 1, at + 10_000, at + 6_010_000);
-            scene.call("cudaMemcpyAsync", at + 6_000, at + 8_000);
-            scene.copy_of(
-                pinned(direction, 1, 1 << 20),
-                at + 6_011_000,
-                at + 6_041_000,
-            );
-            scene.call("cudaDeviceSynchronize", at + 10_000, at + 6_045_000);
+            scene.call("cudaDeviceSynchronize", at + 10_000, at + 6_015_000);
         }
         scene
     };
-    cured("sync-in-loop", &mut scene(Direction::D2H));
-    let found = sick("sync-in-loop", &mut scene(Direction::H2D));
-    // From the copy's end to the next kernel, 19 times.
-    assert_eq!(found.bound_ns, 19 * (11_110_000 - 6_041_000));
+    cured("sync-in-loop", &mut scene(5_000_000));
+    // From a kernel's end to the next one's begin, 19 times.
+    let found = sick("sync-in-loop", &mut scene(900_000));
+    assert_eq!(found.bound_ns, 19 * 915_000);
 }
 
 /// A loop whose kernel says by a value whether it goes on. What `.item()` of PyTorch brings is mostly printed.
@@ -380,10 +374,9 @@ fn work_behind_a_sync_has_one_account() {
     );
     let found = in_scope(&trace, None, PEAKS, all);
     let of = |rule: &str| found.iter().find(|it| it.rule == rule).expect("found");
-    // Without the syncs the CPU would work beside the GPU.
-    let told = "9 CPU syncs between launches keep CPU work from overlapping with the GPU, which is idle for 45.1 ms (43 %)";
-    assert_eq!(of("sync-in-loop").title, told);
-    assert!(!found.iter().any(|it| it.rule == "no-cure"));
+    // Whether the CPU could work beside the GPU nobody knows.
+    assert!(!found.iter().any(|it| it.rule == "sync-in-loop"));
+    assert_eq!(of("no-cure").bound_ns, 45_000_000);
 }
 
 #[test]
@@ -436,4 +429,41 @@ fn what_a_library_tries_is_no_sync_of_the_program() {
     sick("sync-in-loop", &mut scene("aten::item"));
     let all = all_of(&mut scene("aten::cudnn_convolution"));
     assert!(all.iter().all(|it| it.rule != "sync-in-loop"), "{all:?}");
+}
+
+#[test]
+fn a_loader_that_has_workers_is_not_told_to_have_some() {
+    // Kernels of 1 ms, with a loader before each that takes 4.
+    let advice = |loader: &str| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 5_000_000) {
+            scene.range(RangeKind::CpuOp, loader, 0, at + 1_000_000, at + 4_990_000);
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 10_000, at + 1_010_000);
+        }
+        sick("host-bound", &mut scene).advice
+    };
+    let single = advice("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+    assert!(single.starts_with("Prepare the next batch"), "{single}");
+    let several = advice("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__");
+    assert!(several.contains("num_workers"), "{several}");
+}
+
+#[test]
+fn a_finding_of_a_small_part_does_not_tell_of_the_rest() {
+    // Kernels of 100 us, an allocation of 100 us behind each, and 2.8 ms of unnamed CPU code.
+    let mut scene = Scene::new();
+    for at in (0..20).map(|i| i * 3_020_000) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 10_000, at + 110_000);
+        scene.call("cudaMalloc", at + 120_000, at + 220_000);
+    }
+    let batch = scene.take();
+    sick("alloc-in-loop", Scene::new().put(batch.clone()));
+    let found = sick("no-cure", Scene::new().put(batch));
+    assert!(
+        found.title.starts_with("CPU work keeps the GPU idle"),
+        "{}",
+        found.title
+    );
 }
