@@ -53,7 +53,7 @@ impl Class {
 pub(crate) struct Known<'a> {
     /// How long it takes, in the mean.
     pub(crate) mean: Ns,
-    /// How long the GPU is idle from the call that launches it until it begins, where it has one of its own.
+    /// How long the GPU is idle right before it, since the call that launches it began, where it has one of its own.
     pub(crate) launch: Option<Ns>,
     pub(crate) fill: &'a Fill,
     /// SMs of the GPU.

@@ -10,7 +10,7 @@ use activity::stats::median_time;
 use activity::text::plural;
 use activity::units::percent;
 use activity::{DeviceInfo, LaunchShape, NameId, Ns, ShapeId, Span};
-use trace::{Measure, Trace};
+use trace::Trace;
 
 /// One launch configuration of a kernel, on one model of GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -203,15 +203,15 @@ pub(crate) fn rows(
     rows
 }
 
-/// How long the GPU is idle from a call to the kernel that it launches, in the median: the first one loads code. `None` where no
-/// call is known. Behind a full queue it is busy.
+/// How long the GPU is idle right before a kernel since the call that launches it began, in the median: the first one loads code. `None`
+/// where no call is known. Behind a full queue it is busy until then; what lies between those before it are others' gaps.
 fn launch(trace: &Trace, device: usize, ran: &Ran) -> Option<Ns> {
     let usage = &trace.devices().get(device)?.usage;
     let idle = |&(process, correlation, start): &(usize, u32, Ns)| {
         let (lane, row) = trace.call(process, correlation)?;
         let call = trace.lanes()[lane].span(row);
-        let span = Span::new(call.start, start.max(call.start));
-        Some(span.len() - usage.time(Measure::Busy, span))
+        let gap = usage.gap_at(start - 1);
+        Some(gap.map_or(0, |gap| start - gap.start.max(call.start).min(start)))
     };
     median_time(&ran.calls.iter().filter_map(idle).collect::<Vec<_>>())
 }

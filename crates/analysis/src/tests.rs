@@ -396,6 +396,15 @@ fn a_long_launch_limits_a_kernel_only_where_the_gpu_waits_for_it() {
         call.kernel("add", 1, run, run + 1_500);
     }
     assert_eq!(class(&mut scene), class::Class::Unknown);
+    // 400 calls in 400 us, and kernels of 1 us with 1 us between them: behind each call lie up to 200 us of such gaps, and right before
+    // each kernel one.
+    let mut scene = Scene::new();
+    for nth in 0..400 {
+        let (at, run) = (nth * 1_000, 10_000 + nth * 2_100);
+        let call = scene.call("cuLaunchKernel", at, at + 1_000);
+        call.kernel("add", 1, run, run + 1_100);
+    }
+    assert_eq!(class(&mut scene), class::Class::Unknown);
 }
 
 #[test]
