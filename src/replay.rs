@@ -200,12 +200,10 @@ impl ReplayBuffer {
         None
     }
 
-    /// Whether there is nothing to play.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// A cursor at its beginning.
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
             buffer: self,
@@ -215,7 +213,6 @@ impl ReplayBuffer {
         }
     }
 
-    /// The complete timeline.
     pub fn trace(&self, source: SourceInfo) -> Trace {
         let mut trace = Trace::new(source);
         for batch in self.cursor().until(Ns::MAX) {

@@ -7,7 +7,6 @@ use crate::bundled::{LIBRARY, lessons};
 use activity::text::{plural, printable, printable_lines};
 use scenario::{Overrides, Severity, Source, compile};
 
-/// Checks scenario files.
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
     let overrides = Overrides {
         set: args.set.clone(),

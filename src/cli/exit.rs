@@ -58,7 +58,6 @@ impl Ending {
         }
     }
 
-    /// Adds a sentence of help.
     #[must_use]
     pub(super) fn help(mut self, help: impl Display) -> Self {
         self.failure.help = help.to_string();

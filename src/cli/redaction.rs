@@ -35,7 +35,6 @@ impl Redaction {
         }
     }
 
-    /// Redacts a batch.
     pub(super) fn apply(&mut self, mut batch: Batch) -> Batch {
         if let Some(anonymous) = &mut self.0 {
             anonymous.clean(&mut batch);

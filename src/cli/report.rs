@@ -23,7 +23,6 @@ use readers::file::{self, OpenTrace};
 use scenario::view::View as Part;
 use trace::{Clocks, SourceInfo, SourceKind, Trace};
 
-/// Shows traces.
 pub(super) fn open(args: &Open) -> Result<u8, Ending> {
     match (
         screen::shot(&args.picture, args.replayed)?,

@@ -23,7 +23,6 @@ use scenario::plan::Plan;
 use sim::Pace;
 use trace::Trace;
 
-/// Runs a scenario.
 pub(super) fn run(args: &Run) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, args.replayed)?;
     if args.headless && shot != Some(Shot::Cast) && args.replayed.replay.is_some() {

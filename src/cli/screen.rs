@@ -179,7 +179,6 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shot {
     Picture(Format),
-    /// A cast of the screens.
     Cast,
 }
 

@@ -16,7 +16,6 @@ use live::attach::{self, AttachRequest, Output, Recorder, When};
 use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind};
 
-/// Traces a program.
 pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if shot == Some(screen::Shot::Cast) {

@@ -28,7 +28,6 @@ const SYNCS: u64 = 4_000_000_000;
 /// From here on rows of streams whose number another stream of their device has already.
 const FURTHER_STREAMS: u64 = 1_000_000_000;
 
-/// Writes a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Writer {
         trace,
@@ -161,7 +160,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Adds an event.
     fn add(&mut self, event: Arguments<'_>) -> io::Result<()> {
         let separator = std::mem::replace(&mut self.separator, ",");
         write!(self.out, "{separator}\n{event}")

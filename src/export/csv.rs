@@ -7,7 +7,6 @@ use activity::What;
 use activity::units::gb_per_s;
 use trace::{LaneKind, Trace, describe};
 
-/// Names of the columns.
 const COLUMNS: &str = "process,pid,device,device_name,context,stream,kind,name,start_ns,end_ns,duration_ns,\
 bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,correlation,simulated,lost_records,recorded_start_ns";
 

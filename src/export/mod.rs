@@ -55,7 +55,6 @@ pub struct Entry {
     pub extensions: &'static [&'static str],
     /// Whether it is no text: a terminal must not get it.
     pub is_binary: bool,
-    /// What it is.
     pub format: Format,
 }
 
@@ -90,7 +89,6 @@ impl Entry {
         self
     }
 
-    /// The format of this name.
     pub fn named(name: &str) -> Option<Entry> {
         FORMATS
             .into_iter()
@@ -149,13 +147,10 @@ pub fn to(
     }
 }
 
-/// A file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {error}")]
 pub struct WriteError {
-    /// The file.
     pub path: PathBuf,
-    /// Why.
     pub error: io::Error,
 }
 

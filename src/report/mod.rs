@@ -64,7 +64,6 @@ pub struct Report {
     /// The version of the program that said it.
     pub cuptop: &'static str,
     pub schema: u32,
-    /// Where the timeline is from.
     pub source: Source,
     /// When the timeline's first record began, in its own time; what `start_offset_ns` counts from.
     pub origin_ns: Ns,
@@ -126,7 +125,6 @@ pub struct Report {
     /// of the scenario's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harness_findings: Option<Vec<Finding>>,
-    /// The variants of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<VariantReport>>,
     /// The mistakes of the run and their cures; absent when its scenario names none.
@@ -145,7 +143,6 @@ pub struct Report {
 pub struct Source {
     /// The kind of source ("kineto").
     pub kind: &'static str,
-    /// What to call it.
     pub title: String,
     /// The file or directory, where there is one.
     pub path: Option<PathBuf>,
@@ -205,7 +202,6 @@ pub struct VariantReport {
     pub work: Vec<Work>,
     /// What bounds the whole, then each device.
     pub verdicts: Vec<Verdict>,
-    /// What could be better.
     pub findings: Vec<Finding>,
 }
 

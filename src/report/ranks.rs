@@ -23,7 +23,6 @@ use trace::{LaneId, Trace};
 /// How much of a rank's idle time has one cause, whoever is to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleShare {
-    /// The cause.
     pub cause: Cause,
     /// "fact", "likely" or "unknown".
     pub certainty: &'static str,
@@ -67,12 +66,10 @@ impl IdleShare {
     }
 }
 
-/// One rank of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankReport {
     /// Its number; null where no launcher said it.
     pub rank: Option<u32>,
-    /// What it is called.
     pub name: String,
     /// The machine's name; empty where unknown.
     pub host: String,

@@ -10,7 +10,6 @@ use trace::Trace;
 /// For how long a process was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Recording {
-    /// The process's id.
     pub pid: u32,
     /// Whiles in which nothing was recorded.
     pub off_count: u64,

@@ -40,7 +40,6 @@ pub struct StepsReport {
     pub start_up_ns: Ns,
     /// From the last steady step to the end of the process's last operation.
     pub tail_ns: Ns,
-    /// Steps that are slow.
     pub slow: usize,
     /// Idle time of the steady steps by cause.
     pub idle: Vec<IdleCause>,
@@ -55,7 +54,6 @@ pub struct SlowStep {
     pub step: usize,
     /// When it began, in the timeline's own time.
     pub start_ns: Ns,
-    /// How long it took.
     pub time_ns: Ns,
     /// What it has more of than the others.
     pub more: String,

@@ -40,7 +40,6 @@ pub struct ScopeReport {
     pub of: Option<String>,
 }
 
-/// A prediction.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The edit as it was given.
@@ -82,7 +81,6 @@ pub struct IdealRow {
 /// The sum of an engine's operations.
 #[derive(Clone, Debug, Serialize)]
 pub struct EngineRow {
-    /// Which.
     pub engine: String,
     /// Their time in a step.
     pub time_ns: Ns,

@@ -1,13 +1,9 @@
 //! What a key or the mouse can ask for.
 
-/// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Leaves the program.
     Quit,
-    /// Switches recording on or off.
     Record,
-    /// Keeps the recording.
     Keep,
     /// Keeps what it holds of the window.
     /// Closes what lies on top: help, an error; else clears the selection.
@@ -30,17 +26,12 @@ pub enum Action {
     Zoom(i32),
     /// Moves the window towards the end, or the start.
     Pan(i32),
-    /// Moves the window to the start.
     PanStart,
-    /// Moves the window to the end.
     PanEnd,
     /// Shows all there is in scope.
     Fit,
-    /// Zooms to what is selected.
     ZoomToSelection,
-    /// The row above.
     Up,
-    /// The row below.
     Down,
     PageUp,
     PageDown,
@@ -80,11 +71,9 @@ pub enum Action {
     OtherEnd,
     /// Copies what is selected, a name whole.
     Copy,
-    /// Hides the selected row.
     HideLane,
     /// Folds the group of the selected row, or unfolds it.
     FoldLanes,
-    /// Shows every row again.
     ShowLanes,
     /// Opens the line that says which lanes to show.
     FilterLanes,
@@ -98,21 +87,16 @@ pub enum Action {
     Type(char),
     /// Takes its last character away.
     Erase,
-    /// Runs it again.
     Rerun,
-    /// Stops the run.
     Stop,
     /// Saves the screen as SVG and as text.
     Save,
-    /// Opens the scenario in $EDITOR.
     Edit,
     /// Takes what is under the cursor of a list.
     Choose,
     /// Selects what is at a place of the screen.
     Click {
-        /// Column of the screen.
         x: u16,
-        /// Row of the screen.
         y: u16,
     },
     /// Drags the window by columns; on the axis it measures.
@@ -126,9 +110,7 @@ pub enum Action {
     },
     /// Zooms around a column.
     Wheel {
-        /// Column of the screen.
         x: u16,
-        /// Row of the screen.
         y: u16,
         /// Towards the picture.
         is_in: bool,
@@ -141,7 +123,6 @@ pub enum Context {
     /// Everywhere.
     #[default]
     Any,
-    /// On the timeline.
     Timeline,
     /// On the timeline, while something is looked for; what is not bound here means what it does there.
     Found,

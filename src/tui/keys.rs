@@ -28,13 +28,9 @@ impl Purpose {
 /// A key with what it does.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
-    /// What for.
     pub purpose: Purpose,
-    /// Where.
     pub context: Context,
-    /// The key.
     pub key: KeyCode,
-    /// What it does.
     pub action: Action,
     /// In words, for the help. Bindings without words are other keys for what stands above them.
     pub help: &'static str,

@@ -66,7 +66,6 @@ pub struct Session<'a> {
     pub file: FileFn<'a>,
     /// Saves the screen and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
     pub save: SaveFn<'a>,
-    /// Colours and glyphs.
     pub theme: Theme,
     /// What the first run shows: its view at once, the rest when it is complete.
     pub opening: Opening,
@@ -79,11 +78,9 @@ pub type FileFn<'a> = Box<dyn FnMut() -> Result<PathBuf, String> + 'a>;
 /// See [`Session::save`].
 pub type SaveFn<'a> = Box<dyn FnMut(&Buffer) -> Result<String, String> + 'a>;
 
-/// A run that was started.
 pub struct Running {
     /// Its messages. Dropping it stops the source.
     pub feed: Feed,
-    /// Where it is from.
     pub source: SourceInfo,
     /// The plan, when a scenario runs.
     pub plan: Option<Arc<Plan>>,
@@ -136,7 +133,6 @@ pub trait Controls {
     fn keep(&mut self) -> Result<String, String>;
 }
 
-/// Why a run could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", failure.message)]
 pub struct StartError {
@@ -149,7 +145,6 @@ pub struct StartError {
     pub file: Option<PathBuf>,
 }
 
-/// How the session ended.
 #[derive(Debug, Default)]
 pub struct Exit {
     /// How the last run that started ended, when it did before the user left.
@@ -163,13 +158,11 @@ pub struct Exit {
 /// A complete timeline, to be drawn.
 #[derive(Default)]
 pub struct StillTimeline {
-    /// It.
     pub trace: Trace,
     /// The plan, when it is a scenario's.
     pub plan: Option<Arc<Plan>>,
     /// For "% of peak".
     pub gpus: KnownGpus,
-    /// What it is compared with.
     pub beside: Option<Arc<OtherRun>>,
 }
 

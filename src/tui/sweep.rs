@@ -13,9 +13,7 @@ use scenario::value::Unit as PointUnit;
 /// One variant's line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The variant.
     pub name: String,
-    /// Its colour.
     pub role: Role,
     /// The points by ascending x.
     pub points: Vec<(f64, f64)>,
@@ -46,14 +44,12 @@ pub struct Sweep {
     /// Whether x wants a logarithmic axis.
     pub is_log: bool,
     pub curves: Vec<Curve>,
-    /// Where they cross.
     pub crossings: Vec<Crossing>,
     /// The hardware's bounds, when x is FLOP a byte: bytes per second and FLOP per second.
     pub roof: Option<(f64, f64)>,
 }
 
 impl Sweep {
-    /// What y is called.
     pub fn title(&self) -> String {
         let name = self.figure.name().replace("_gbps", " GB/s");
         let name = name.replace("h2d", "H2D").replace("d2h", "D2H");

@@ -16,14 +16,12 @@ pub(super) struct Palette {
     sixteen: [u32; 16],
 }
 
-/// A dark terminal.
 pub(super) const DARK: Palette = Palette {
     background: [0x0d, 0x11, 0x17],
     foreground: [0xe6, 0xed, 0xf3],
     sixteen: SIXTEEN_ON_DARK,
 };
 
-/// A light one.
 pub(super) const LIGHT: Palette = Palette {
     background: [0xff, 0xff, 0xff],
     foreground: [0x1f, 0x23, 0x28],
@@ -40,7 +38,6 @@ const SIXTEEN_ON_DARK: [u32; 16] = [
     0xffa198, 0x56d364, 0xe3b341, 0x79c0ff, 0xd2a8ff, 0x56d4dd, 0xf0f6fc,
 ];
 
-/// How a cell looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CellStyle {
     pub(super) foreground: Rgb,

@@ -105,9 +105,7 @@ impl Row {
 /// Samples of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Samples {
-    /// How many.
     pub count: usize,
-    /// Their median.
     pub median_ns: f64,
     /// The 95 % interval of the median.
     pub low_ns: Option<f64>,

@@ -10,7 +10,6 @@ use analysis::figures::share;
 /// A cause of idle time of which a line tells has this part of the time.
 const IDLE_TOLD: f64 = 0.005;
 
-/// The means of some ranks.
 pub struct Means<'a> {
     pub name: String,
     pub ranks: Vec<&'a RankReport>,

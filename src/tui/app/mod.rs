@@ -39,27 +39,19 @@ use trace::{SourceInfo, Trace};
 /// What the app wants the shell to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Leave.
     Quit,
     /// Run again what ran, or what the picker chose.
     Start(NextRun),
-    /// Ask the source to stop.
     Stop,
     /// End the run: the picker is on screen again.
     Leave,
-    /// Save the screen.
     Save,
-    /// Copy this to the clipboard.
     Copy(String),
-    /// Switch recording on or off.
     Record,
-    /// Keep the recording.
     Keep,
-    /// Open the scenario in the editor.
     Edit,
 }
 
-/// The screen's state.
 #[derive(Debug)]
 pub struct App {
     /// What all views look at.

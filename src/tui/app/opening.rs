@@ -16,7 +16,6 @@ pub struct Opening {
     pub view: Option<usize>,
     /// Which part of the pass or the run, counted from its first operation.
     pub zoom: Option<Part>,
-    /// What is selected.
     pub select: Option<Select>,
     /// Whether the screen is a picture, without words for who sits before it.
     pub is_bare: bool,

@@ -6,7 +6,6 @@ use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::prompt::{Asks, Prompt};
 
 impl App {
-    /// Opens a line to be typed.
     pub(super) fn ask_for(&mut self, asks: Asks) {
         self.state.prompt = Some(Prompt::new(asks));
     }

@@ -11,7 +11,6 @@ use analysis::VariantFigures;
 use live::machine::Machine;
 
 impl App {
-    /// Takes a message of the feed.
     pub fn take(&mut self, message: Message) {
         let run = &mut self.state.run;
         let messages = &mut self.state.messages;

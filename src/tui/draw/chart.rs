@@ -32,7 +32,6 @@ const WIDE: u16 = 100;
 const NAME: usize = 32;
 
 impl Chart {
-    /// Prepares it.
     pub fn new(sweep: Sweep) -> Self {
         Chart {
             curves: curves(&sweep),

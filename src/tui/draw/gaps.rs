@@ -17,7 +17,6 @@ pub struct GapMark {
     pub to: u16,
     /// What stands in it; empty when there is no room.
     pub label: String,
-    /// Whether it is selected.
     pub is_selected: bool,
 }
 

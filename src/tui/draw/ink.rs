@@ -15,11 +15,9 @@ use crate::tui::theme::{ColorLevel, Role, Theme};
 /// The colour of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
-    /// What it is.
     pub role: Role,
     /// Whether it has the second shade: neighbours have different ones.
     pub is_second: bool,
-    /// Whether it is selected.
     pub is_selected: bool,
     /// Whether it stands back: something else is looked for.
     pub is_calm: bool,
@@ -59,7 +57,6 @@ impl Paint {
     }
 }
 
-/// What a cell holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Ink {
     /// Nothing ran.

@@ -5,7 +5,6 @@ use crate::tui::theme::{KERNEL_COLORS, Role};
 use activity::{Activity, Direction, Ns, RangeKind, Span, What, units};
 use trace::{LaneId, Trace, describe};
 
-/// The colour of a record.
 pub fn role(trace: &Trace, what: &What) -> Role {
     match what {
         What::Kernel(k) => color(trace.names().short_print(trace.shape(k.shape).name)),
@@ -24,7 +23,6 @@ pub fn role(trace: &Trace, what: &What) -> Role {
     }
 }
 
-/// The colour of a direction.
 pub fn direction_role(direction: Direction) -> Role {
     match direction {
         Direction::H2D => Role::H2D,

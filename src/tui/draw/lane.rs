@@ -93,7 +93,6 @@ impl Plot {
     }
 }
 
-/// The cells between edges.
 pub fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
     edges.windows(2).map(|two| Span::new(two[0], two[1]))
 }
@@ -101,7 +100,6 @@ pub fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
 /// A row, ready to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct LaneRow {
-    /// Its name.
     pub label: String,
     /// A figure right of the name; dropped when there is no room.
     pub figure: String,
@@ -110,7 +108,6 @@ pub struct LaneRow {
     /// The colour of label, figure and meter.
     pub role: Role,
     pub plot: Plot,
-    /// Whether the row is selected.
     pub is_selected: bool,
     /// Whether its name is what is looked for.
     pub is_hit: bool,

@@ -14,15 +14,12 @@ pub type PanelLine = Vec<(String, Style)>;
 /// A framed panel, as large as its lines need and the screen allows.
 #[derive(Clone, Debug)]
 pub struct Panel<'a> {
-    /// Colours and glyphs.
     pub theme: &'a Theme,
     /// In the frame's upper edge.
     pub title: String,
     /// In the frame's lower edge.
     pub foot: &'static str,
-    /// The frame's colour.
     pub role: Role,
-    /// What stands in it.
     pub lines: Vec<PanelLine>,
     /// Whether it stands at the top of the area instead of in its middle.
     pub is_on_top: bool,

@@ -9,7 +9,6 @@ use crate::tui::theme::{Role, Theme};
 use activity::units;
 use trace::describe;
 
-/// Draws it.
 pub fn draw(state: &State, theme: &Theme, line: Rect, buf: &mut Buffer) {
     if line.is_empty() {
         return;

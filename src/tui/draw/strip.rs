@@ -49,11 +49,8 @@ pub struct Strip {
 /// A name on a bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// Its first column.
     pub x: u16,
-    /// It.
     pub text: String,
-    /// The bar's colour.
     pub paint: Paint,
     /// Whether it says what a colour stands for, and no bar is behind it.
     pub is_key: bool,

@@ -27,7 +27,6 @@ pub struct VerdictLine {
 }
 
 impl VerdictLine {
-    /// Prepares it.
     pub fn new(state: &State) -> Self {
         let run = &state.run;
         if run.is_none() {

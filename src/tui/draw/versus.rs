@@ -30,9 +30,7 @@ const ROOMY: u16 = 12;
 #[derive(Clone, Copy, Debug)]
 pub struct Half<'a> {
     pub trace: &'a Trace,
-    /// When it was.
     pub span: Span,
-    /// What it is called.
     pub name: &'a str,
     /// Its figures, in a few words.
     pub figures: &'a str,
@@ -161,7 +159,6 @@ impl Versus {
         versus
     }
 
-    /// Whether there is anything to draw.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

@@ -56,7 +56,6 @@ fn sentences(gpu: &GpuLoad, process: &Process) -> Vec<(String, Role)> {
     lines
 }
 
-/// Draws it.
 pub(super) fn draw(gpu: &GpuLoad, process: &Process, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(4);
     let mut lines: Vec<PanelLine> = Vec::new();

@@ -69,7 +69,6 @@ impl Total {
 }
 
 impl Footer {
-    /// Prepares it.
     pub fn new(state: &State, views: &Views, hints: Option<Context>) -> Self {
         let typed = typed(state, views);
         let mut is_said = state.messages.flash.is_some() || typed.is_some();

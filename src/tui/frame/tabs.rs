@@ -16,7 +16,6 @@ pub struct Tabs {
 }
 
 impl Tabs {
-    /// Prepares them.
     pub fn new(state: &State, views: &Views) -> Self {
         if state.run.is_none() {
             return Tabs::default();
@@ -54,7 +53,6 @@ impl Tabs {
         Some(view)
     }
 
-    /// Draws them.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -17,7 +17,6 @@ const MOST: usize = 64 * 1024;
 /// Who can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeper {
-    /// The terminal.
     Terminal,
     /// tmux, which hands it on.
     Tmux,
@@ -75,7 +74,6 @@ fn bounded(text: &str) -> &str {
     &text[..text.floor_char_boundary(MOST)]
 }
 
-/// Runs a program on a text.
 fn give(program: &str, arguments: &[&str], text: &str) -> io::Result<()> {
     let mut child = Command::new(program)
         .args(arguments)

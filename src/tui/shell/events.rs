@@ -67,7 +67,6 @@ pub struct Loop<'a, B: Screen> {
     controls: Option<Box<dyn Controls>>,
     watch: Option<Watch>,
     began: Instant,
-    /// How it ends.
     exit: Exit,
     pace: Pace,
     is_over: bool,

@@ -10,14 +10,11 @@ pub(super) struct Mouse {
     drag: Option<Press>,
 }
 
-/// A button that is held down.
 #[derive(Clone, Copy, Debug)]
 struct Press {
-    /// Where it was pressed.
     from: (u16, u16),
     /// The column where it was last.
     last: u16,
-    /// Whether it moved since.
     has_moved: bool,
 }
 

@@ -18,7 +18,6 @@ use super::input::Input;
 /// How long a file must be quiet before it is read.
 const SETTLE: Duration = Duration::from_millis(60);
 
-/// A watched file.
 #[derive(Debug)]
 pub struct Watch {
     pub path: PathBuf,

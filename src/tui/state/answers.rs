@@ -33,15 +33,12 @@ const AT_ONCE: usize = 1_000;
 /// The steps that a verdict is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepTime {
-    /// How many.
     pub count: usize,
-    /// Their median time.
     pub median: Ns,
     /// How far they lie from it (see [`analysis::steps::Steps::deviation_ns`]).
     pub deviation: Ns,
 }
 
-/// What is known.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// What bounds the whole, then each device; empty where nothing ran on a GPU.
@@ -59,7 +56,6 @@ pub struct Answer {
     variant: Option<usize>,
 }
 
-/// What is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct About {
     scope: Scope,

@@ -43,7 +43,6 @@ impl Camera {
         }
     }
 
-    /// Whether the picture is held still.
     pub fn is_paused(&self) -> bool {
         self.paused_at.is_some()
     }

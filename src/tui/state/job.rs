@@ -166,7 +166,6 @@ impl LateRanks {
     }
 }
 
-/// An answer.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tui) struct JobAnswer {
     known: Option<JobFacts>,

@@ -6,7 +6,6 @@ use std::time::Duration;
 /// Lines that are kept; older ones are counted and let go.
 const KEPT: usize = 10_000;
 
-/// What kind of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// Something to know, or the program's stdout.
@@ -22,7 +21,6 @@ pub enum LineKind {
 pub struct Line {
     /// When, since the run began.
     pub at: Duration,
-    /// What kind.
     pub kind: LineKind,
     /// Whether the watched program printed it.
     pub is_printed: bool,
@@ -40,7 +38,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Adds a line.
     pub fn push(&mut self, at: Duration, kind: LineKind, text: &str) {
         self.add(at, kind, text, false);
     }

@@ -15,7 +15,6 @@ use trace::LaneId;
 /// What a unit is remembered by: its group's title, its own name, and which one of that name it is.
 type Key = (String, String, usize);
 
-/// The choice.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     hidden: FxHashSet<Key>,

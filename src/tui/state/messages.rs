@@ -24,7 +24,6 @@ pub const NOT_ATTACHED: &str = "not attached";
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPanel {
-    /// In a few words.
     pub title: &'static str,
     /// The whole of it, line by line.
     pub text: String,

@@ -83,13 +83,9 @@ pub struct Target {
 pub struct Choice {
     /// What to run.
     pub name: String,
-    /// In a few words.
     pub title: String,
-    /// What it shows.
     pub about: String,
-    /// What to look for on its timeline.
     pub look_for: String,
-    /// Its variants, in words.
     pub variants: String,
 }
 
@@ -123,19 +119,15 @@ pub struct State {
     pub machine: Machine,
     /// What of it is on screen.
     pub camera: Camera,
-    /// What is selected.
     pub selection: Selection,
-    /// The rows of the timeline.
     pub rows: Vec<Row>,
     /// Which of all rows those are.
     pub lanes: Lanes,
     /// Memory in use by device, as far as the rows show it.
     pub memory: Vec<MemoryUse>,
-    /// What was said.
     pub messages: Messages,
     /// Which counters of GPUs have rows.
     pub counters: Counters,
-    /// The terminal's size.
     pub size: Size,
     /// Who answers what takes long.
     pub analyst: Analyst,

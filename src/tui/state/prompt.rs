@@ -14,9 +14,7 @@ pub enum Asks {
 /// The line so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// What it is for.
     pub asks: Asks,
-    /// What was typed.
     pub text: String,
 }
 
@@ -24,7 +22,6 @@ pub struct Prompt {
 const LONGEST: usize = 200;
 
 impl Prompt {
-    /// An empty line.
     pub fn new(asks: Asks) -> Self {
         Prompt {
             asks,
@@ -41,7 +38,6 @@ impl Prompt {
         }
     }
 
-    /// Adds a character.
     pub fn push(&mut self, c: char) {
         if !activity::text::is_unprintable(c) && self.text.chars().count() < LONGEST {
             self.text.push(c);

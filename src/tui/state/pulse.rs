@@ -17,7 +17,6 @@ const MOST: usize = 64;
 /// What was seen in each of the last seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse {
-    /// The run's number.
     run: u64,
     /// The second that is on, and the records before it.
     second: u64,

@@ -11,7 +11,6 @@ use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What it shows.
     pub kind: RowKind,
     /// Its name, for the gutter.
     pub label: String,
@@ -41,9 +40,7 @@ pub enum RowKind {
     Counter(usize, Metric),
     /// What stands for a group whose rows are folded, by a number made from its title.
     Folded(u64),
-    /// Operations of a stream.
     Stream(LaneId),
-    /// Calls of a host thread.
     Thread(LaneId),
     /// Phases and NVTX ranges of a lane that lie this deep in others.
     Range(LaneId, usize),

@@ -16,7 +16,6 @@ pub enum Item {
     Record {
         /// Its number in the lane.
         row: usize,
-        /// Its time.
         span: Span,
     },
     /// Time with nothing running between two operations.
@@ -24,7 +23,6 @@ pub enum Item {
 }
 
 impl Item {
-    /// When it was.
     pub fn span(self) -> Option<Span> {
         match self {
             Item::None => None,

@@ -18,10 +18,8 @@ pub enum Weight {
     Note,
 }
 
-/// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// How bad it is.
     pub weight: Weight,
     /// In a sentence without a full stop.
     pub text: String,

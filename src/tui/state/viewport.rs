@@ -8,7 +8,6 @@ pub const SHORTEST: Ns = 64;
 /// A window that stays within bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Viewport {
-    /// What is on screen.
     pub window: Span,
     /// Beyond what it cannot be moved.
     pub bounds: Span,

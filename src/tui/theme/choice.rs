@@ -4,7 +4,6 @@ use ratatui::style::Color;
 
 use super::{KERNEL_COLORS, Role};
 
-/// The choice of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// For a light background: every colour is dark enough to be seen on white.

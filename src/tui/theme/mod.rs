@@ -65,20 +65,16 @@ pub enum Role {
     Warning,
     /// Wrong, lost.
     Bad,
-    /// H2D copies.
     H2D,
-    /// D2H copies.
     D2H,
     /// D2D and other copies.
     D2D,
-    /// P2P copies.
     P2P,
     Memset,
     /// Kernels, by a number made from the name.
     Kernel(u8),
     /// Overlap of copies and kernels.
     Overlap,
-    /// Host calls.
     Host,
     /// Host calls that wait for the GPU.
     Wait,
@@ -90,7 +86,6 @@ pub enum Role {
     Python,
     /// Idle time by its cause: one of [`CAUSE_COLORS`].
     Cause(u8),
-    /// What is selected.
     Selected,
 }
 
@@ -116,11 +111,8 @@ pub fn is_ascii_locale(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// Colours and glyphs for one terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Theme {
-    /// Colours.
     pub level: ColorLevel,
-    /// Whether only ASCII may be shown.
     pub is_ascii: bool,
-    /// Which colours.
     pub choice: Choice,
 }
 

@@ -43,7 +43,6 @@ impl Row {
     }
 }
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     lines: Vec<Row>,

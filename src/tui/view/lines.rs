@@ -37,7 +37,6 @@ impl LineAnswer {
     }
 }
 
-/// A line of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Row {
     /// What the lines of a device rest on: index into what was found.
@@ -47,7 +46,6 @@ enum Row {
     Workers,
 }
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct LinesView {
     question: Question<(), LineAnswer>,

@@ -82,10 +82,8 @@ pub enum Chosen {
     NotMine,
 }
 
-/// A list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
-    /// The line that the cursor is on.
     pub cursor: usize,
     /// Above the lines; none when empty.
     pub heading: Vec<Cell>,
@@ -227,7 +225,6 @@ impl List {
 /// What lines must have to be shown, and how many do.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// What was typed.
     pub text: String,
     needle: Option<Needle>,
     shown: usize,

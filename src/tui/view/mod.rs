@@ -109,16 +109,13 @@ pub trait View: Debug {
 /// A few words, with how they stand out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The words.
     pub text: String,
-    /// Their colour.
     pub role: Role,
 }
 
 /// What a view asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Start a run.
     Start(NextRun),
     /// Show what attaching to a process means.
     Ask(Target),
@@ -130,14 +127,12 @@ pub enum Request {
     PlaceSince(Place, Ns),
 }
 
-/// A place on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The row of the screen.
     pub row: Option<RowKind>,
     /// The record, as its number in the lane; `None` for a gap.
     pub record: Option<usize>,
-    /// When.
     pub span: Span,
 }
 
@@ -161,7 +156,6 @@ impl Place {
 /// A line of the table of views.
 #[derive(Debug)]
 pub struct Entry {
-    /// What to call it.
     pub title: &'static str,
     /// What it shows, for the help.
     pub help: &'static str,
@@ -241,7 +235,6 @@ impl Views {
         }
     }
 
-    /// The view on screen.
     pub fn on_screen(&self, state: &State) -> &dyn View {
         self.all[self.at(state)].0.as_ref()
     }
@@ -252,7 +245,6 @@ impl Views {
         view.has_list().then_some(list)
     }
 
-    /// Draws the view on screen.
     pub fn draw(&self, state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let (view, list) = &self.all[self.at(state)];
         view.draw(list, theme, area, buf);
@@ -282,7 +274,6 @@ impl Views {
         self.all[view].0.has_content(state)
     }
 
-    /// Puts a view on screen.
     pub fn show(&mut self, view: usize, state: &State) {
         if let Some((shown, list)) = self.all[..VIEWS.len()].get_mut(view) {
             self.current = view;
@@ -335,7 +326,6 @@ impl Views {
         self.show(if self.current == SWEEP { COMPARE } else { 0 }, state);
     }
 
-    /// Puts the timeline on screen.
     pub fn show_home(&mut self, state: &State) {
         self.show(0, state);
     }

@@ -135,7 +135,6 @@ fn sort(groups: &mut [Group], by: &str) {
     groups.sort_by_cached_key(order);
 }
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     question: Question<Scope, Vec<Group>>,

@@ -15,7 +15,6 @@ use analysis::shapes::Use;
 use analysis::tables::{self, NameRow};
 use trace::Trace;
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct Roofline {
     question: Question<Scope, Vec<Mark>>,

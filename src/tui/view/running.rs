@@ -61,7 +61,6 @@ fn minute(past: &[Option<u32>], columns: u16) -> Vec<(u8, Role)> {
     (0..columns).map(height).collect()
 }
 
-/// The line of a process.
 pub(super) fn process(process: &Process) -> Vec<Cell> {
     let (user, began, command) = match &process.sight {
         Sight::Seen(seen) => {

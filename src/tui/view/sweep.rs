@@ -11,7 +11,6 @@ use crate::tui::state::{Run, State};
 use crate::tui::sweep;
 use crate::tui::theme::{Role, Theme};
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct SweepChart {
     /// The run, the state of its figures, and the choice that the chart is of.

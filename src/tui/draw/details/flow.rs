@@ -9,7 +9,6 @@ use crate::tui::draw::pen;
 use crate::tui::theme::{Role, Theme};
 
 impl Details {
-    /// Draws them.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

@@ -7,7 +7,6 @@ use activity::text::plural;
 use trace::LaneId;
 
 impl State {
-    /// Hides the selected row.
     pub fn hide_lane(&mut self) {
         let at = self.selection.position(&self.rows);
         let hidden = self.selection.row.and_then(|kind| self.lanes.hide(kind));
@@ -44,7 +43,6 @@ impl State {
         }
     }
 
-    /// Folds the group under a title.
     pub fn fold_title(&mut self, title: &str) {
         let stands_for = self.lanes.fold_title(title);
         self.folded(stands_for);
@@ -68,13 +66,11 @@ impl State {
         self.lanes.is_flat(kind) || self.rows.iter().any(|row| row.kind == below)
     }
 
-    /// Shows every row again.
     pub fn show_all_lanes(&mut self) {
         self.lanes.show_all();
         self.settle();
     }
 
-    /// Leaves only lanes with a name.
     pub fn filter_lanes(&mut self, text: &str) {
         self.lanes.filter(text);
         self.settle();

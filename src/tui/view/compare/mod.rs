@@ -29,7 +29,6 @@ const NOT_TOLD: &str = "no difference shown";
 /// Lines of the table, its heading not among them, before it takes more than a quarter of the view.
 const FEW: u16 = 3;
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct Compare {
     /// The lines of the table that the filter leaves, as indices into the variants or the pairs.

@@ -20,7 +20,6 @@ const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
 /// Ranks that are late and have a sentence above the others.
 const TOLD: usize = 2;
 
-/// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
 enum Row {
     /// How the clocks were aligned.
@@ -33,7 +32,6 @@ enum Row {
     Host(Vec<usize>),
 }
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct RanksView {
     lines: Vec<Row>,

@@ -8,7 +8,6 @@ use crate::tui::time_scale::TimeScale;
 use activity::{Metric, SLOWED, Span};
 use analysis::hardware;
 
-/// Makes a row.
 pub(super) fn make(
     state: &State,
     device: usize,

@@ -58,7 +58,6 @@ struct CacheKey {
     stood: u64,
 }
 
-/// The view.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     /// The first row on screen.

@@ -70,7 +70,6 @@ impl Shared {
     }
 }
 
-/// Makes a row.
 pub(super) fn make(
     state: &State,
     layout: &Layout,
