@@ -126,7 +126,7 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
         .collect();
     if !roots.is_empty() {
         let line = format!(
-            "of the idle time, with nothing queued because of a sync: {}",
+            "a sync kept work from being queued for this part of the idle time: {}",
             roots.join(", ")
         );
         page.wrapped(&line);

@@ -189,9 +189,11 @@ impl DeviceFigures {
         self.part(self.idle_ns)
     }
 
-    /// Share of copy time during which a kernel ran; `None` when nothing was copied.
+    /// Share of copy time during which a kernel ran; `None` when nothing was copied, or pages moved by themselves: kernels
+    /// wait for those.
     pub fn overlap_share(&self) -> Option<f64> {
-        (self.copy_ns > 0).then(|| share(self.overlap_ns, self.copy_ns))
+        let is_asked = self.streams.values().sum::<u64>() == self.ops;
+        (self.copy_ns > 0 && is_asked).then(|| share(self.overlap_ns, self.copy_ns))
     }
 }
 

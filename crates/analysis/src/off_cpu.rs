@@ -132,7 +132,7 @@ fn limit(it: &Throttling) -> Option<LimitFigures> {
 fn is_hosts(piece: &Piece) -> bool {
     matches!(
         piece.cause,
-        Cause::Host | Cause::Launching | Cause::SlowLaunch | Cause::Call
+        Cause::Host | Cause::Pages | Cause::Launching | Cause::SlowLaunch | Cause::Call
     )
 }
 

@@ -474,10 +474,17 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
     }
     let mut head = Vec::new();
     door::open(&at)
-        .and_then(|file| file.take(64).read_to_end(&mut head))
+        .and_then(|file| file.take(256).read_to_end(&mut head))
         .map_err(failed)?;
     if head.is_empty() {
         return Err(is_not("it is empty"));
+    }
+    // The first of its processes. What it says of GPUs is in no form that Kineto has.
+    let first = String::from_utf8_lossy(&head);
+    if first.contains("\"process_name\"") && first.contains("\"Allocators\"") {
+        return Err(is_not(
+            "a timeline of TensorFlow 1, which cuptop does not read",
+        ));
     }
     if head.starts_with(&recording::file::MAGIC) {
         return Err(is_not("a recording that is damaged, or of another version"));

@@ -25,6 +25,8 @@ pub enum Cause {
     Staging,
     /// The host did something between two CUDA calls.
     Host,
+    /// The host was at managed memory, of which a page came back before and behind.
+    Pages,
     /// The host was launching other operations.
     Launching,
     /// The host was in a launch that took longer than launches do.
@@ -169,6 +171,7 @@ impl Cause {
             Cause::BlockingCopy => ("blocking copy", Group::Sync),
             Cause::Staging => ("staging of a pageable copy", Group::Queue),
             Cause::Host => ("CPU code", Group::Host),
+            Cause::Pages => ("CPU access to managed memory", Group::Host),
             Cause::Launching => ("launching", Group::Launch),
             Cause::SlowLaunch => ("slow launch call", Group::Launch),
             Cause::Lock => ("driver lock held by another thread", Group::Host),

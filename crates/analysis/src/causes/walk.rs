@@ -5,7 +5,7 @@ mod calls;
 use super::super::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
 use super::limits::{changes_engine, stages_first};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
-use crate::findings::pageable;
+use crate::findings::{comes_back, pageable};
 use activity::{Ns, Span, What};
 use trace::{LaneKind, Measure};
 
@@ -67,6 +67,12 @@ impl Causes<'_> {
     pub(crate) fn is_staged(&self, op: OpId) -> bool {
         let (lane, row) = self.graph.ops.place(op);
         matches!(self.trace.what(lane, row), What::Copy(it) if pageable::is_staged(&it))
+    }
+
+    /// Whether an operation is a page of managed memory that the CPU touched, so that it came back.
+    pub(crate) fn comes_back(&self, op: OpId) -> bool {
+        let (lane, row) = self.graph.ops.place(op);
+        comes_back(&self.trace.what(lane, row))
     }
 
     /// What of a gap is due to a wait: without it the host would be ahead by what it took, and no more. What the device
@@ -178,7 +184,12 @@ impl Walk<'_, '_> {
         let graph = self.of.graph;
         let (i, source) = (op as usize, graph.ops.bind[op as usize]);
         if let Some(before) = self.moved_by(op) {
-            self.thinking(before, graph.calls.end[before as usize], Certainty::Likely);
+            let cause = match self.before().is_some_and(|it| self.of.comes_back(it)) {
+                true => Cause::Pages,
+                false => Cause::Host,
+            };
+            let from = graph.calls.end[before as usize];
+            self.thinking(before, from, (cause, Certainty::Likely));
             if !self.is_over() {
                 self.called(before);
             }
@@ -295,7 +306,7 @@ impl Walk<'_, '_> {
             NONE => self.gap.span.start,
             before => graph.calls.end[before as usize],
         };
-        self.thinking(call, from, certainty);
+        self.thinking(call, from, (Cause::Host, certainty));
         if before == NONE {
             return None;
         }
@@ -306,7 +317,7 @@ impl Walk<'_, '_> {
     }
 
     /// From `from` on the thread of `call` was not in a call: at its own work, named by the ranges it was in.
-    fn thinking(&mut self, call: CallId, from: Ns, certainty: Certainty) {
+    fn thinking(&mut self, call: CallId, from: Ns, (cause, certainty): (Cause, Certainty)) {
         let graph = self.of.graph;
         let i = call as usize;
         let from = from.max(self.gap.span.start);
@@ -328,7 +339,7 @@ impl Walk<'_, '_> {
                 for (part, row) in parts {
                     let culprit =
                         row.map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));
-                    self.host(call, part.start, Some((Cause::Host, culprit, certainty)));
+                    self.host(call, part.start, Some((cause, culprit, certainty)));
                 }
             }
         }

@@ -171,6 +171,9 @@ impl Causes<'_> {
                 format!("the CPU waited in {name} for {time}: it returns when its copy is done")
             }
             Cause::Staging => format!("the CPU staged a pageable copy in {name} for {time}"),
+            Cause::Pages => format!(
+                "the CPU worked on managed memory for {time}: its page faults moved pages before and after ({next})"
+            ),
             Cause::Host if self.graph.ops.call[gap.next as usize] == NONE => format!(
                 "the CPU was outside CUDA for {time}, then touched managed memory, so its pages moved ({next})"
             ),

@@ -2,7 +2,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::migrations::comes_back;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
 use crate::causes::{Group, Piece};
@@ -46,9 +45,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         if new.contains(&gap.next) {
             continue;
         }
-        let (lane, row) = scope.causes.graph().ops.place(gap.next);
         // Before a page that comes back the CPU reads results.
-        let is_asked = may_be_ahead(gap.span.end) && !comes_back(&scope.trace.what(lane, row));
+        let is_asked = may_be_ahead(gap.span.end) && !scope.causes.comes_back(gap.next);
         let mut sum: Ns = 0;
         for piece in &*pieces {
             let is_host = scope.causes.group(gap, piece) == Group::Host;

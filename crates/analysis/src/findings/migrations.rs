@@ -15,7 +15,7 @@ pub(crate) fn is_migration(what: &What) -> bool {
 }
 
 /// Whether it is a page that the CPU touched, so that it came back.
-pub(super) fn comes_back(what: &What) -> bool {
+pub(crate) fn comes_back(what: &What) -> bool {
     is_migration(what) && matches!(what, What::Copy(copy) if copy.direction == Direction::D2H)
 }
 

@@ -45,7 +45,7 @@ mod words;
 
 use serde::Serialize;
 
-pub(crate) use migrations::is_migration;
+pub(crate) use migrations::{comes_back, is_migration};
 
 pub use evidence::{EVIDENCE_MAX, Evidence};
 pub use saving::{Per, Predicted};

@@ -31,9 +31,7 @@ fn advice(group: Group) -> &'static str {
         }
         Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
-        Group::Queue | Group::Profiler | Group::Unknown => {
-            "No record says why. Record again with --waits (cuptop) or ProfilerActivity.CPU (PyTorch)."
-        }
+        Group::Queue | Group::Profiler | Group::Unknown => "No record says why.",
     }
 }
 
@@ -66,7 +64,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let is_cold = found.iter().any(|it| it.rule == "cold-start");
     let shares = |gap: Gap, pieces: Pieces| {
         let mut shares = Shares::default();
-        let is_told = |piece: &&Piece| is_cold && scope.causes.is_first(gap.next, piece);
+        // What precedes a page that comes back is the CPU's access to it: no matter of its code alone.
+        let is_page = scope.causes.comes_back(gap.next);
+        let is_told = |piece: &&Piece| is_page || is_cold && scope.causes.is_first(gap.next, piece);
         for piece in pieces.iter().filter(|piece| !is_told(piece)) {
             shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
         }
@@ -95,8 +95,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let gaps = gaps.map(|(gap, pieces)| (shares(gap, pieces)[group as usize], gap.span));
     let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
     at.sort_unstable_by_key(|it| Reverse(*it));
-    let may_be_ahead = scope.may_be_ahead(f);
-    let is_alone = group == Group::Host && !at.iter().any(|it| may_be_ahead(it.1.end));
     // Without a gap that holds nearly all of it the rest may look otherwise.
     let longest = at.first().map_or(0, |it| it.0);
     let once = match figures::share(longest, time) >= ONE_GAP {
@@ -127,14 +125,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             percent(f.part(time)),
             if group == Group::SetUp { "" } else { ": cuptop knows no cure" },
         ),
-        advice: match is_alone {
+        advice: match group {
             _ if loads => "Warm up before measuring: run everything once.",
-            true => "No other GPU work could run meanwhile: only faster CPU code helps.",
             _ if is_named => "Look at what the CPU does there: it may be done earlier, or less often.",
-            _ if group == Group::Host && !once.is_empty() => {
+            Group::Host if !once.is_empty() => {
                 "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
             }
-            false => advice(group),
+            Group::Unknown if scope.trace.threads().next().is_none() => {
+                "The trace has no CUDA calls, which may say why. In PyTorch ProfilerActivity.CPU records them."
+            }
+            _ => advice(group),
         }
         .to_owned(),
         ..scope.found(f.span_ns, time, &at)

@@ -178,6 +178,16 @@ impl<'a> Scope<'a> {
         self.copies[device.index].get_or_init(|| self.operations(device).filter_map(copy).collect())
     }
 
+    /// Whether the program has managed memory, by a call that takes some or a page that moved: kernels wait for its pages,
+    /// and the CPU may read it after any sync.
+    pub(super) fn is_managed(&self, device: &DeviceFigures) -> bool {
+        let names = self.trace.names();
+        let is_its = |name: &str| name.contains("llocManaged") || name.contains("MemPrefetch");
+        let mut copies = self.copies(device).iter();
+        copies.any(|it| is_migration(&What::Copy(it.2)))
+            || (0..names.len() as u32).any(|id| is_its(names.full(id)))
+    }
+
     /// What a finding is made of; its rule puts its name and the cures to it.
     pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);

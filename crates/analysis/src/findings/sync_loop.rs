@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::migrations::comes_back;
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
+use crate::causes::Cause;
 use crate::graph::{CallId, CallKind, NONE};
 use crate::lines::StackCounts;
 use crate::{first_use, tables};
@@ -23,6 +23,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
     let mut spans: Vec<Span> = Vec::new();
     let (mut seen, mut has_needed) = (StackCounts::default(), false);
+    // What the CPU works on behind a sync may be managed memory.
+    let is_managed = scope.planned.is_none() && scope.is_managed(f);
     for (gap, pieces) in scope.gaps(f) {
         for piece in &*pieces {
             if let Some(wait) = scope.causes.wait_of(piece) {
@@ -30,7 +32,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                     continue;
                 }
                 // What the CPU works on for long may be what it waited for.
-                if piece.is_long_work(&gap) || is_needed(scope, wait) {
+                let may_read = is_managed && piece.cause == Cause::Host;
+                if may_read || piece.is_long_work(&gap) || is_needed(scope, wait) {
                     has_needed = true;
                     continue;
                 }
@@ -61,9 +64,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_item = |call: CallId| operator(call) == Some("aten::_local_scalar_dense");
     let printed = at.iter().filter(|it| is_item(it.0));
     let is_printed = 2 * printed.map(|it| it.1).sum::<Ns>() >= sum;
-    let is_managed = |it: &Copied| comes_back(&What::Copy(it.2));
-    let decides = scope.planned.is_none()
-        && (of_values && !is_printed || scope.copies(f).iter().any(is_managed));
+    let decides = is_managed || scope.planned.is_none() && of_values && !is_printed;
     // Waits keep engines from working beside each other, too, which is no idle time. Without all of them the host is
     // done sooner by what they last. Where some have to stay, nothing runs ahead of those.
     let window = scope.window_on(f.index).unwrap_or(f.span);

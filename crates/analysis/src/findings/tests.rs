@@ -168,6 +168,8 @@ fn threads_count_too_and_a_kernel_that_does_nothing_does_not() {
     assert_eq!(found.bound_ns, 168_950);
     let said = "1 kernel with 1 block of 1 thread for 132 SMs";
     assert!(found.title.starts_with(said), "{}", found.title);
+    // There is no other kernel to run beside it.
+    assert!(!found.advice.contains("streams"), "{}", found.advice);
     // Blocks for all SMs, but of a quarter of a warp.
     let found = sick("under-filled-gpu", &mut one("add(int)", [13_200, 8]));
     assert_eq!(found.bound_ns, 168_960 * 3 / 4);
@@ -290,6 +292,22 @@ fn more_blocks_are_advised_unless_launches_with_more_take_as_long() {
     let few = "8 kernels with 1 to 35 blocks for 132 SMs";
     assert!(found.title.starts_with(few), "{}", found.title);
     assert!(found.advice.starts_with("Launch more blocks"));
+    // Thirty launches of 16 blocks take 690 us each. One of 40 takes 1.9 ms: it has more to do, and disproves nothing.
+    let mut scene = Scene::new();
+    scene.device(h200());
+    let mut at = 0;
+    for (blocks, time) in [(16, 690_000); 30].into_iter().chain([(40, 1_900_000)]) {
+        let grid = [blocks, 1, 1];
+        let shape = LaunchShape {
+            grid,
+            ..LaunchShape::default()
+        };
+        scene.shaped(shape, "sort", 1, at, at + time);
+        at += time;
+    }
+    let found = sick("under-filled-gpu", &mut scene);
+    // 20.7 ms on 16 of 132 SMs and 1.9 ms on 40: 18,190,909 and 1,324,242 ns are left empty.
+    assert_eq!((found.count, found.bound_ns), (31, 19_515_151));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::migrations::is_migration;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, thresholds};
 use crate::collectives::is_collective;
 use crate::figures;
@@ -36,8 +35,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut meant: FxHashMap<NameId, bool> = FxHashMap::default();
     // By kernel and blocks: how long in all, and how often.
     let mut sizes: FxHashMap<(NameId, u64), (Ns, Ns)> = FxHashMap::default();
-    let mut copies = scope.copies(f).iter();
-    let is_managed = copies.any(|it| is_migration(&What::Copy(it.2)));
+    let is_managed = scope.is_managed(f);
     for (place, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {
             continue;
@@ -89,14 +87,20 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let at = longest_first(at);
     let (_, most) = kernels.into_iter().map(|(name, time)| (time, name)).max()?;
-    let size = |(&(name, blocks), &(sum, count)): (&(NameId, u64), &(Ns, Ns))| {
-        (name == most).then(|| (blocks, sum / count))
-    };
-    let few = sizes.iter().filter_map(size).min();
-    let many = sizes.iter().filter_map(size).max();
-    // Whether its own launches with twice the blocks and more are no shorter.
-    let is_alike = few.zip(many).is_some_and(|(few, many)| {
-        many.0 >= 2 * few.0 && many.1 as f64 >= few.1 as f64 * thresholds::AS_LONG
+    let sizes = sizes.into_iter().filter(|it| it.0.0 == most);
+    let sizes: Vec<_> = sizes.map(|((_, blocks), it)| (blocks, it)).collect();
+    let of_kernel: Ns = sizes.iter().map(|it| it.1.0).sum();
+    // Whether its own launches with twice the blocks and more are no shorter. Longer ones have more to do.
+    let is_usual = |it: &&(u64, (Ns, Ns))| it.1.0 * 4 >= of_kernel;
+    let mean = |(sum, count): (Ns, Ns)| sum as f64 / count as f64;
+    let usual: Vec<_> = sizes.iter().filter(is_usual).collect();
+    let is_alike = usual.iter().any(|few| {
+        let is_more = |many: &(u64, (Ns, Ns))| {
+            let ratio = mean(many.1) / mean(few.1);
+            let as_long = thresholds::AS_LONG..=1.0 / thresholds::AS_LONG;
+            many.0 >= 2 * few.0 && as_long.contains(&ratio)
+        };
+        usual.iter().any(|many| is_more(many))
     });
     let has_blocks = least >= multiprocessors;
     // Only beside each other would they fill it: no record says that they may run so.
@@ -125,6 +129,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: match has_blocks {
             true => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
+            _ if at.len() == 1 => "Launch more blocks: split the work finer.",
             false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
         }
         .to_owned(),

@@ -53,6 +53,9 @@ const WORK_SHARE_OF_MANY: f64 = 0.8;
 /// Fewer steps that hold less than this part are parts of a step, however long they take.
 const PART_SHARE: f64 = 0.7;
 
+/// What holds a lesser part of the time of kernels is no step, unless copies are the work.
+const LEAST_SHARE: f64 = 0.1;
+
 /// Steps that take less in all tell nothing of a program which does other things for longer.
 const WORTH: Ns = 1_000_000;
 
@@ -344,21 +347,36 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     let times = times(steady_spans);
     let is_period = matches!(from, Origin::Period { .. });
     let streams: Vec<_> = operations::streams(trace, process).collect();
-    if is_period && !operations::keeps_kernels(trace, &streams, steady_spans) {
-        return None;
-    }
     let median = stats::median(&times)?;
     let deviation = stats::median_deviation(&times)? * 1.4826;
+    // Of what lies all about its median no length can be told.
+    if is_period
+        && (deviation > median || !operations::keeps_kernels(trace, &streams, steady_spans))
+    {
+        return None;
+    }
     let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
     // Many that become shorter and shorter are no steps alike.
     let counted = if steady.len() < MANY { 0 } else { steady.start };
     let work: Ns = spans[counted..].iter().map(|&span| kernels(span)).sum();
+    let work_share = work as f64 / kernels(all).max(1) as f64;
+    // What holds next to nothing of what the GPU did is set-up, such as copies before the work.
+    let time = |span: Span| -> Ns {
+        let rows = streams
+            .iter()
+            .flat_map(|it| it.1.starting(span).map(|row| it.1.span(row)));
+        rows.map(Span::len).sum()
+    };
+    let held: Ns = spans.iter().copied().map(time).sum();
+    if is_period && work_share < LEAST_SHARE && 2 * held < time(all) {
+        return None;
+    }
     let mut steps = Steps {
         process,
         from,
         start_up: Span::new(all.start, spans[steady.start].start),
         tail: Span::new(spans[steady.end - 1].end, all.end),
-        work_share: work as f64 / kernels(all).max(1) as f64,
+        work_share,
         spans,
         steady,
         is_in_one: false,
@@ -376,14 +394,6 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
             || ranges::is_once(trace, process, window));
     steps.has_copies =
         steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
-    // What takes hardly any of the time, and of that of kernels, is a part of the set-up, such as copies before the work.
-    // Nor do pieces repeat that differ by more than the median.
-    if is_period && steps.deviation_ns > steps.median_ns {
-        return None;
-    }
-    if is_period && steps.work_share < 0.01 && 100 * steps.steady_span().len() < all.len() {
-        return None;
-    }
     slow::find(trace, &mut steps);
     Some(steps)
 }

@@ -74,7 +74,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
     if let Some(marked) = marked {
         let group = groups.swap_remove(marked);
         let calls = ByCall::new(trace, process, window);
-        if let Some(found) = of_group(trace, process, window, &calls, group) {
+        if let Some(found) = of_group(trace, process, window, (&calls, 0), group) {
             return Answer::Steps(found);
         }
         otherwise = Answer::None;
@@ -86,15 +86,20 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
             && !counts_layers(&g.name)
             && are_apart(&g.spans)
     });
-    // What warms up is no step of what comes behind it.
+    // What warms up is no step of what comes behind it, nor is a part of it.
     let warms = |g: &Group| {
         g.name
             .to_lowercase()
             .replace(['-', '_', ' '], "")
             .contains("warmup")
     };
-    if !groups.iter().all(warms) {
-        groups.retain(|g| !warms(g));
+    let (warm, mut groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(warms);
+    let warm = Span::merged(warm.into_iter().flat_map(|g| g.spans).collect());
+    for group in &mut groups {
+        group.spans.retain(|span| {
+            let at = warm.partition_point(|it| it.end <= span.start);
+            warm.get(at).is_none_or(|it| span.start < it.start)
+        });
     }
     // Counted ones first; of those the ones that hold the others.
     groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
@@ -103,9 +108,12 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         return otherwise;
     }
     let calls = ByCall::new(trace, process, window);
+    let warm = warm.iter();
+    let warm = warm.map(|it| Caused::by(trace, process, &calls, *it).count);
+    let warm = warm.sum();
     groups
         .into_iter()
-        .find_map(|group| of_group(trace, process, window, &calls, group))
+        .find_map(|group| of_group(trace, process, window, (&calls, warm), group))
         .map_or(otherwise, Answer::Steps)
 }
 
@@ -305,7 +313,7 @@ fn of_group(
     trace: &Trace,
     process: usize,
     window: Option<Span>,
-    calls: &ByCall,
+    (calls, warm): (&ByCall, usize),
     group: Group,
 ) -> Option<Found> {
     let has_calls = calls.len() > 0
@@ -325,7 +333,9 @@ fn of_group(
         })
         .collect();
     let covered: usize = caused.iter().map(|(_, c)| c.count).sum();
-    if (covered as f64) < COVERED_MIN * operations::count(trace, process, window) as f64 {
+    // Warm-up is no work that they could hold.
+    let work = operations::count(trace, process, window).saturating_sub(warm);
+    if (covered as f64) < COVERED_MIN * work as f64 {
         return None;
     }
     // What a range of the host caused on the GPU; a range that caused nothing is no step there.

@@ -640,7 +640,7 @@ proptest! {
 fn pages_that_the_driver_moves_are_no_steps() {
     let scene = |stream: u32| {
         let mut scene = Scene::new();
-        scene.kernel("add", 7, 0, 10_000_000);
+        scene.kernel("add", 7, 0, 1_000_000);
         for i in 0..200 {
             let at = 1_000 + i * 40_000;
             scene.copy(Direction::H2D, stream, 4 << 10, at, at + 2_000);
@@ -866,4 +866,34 @@ fn what_repeats_beside_an_op_that_is_done_once_may_be_layers() {
         program.steps().expect("steps").are_telling()
     };
     assert!(!made(1) && made(20) && made(0));
+}
+
+#[test]
+fn parts_of_the_warm_up_are_no_steps() {
+    // Four warm-up steps of a forward and a backward pass, six times 100 ns each. Then ten forward passes.
+    let mut scene = Scene::new();
+    let mut now = 0;
+    let mut pass = |scene: &mut Scene, name: &str| {
+        let from = now;
+        for op in 0..6 {
+            scene.call("cudaLaunchKernel", now, now + 10);
+            // No two are alike, so that nothing repeats by itself.
+            scene.kernel(&format!("k{from}_{op}"), 7, now + 20, now + 90);
+            now += 100;
+        }
+        scene.range(RangeKind::Nvtx, name, 0, from, now);
+        Span::new(from, now)
+    };
+    for i in 0..4 {
+        let from = pass(&mut scene, "Forward").start;
+        let end = pass(&mut scene, "Backward").end;
+        scene.range(RangeKind::Nvtx, &format!("Warm-up Step {i}"), 0, from, end);
+    }
+    for _ in 0..10 {
+        pass(&mut scene, "Forward");
+    }
+    let steps = find(&scene.trace(), None).pop().expect("steps");
+    // The first begins behind four times 1.2 us; the end of the last is not seen.
+    assert_eq!((steps.steady.len(), steps.median_ns), (9, 600));
+    assert_eq!(steps.steady_span().start, 4 * 1_200 + 20);
 }

@@ -52,6 +52,8 @@ pub(super) struct Split {
     pub counts: [u64; 2],
     /// Kernels by name: time.
     pub kernels: FxHashMap<NameId, Ns>,
+    /// Time of CUDA graphs of which only the whole was recorded.
+    pub graphs: Ns,
     /// The shapes that they were launched with.
     pub shapes: FxHashSet<ShapeId>,
     /// Time in which a copy of each direction ran.
@@ -77,6 +79,8 @@ pub(super) enum CpuWork {
     Load,
     /// Building a kernel before its first launch.
     Build,
+    /// Managed memory, whose pages come back to it.
+    Pages,
     /// Nothing that is recorded.
     Untraced,
 }
@@ -145,6 +149,7 @@ impl Split {
             (&mut self.copying, other.copying),
             (&mut self.both, other.both),
             (&mut self.on_path, other.on_path),
+            (&mut self.graphs, other.graphs),
         ] {
             *into += from;
         }
@@ -274,6 +279,8 @@ impl Split {
                 if let What::Kernel(kernel) = activity.what {
                     let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
                     *shapes.entry(kernel.shape).or_default() += activity.span.len() - waited;
+                } else if matches!(activity.what, What::Graph(_)) {
+                    self.graphs += activity.span.len();
                 }
             }
         }
@@ -323,6 +330,7 @@ impl Split {
         let time = piece.span.len();
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
+            Cause::Pages => CpuWork::Pages,
             _ if causes.makes(next, piece) => CpuWork::Build,
             _ => causes
                 .host_name(piece.culprit)

@@ -2,7 +2,7 @@ use super::split::Split;
 use super::*;
 use crate::causes::Group;
 use crate::graph::Graph;
-use crate::testing::{Scene, pinned};
+use crate::testing::{Scene, pinned, place};
 use activity::{
     Batch, Copy, DeviceInfo, Direction, Frame, HostCall, LaunchShape, MemoryKind, Place, RangeKind,
     SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample, What,
@@ -751,6 +751,11 @@ fn pages_that_the_host_touches_are_no_launches_that_do_not_keep_up() {
     // The gap after the wait may be a part of what the wait cost; the other 99 are the host's.
     let host = 99.0 * 100_000.0;
     assert!(v.share * v.span_ns as f64 >= host, "{v:?}");
+    assert!(
+        v.text.ends_with("waiting for CPU access to managed memory"),
+        "{}",
+        v.text
+    );
 }
 
 #[test]
@@ -772,4 +777,23 @@ fn what_copies_take_beside_copying_is_told_with_them() {
     let told =
         "copies run 100 % of 9.75 ms (H2D 51 %, D2H 26 %, staging and gaps before copies 23 %)";
     assert!(text.contains(told), "{text}");
+}
+
+#[test]
+fn graphs_recorded_as_a_whole_are_told_before_a_kernel_beside_them() {
+    // Ten graphs of 995 us, and a kernel of 5 us behind each.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * 1_000_000) {
+        scene.call("cudaGraphLaunch", at - 9_000, at - 2_000);
+        let graph = activity::Graph {
+            place: place(1),
+            graph: 3,
+        };
+        scene.push(at, at + 995_000, 0, What::Graph(graph));
+        scene.kernel("add_one", 1, at + 995_000, at + 1_000_000);
+    }
+    let text = verdict(&mut scene).text;
+    // 9.95 of 10 ms, in whole percents.
+    let told = "GPU-bound: CUDA graphs, recorded only as a whole, run 100 % of 10.0 ms";
+    assert_eq!(text, told);
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::split::{CpuWork, Split};
 use super::{Bound, Verdict};
 use crate::busy;
+use crate::causes::Cause;
 use crate::collectives::is_collective;
 use crate::figures::share;
 use crate::findings::thresholds;
@@ -179,6 +180,7 @@ impl Told<'_> {
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
             Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
             Some((CpuWork::Build, time)) => (time, ["building kernels".to_owned(), String::new()]),
+            Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
             Some((CpuWork::Name(name), time)) => {
                 let name = of_host(self.trace, name);
                 (
@@ -301,7 +303,13 @@ impl Told<'_> {
 
     fn compute(&self) -> String {
         let (split, of, several) = (self.split, self.whole(), self.several());
-        let all: Ns = split.kernels.values().sum();
+        let all = split.kernels.values().sum::<Ns>() + split.graphs;
+        if 2 * split.graphs >= all.max(1) {
+            let part = percent(share(split.graphs.min(split.computing), split.whole()));
+            return format!(
+                "GPU-bound{several}: CUDA graphs, recorded only as a whole, run {part} of {of}"
+            );
+        }
         let Some((name, time)) = most(&split.kernels) else {
             return format!(
                 "GPU-bound{several}: memsets run {} of {of}",

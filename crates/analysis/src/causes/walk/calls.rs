@@ -175,13 +175,20 @@ impl Walk<'_, '_> {
         self.put(from, cause, culprit, certainty);
     }
 
-    /// What ran until the gap began, where that was another process's: the GPU works for one at a time.
-    fn process_before(&self) -> Option<OpId> {
+    /// What ran until the gap began.
+    pub(super) fn before(&self) -> Option<OpId> {
         let (of, gap) = (self.of, self.gap);
-        let mut before = of.graph.ops.ended(of.device(gap.next)?, gap.span.start);
-        before
+        of.graph
+            .ops
+            .ended(of.device(gap.next)?, gap.span.start)
             .next()
-            .filter(|&op| of.process(op) != of.process(gap.next))
+    }
+
+    /// The same where that was another process's: the GPU works for one at a time.
+    fn process_before(&self) -> Option<OpId> {
+        let of = self.of;
+        self.before()
+            .filter(|&op| of.process(op) != of.process(self.gap.next))
     }
 
     /// The call that a page followed which moved by itself. That is a prefetch that still went on. Else it is the last call before

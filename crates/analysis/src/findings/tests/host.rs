@@ -105,6 +105,14 @@ fn a_host_at_other_work() {
     assert_eq!((found.count, found.bound_ns), (9, 9 * 5_000_000));
     assert!(found.advice.contains("next batch"), "{}", found.advice);
     cured("host-bound", &mut scene(500_000, "DataLoader"));
+    // Other processes prepare batches already.
+    let workers = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+    let found = sick("host-bound", &mut scene(5_000_000, workers));
+    assert!(
+        found.advice.starts_with("Its workers are too slow"),
+        "{}",
+        found.advice
+    );
     // What is no loading may need what the GPU made.
     let found = sick("host-bound", &mut scene(5_000_000, "solve"));
     let gain = Some("cutting CPU work saves at most 45.0 ms".to_owned());
@@ -156,12 +164,9 @@ fn a_cpu_that_reads_managed_results() {
         );
     }
     let batch = scene.take();
-    // 2 us of the first gap are the sync's end.
-    let idle = (10, 3_998_000 + 9 * 4_000_000);
     cured("host-bound", Scene::new().put(batch.clone()));
-    let found = sick("no-cure", Scene::new().put(batch.clone()));
-    assert_eq!((found.count, found.bound_ns), idle);
-    assert!(found.advice.contains("faster CPU code"), "{}", found.advice);
+    // Page faults may take all of it.
+    cured("no-cure", Scene::new().put(batch.clone()));
     let mut scene = Scene::new();
     scene.put(batch);
     let at = 5_000_000 + 10 * 4_002_000;
@@ -191,6 +196,38 @@ fn what_precedes_all_work_cannot_be_prepared_ahead() {
     };
     cured("host-bound", &mut scene(1));
     assert_eq!(sick("host-bound", &mut scene(3)).count, 2);
+}
+
+/// Twenty kernels of 500 us. After each its sync returns 10 us late, the CPU reads for so long, and launches the next.
+fn turns(takes: &str, reads: Ns) -> Scene {
+    let mut scene = Scene::new();
+    scene.call(takes, -50_000, -40_000);
+    for at in (0..20).map(|i| i * (520_000 + reads)) {
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.kernel("k", 1, at + 5_000, at + 505_000);
+        scene.call("cudaDeviceSynchronize", at + 4_000, at + 515_000);
+    }
+    scene
+}
+
+#[test]
+fn a_sync_before_managed_memory_is_read_may_have_to_stay() {
+    // Of each gap of 420 us the CPU reads for 405.
+    let found = sick("sync-in-loop", &mut turns("cudaMalloc", 400_000));
+    assert_eq!((found.severity, found.count), (Severity::Warning, 19));
+    cured("sync-in-loop", &mut turns("cudaMallocManaged", 4_000_000));
+    let kept = |reads| {
+        let mut scene = turns("cudaMallocManaged", reads);
+        findings(&mut scene)
+            .into_iter()
+            .find(|it| it.rule == "sync-in-loop")
+    };
+    // The syncs' own ends and the launches stay: 19 times 15 us of 18 ms, which is below 2 %.
+    assert_eq!(kept(400_000), None);
+    // Of 10 ms they are more, and whether the CPU reads between them nobody knows.
+    let found = kept(0).expect("a remark");
+    assert_eq!(found.severity, Severity::Info);
+    assert!(found.refused.is_some(), "{found:?}");
 }
 
 #[test]

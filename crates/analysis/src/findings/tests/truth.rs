@@ -223,15 +223,23 @@ fn pauses_between_tiny_copies_are_not_their_cost() {
 
 #[test]
 fn idle_time_without_a_rule_is_told_with_where_to_look() {
-    let mut scene = Scene::new();
-    for i in 0..10 {
-        scene.kernel("k", 1, i * 1_000_000, i * 1_000_000 + 100_000);
-    }
-    let found = sick("no-cure", &mut scene);
+    let scene = || {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            scene.kernel("k", 1, i * 1_000_000, i * 1_000_000 + 100_000);
+        }
+        scene
+    };
+    let found = sick("no-cure", &mut scene());
     assert_eq!(found.bound_ns, 9 * 900_000);
     assert!(
         found
             .title
             .starts_with("an unknown cause keeps the GPU idle for 8.10 ms")
     );
+    assert!(found.advice.contains("no CUDA calls"), "{}", found.advice);
+    // Nothing more could have been recorded.
+    let mut scene = scene();
+    scene.call("cudaStreamSynchronize", 0, 9_000_000);
+    assert_eq!(sick("no-cure", &mut scene).advice, "No record says why.");
 }
