@@ -173,11 +173,19 @@ fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     // A copy takes as long as it has bytes. What a first one takes beyond that makes the context, but where a profiler begins later.
     let is_late = trace.source.kind == SourceKind::Kineto;
     let is_opening_copy = |call: &&CallId| {
-        let op = graph.calls.first_op[**call as usize];
+        let (lane, row) = graph.calls.at(**call);
+        let is_memset = || match trace.what(lane, row) {
+            What::Call(of) => trace.names().full(of.name).contains("Memset"),
+            _ => false,
+        };
+        let moved = match graph.calls.first_op[**call as usize] {
+            NONE => is_memset().then_some(0),
+            op => Some(graph.ops.span(op).len()),
+        };
+        let is_long = |moved| time(call) >= FEW_MIN.max(thresholds::OUTLIER * moved);
         graph.calls.kind[**call as usize] == CallKind::Copy
             && !is_late
-            && op != NONE
-            && time(call) >= FEW_MIN.max(thresholds::OUTLIER * graph.ops.span(op).len())
+            && moved.is_some_and(is_long)
     };
     slow.extend(opening.values().filter(is_opening_copy));
     slow.sort_unstable();

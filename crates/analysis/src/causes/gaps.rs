@@ -1,8 +1,8 @@
 //! The stretches of a device with nothing running: found once, and walked once, for many questions about all of them or a window.
 //!
 //! To find them the search passes every operation of all devices. It takes longer than the walk through the gaps, so
-//! they are kept once somebody asks for all: which operations lie around them (8 bytes), and of most the one cause (20
-//! bytes). The others are walked anew. A window's come from them where they are there.
+//! they are kept once somebody asks for all. Of each stays which operations lie around it (8 bytes), and of most the one
+//! cause (20 bytes). The others are walked anew. A window's come from them where they are there.
 
 use std::sync::OnceLock;
 

@@ -178,8 +178,8 @@ impl<'a> Scope<'a> {
         self.copies[device.index].get_or_init(|| self.operations(device).filter_map(copy).collect())
     }
 
-    /// Whether the program has managed memory, by a call that takes some or a page that moved: kernels wait for its pages,
-    /// and the CPU may read it after any sync.
+    /// Whether the program has managed memory, by a call that takes some or a page that moved. Kernels wait for its pages, and
+    /// the CPU may read it after any sync.
     pub(super) fn is_managed(&self, device: &DeviceFigures) -> bool {
         let names = self.trace.names();
         let is_its = |name: &str| name.contains("llocManaged") || name.contains("MemPrefetch");

@@ -188,7 +188,9 @@ impl Steps {
                     && is_even
                     && ((is_loop && is_half) || (is_the_work && !self.is_in_one))
             }
-            _ => true,
+            // Ranges of one name but for its numbers may be different parts of a program: so uneven they are no one's length.
+            Origin::Ranges(_) => self.deviation_ns <= self.median_ns,
+            Origin::ProfilerStep | Origin::Repeats(_) => true,
         }
     }
 }

@@ -849,6 +849,32 @@ fn ranges_of_two_kinds_by_turns_are_one_step() {
 }
 
 #[test]
+fn ranges_that_differ_by_more_than_their_median_are_not_one_step() {
+    // Kernels of 90 ns, 100 ns apart: so many in each range.
+    let made = |kernels: [usize; 7]| {
+        let mut scene = Scene::new();
+        let mut now = 0;
+        for (i, count) in kernels.into_iter().enumerate() {
+            let from = now;
+            for op in 0..count {
+                scene.call("cudaLaunchKernel", now, now + 10);
+                scene.kernel(&format!("k{i}_{op}"), 7, now + 20, now + 90);
+                now += 100;
+            }
+            scene.range(RangeKind::Nvtx, &format!("phase {i}"), i as u32, from, now);
+        }
+        find(&scene.trace(), None).pop().expect("steps")
+    };
+    let even = made([10, 12, 9, 10, 11, 10, 10]);
+    assert!(even.are_telling(), "{even:?}");
+    // 1, 1, 10, 40, 300 and 300 kernels, the last range left out: the median is 25, and half of them are 24 or more off, 1.4826
+    // times which is 35.6.
+    let uneven = made([1, 300, 10, 40, 300, 1, 1]);
+    assert!(uneven.deviation_ns > uneven.median_ns, "{uneven:?}");
+    assert!(!uneven.are_telling(), "{uneven:?}");
+}
+
+#[test]
 fn what_repeats_beside_an_op_that_is_done_once_may_be_layers() {
     let made = |embeddings: Ns| {
         let mut program = Program::new();

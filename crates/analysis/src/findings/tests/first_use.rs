@@ -469,6 +469,11 @@ fn a_copy_that_makes_the_context_is_a_cold_start() {
     let found = sick("cold-start", &mut scene(90_000_000));
     assert_eq!((found.count, found.bound_ns), (1, 90_000_000));
     cured("cold-start", &mut scene(9_000_000));
+    // A memset leaves no record where nobody asks for one: all of it makes the context.
+    let mut scene = scene(90_000_000);
+    scene.call("cudaMemsetAsync", -95_000_000, -5_000_000);
+    let found = sick("cold-start", &mut scene);
+    assert_eq!((found.count, found.bound_ns), (1, 90_000_000));
 }
 
 #[test]
