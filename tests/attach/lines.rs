@@ -141,7 +141,8 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let lanes: Vec<_> = trace.streams_of(0).map(|(id, _)| id).collect();
     let sentence = explain(&trace, None, &lanes, gap).sentence;
     assert!(
-        sentence.contains("stack samples in it") && sentence.ends_with("at train.py:11."),
+        sentence.contains(" The CPU was at train.py:11 in ")
+            && sentence.ends_with(" stack samples."),
         "{sentence}"
     );
 }

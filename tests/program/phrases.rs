@@ -54,7 +54,7 @@ const SAMPLES: &str = "\
     exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|low_bandwidth:percent=42 %|\
     low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|and_faults=, and about 1.20 ms for the CPU's page faults|\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
-    no_core:looked_ns=3.10 ms|no_overlap:parts=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|samples in it:samples=270|samples in it:of=282|\
+    no_core:looked_ns=3.10 ms|no_overlap:parts=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|The CPU was at:samples=270|The CPU was at:of=282|\
     pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|\
     watched:records=1,200|watched:percent=4 %|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu_ns=4.10 ms|report/whatif:chain_ns=3.80 ms|\
     report/whatif:host_ns=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\

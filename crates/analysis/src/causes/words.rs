@@ -141,14 +141,13 @@ impl Causes<'_> {
         match seen.most(self.trace) {
             None => String::new(),
             Some(told) if told.of == 1 => {
-                format!(" The one stack sample in it is at {}.", told.at())
+                format!(" The one stack sample of this gap is at {}.", told.at())
             }
             Some(told) => format!(
-                " {} of {} stack samples in it {} at {}.",
+                " The CPU was at {} in {} of {} stack samples.",
+                told.at(),
                 count(told.samples),
-                count(told.of),
-                if told.samples == 1 { "is" } else { "are" },
-                told.at()
+                count(told.of)
             ),
         }
     }
@@ -172,7 +171,7 @@ impl Causes<'_> {
             }
             Cause::Staging => format!("the CPU staged a pageable copy in {name} for {time}"),
             Cause::Pages => format!(
-                "the CPU worked on managed memory for {time}: its page faults moved pages before and after ({next})"
+                "the CPU used managed memory for {time}: its page faults moved pages right before and right after"
             ),
             Cause::Host if self.graph.ops.call[gap.next as usize] == NONE => format!(
                 "the CPU was outside CUDA for {time}, then touched managed memory, so its pages moved ({next})"

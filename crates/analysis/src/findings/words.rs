@@ -36,10 +36,12 @@ impl Finding {
                 match self.inside_ns {
                     Some(0) => {
                         format!(
-                            "; could save at most {all} of the program's time, none of the GPU's"
+                            "; could save at most {all} of the program's time, none while the GPU works"
                         )
                     }
-                    _ => format!("; could save at most {inside} of the GPU's time, {all} in all"),
+                    _ => format!(
+                        "; could save at most {inside} while the GPU works, {all} of the program's time"
+                    ),
                 }
             }
             _ if self.step.is_some() => {
