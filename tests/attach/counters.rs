@@ -142,7 +142,7 @@ fn figure(note: &str, after: &str) -> f64 {
 #[test]
 fn setting_up_costs_once_and_what_samples_cost_is_kept_to_a_tenth() {
     let on = &["--counters", "on"][..];
-    let (_, said) = sampled(&[("FAKE_PM_SET_UP", "600")], on, "250");
+    let (_, said) = sampled(&[("FAKE_PM_SET_UP", "600")], on, "500");
     let end = said.last().expect("an end");
     assert!(
         end.ends_with(" s of a core") && end.contains("4 times a second"),
@@ -160,7 +160,7 @@ fn setting_up_costs_once_and_what_samples_cost_is_kept_to_a_tenth() {
 #[test]
 fn what_comes_faster_than_it_is_fetched_ends_in_time_and_is_said() {
     let slow = [("FAKE_PM_COST", "400")];
-    let (_, said) = sampled(&slow, &["--counters", "20000"], "200");
+    let (_, said) = sampled(&slow, &["--counters", "20000"], "600");
     let end = said.last().expect("an end");
     assert!(end.contains("3 metrics, 20000 times a second"), "{end}");
     assert!(end.contains("1 overflow with samples lost"), "{end}");

@@ -1,5 +1,6 @@
 /* A "CUDA program". Its first argument says how it lives and ends, the second how many launches it makes. */
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,12 @@ static void launches(int from, int count) {
     for (int i = 0; launch && i < count; i++) launch(from + i, 1000 + i);
 }
 
+/* Waits so many milliseconds, or without end if that is negative; whether stdin was closed. */
+static int await_close(int milliseconds) {
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+    return poll(&input, 1, milliseconds) > 0;
+}
+
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     int count = argc > 2 ? atoi(argv[2]) : 0;
@@ -55,29 +62,32 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (!strncmp(how, "late", 4)) {
-        /* Nobody injected anything. It brings its libcupti along, as PyTorch does, and launches for so many milliseconds; it computes
-         * something, and says when it began. "late-cuda" begins to use CUDA after a second, "late-fork" has children meanwhile. */
+        /* Nobody injected anything. It brings its libcupti along, as PyTorch does, says when it began, launches a number of times or,
+         * without one, until its stdin is closed, and says how often that was and what it computed meanwhile. "late-cuda" does not use
+         * CUDA in its first second or, without a number, as long as its stdin is open; "late-fork" has children meanwhile. */
         if (!dlopen(getenv("CUPTOP_CUPTI"), RTLD_NOW)) return 3;
-        if (!strcmp(how, "late-cuda")) {
+        int until_closed = count == 0, waits = !strcmp(how, "late-cuda"), done = 0;
+        if (waits) {
             puts("running");
             fflush(stdout);
-            for (int i = 0; i < 100; i++) usleep(10000);
+            if (until_closed) await_close(-1);
+            else for (int i = 0; i < 100; i++) usleep(10000);
         }
         if (initialise()) return 1;
-        if (strcmp(how, "late-cuda")) { puts("running"); fflush(stdout); }
+        if (!waits) { puts("running"); fflush(stdout); }
         uint64_t sum = 0;
-        for (int i = 1; i <= count; i++) {
-            launches(i, 1);
-            usleep(1000);
-            for (int j = 0; j < 1000; j++) sum = sum * 31 + (i ^ j);
-            if (!strcmp(how, "late-fork") && i % 100 == 0) {
+        while (until_closed ? !await_close(1) : done < count) {
+            launches(++done, 1);
+            if (!until_closed) usleep(1000);
+            for (int j = 0; j < 1000; j++) sum = sum * 31 + (done ^ j);
+            if (!strcmp(how, "late-fork") && done % 100 == 0) {
                 pid_t child = fork();
                 if (child == 0) exit(7);
                 int status;
                 if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 7) return 4;
             }
         }
-        printf("%016lx\n", (unsigned long)sum);
+        printf("%d %016lx\n", done, (unsigned long)sum);
         return 0;
     }
     if (!strcmp(how, "nvtx")) {
