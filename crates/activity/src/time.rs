@@ -14,6 +14,7 @@ pub struct Span {
 
 impl Span {
     /// A span from `start` to `end`. An `end` before `start` is taken as an empty span at `start`.
+    #[inline]
     pub fn new(start: Ns, end: Ns) -> Self {
         Span {
             start,
@@ -27,16 +28,19 @@ impl Span {
     }
 
     /// Its length.
+    #[inline]
     pub fn len(self) -> Ns {
         self.end - self.start
     }
 
     /// Whether nothing lies inside.
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
     /// Whether `time` lies inside.
+    #[inline]
     pub fn contains(self, time: Ns) -> bool {
         self.start <= time && time < self.end
     }
@@ -47,6 +51,7 @@ impl Span {
     }
 
     /// What the two share; empty when nothing.
+    #[inline]
     pub fn intersect(self, other: Span) -> Span {
         Span::new(self.start.max(other.start), self.end.min(other.end))
     }

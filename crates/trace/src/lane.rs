@@ -177,6 +177,7 @@ impl Lane {
     }
 
     /// What a row records, as an index into the trace's table.
+    #[inline]
     pub(super) fn detail(&self, row: usize) -> u32 {
         let (rows, row) = self.place(row);
         rows.details[row]

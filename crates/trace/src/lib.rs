@@ -282,11 +282,13 @@ impl Trace {
     }
 
     /// What a row records, without its time: [`Trace::activity`] reads three times as much memory.
+    #[inline]
     pub fn what(&self, lane: LaneId, row: usize) -> What {
         self.detail(self.what_id(lane, row))
     }
 
     /// A number that rows with the same [`Trace::what`] share, for callers that cache by it.
+    #[inline]
     pub fn what_id(&self, lane: LaneId, row: usize) -> u32 {
         self.lanes[lane].detail(row)
     }
@@ -311,6 +313,7 @@ impl Trace {
         }
     }
 
+    #[inline]
     fn detail(&self, detail: u32) -> What {
         // A row is queued only with a detail that is interned.
         let known = self.details.entries.get(detail as usize);
@@ -323,6 +326,7 @@ impl Trace {
     }
 
     /// A launch configuration; its `name` is the store's own.
+    #[inline]
     pub fn shape(&self, id: ShapeId) -> LaunchShape {
         let known = self.shapes.entries.get(id as usize);
         known.copied().unwrap_or_default()
