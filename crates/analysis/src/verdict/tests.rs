@@ -314,6 +314,17 @@ fn copying_all_the_while_is_copy_bound() {
         "{}",
         v.text
     );
+    // Copies that are too few to be named are copies all the same.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 90_000);
+        scene.copy(Direction::D2D, 1, 4 << 20, at + 90_000, at + 95_000);
+        scene.kernel("k", 1, at + 95_000, at + 100_000);
+    }
+    let text = verdict(&mut scene).text;
+    let said = "copy-bound: copies run 95 % of 2.00 ms (H2D 90 %), not overlapped by kernels";
+    assert!(text.starts_with(said), "{text}");
     // The same copies with kernels beside them most of the time.
     let mut scene = Scene::new();
     for i in 0..20 {

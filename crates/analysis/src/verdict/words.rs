@@ -262,19 +262,20 @@ impl Told<'_> {
             true => "not overlapped by kernels".to_owned(),
             false => format!("overlapped by kernels for {} of it", percent(hidden)),
         };
-        let names = match names.as_slice() {
-            [] | [_] => String::new(),
-            several => format!(" ({})", several.join(", ")),
-        };
-        let what = match names.is_empty() {
-            true => by.first().map_or_else(
-                || "copies run".to_owned(),
-                |d| format!("{} copies run", d.1.label()),
+        let part = percent(self.part);
+        // Other copies, or what belongs to copying, may add to it without being named.
+        let all = by
+            .first()
+            .filter(|d| percent(share(d.0, split.whole())) == part);
+        let (what, names) = match (all, names.as_slice()) {
+            (Some(d), [_]) => (format!("{} copies run", d.1.label()), String::new()),
+            (_, []) => ("copies run".to_owned(), String::new()),
+            (_, several) => (
+                "copies run".to_owned(),
+                format!(" ({})", several.join(", ")),
             ),
-            false => "copies run".to_owned(),
         };
-        let (part, of) = (percent(self.part), self.whole());
-        let several = self.several();
+        let (of, several) = (self.whole(), self.several());
         format!("copy-bound{several}: {what} {part} of {of}{names}, {beside}")
     }
 
