@@ -69,7 +69,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Cause, Timeline, KeyCode::Enter, Action::ZoomToSelection, "zoom to what is selected", "zoom"),
     key(Cause, Timeline, Char('z'), Action::ZoomToSelection, "", ""),
     key(Cause, Any, Char('i'), Action::Predict, "what a cure would save", "cure"),
-    key(Cause, Timeline, Char('t'), Action::OtherEnd, "from call to operation, back", ""),
+    key(Cause, Timeline, Char('t'), Action::OtherEnd, "call to operation and back", ""),
     key(Cause, Any, Char('!'), Action::Troubles, "all that is wrong", "wrong"),
     key(Move, Timeline, Char('f'), Action::Follow, "follow the newest data", "follow"),
     key(Move, Timeline, Char(' '), Action::Pause, "pause, resume", "pause"),
@@ -82,7 +82,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Move, Timeline, KeyCode::Right, Action::Pan(1), "", ""),
     key(Move, Timeline, KeyCode::Home, Action::PanStart, "to the start", ""),
     key(Move, Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
-    key(Move, Timeline, Char('0'), Action::Fit, "show all; again: operations", "fit"),
+    key(Move, Timeline, Char('0'), Action::Fit, "show all, then operations", "fit"),
     key(Move, Timeline, Char('k'), Action::Up, "row above (click)", ""),
     key(Move, Timeline, KeyCode::Up, Action::Up, "", ""),
     key(Move, Timeline, Char('j'), Action::Down, "row below (click)", ""),
@@ -104,7 +104,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Move, Lines, KeyCode::End, Action::Last, "last line", ""),
     key(Move, Lines, Char('G'), Action::Last, "", ""),
     key(Move, List, KeyCode::Enter, Action::Choose, "go to it on the timeline", "go to"),
-    key(Move, Picker, KeyCode::Enter, Action::Choose, "run it; what attaching means", "open"),
+    key(Move, Picker, KeyCode::Enter, Action::Choose, "run it; explain attaching", "open"),
     key(Search, Timeline, Char('/'), Action::Find, "look for a name", "find"),
     key(Search, Found, Char('n'), Action::Hit(1), "next hit", "next"),
     key(Search, Found, Char('N'), Action::Hit(-1), "previous hit", ""),
@@ -124,7 +124,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Rows, Timeline, Char('F'), Action::FoldLanes, "fold this group (click)", ""),
     key(Rows, Timeline, Char('&'), Action::FilterLanes, "only rows with a name", ""),
     key(Rows, Timeline, Char('S'), Action::ShowLanes, "show all rows", ""),
-    key(Rows, Timeline, Char('c'), Action::Counters, "GPU counters: few, all, none", ""),
+    key(Rows, Timeline, Char('c'), Action::Counters, "counters: few, all, none", ""),
     key(Views, Any, KeyCode::Tab, Action::View(1), "next view", "view"),
     key(Views, Any, KeyCode::BackTab, Action::View(-1), "previous view", ""),
     key(Views, Any, Char('v'), Action::Variant(1), "next variant", "variant"),
@@ -134,7 +134,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Views, Any, Char(']'), Action::Pass(1), "next repeat", ""),
     key(Views, Any, Char('['), Action::Pass(-1), "previous repeat", ""),
     key(Views, Any, Char('a'), Action::WholeRun, "whole run, or one repeat", ""),
-    key(Views, List, Char('o'), Action::Sort, "next order; chart of a sweep", "order"),
+    key(Views, List, Char('o'), Action::Sort, "next order; sweep's chart", "order"),
     key(Program, Any, Char('r'), Action::Rerun, "run again", "rerun"),
     key(Program, Any, Char('x'), Action::Stop, "stop the run", ""),
     key(Program, Any, Char('e'), Action::Edit, "edit the scenario", "edit"),
@@ -253,6 +253,9 @@ pub fn hints(context: Context, is_offered: impl Fn(Action) -> bool) -> Vec<&'sta
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::draw::pen;
+    use crate::tui::frame::overlay;
+    use crate::tui::view::VIEWS;
     use std::collections::HashSet;
 
     #[test]
@@ -265,6 +268,14 @@ mod tests {
                 b.context,
                 b.key
             );
+        }
+    }
+
+    #[test]
+    fn what_a_key_does_leaves_room_for_the_next_column_of_the_help() {
+        let views = VIEWS.iter().map(|view| view.help);
+        for help in BINDINGS.iter().map(|b| b.help).chain(views) {
+            assert!(pen::width(help) <= overlay::WORDS, "{help}");
         }
     }
 

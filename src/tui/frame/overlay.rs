@@ -55,6 +55,9 @@ enum HelpLine {
 /// Columns of the screen for a column of the help, and for the keys in it.
 const WIDTH: usize = 38;
 const KEYS: usize = 9;
+/// Columns for what a key does: a space stands before them, and one before the next column.
+#[cfg(test)]
+pub const WORDS: usize = WIDTH - KEYS - 3;
 
 impl HelpText {
     /// Prepares it for an area.

@@ -172,7 +172,7 @@ pub const VIEWS: &[Entry] = &[
     entry("timeline", "timeline", || Box::<timeline::Timeline>::default()),
     entry("operations", "operations by name", || Box::<operations::Operations>::default()),
     entry("findings", "what could be better", || Box::<findings::Findings>::default()),
-    entry("compare", "variants, run before, sweep", || Box::<compare::Compare>::default()),
+    entry("compare", "variants, last run, sweep", || Box::<compare::Compare>::default()),
     entry("log", "notices, program's output", || Box::<journal::JournalView>::default()),
     entry("ranks", "ranks: who waits for whom", || Box::<ranks::RanksView>::default()),
     entry("lines", "source lines GPUs wait for", || Box::<lines::LinesView>::default()),
