@@ -140,14 +140,11 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         if told.as_ref().is_some_and(|told| !told.iter().any(is_its)) {
             continue;
         }
-        let title = match report.ranks.iter().find(is_its) {
-            _ if all.len() == 1 => "Steps".to_owned(),
-            Some(rank) => format!("Steps of {}", printable(&rank.called())),
-            None => format!("Steps of process {}", steps.process),
+        let whose = match report.ranks.iter().find(is_its) {
+            _ if all.len() == 1 => None,
+            Some(rank) => Some(printable(&rank.called())),
+            None => Some(format!("process {}", steps.process)),
         };
-        if !page.is_brief {
-            page.title(&title);
-        }
         let kind = match steps.are_telling {
             true => "steady step",
             false => "repeat",
@@ -166,9 +163,11 @@ pub(super) fn section(page: &mut Page, report: &Report) {
             },
         )];
         if page.is_brief {
-            page.wrapped(&lines[0]);
+            let of = whose.map(|it| format!("{it}: ")).unwrap_or_default();
+            page.wrapped(&format!("{of}{}", lines[0]));
             continue;
         }
+        page.title(&whose.map_or_else(|| "Steps".to_owned(), |it| format!("Steps of {it}")));
         if steps.start_up_ns + steps.tail_ns > 0 {
             lines.push(format!(
                 "start-up {} · tail {}",
@@ -220,5 +219,54 @@ mod tests {
         ];
         let words = "staging of a pageable copy 28.0 µs (copy), likely loading GPU code 14.0 µs (copy), loading GPU code 10.0 µs (copy)";
         assert_eq!(because(&rows), words);
+    }
+
+    #[test]
+    fn steps_of_several_processes_say_whose_they_are_in_every_length() {
+        let of = |process: u32, median_ns| StepsReport {
+            process,
+            process_index: process as usize,
+            count: 9,
+            median_ns,
+            p95_ns: median_ns,
+            deviation_ns: 1_000,
+            from: "ProfilerStep ranges".to_owned(),
+            are_telling: true,
+            found: 10,
+            start_up_ns: 0,
+            tail_ns: 0,
+            slow: 0,
+            idle: Vec::new(),
+            slowest: Vec::new(),
+        };
+        let trace = analysis::testing::Scene::new()
+            .kernel("k", 1, 0, 1_000)
+            .trace();
+        let mut report = Report::new(&trace, None, super::super::KnownGpus::default());
+        let brief = super::super::text::Options {
+            parts: super::super::text::Parts::Summary,
+            ..Default::default()
+        };
+        let said = |report: &Report, options| super::super::text::render(report, options);
+        let whole = Default::default();
+        report.steps = vec![of(11, 1_000_000)];
+        let text = said(&report, &brief);
+        assert!(text.contains("  9 steady steps of 1.00 ms"), "{text}");
+        assert!(said(&report, &whole).contains("\nSteps\n"));
+        report.steps.push(of(12, 2_000_000));
+        let text = said(&report, &brief);
+        assert!(
+            text.contains("process 11: 9 steady steps of 1.00 ms"),
+            "{text}"
+        );
+        assert!(
+            text.contains("process 12: 9 steady steps of 2.00 ms"),
+            "{text}"
+        );
+        let text = said(&report, &whole);
+        assert!(
+            text.contains("Steps of process 11") && !text.contains("process 11:"),
+            "{text}"
+        );
     }
 }
