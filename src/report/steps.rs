@@ -195,7 +195,9 @@ pub(super) fn section(page: &mut Page, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{KnownGpus, text};
     use analysis::causes::Cause;
+    use analysis::testing::Scene;
 
     #[test]
     fn a_cause_stands_there_once_and_what_is_only_likely_apart() {
@@ -239,34 +241,32 @@ mod tests {
             idle: Vec::new(),
             slowest: Vec::new(),
         };
-        let trace = analysis::testing::Scene::new()
-            .kernel("k", 1, 0, 1_000)
-            .trace();
-        let mut report = Report::new(&trace, None, super::super::KnownGpus::default());
-        let brief = super::super::text::Options {
-            parts: super::super::text::Parts::Summary,
+        let trace = Scene::new().kernel("k", 1, 0, 1_000).trace();
+        let mut report = Report::new(&trace, None, KnownGpus::default());
+        let brief = text::Options {
+            parts: text::Parts::Summary,
             ..Default::default()
         };
-        let said = |report: &Report, options| super::super::text::render(report, options);
+        let said = |report: &Report, options| text::render(report, options);
         let whole = Default::default();
         report.steps = vec![of(11, 1_000_000)];
-        let text = said(&report, &brief);
-        assert!(text.contains("  9 steady steps of 1.00 ms"), "{text}");
+        let words = said(&report, &brief);
+        assert!(words.contains("  9 steady steps of 1.00 ms"), "{words}");
         assert!(said(&report, &whole).contains("\nSteps\n"));
         report.steps.push(of(12, 2_000_000));
-        let text = said(&report, &brief);
+        let words = said(&report, &brief);
         assert!(
-            text.contains("process 11: 9 steady steps of 1.00 ms"),
-            "{text}"
+            words.contains("process 11: 9 steady steps of 1.00 ms"),
+            "{words}"
         );
         assert!(
-            text.contains("process 12: 9 steady steps of 2.00 ms"),
-            "{text}"
+            words.contains("process 12: 9 steady steps of 2.00 ms"),
+            "{words}"
         );
-        let text = said(&report, &whole);
+        let words = said(&report, &whole);
         assert!(
-            text.contains("Steps of process 11") && !text.contains("process 11:"),
-            "{text}"
+            words.contains("Steps of process 11") && !words.contains("process 11:"),
+            "{words}"
         );
     }
 }

@@ -88,7 +88,7 @@ const SAMPLES: &str = "\
     off=0.3 %|above=those above are fixed|alone=3.2 ms|of_all=of 8.3 ms a step|estimate=|staged=3|long=2|pauses=240|\
     node=71|help=; did you mean `load_batches`?|join=streamed|limit=5 %|need=6|runs=1|verdict=26 % faster|\
     change=26 % faster|same=2|precise=14.46 → 10.68 ms|low=1.231|high=1.277|p=p=0.002|n=6|warning=A ran on 1 GPU, B on 2 GPUs|\
-    left=12|culprit=next(loader)|cause=stream sync|ratio=1.31|mine=1.20 ms|theirs=800 µs|\
+    left=12|one=|culprit=next(loader)|cause=stream sync|ratio=1.31|mine=1.20 ms|theirs=800 µs|\
     headline=straggler rank 1: 3.1 ms late every third step|by=3.1 ms|unit=step|whose=rank 1's|ordinal=third|late=4|steps=12|\
     without=18.6 ms|now=19.7 ms|unit_name=step|numbers=2, 5, 8, 11|more= …|ranks=rank 3|called=rank 3|hosts=2|kind=steps|\
     figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|labels=sequential, streamed|\

@@ -264,19 +264,14 @@ impl Told<'_> {
         };
         let part = percent(self.part);
         // Other copies, or what belongs to copying, may add to it without being named.
-        let all = by
-            .first()
-            .filter(|d| percent(share(d.0, split.whole())) == part);
-        let (what, names) = match (all, names.as_slice()) {
-            (Some(d), [_]) => (format!("{} copies run", d.1.label()), String::new()),
-            (_, []) => ("copies run".to_owned(), String::new()),
-            (_, several) => (
-                "copies run".to_owned(),
-                format!(" ({})", several.join(", ")),
-            ),
+        let is_all = |d: &(Ns, Direction)| percent(share(d.0, split.whole())) == part;
+        let (one, names) = match (names.as_slice(), by.first().filter(|d| is_all(d))) {
+            ([], _) => (String::new(), String::new()),
+            ([_], Some(d)) => (format!("{} ", d.1.label()), String::new()),
+            (names, _) => (String::new(), format!(" ({})", names.join(", "))),
         };
         let (of, several) = (self.whole(), self.several());
-        format!("copy-bound{several}: {what} {part} of {of}{names}, {beside}")
+        format!("copy-bound{several}: {one}copies run {part} of {of}{names}, {beside}")
     }
 
     fn peer(&self) -> String {
