@@ -191,7 +191,8 @@ impl Lane {
             let base = self.rows.index(Spot { chunk, row: 0 });
             let from = row.max(base);
             let details = &self.rows.chunk(chunk).details[from - base..];
-            (from..).zip(details.iter().copied())
+            let numbered = details.iter().enumerate();
+            numbered.map(move |(at, &detail)| (from + at, detail))
         })
     }
 

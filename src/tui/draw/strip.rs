@@ -123,9 +123,9 @@ impl Rows for All<'_> {
     fn hit(&mut self, window: Span, hits: &[u32]) -> Option<usize> {
         let starting = self.cursor.starting(window);
         let from = hits.partition_point(|&hit| (hit as usize) < starting.start);
-        let to = hits.partition_point(|&hit| (hit as usize) < starting.end);
-        if from < to {
-            return Some(hits[from] as usize);
+        let next = hits.get(from).map(|&hit| hit as usize);
+        if let Some(next) = next.filter(|&hit| hit < starting.end) {
+            return Some(next);
         }
         // Else the one before, where it reaches in.
         let before = *hits.get(from.checked_sub(1)?)? as usize;
