@@ -191,6 +191,7 @@ impl Lane {
             let base = self.rows.index(Spot { chunk, row: 0 });
             let from = row.max(base);
             let details = &self.rows.chunk(chunk).details[from - base..];
+            // `copied` is no inline function: without link-time optimisation each row would cost a call.
             let numbered = details.iter().enumerate();
             numbered.map(move |(at, &detail)| (from + at, detail))
         })
