@@ -6,8 +6,8 @@ use activity::door;
 
 use super::Source;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, instead, list, quoted};
-use super::file::decl::KernelDecl;
 use super::signature::{self, Entry};
+use super::syntax::decl::KernelDecl;
 
 /// Bytes of a kernel source.
 const MAX_SOURCE: u64 = 1 << 20;

@@ -4,11 +4,11 @@ use super::Overrides;
 use super::diagnostics::{Diagnostic, Diagnostics, list, quoted};
 use super::expr::value::Value;
 use super::expr::{ExprError, Loc};
-use super::file::decl::Named;
 use super::file::{File, PairDecl, VariantDecl};
 use super::names::unknown;
 use super::plan::{Pair, Sweep, VariantPlan};
 use super::site::Sites;
+use super::syntax::decl::Named;
 
 /// Tells each plan what its speed-up is against.
 pub(super) fn baselines(file: &File, plans: &mut [VariantPlan], diagnostics: &mut Diagnostics) {

@@ -9,11 +9,11 @@ use super::expr::parse::{self, Piece};
 use super::expr::value::Unit;
 use super::expr::{ExprError, Loc};
 use super::figures::{FIGURES, Needs, Operand};
-use super::file::decl::Named;
 use super::file::{ExpectDecl, File, VariantDecl};
 use super::names::unknown;
 use super::plan::{LaunchSpec, OpKind, Sweep, VariantPlan};
 use super::site::Sites;
+use super::syntax::decl::Named;
 
 /// Reads the expectations. Those about variants and values that the command line left out are left
 /// out, too, with a note.

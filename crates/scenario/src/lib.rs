@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! text ─► file (as written) ─► code, resolve (names) ─► lower (values, loops) ─► plan ─► hazards
-//!           └ keys: for the parser and the editors' schema
+//!           └ syntax: what may be written, for the parser and the editors' schema
 //! ```
 //!
 //! One file of `steps` holds a kind of step on all of this way, from its keys to its operations in the plan. It uses
@@ -30,6 +30,7 @@ pub mod signature;
 pub mod site;
 mod source;
 mod steps;
+mod syntax;
 mod template;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -46,8 +47,8 @@ pub use template::{fork, template};
 
 /// Every key of the language.
 pub mod keys {
-    pub use super::file::keys::*;
     pub use super::steps::{Form, STEPS};
+    pub use super::syntax::keys::*;
 }
 
 /// What the command line changes in a scenario.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, instead, list, quoted};
 use super::expr::parse::{Part, Template};
 use super::expr::{Expr, ExprError, Loc};
-use super::file::decl::{BufferRef, Declarations, Named};
+use super::syntax::decl::{BufferRef, Declarations, Named};
 
 /// What is wrong with a name that is none of `names`.
 pub(super) fn unknown<'a>(

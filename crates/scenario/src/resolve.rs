@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, quoted};
 use super::expr::Expr;
 use super::file::File;
-use super::file::decl::{Named, ParamDecl, SweepValues};
 use super::names::Names;
 use super::steps;
+use super::syntax::decl::{Named, ParamDecl, SweepValues};
 
 /// Checks the names of a file.
 pub(super) fn resolve(file: &File, diagnostics: &mut Diagnostics) {

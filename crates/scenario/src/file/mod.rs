@@ -1,20 +1,15 @@
 //! A scenario file as written: parsed, each part with its place, nothing evaluated yet.
 //!
-//! [`keys`] is the table of what may be written, steps apart, and [`decl`] what it becomes; [`sections`]
-//! reads it with the help of [`reader`]; [`schema`] tells editors.
+//! [`sections`] reads it, and [`schema`] tells editors what may be written.
 
-pub(super) mod args;
-pub(super) mod decl;
-pub(super) mod keys;
-pub(super) mod reader;
 mod schema;
 mod sections;
 
 use super::edit::EditSet;
 use super::expr::{Expr, Loc};
 use super::steps::Step;
+use super::syntax::decl::{Declarations, Named, ParamDecl};
 use super::view::View;
-use decl::{Declarations, Named, ParamDecl};
 
 pub use schema::schema;
 pub(super) use sections::parse;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::edit::FORMS;
 use super::super::figures::{FIGURES, Operand};
 use super::super::steps::{Form, STEPS};
-use super::keys::{self, Key, Kind};
+use super::super::syntax::keys::{self, Key, Kind};
 
 /// The schema as JSON text.
 pub fn schema() -> String {

@@ -9,11 +9,13 @@ use super::super::expr::value::{Operator, Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::plan::{Fill, HostMemory};
 use super::super::steps;
+use super::super::syntax::args::{args, placeholder};
+use super::super::syntax::decl::{
+    BufferDecl, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl, SweepValues,
+};
+use super::super::syntax::keys;
+use super::super::syntax::reader::{Field, Fields, Item, Reader, element};
 use super::super::view::{self, View};
-use super::args::{args, placeholder};
-use super::decl::{BufferDecl, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl, SweepValues};
-use super::keys;
-use super::reader::{Field, Fields, Item, Reader, element};
 use super::{ExpectDecl, File, PairDecl, VariantDecl};
 
 /// What the parser says where it takes the next line for the next element.

@@ -6,9 +6,9 @@ use super::super::diagnostics::{Diagnostic, Diagnostics, instead, quoted};
 use super::super::expr::parse::{self, Piece};
 use super::super::expr::value::{self, Operator, Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
-use super::super::file::decl::SweepValues;
 use super::super::file::{File, VariantDecl};
 use super::super::plan::Sweep;
+use super::super::syntax::decl::SweepValues;
 
 /// Values of a sweep.
 const MAX_VALUES: usize = 256;

@@ -2,9 +2,9 @@
 
 use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::parse::Template;
-use super::super::file::decl::BufferRef;
-use super::super::file::keys::key;
 use super::super::plan::OpKind;
+use super::super::syntax::decl::BufferRef;
+use super::super::syntax::keys::key;
 use super::common::stream;
 use super::{Field, Fields, Form, Key, Loc, Names, Reader, StepKind, Unroll};
 

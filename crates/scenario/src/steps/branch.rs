@@ -1,7 +1,7 @@
 //! `if`: steps only where a condition holds.
 
 use super::super::expr::Expr;
-use super::super::file::keys::key;
+use super::super::syntax::keys::key;
 use super::common::{DO, body};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 

@@ -2,8 +2,8 @@
 
 use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::expr::parse::Template;
-use super::super::file::keys::key;
 use super::super::plan::{GraphSpec, OpKind};
+use super::super::syntax::keys::key;
 use super::common::{DO, STREAM, body, stream};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 

@@ -2,7 +2,7 @@
 
 use super::super::diagnostics::{list, quoted};
 use super::super::expr::parse::Template;
-use super::super::file::keys::key;
+use super::super::syntax::keys::key;
 use super::{Field, Fields, Key, Loc, Names, Reader, Step, StepKind, Unroll, read};
 
 pub(super) const STREAM: Key =

@@ -3,9 +3,9 @@
 use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
-use super::super::file::decl::BufferRef;
-use super::super::file::keys::key;
 use super::super::plan::{BufferId, CopySpec, HostMemory, MemRef, OpKind};
+use super::super::syntax::decl::BufferRef;
+use super::super::syntax::keys::key;
 use super::common::{BYTES, OFFSET, STREAM, stream};
 use super::{Field, Fields, Form, Key, Loc, Names, Reader, StepKind, Unroll};
 use activity::Direction;

@@ -4,9 +4,9 @@ use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::expr::parse::{self, is_identifier};
 use super::super::expr::value::{Unit, Value};
-use super::super::file::decl::Named;
-use super::super::file::keys::key;
 use super::super::plan::MAX_OPS;
+use super::super::syntax::decl::Named;
+use super::super::syntax::keys::key;
 use super::common::{DO, body};
 use super::{Field, Fields, Form, Loc, Names, Reader, Step, StepKind, Unroll};
 

@@ -2,9 +2,9 @@
 
 use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
-use super::super::file::decl::BufferRef;
-use super::super::file::keys::key;
 use super::super::plan::{HostWork, MemRef, OpKind};
+use super::super::syntax::decl::BufferRef;
+use super::super::syntax::keys::key;
 use super::common::only;
 use super::{Field, Fields, Form, Loc, Names, Reader, StepKind, Unroll};
 

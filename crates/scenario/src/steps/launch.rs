@@ -5,11 +5,11 @@ mod args;
 use super::super::diagnostics::quoted;
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
-use super::super::file::args::args as read_args;
-use super::super::file::decl::{ArgDecl, BufferRef, Named};
-use super::super::file::keys::key;
 use super::super::names::unknown;
 use super::super::plan::{KernelSpec, LaunchSpec, OpKind};
+use super::super::syntax::args::args as read_args;
+use super::super::syntax::decl::{ArgDecl, BufferRef, Named};
+use super::super::syntax::keys::key;
 use super::common::{STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 

@@ -1,8 +1,8 @@
 //! `launch_graph`: launches a captured graph.
 
 use super::super::diagnostics::{did_you_mean, quoted};
-use super::super::file::keys::key;
 use super::super::plan::OpKind;
+use super::super::syntax::keys::key;
 use super::common::{NamedStep, STREAM};
 use super::{Form, Loc, Unroll};
 

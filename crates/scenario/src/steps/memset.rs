@@ -2,9 +2,9 @@
 
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
-use super::super::file::decl::BufferRef;
-use super::super::file::keys::key;
 use super::super::plan::{MemRef, OpKind};
+use super::super::syntax::decl::BufferRef;
+use super::super::syntax::keys::key;
 use super::common::{BYTES, OFFSET, STREAM, stream};
 use super::{Form, Loc, Names, StepKind, Unroll};
 

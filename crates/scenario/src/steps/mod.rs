@@ -20,9 +20,9 @@ mod sync;
 mod wait;
 
 use super::expr::Loc;
-use super::file::keys::Key;
-use super::file::reader::{Field, Fields, Reader};
 use super::names::Names;
+use super::syntax::keys::Key;
+use super::syntax::reader::{Field, Fields, Reader};
 use super::unroll::Unroll;
 
 pub(super) use read::read;

@@ -1,8 +1,8 @@
 //! `range`: a named phase of the host's time.
 
 use super::super::expr::parse::Template;
-use super::super::file::keys::key;
 use super::super::plan::OpKind;
+use super::super::syntax::keys::key;
 use super::common::{DO, body};
 use super::{Form, Loc, Names, Step, StepKind, Unroll};
 

@@ -1,7 +1,7 @@
 //! `record`: records an event on a stream.
 
-use super::super::file::keys::key;
 use super::super::plan::OpKind;
+use super::super::syntax::keys::key;
 use super::common::{NamedStep, STREAM};
 use super::{Form, Loc, Unroll};
 

@@ -2,8 +2,8 @@
 
 use super::super::expr::Expr;
 use super::super::expr::parse::Template;
-use super::super::file::keys::key;
 use super::super::plan::{OpKind, SyncTarget};
+use super::super::syntax::keys::key;
 use super::super::unroll::MAX_DEVICES;
 use super::common::{only, stream};
 use super::{Field, Fields, Form, Loc, Names, Reader, StepKind, Unroll};

@@ -10,9 +10,9 @@ mod scope;
 use super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::expr::Loc;
 use super::expr::value::Value;
-use super::file::decl::Declarations;
 use super::plan::{MAX_OPS, Op, OpKind, VariantPlan};
 use super::site::Sites;
+use super::syntax::decl::Declarations;
 use capture::Capturing;
 pub(crate) use objects::{MAX_DEVICES, Objects, StreamUse};
 

@@ -6,11 +6,11 @@ use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::parse::Template;
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, Loc};
-use super::super::file::decl::{BufferDecl, BufferRef};
 use super::super::plan::{
     BufferId, BufferSpec, DEFAULT_STREAM, EventId, GraphId, HostMemory, LaunchId, LaunchSpec,
     OpKind, StreamId, StreamSpec,
 };
+use super::super::syntax::decl::{BufferDecl, BufferRef};
 use super::Unroll;
 
 /// Devices of one machine.

@@ -3,9 +3,9 @@
 use super::super::super::diagnostics::quoted;
 use super::super::super::expr::Expr;
 use super::super::super::expr::value::Value;
-use super::super::super::file::decl::{ArgDecl, BufferRef, KernelDecl};
 use super::super::super::plan::{Arg, BufferId, MemRef};
 use super::super::super::signature::{Param, ParamKind};
+use super::super::super::syntax::decl::{ArgDecl, BufferRef, KernelDecl};
 use super::super::{Loc, Names, Unroll};
 
 /// Checks arguments against the kernel's parameters; `loc` is where they all stand.

@@ -68,9 +68,9 @@ macro_rules! key {
     (@is) => { false };
     (@is required) => { true };
     ($($required:ident)? $name:literal $kind:ident $(($of:expr))?, $doc:expr) => {
-        $crate::file::keys::Key {
+        $crate::syntax::keys::Key {
             name: $name,
-            kind: $crate::file::keys::Kind::$kind $(($of))?,
+            kind: $crate::syntax::keys::Kind::$kind $(($of))?,
             required: key!(@is $($required)?),
             doc: $doc,
         }
