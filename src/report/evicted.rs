@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use activity::Ns;
-use activity::units::{count, duration, percent};
-use analysis::figures::share;
+use activity::units::{count, duration, percent, share};
 use trace::{Measure, Trace};
 
 /// The records that were let go. Figures of the report are of those that came after.

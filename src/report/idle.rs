@@ -8,11 +8,10 @@ use super::page::Page;
 use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
-use activity::units::{count, duration, percent};
+use activity::units::{count, duration, percent, share};
 use analysis::DeviceFigures;
 use analysis::causes::IdleCause;
-use analysis::figures::share;
-use analysis::lines::LineShare;
+use analysis::stacks::LineShare;
 
 /// The source line of rows that are shown as one.
 enum Lines {

@@ -11,12 +11,11 @@ use super::Report;
 use super::page::{Page, Tone};
 use super::table::Table;
 use activity::text::{counted, plural, printable};
-use activity::units::{bytes, count, duration, percent, rate};
+use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Ns, Span};
 use analysis::causes::{Cause, IdleCause};
-use analysis::figures::share;
-use analysis::lines::LineShare;
 use analysis::ranks::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
+use analysis::stacks::LineShare;
 pub use table::{Means, columns};
 use trace::{LaneId, Trace};
 

@@ -11,6 +11,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub use crate::entry::fingerprint;
 pub use crate::units::count;
 
+/// Columns that a name takes in a sentence at most: tuned libraries name a kernel's whole configuration, in 400 characters.
+pub const NAME_MAX: usize = 48;
+
 /// Whether a character can steer a terminal, reorder a line or hide in it: C0 and C1 controls, line and paragraph
 /// separators, bidirectional marks and marks of annotations. So is what nobody sees by itself (Unicode's
 /// `Default_Ignorable_Code_Point`: joiners, fillers, tags) or is no character for ever (which XML refuses).

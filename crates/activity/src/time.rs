@@ -73,6 +73,11 @@ impl Span {
         });
         spans
     }
+
+    /// The length of the union of spans: time in which any of them is.
+    pub fn union_len(spans: Vec<Span>) -> Ns {
+        Span::merged(spans).into_iter().map(Span::len).sum()
+    }
 }
 
 #[cfg(test)]

@@ -49,6 +49,15 @@ pub fn rate(gb_per_s: f64) -> String {
     significant(gb_per_s)
 }
 
+/// `part` of `whole`, 0 when there is no whole.
+pub fn share(part: Ns, whole: Ns) -> f64 {
+    if whole > 0 {
+        part as f64 / whole as f64
+    } else {
+        0.0
+    }
+}
+
 /// A share of 1 in per cent: "81 %", "0.1 %".
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;

@@ -1,7 +1,6 @@
 //! What a stretch of the timeline went to, cut at its edges: a pass, a step, what is on screen.
 
-use super::figures::share;
-use super::tables;
+use activity::units::share;
 use activity::{Ns, Span};
 use trace::{Measure, Trace};
 
@@ -53,12 +52,12 @@ impl Breakdown {
             usages.flat_map(|it| it.stretches(measure, span)).collect()
         };
         let (compute, copy) = (spans(Measure::Compute), spans(Measure::Copy));
-        let either = tables::union([&compute[..], &copy[..]].concat());
-        let (compute, copy) = (tables::union(compute), tables::union(copy));
+        let either = Span::union_len([&compute[..], &copy[..]].concat());
+        let (compute, copy) = (Span::union_len(compute), Span::union_len(copy));
         let off = (0..devices.len()).flat_map(|it| trace.unrecorded(it, span));
         let busy = spans(Measure::Busy);
-        let seen = tables::union(busy.iter().copied().chain(off).collect());
-        let busy = tables::union(busy);
+        let seen = Span::union_len(busy.iter().copied().chain(off).collect());
+        let busy = Span::union_len(busy);
         Breakdown {
             whole: span.len() - (seen - busy),
             busy,

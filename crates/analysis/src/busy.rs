@@ -1,11 +1,10 @@
 //! What a busy GPU is busy with: the class of most kernel time, for its verdict.
 
-use activity::units::percent;
+use activity::units::{percent, share};
 use activity::{Ns, Span};
 use trace::Trace;
 
 use crate::class::{Class, NEAR};
-use crate::figures::share;
 use crate::shapes::{self, ShapeRow};
 use crate::tables;
 

@@ -4,7 +4,6 @@ use rustc_hash::FxHashMap;
 
 pub use super::class::is_collective;
 use super::figures::DeviceFigures;
-use super::tables;
 use activity::{NameId, Ns, Span, What};
 use trace::{LaneId, Trace};
 
@@ -52,10 +51,10 @@ impl Collectives {
             let mut rows = found.rows.iter().peekable();
             // The same order: what is no row of theirs is another operation.
             let others = all().filter(|(at, _)| rows.next_if(|it| *it == at).is_none());
-            let others = tables::union(others.map(|it| it.1.span).collect());
+            let others = Span::union_len(others.map(|it| it.1.span).collect());
             found.alone = (f.busy_ns - others).max(0);
         }
-        found.took = tables::union(mine);
+        found.took = Span::union_len(mine);
         let most = by.into_iter().max_by_key(|&(name, time)| (time, name));
         found.most = most.map(|(name, _)| name);
         found

@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use super::causes::IdleCause;
 use super::{CallIndex, parallel};
-use activity::units::gb_per_s;
+use activity::units::{gb_per_s, share};
 use activity::{Direction, Ns, Place, Span, What};
 use trace::{Engine, LaneId, LaneKind, Measure, Trace, Usage, engine_of};
 
@@ -194,15 +194,6 @@ impl DeviceFigures {
     pub fn overlap_share(&self) -> Option<f64> {
         let is_asked = self.streams.values().sum::<u64>() == self.ops;
         (self.copy_ns > 0 && is_asked).then(|| share(self.overlap_ns, self.copy_ns))
-    }
-}
-
-/// `part` of `whole`, 0 when there is no whole.
-pub fn share(part: Ns, whole: Ns) -> f64 {
-    if whole > 0 {
-        part as f64 / whole as f64
-    } else {
-        0.0
     }
 }
 

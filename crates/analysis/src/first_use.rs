@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::findings::thresholds;
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
+use crate::thresholds;
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{Lane, LaneId, LaneKey, LaneKind, SourceKind, Trace};

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::figures::share;
 use super::shapes::{self, Ran, ShapeRow};
+use activity::units::share;
 use activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
 use trace::describe::is_host_wait;
 use trace::{LaneKind, Trace};
@@ -133,12 +133,7 @@ pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
             }
         }
     }
-    waits.into_iter().map(union).sum()
-}
-
-/// Length of the union of spans.
-pub fn union(spans: Vec<Span>) -> Ns {
-    Span::merged(spans).into_iter().map(Span::len).sum()
+    waits.into_iter().map(Span::union_len).sum()
 }
 
 fn is_stream(kind: LaneKind) -> bool {

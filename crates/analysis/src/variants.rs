@@ -96,7 +96,7 @@ impl VariantFigures {
             pass,
             figures: Vec::new(),
             devices: figures::count(trace, calls, window),
-            idle_ns: pass.makespan() - tables::union(spans.collect()),
+            idle_ns: pass.makespan() - Span::union_len(spans.collect()),
             kernels: tables::kernels_sampled(trace, window, sampled),
             phases: tables::ranges(trace, RangeKind::Phase, window),
             peak_memory: memory.peak(pass.span),

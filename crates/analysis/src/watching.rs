@@ -8,10 +8,9 @@
 use serde::Serialize;
 
 use super::causes::Causes;
-use super::figures::{self, DeviceFigures};
+use super::figures::DeviceFigures;
 use super::graph::{NONE, OpId};
-use super::tables;
-use activity::{Ns, Span, What};
+use activity::{Ns, Span, What, units};
 use trace::{LaneKind, SourceKind, Trace};
 
 /// ns of the launching thread that recording a launch and its kernel takes: least and most that was measured.
@@ -109,7 +108,7 @@ pub fn measure(
         }
         let waited = waited(causes, f, window);
         let worked = cost(in_graphs, NODE_NS);
-        let part = |end: usize| figures::share(waited[end] + worked[end], f.recorded_ns()).min(1.0);
+        let part = |end: usize| units::share(waited[end] + worked[end], f.recorded_ns()).min(1.0);
         if part(1) > share[1] {
             (waited_ns, share) = (waited, [part(0), part(1)]);
         }
@@ -129,7 +128,7 @@ pub fn measure(
         launches,
         graph_nodes: nodes,
         span_ns: span.len(),
-        overhead_ns: tables::union(overheads),
+        overhead_ns: Span::union_len(overheads),
         launches_ns: cost(launches, LAUNCH_NS),
         nodes_ns: cost(nodes, NODE_NS),
         waited_ns,
@@ -165,7 +164,7 @@ mod tests {
         scene.overhead("buffer flush", 50_000, 60_000);
         scene.overhead("buffer flush", 55_000, 70_000);
         let mut trace = scene.trace();
-        let devices = figures::count(&trace, None, None);
+        let devices = crate::figures::count(&trace, None, None);
         // A timeline of the simulator cost nothing to record.
         let graph = Graph::new(&trace);
         assert_eq!(

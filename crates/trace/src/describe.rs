@@ -2,7 +2,8 @@
 //! asks here, so a stream has one name.
 
 use super::{LaneId, LaneKey, LaneKind, Trace};
-use activity::{Direction, Place, StreamInfo, SyncKind, What};
+use activity::text::{NAME_MAX, cut_middle};
+use activity::{Direction, NameId, Place, StreamInfo, SyncKind, What};
 
 /// Whether a CPU thread waits in this record for the GPU.
 pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
@@ -108,6 +109,16 @@ pub fn activity(trace: &Trace, what: &What) -> String {
         What::Sync(_) => "sync".to_owned(),
         What::Memory(_) => "memory".to_owned(),
         What::Event(_) => "event".to_owned(),
+    }
+}
+
+/// What the host was in, as tables call it, too: a call, an operator, a range. These have no parameters to be left out
+/// (`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`, which is the DataLoader).
+pub fn host_name(trace: &Trace, name: NameId) -> String {
+    let name = trace.names().full(name);
+    match name.split_once('#') {
+        Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
+        _ => cut_middle(name, NAME_MAX),
     }
 }
 

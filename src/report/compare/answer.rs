@@ -96,7 +96,7 @@ impl Row {
         format!(
             "{} · idle {} · overlap {}",
             units::duration(length),
-            units::percent(analysis::figures::share(idle, length)),
+            units::percent(units::share(idle, length)),
             units::percent(self.overlap[side])
         )
     }
@@ -307,7 +307,7 @@ fn side(runs: &[Run], subject: &Subject, are_runs: bool) -> Option<Side> {
 
 fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
     let difference = Difference::of(&a.samples, &b.samples)?;
-    let share = |s: &Stretch| analysis::figures::share(s.parts.overlap, s.parts.copy);
+    let overlap = |s: &Stretch| units::share(s.parts.overlap, s.parts.copy);
     Some(Row {
         of,
         a: Samples::of(&a.samples)?,
@@ -323,7 +323,7 @@ fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
             .then(|| between(&a.samples, &a.samples).map_or(0.0, |(_, most)| most - 1.0)),
         why: why(&a.stretch, &b.stretch),
         changed: changes::between(&a.stretch.operations, &b.stretch.operations),
-        overlap: [share(&a.stretch), share(&b.stretch)],
+        overlap: [overlap(&a.stretch), overlap(&b.stretch)],
         spans: [a.stretch.window, b.stretch.window],
         between_steps: None,
         wholes: None,

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::side::{Run, Stretch};
 use activity::Ns;
 use activity::text::{plural, printable};
-use activity::units::duration;
-use activity::units::{count, percent};
+use activity::units::{count, duration, percent, share};
 
 /// Operations of names that only one side has are said from this share of its operations' time on.
 const FOREIGN_MIN: f64 = 0.01;
@@ -87,8 +86,8 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
             .map(|(name, (_, ns))| (name, *ns))
             .collect();
         let time: i64 = foreign.iter().map(|(_, ns)| ns).sum();
-        let share = analysis::figures::share(time, all);
-        if share < FOREIGN_MIN {
+        let part = share(time, all);
+        if part < FOREIGN_MIN {
             continue;
         }
         // Of equals the first by name, so that the same two sides give the same words.
@@ -99,7 +98,7 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
             warnings.push(format!(
                 "{}: {} of the time in {side} is in operations that the other side lacks, such as {}",
                 printable(of),
-                percent(share),
+                percent(part),
                 activity::text::cut_middle(name, 60)
             ));
         }

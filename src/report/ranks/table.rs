@@ -4,8 +4,7 @@ use super::{IdleShare, RankReport};
 use crate::report::table::Column;
 use activity::Ns;
 use activity::text::{printable, width};
-use activity::units::{duration, percent};
-use analysis::figures::share;
+use activity::units::{duration, percent, share};
 
 /// A cause of idle time of which a line tells has this part of the time.
 const IDLE_TOLD: f64 = 0.005;

@@ -16,7 +16,8 @@ use crate::tui::state::selection::row_now;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
 use activity::units;
-use analysis::findings::{Evidence, Finding, Predicted, Severity};
+use analysis::evidence::Evidence;
+use analysis::findings::{Finding, Predicted, Severity};
 use analysis::verdict::nothing_ran;
 use trace::{LaneKind, Trace, describe};
 

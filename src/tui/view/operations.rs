@@ -16,8 +16,8 @@ use crate::tui::state::rows::RowKind;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
+use activity::units::share;
 use activity::{Direction, NameId, Ns, Span, What};
-use analysis::figures::share;
 use analysis::tables::{self, NameRow};
 use trace::{LaneId, Trace, describe};
 

@@ -11,9 +11,8 @@ use rustc_hash::FxHashSet;
 use super::super::graph::{CallId, CallKind, Graph, HANDOVER_MIN, NONE, OpId};
 use super::sum::{Sums, by_cause};
 use super::{Causes, Gap, IdleCause, limits};
-use crate::figures::share;
 use activity::feed::Stop;
-use activity::units::{duration, percent};
+use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
 use trace::{Evicted, Trace};
 

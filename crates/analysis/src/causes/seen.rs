@@ -1,7 +1,7 @@
 //! What stack samples saw of the host while nothing ran.
 
 use super::super::graph::{NONE, OpId};
-use super::super::lines::StackCounts;
+use super::super::stacks::StackCounts;
 use super::{Cause, Causes};
 use activity::Span;
 use trace::LaneKind;

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::super::graph::{CallId, OpId};
-use super::super::lines::{LineShare, StackCounts};
+use super::super::stacks::{LineShare, StackCounts};
 use super::{Cause, Causes, Certainty, Culprit, Piece};
 use activity::{NameId, Ns, What};
 use trace::{LaneId, describe};

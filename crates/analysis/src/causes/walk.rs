@@ -5,7 +5,6 @@ mod calls;
 use super::super::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
 use super::limits::{changes_engine, stages_first};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
-use crate::findings::{comes_back, pageable};
 use activity::{Ns, Span, What};
 use trace::{LaneKind, Measure};
 
@@ -66,13 +65,13 @@ impl Causes<'_> {
     /// Whether an operation copies pageable memory, and more than goes with the command.
     pub(crate) fn is_staged(&self, op: OpId) -> bool {
         let (lane, row) = self.graph.ops.place(op);
-        matches!(self.trace.what(lane, row), What::Copy(it) if pageable::is_staged(&it))
+        matches!(self.trace.what(lane, row), What::Copy(it) if it.is_staged())
     }
 
     /// Whether an operation is a page of managed memory that the CPU touched, so that it came back.
     pub(crate) fn comes_back(&self, op: OpId) -> bool {
         let (lane, row) = self.graph.ops.place(op);
-        comes_back(&self.trace.what(lane, row))
+        self.trace.what(lane, row).comes_back()
     }
 
     /// What of a gap is due to a wait: without it the host would be ahead by what it took, and no more. What the device

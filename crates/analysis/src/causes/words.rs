@@ -1,9 +1,9 @@
 //! A gap's answer in a sentence, with the records that show it.
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::graph::NONE;
-use crate::lines::StackCounts;
+use crate::stacks::StackCounts;
 use activity::units::{count, duration};
 use activity::{Ns, Span};
 use trace::describe;

@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::{AROUND_MAX, Bound, Editing};
-use crate::findings::thresholds;
 use crate::graph::{CallKind, Engine};
 use crate::program::{Class, Dep, INLINE, NONE};
 use activity::units::duration;
@@ -245,7 +244,7 @@ fn one_of(on: &mut Editing<'_, '_>, run: &[u32]) {
     };
     let bytes: u64 = run.iter().map(bytes_of).sum();
     let engine = on.program.ops[*first as usize].engine;
-    let is_large = |op: &&u32| bytes_of(op) > thresholds::TINY_BYTES;
+    let is_large = |op: &&u32| bytes_of(op) > Copy::TINY_BYTES;
     let large = run.iter().filter(is_large);
     let is_staged = large
         .clone()

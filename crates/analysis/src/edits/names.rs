@@ -4,7 +4,6 @@ use rustc_hash::FxHashMap;
 
 use super::Editing;
 use super::within::{self, Ranges};
-use crate::findings::is_migration;
 use crate::program::NONE;
 use activity::{NameId, Ns, Span, What};
 use trace::LaneId;
@@ -123,7 +122,7 @@ fn pages(on: &Editing<'_, '_>, named: &[u32]) -> Vec<u32> {
         before.is_some_and(|&op| op != *page && span(op).contains(span(*page).start))
     };
     let all = 0..on.program.ops.len() as u32;
-    let moved = all.filter(|&op| is_migration(&on.what(op)));
+    let moved = all.filter(|&op| on.what(op).is_migration());
     moved.filter(asked).collect()
 }
 

@@ -2,13 +2,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Finding, Occurrence, Scope, longest_first, thresholds};
-use crate::figures;
+use super::{Finding, Occurrence, Scope, longest_first};
 use crate::first_use;
 use crate::graph::NONE;
+use crate::thresholds;
 use activity::stats::lower_median;
 use activity::text::counted;
-use activity::units::duration;
+use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
@@ -95,7 +95,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
             window.is_none_or(|it| call.end > it.start)
         });
-    let is_worth = figures::share(bound, span.len()) >= thresholds::WORTH_SHARE;
+    let is_worth = share(bound, span.len()) >= thresholds::WORTH_SHARE;
     if rounds < thresholds::LOOP_MIN || !goes_on || fills || !is_worth {
         return None;
     }

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, declared, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, declared};
+use crate::thresholds;
 use activity::Ns;
 use activity::units::{percent, rate};
 

@@ -1,13 +1,13 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::{Finding, Occurrence, Scope, Severity, longest_first, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use crate::causes::is_loading;
 use crate::figures::DeviceFigures;
 use crate::first_use::{self, First};
 use crate::graph::CallKind;
-use crate::{figures, tables};
+use crate::thresholds;
 use activity::text::listed;
-use activity::units::duration;
+use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
 use rustc_hash::FxHashMap;
 use trace::{LaneId, LaneKind, Trace};
@@ -86,10 +86,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             at.push((span.len(), Occurrence::Row(place)));
         }
     }
-    let time = tables::union(spans);
+    let time = Span::union_len(spans);
     // Its time is the host's: it may be longer than all that the GPU did.
-    let share = figures::share(time, whole.len());
-    if time < thresholds::COLD_MIN || share < thresholds::WORTH_SHARE {
+    let part = share(time, whole.len());
+    if time < thresholds::COLD_MIN || part < thresholds::WORTH_SHARE {
         return None;
     }
     let inside = |f: &DeviceFigures| {
@@ -99,7 +99,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     };
     let inside = scope.devices.iter().map(inside).max();
     // What lies before the GPU's work costs none of its time.
-    let is_much = figures::share(inside.unwrap_or(0), whole.len()) >= thresholds::WARNING_SHARE;
+    let is_much = share(inside.unwrap_or(0), whole.len()) >= thresholds::WARNING_SHARE;
     Some(Finding {
         severity: match is_much {
             true => Severity::Warning,
@@ -131,7 +131,7 @@ fn is_cuda(scope: &Scope) -> bool {
 /// How much of `parts` lies within `spans`.
 fn within(parts: &[Span], spans: &[Span]) -> Ns {
     let both = [parts, spans].concat();
-    tables::union(parts.to_vec()) + tables::union(spans.to_vec()) - tables::union(both)
+    Span::union_len(parts.to_vec()) + Span::union_len(spans.to_vec()) - Span::union_len(both)
 }
 
 /// Whether a call or a profiler's record is one of loading code or making a context.

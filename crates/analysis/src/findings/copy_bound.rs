@@ -1,9 +1,9 @@
 //! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, no_overlap, thresholds};
-use crate::tables;
-use activity::Direction;
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, no_overlap};
+use crate::thresholds;
 use activity::units::{duration, percent};
+use activity::{Direction, Span};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
@@ -15,7 +15,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Copies of pageable memory have a cure of their own.
     let pageable = scope.copies(f).iter().filter(|it| it.2.is_pageable());
     let pageable = pageable.map(|it| it.1);
-    let is_pageable = tables::union(pageable.collect()) * 2 >= alone;
+    let is_pageable = Span::union_len(pageable.collect()) * 2 >= alone;
     if f.kernels == 0 || overlaps || !is_bound || is_pageable {
         return None;
     }

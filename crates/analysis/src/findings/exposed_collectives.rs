@@ -1,10 +1,10 @@
 //! Collective communication that nothing runs beside.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::collectives::Collectives;
-use crate::verdict::NAME_MAX;
+use crate::thresholds;
 use activity::Ns;
-use activity::text::cut_middle;
+use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 
 const ADVICE: &str = "Overlap: send finished parts (buckets) on their own stream while the rest is computed. Or send less, or less often.";

@@ -3,14 +3,15 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::causes::{Group, Piece};
+use crate::first_use;
 use crate::graph::OpId;
-use crate::lines::StackCounts;
-use crate::verdict::of_host;
-use crate::{figures, first_use};
-use activity::units::{duration, percent};
+use crate::stacks::StackCounts;
+use crate::thresholds;
+use activity::units::{duration, percent, share};
 use activity::{NameId, Ns};
+use trace::describe::host_name;
 
 /// One gap that holds this part of the idle time is nearly all of it.
 pub(super) const ONE_GAP: f64 = 0.9;
@@ -69,9 +70,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let (most, time) = by.into_iter().max_by_key(|&(name, time)| (time, name))?;
     let line = seen.telling(scope.trace);
-    let part = figures::share(time, idle);
+    let part = share(time, idle);
     let name = most.filter(|_| part >= MOST);
-    let name = name.map(|name| of_host(scope.trace, name));
+    let name = name.map(|name| host_name(scope.trace, name));
     if name.is_none() && line.is_none() && scope.planned.is_none() {
         return None;
     }

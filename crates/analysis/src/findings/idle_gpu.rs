@@ -1,6 +1,7 @@
 //! A GPU that the program uses elsewhere and leaves idle while another computes.
 
-use super::{Finding, Occurrence, Scope, thresholds};
+use super::{Finding, Occurrence, Scope};
+use crate::thresholds;
 use activity::units::percent;
 use trace::Trace;
 

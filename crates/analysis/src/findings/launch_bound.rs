@@ -8,8 +8,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, Severity};
 use crate::causes::{Group, LAUNCH_GAP_MAX};
+use crate::thresholds;
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span};
 

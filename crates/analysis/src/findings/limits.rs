@@ -1,16 +1,15 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
 use super::configs::{self, Config};
-use super::{Finding, Occurrence, Scope, Severity, declared, thresholds};
+use super::{Finding, Occurrence, Scope, Severity, declared};
 use crate::DeviceFigures;
 use crate::causes::LAUNCH_GAP_MAX;
 use crate::class::{Class, NO_PEAK};
 use crate::collectives::is_collective;
-use crate::figures::share;
-use crate::verdict::NAME_MAX;
+use crate::thresholds;
 use activity::Ns;
-use activity::text::{counted, cut_middle};
-use activity::units::{duration, percent};
+use activity::text::{NAME_MAX, counted, cut_middle};
+use activity::units::{duration, percent, share};
 
 /// The device's configurations, where counters tell of them.
 fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {

@@ -1,9 +1,9 @@
 //! Large copies that stay under what the link was calibrated to carry.
 
-use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::tables;
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope};
+use crate::thresholds;
 use activity::units::{percent, rate};
-use activity::{Direction, Ns};
+use activity::{Direction, Ns, Span};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let directions = [Direction::H2D, Direction::D2H, Direction::P2P];
@@ -22,7 +22,7 @@ fn slow(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<Findin
     let at: Vec<_> = copies().map(|it| Occurrence::Row(it.0)).collect();
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
     // Two copies at once share the link, so what counts is the time in which any ran.
-    let time = tables::union(copies().map(|it| it.1).collect());
+    let time = Span::union_len(copies().map(|it| it.1).collect());
     let saving = time - (moved as f64 / peak) as Ns;
     let gbps = moved as f64 / time.max(1) as f64;
     let is_worth = f.part(saving) >= thresholds::WORTH_SHARE;

@@ -2,22 +2,11 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, pageable, thresholds};
-use crate::tables;
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, pageable};
+use crate::thresholds;
 use activity::stats::lower_median;
 use activity::units::{bytes, count, duration};
 use activity::{Direction, Ns, Place as On, Span, What};
-
-/// Whether an operation is the driver's own, which no call asked for.
-pub(crate) fn is_migration(what: &What) -> bool {
-    what.place()
-        .is_some_and(|place| place.stream == On::NO_STREAM)
-}
-
-/// Whether it is a page that the CPU touched, so that it came back.
-pub(crate) fn comes_back(what: &What) -> bool {
-    is_migration(what) && matches!(what, What::Copy(copy) if copy.direction == Direction::D2H)
-}
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let copies = scope.copies(f).iter();
@@ -30,7 +19,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .map(|it| (it.1.len(), Occurrence::Row(it.0)))
         .collect();
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
-    let time = tables::union(copies().map(|it| it.1).collect());
+    let time = Span::union_len(copies().map(|it| it.1).collect());
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
     let is_worth = f.part(time) >= thresholds::WORTH_SHARE;
     let link = pageable::link(scope, f);
@@ -71,7 +60,7 @@ const SAME_FAULT: Ns = 1_000;
 fn faults(scope: &Scope, f: &DeviceFigures) -> Ns {
     let idle: FxHashSet<Span> = scope.gaps(f).map(|(gap, _)| gap.span).collect();
     let pages = scope.copies(f).iter();
-    let pages = pages.filter(|it| comes_back(&What::Copy(it.2)));
+    let pages = pages.filter(|it| What::Copy(it.2).comes_back());
     let (mut moved, mut before) = (0, None);
     let mut pauses: Vec<(f64, f64)> = Vec::new();
     for (_, span, copy) in pages {

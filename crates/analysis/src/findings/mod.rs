@@ -10,7 +10,6 @@ mod cold_start;
 mod configs;
 mod copy_bound;
 mod declared;
-mod evidence;
 mod exposed_collectives;
 pub(crate) mod failed;
 pub mod fold;
@@ -33,7 +32,6 @@ mod shared_gpu;
 mod sync_loop;
 #[cfg(test)]
 mod tests;
-pub mod thresholds;
 mod throttled;
 mod through_host;
 mod tiny_copies;
@@ -45,14 +43,13 @@ mod words;
 
 use serde::Serialize;
 
-pub(crate) use migrations::{comes_back, is_migration};
-
-pub use evidence::{EVIDENCE_MAX, Evidence};
+use crate::evidence::{EVIDENCE_MAX, Evidence};
+use crate::thresholds;
 pub use saving::{Per, Predicted};
 pub use scope::Scope;
 use scope::{At, Copied, Occurrence, longest_first};
 
-use super::figures::{self, DeviceFigures};
+use super::figures::DeviceFigures;
 use super::parallel;
 use super::whatif::WhatIf;
 use activity::Ns;

@@ -1,9 +1,10 @@
 //! The thread that launches is ready to run and does not: no core is free, or its container has used up its share.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
-use crate::{figures, off_cpu};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
+use crate::off_cpu;
+use crate::thresholds;
 use activity::Ns;
-use activity::units::{duration, number, percent};
+use activity::units::{duration, number, percent, share};
 
 /// Waits for a core while the GPU waited for the host.
 pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -16,9 +17,9 @@ pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let idle = off_cpu::idle(scope.trace, scope.causes, f, scope.window_on(f.index));
-    let share = figures::share(idle.waiting_ns, idle.looked_ns);
-    let of_span = figures::share(idle.waiting_ns, f.span_ns);
-    if share < thresholds::CORE_WAIT_SHARE || of_span < thresholds::WORTH_SHARE {
+    let waiting = share(idle.waiting_ns, idle.looked_ns);
+    let of_span = share(idle.waiting_ns, f.span_ns);
+    if waiting < thresholds::CORE_WAIT_SHARE || of_span < thresholds::WORTH_SHARE {
         return None;
     }
     let at: Vec<Occurrence> = idle
@@ -31,7 +32,7 @@ pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "no CPU core was free for about {} of the {} that the GPU waited for the CPU ({}, estimated)",
             duration(idle.waiting_ns),
             duration(idle.looked_ns),
-            percent(share),
+            percent(waiting),
         ),
         advice: "More threads are busy than there are cores. Use fewer data loader workers, a lower OMP_NUM_THREADS or more cores; pin the launching thread to its own core.".to_owned(),
         ..scope.found(f.span_ns, idle.most_waiting_ns, &at)

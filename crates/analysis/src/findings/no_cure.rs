@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 
 use super::host_bound::ONE_GAP;
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
+use super::{Finding, Occurrence, Scope, Severity};
 use crate::causes::{Cause, Gap, Group, Piece, Pieces, Shares};
-use crate::figures::{self, DeviceFigures};
-use activity::units::{duration, percent};
+use crate::figures::DeviceFigures;
+use crate::thresholds;
+use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
 
 /// The rules that tell of a group's idle time.
@@ -97,9 +98,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     at.sort_unstable_by_key(|it| Reverse(*it));
     // Without a gap that holds nearly all of it the rest may look otherwise.
     let longest = at.first().map_or(0, |it| it.0);
-    let once = match figures::share(longest, time) >= ONE_GAP {
+    let once = match share(longest, time) >= ONE_GAP {
         true => {
-            let rest = percent(figures::share(f.busy_ns, f.recorded_ns() - longest));
+            let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
             format!(", nearly all in one gap (the GPU is busy for {rest} of the remaining time)")
         }
         false => String::new(),

@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Copied, Finding, Occurrence, Scope, Severity, declared, longest_first, thresholds};
+use super::{Copied, Finding, Occurrence, Scope, Severity, declared, longest_first};
 use crate::causes::{Cause, Culprit, Group, Piece};
-use crate::figures::{self, DeviceFigures};
+use crate::figures::DeviceFigures;
 use crate::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
-use crate::{edits, program, tables};
+use crate::thresholds;
+use crate::{edits, program};
 use activity::text::listed;
-use activity::units::{duration, percent};
+use activity::units::{duration, percent, share};
 use activity::{Direction, MemoryKind, Ns, Span};
 use trace::{Engine, engine_of};
 
@@ -45,8 +46,8 @@ impl Engines {
             spans[engine].push(activity.span);
         }
         Engines {
-            any: tables::union(spans.concat()),
-            busy: spans.map(tables::union),
+            any: Span::union_len(spans.concat()),
+            busy: spans.map(Span::union_len),
             packed: packed as Ns,
         }
     }
@@ -74,7 +75,7 @@ impl Engines {
     /// How much of the other engines' work was hidden, of what could be, 0 to 1.
     fn hidden(&self) -> f64 {
         let sum: Ns = self.busy.iter().sum();
-        figures::share(sum - self.any, sum - self.longest())
+        share(sum - self.any, sum - self.longest())
     }
 }
 

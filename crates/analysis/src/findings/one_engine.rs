@@ -1,7 +1,8 @@
 //! Copies of one direction on several streams, which one engine takes one after the other.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::graph::{EdgeKind, Engine, OpId};
+use crate::thresholds;
 use activity::units::percent;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {

@@ -2,11 +2,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first, thresholds};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::causes::{Cause, Culprit, Piece};
 use crate::graph::{CallId, Engine, Graph, NONE, OpId};
+use crate::thresholds;
 use activity::units::{bytes, count, duration, rate};
-use activity::{Copy, Direction, Ns, What};
+use activity::{Direction, Ns, What};
 use trace::Trace;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
@@ -23,7 +24,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     for &(place, span, copy) in scope.copies(figures) {
         let is_set_up =
             copy.direction == Direction::H2D && set_up.is_some_and(|end| span.start < end);
-        if !is_staged(&copy) || is_set_up {
+        if !copy.is_staged() || is_set_up {
             continue;
         }
         let length = span.len();
@@ -78,12 +79,6 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Whether the driver stages a copy: of pageable memory, and more than goes with the command.
-pub(crate) fn is_staged(copy: &Copy) -> bool {
-    let crosses = matches!(copy.direction, Direction::H2D | Direction::D2H);
-    crosses && copy.is_pageable() && copy.bytes > thresholds::TINY_BYTES
-}
-
 /// Until when copies bring a program what it works with, once. They come before kernels have run for a hundredth of their
 /// time, fewer bytes later, and kernels take longer than what is copied later.
 fn set_up_ends(trace: &Trace, graph: &Graph, device: usize) -> Option<Ns> {
@@ -104,7 +99,7 @@ fn set_up_ends(trace: &Trace, graph: &Graph, device: usize) -> Option<Ns> {
             continue;
         };
         let is_later = ops.start[*op as usize] >= end;
-        if copy.direction == Direction::H2D && is_staged(&copy) {
+        if copy.direction == Direction::H2D && copy.is_staged() {
             bytes[usize::from(is_later)] += copy.bytes;
         }
         copying += if is_later { length(op) } else { 0 };

@@ -8,11 +8,12 @@
 
 use std::cmp::Reverse;
 
-use super::{EVIDENCE_MAX, Finding, Severity, thresholds};
-use crate::figures::share;
+use super::{EVIDENCE_MAX, Finding, Severity};
+use crate::thresholds;
 use crate::whatif::{Outcome, Scope, WhatIf};
 use activity::Ns;
 use activity::feed::Stop;
+use activity::units::share;
 use scenario::edit::EditSet;
 
 /// What the times of a prediction are of.

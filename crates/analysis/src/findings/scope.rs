@@ -4,14 +4,15 @@ use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use super::configs::Config;
-use super::evidence::{EVIDENCE_MAX, Evidence};
-use super::migrations::is_migration;
-use super::{Finding, Severity, thresholds};
+use super::{Finding, Severity};
 use crate::causes::{Causes, Gap, Piece, Pieces};
-use crate::figures::{self, DeviceFigures, Peaks};
+use crate::evidence::{EVIDENCE_MAX, Evidence};
+use crate::figures::{DeviceFigures, Peaks};
 use crate::graph::OpId;
 use crate::ranks::JobAnalysis;
+use crate::thresholds;
 use crate::watching::WatchingCost;
+use activity::units::share;
 use activity::{Activity, Copy, Ns, Span, What};
 use scenario::plan::VariantPlan;
 use trace::{LaneId, Trace};
@@ -134,7 +135,7 @@ impl<'a> Scope<'a> {
         let ops = &self.causes.graph().ops;
         let is_asked = |op: &&OpId| {
             let (lane, row) = ops.place(**op);
-            !is_migration(&self.trace.what(lane, row))
+            !self.trace.what(lane, row).is_migration()
         };
         let all = ops.of_device(device.index);
         let (first, last) = (all.iter().find(is_asked), all.iter().rfind(is_asked));
@@ -184,20 +185,20 @@ impl<'a> Scope<'a> {
         let names = self.trace.names();
         let is_its = |name: &str| name.contains("llocManaged") || name.contains("MemPrefetch");
         let mut copies = self.copies(device).iter();
-        copies.any(|it| is_migration(&What::Copy(it.2)))
+        copies.any(|it| What::Copy(it.2).is_migration())
             || (0..names.len() as u32).any(|id| is_its(names.full(id)))
     }
 
     /// What a finding is made of; its rule puts its name and the cures to it.
     pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);
-        let share = figures::share(bound_ns, whole);
+        let part = share(bound_ns, whole);
         let shown = at.iter().take(EVIDENCE_MAX).map(|place| match *place {
             Occurrence::Row((lane, row)) => Evidence::row(self.trace, lane, row),
             Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
         });
         Finding {
-            severity: if share >= thresholds::WARNING_SHARE {
+            severity: if part >= thresholds::WARNING_SHARE {
                 Severity::Warning
             } else {
                 Severity::Info

@@ -4,13 +4,14 @@ use rustc_hash::FxHashMap;
 
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
 use crate::causes::Cause;
+use crate::first_use;
 use crate::graph::{CallId, CallKind, NONE};
-use crate::lines::StackCounts;
-use crate::{first_use, tables};
+use crate::stacks::StackCounts;
+use crate::thresholds;
 use activity::units::{duration, percent};
-use activity::{Direction, Ns, Span, What};
+use activity::{Copy, Direction, Ns, Span, What};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -49,7 +50,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let sum = by_wait.values().sum::<Ns>();
     let of_values = by_wait.iter().filter(|it| fetches_value(scope, *it.0));
     let of_values = 2 * of_values.map(|it| *it.1).sum::<Ns>() >= sum;
-    let idle = sum.min(tables::union(spans));
+    let idle = sum.min(Span::union_len(spans));
     let mut at: Vec<(CallId, Ns)> = by_wait.into_iter().collect();
     at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
     let share = f.part(idle);
@@ -85,7 +86,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let bound = match has_needed || decides {
         true => idle,
-        false => tables::union(waited.collect()).clamp(idle, idle + hideable),
+        false => Span::union_len(waited.collect()).clamp(idle, idle + hideable),
     };
     let row = |it: &(CallId, Ns)| Occurrence::Row(calls.at(it.0));
     let at: Vec<Occurrence> = at.iter().map(row).collect();
@@ -133,7 +134,7 @@ fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
 
 /// Whether what was waited for brings a value or a few to the CPU.
 fn fetches_value(scope: &Scope, wait: CallId) -> bool {
-    fetched(scope, wait).is_some_and(|bytes| bytes <= thresholds::TINY_BYTES)
+    fetched(scope, wait).is_some_and(|bytes| bytes <= Copy::TINY_BYTES)
 }
 
 /// Bytes that what was waited for brings to the CPU.
@@ -161,5 +162,5 @@ fn is_needed(scope: &Scope, wait: CallId) -> bool {
     let mut after = std::iter::successors(Some(wait), |call| calls.next(*call)).skip(1);
     let next = after.find(|&call| !calls.kind[call as usize].is_wait());
     let next = next.map_or(Ns::MAX, |next| calls.start[next as usize]);
-    bytes > thresholds::TINY_BYTES && next.saturating_sub(calls.end[wait as usize]) >= read
+    bytes > Copy::TINY_BYTES && next.saturating_sub(calls.end[wait as usize]) >= read
 }

@@ -1,7 +1,8 @@
 //! The GPU's clocks are held down: by heat, by the power limit, by the board.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
 use crate::hardware;
+use crate::thresholds;
 use activity::units::percent;
 use activity::{Metric, SLOWED};
 

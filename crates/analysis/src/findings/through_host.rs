@@ -1,9 +1,9 @@
 //! Data on its way from one GPU to another through the host's memory.
 
-use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, thresholds};
-use crate::tables;
-use activity::units::{bytes, duration};
-use activity::{Direction, Ns};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Scope};
+use crate::thresholds;
+use activity::units::{bytes, duration, share};
+use activity::{Copy, Direction, Ns, Span};
 
 pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     if scope.devices.len() < 2 {
@@ -26,7 +26,7 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
         let Some(&(other, &(up_place, _, back))) = up.get(from) else {
             break;
         };
-        if other != device && back.bytes == copy.bytes && back.bytes > thresholds::TINY_BYTES {
+        if other != device && back.bytes == copy.bytes && back.bytes > Copy::TINY_BYTES {
             from += 1;
             moved += copy.bytes;
             spans.push(span);
@@ -36,10 +36,10 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     let pairs = spans.len();
     let whole = scope.span().len();
     // The way up takes as long as a copy between the GPUs at least.
-    let saving: Ns = tables::union(spans);
+    let saving: Ns = Span::union_len(spans);
     // A scenario says what it means with one.
     let fewest = scope.planned.map_or(thresholds::THROUGH_HOST_MIN, |_| 1);
-    if pairs < fewest || super::figures::share(saving, whole) < thresholds::WORTH_SHARE {
+    if pairs < fewest || share(saving, whole) < thresholds::WORTH_SHARE {
         return None;
     }
     Some(Finding {

@@ -1,10 +1,11 @@
 //! Many copies so small that their fixed cost is all they are.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::edits::AROUND_MAX;
 use crate::graph::{CallId, Calls, NONE};
+use crate::thresholds;
 use activity::units::{bytes, duration};
-use activity::{Direction, Ns, Place};
+use activity::{Copy, Direction, Ns, Place};
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let mut at = Vec::new();
@@ -17,7 +18,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         let is_asked = copy.place.stream < Place::PREFETCHED;
         let is_tiny = is_asked
             && matches!(copy.direction, Direction::H2D | Direction::D2H)
-            && copy.bytes <= thresholds::TINY_BYTES;
+            && copy.bytes <= Copy::TINY_BYTES;
         if !is_tiny {
             continue;
         }

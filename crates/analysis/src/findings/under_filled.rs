@@ -2,12 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first};
 use crate::collectives::is_collective;
-use crate::figures;
-use crate::verdict::NAME_MAX;
-use activity::text::{counted, cut_middle};
-use activity::units::{count, duration, percent};
+use crate::thresholds;
+use activity::text::{NAME_MAX, counted, cut_middle};
+use activity::units::{count, duration, percent, share};
 use activity::{NameId, Ns, What, occupancy};
 
 /// Threads that an SM works for at once, at most.
@@ -78,7 +77,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     // Kernels beside each other fill the GPU together.
     let are_together = all as f64 > f.compute_ns as f64 * thresholds::CONCURRENT;
-    if are_together || figures::share(time, all) < thresholds::UNDER_FILLED_SHARE {
+    if are_together || share(time, all) < thresholds::UNDER_FILLED_SHARE {
         return None;
     }
     let saving = (wasted as Ns).min(f.compute_ns);
@@ -124,7 +123,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "{} with {few_blocks}{of_threads} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             counted(at.len() as u64, "kernel", "kernels"),
             duration(time),
-            percent(figures::share(time, all)),
+            percent(share(time, all)),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
         advice: match has_blocks {

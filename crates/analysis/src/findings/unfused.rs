@@ -1,7 +1,8 @@
 //! Kernels one after the other over the same memory, each as fast as memory lets it be.
 
 use super::declared::{self, Ran};
-use super::{DeviceFigures, Finding, Occurrence, Scope, thresholds};
+use super::{DeviceFigures, Finding, Occurrence, Scope};
+use crate::thresholds;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use scenario::plan::Arg;

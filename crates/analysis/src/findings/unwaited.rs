@@ -1,8 +1,8 @@
 //! A phase of a scenario that ends before the kernels that it launched: what it was to time is not in it.
 
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
-use crate::figures;
-use activity::units::duration;
+use super::{Finding, Occurrence, Scope, Severity};
+use crate::thresholds;
+use activity::units::{duration, share};
 use activity::{Ns, RangeKind, Span, What};
 use trace::LaneKind;
 
@@ -33,7 +33,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     }
     let whole = scope.span().len();
-    if figures::share(missed, whole) < thresholds::LARGE_SHARE {
+    if share(missed, whole) < thresholds::LARGE_SHARE {
         return None;
     }
     Some(Finding {

@@ -1,9 +1,9 @@
 //! Recording takes a part of the time that is measured: there is a cheaper way.
 
-use super::{Finding, Occurrence, Scope, Severity, thresholds};
-use crate::figures;
+use super::{Finding, Occurrence, Scope, Severity};
+use crate::thresholds;
 use activity::Ns;
-use activity::units::{count, duration, percent};
+use activity::units::{count, duration, percent, share};
 use trace::{LaneKind, SourceKind};
 
 /// Records of launches, which GPUs wait for.
@@ -37,7 +37,7 @@ pub(super) fn nodes(scope: &Scope) -> Option<Finding> {
 
 fn found(scope: &Scope, records: u64, of: &str, [least, most]: [Ns; 2]) -> Option<Finding> {
     let span = scope.watching?.span_ns;
-    if figures::share(least, span) < thresholds::WATCHED_SHARE {
+    if share(least, span) < thresholds::WATCHED_SHARE {
         return None;
     }
     let all = scope.devices.iter();
@@ -48,7 +48,7 @@ fn found(scope: &Scope, records: u64, of: &str, [least, most]: [Ns; 2]) -> Optio
             "profiling overhead: recording {} {of} costs up to {} ({}, estimated from an H200)",
             count(records),
             duration(most),
-            percent(figures::share(most, span)),
+            percent(share(most, span)),
         ),
         // The program does not save it: it is cuptop's own.
         ..scope.found(0, 0, &everywhere)

@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 
 use super::{Finding, Per, Predicted, Severity};
-use crate::figures::share;
-use crate::lines::LineShare;
+use crate::stacks::LineShare;
 use activity::Ns;
-use activity::units::{duration, percent};
+use activity::units::{duration, percent, share};
 
 /// Above this part of the time a saving is nearly all of it: two figures that look alike read as an error.
 const NEARLY_ALL: f64 = 0.95;

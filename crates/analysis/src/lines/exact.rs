@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
-use super::{Count, DeviceLines, Key, Line, launched_gaps, step_at, stretches};
+use super::{Count, DeviceLines, Line, launched_gaps, step_at, stretches};
 use crate::CallIndex;
 use crate::nested::{LEVELS, NONE};
+use crate::stacks::Key;
 use crate::steps::Steps;
 use activity::{NameId, Ns, RangeKind, Span};
 use trace::{Lane, LaneId, LaneKind, Trace};

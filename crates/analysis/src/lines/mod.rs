@@ -7,7 +7,6 @@
 
 mod exact;
 mod functions;
-mod seen;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -18,12 +17,12 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::CallIndex;
+use super::stacks::{Key, main_of};
 use super::steps::{self, Steps};
 use activity::text::{plural, printable};
 use activity::units::{duration, percent};
-use activity::{Frame, Ns, Span, StackId};
+use activity::{Ns, Span, StackId};
 pub use exact::{Stacks, frame, has_functions, idle_stacks};
-pub use seen::{LineShare, StackCounts};
 use trace::samples::{short_file, wants};
 use trace::{LaneId, Measure, Trace};
 
@@ -186,15 +185,6 @@ pub fn workers_in_words(workers: &[Worker]) -> Option<String> {
     Some(told).filter(|_| !workers.is_empty())
 }
 
-/// What is counted as one line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    file: String,
-    line: u32,
-    function: String,
-    call: String,
-}
-
 /// The stretch that each device's lines and stacks are of, and whether it is that of the steady steps. It is where these
 /// speak for the program: the time before them is its start-up.
 fn stretches(trace: &Trace, steps: &[Steps]) -> Vec<(Span, bool)> {
@@ -302,7 +292,7 @@ fn sampled_gaps<'a>(
     stretch: Span,
 ) -> impl Iterator<Item = SampledGap> + 'a {
     launched_gaps(trace, calls, device, stretch).filter_map(|(span, process, thread)| {
-        let thread = seen::main_of(trace, process, thread);
+        let thread = main_of(trace, process, thread);
         let looked = trace.processes()[process].sampled.coverage(span);
         (looked > 0).then_some(SampledGap {
             span,
@@ -404,27 +394,6 @@ impl Count {
         self.steps.extend(steps);
         if gap.len() > self.longest.len() {
             self.longest = gap;
-        }
-    }
-}
-
-impl Key {
-    fn of(trace: &Trace, stack: StackId) -> Key {
-        let called = |it: &Frame| format!("{} {}", short_file(&it.file), it.function);
-        match trace.stacks().own_line(stack) {
-            Some((own, call)) => Key {
-                file: own.file.clone(),
-                line: own.line,
-                function: own.function.clone(),
-                call: call.map_or_else(String::new, called),
-            },
-            None => {
-                let innermost = trace.stacks().frames(stack).next();
-                Key {
-                    call: innermost.map_or_else(String::new, called),
-                    ..Key::default()
-                }
-            }
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::stacks::StackCounts;
 use crate::testing::Scene;
 use activity::{
     Batch, Def, Frame, Mode, RangeKind, SampleDef, SampledThread, Samples, Sampling, StackSample,

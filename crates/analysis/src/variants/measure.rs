@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 
 use super::VariantFigures;
-use crate::figures::{DeviceFigures, Peaks, share};
+use crate::figures::{DeviceFigures, Peaks};
 use crate::passes::Passes;
-use activity::units::gb_per_s;
+use activity::units::{gb_per_s, share};
 use activity::{Direction, Ns};
 use scenario::figures::{FIGURES, Figure, Kind, Operand};
 use scenario::plan::{LaunchSpec, OpKind, Plan, VariantPlan};

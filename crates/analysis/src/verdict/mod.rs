@@ -18,19 +18,19 @@ use serde::Serialize;
 
 pub use super::causes::Bound;
 use super::causes::Causes;
-use super::figures::{self, DeviceFigures, share};
+use super::figures::{self, DeviceFigures};
 use super::findings::Finding;
 use super::findings::failed::Failed;
-use super::lines::LineShare;
 use super::parallel;
 use super::ranks::JobAnalysis;
+use super::stacks::LineShare;
 use super::steps::{self, Steps};
+use activity::units::share;
 use activity::{Ns, Span};
 use split::Split;
 use trace::Trace;
 use words::Told;
 pub use words::{HEADLINE_MAX, nothing_ran};
-pub(super) use words::{NAME_MAX, of_host};
 
 /// What bounds a device, or all of them together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

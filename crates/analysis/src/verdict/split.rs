@@ -7,11 +7,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares};
 use super::super::collectives::Collectives;
-use super::super::figures::{DeviceFigures, share};
+use super::super::figures::DeviceFigures;
 use super::super::graph::{CallId, OpId};
-use super::super::lines::StackCounts;
 use super::super::ranks::JobAnalysis;
+use super::super::stacks::StackCounts;
 use super::{Bound, STALL_SHARE, path};
+use activity::units::share;
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use trace::{LaneId, Trace};
 

@@ -9,14 +9,14 @@ use super::{Bound, Verdict};
 use crate::busy;
 use crate::causes::Cause;
 use crate::collectives::is_collective;
-use crate::figures::share;
-use crate::findings::thresholds;
 use crate::graph::CallKind;
-use crate::lines::LineShare;
 use crate::ranks::{JobAnalysis, Stretch};
-use activity::text::{counted, cut_middle, printable};
-use activity::units::{duration, percent};
+use crate::stacks::LineShare;
+use crate::thresholds;
+use activity::text::{NAME_MAX, counted, cut_middle, printable};
+use activity::units::{duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
+use trace::describe::host_name;
 use trace::{SourceKind, Trace, short};
 
 /// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
@@ -55,9 +55,6 @@ fn has_launched(trace: &Trace) -> bool {
 
 /// What takes this part of a class is named for the whole of it.
 const MOST: f64 = 0.5;
-
-/// Columns that a name takes in a sentence at most: tuned libraries name a kernel's whole configuration, in 400 characters.
-pub(crate) const NAME_MAX: usize = 48;
 
 /// Columns of a headline, without what the best cure brings.
 pub const HEADLINE_MAX: usize = 100;
@@ -156,7 +153,7 @@ impl Told<'_> {
         let is_most = |time| share(time, self.split.cold()) >= MOST;
         match most.filter(|(_, time)| is_most(*time)) {
             Some((CpuWork::Name(name), _)) => {
-                let name = of_host(self.trace, name);
+                let name = host_name(self.trace, name);
                 ["in slow first calls, mostly".to_owned(), name]
             }
             Some((CpuWork::Build, _)) => ["building kernels".to_owned(), String::new()],
@@ -182,7 +179,7 @@ impl Told<'_> {
             Some((CpuWork::Build, time)) => (time, ["building kernels".to_owned(), String::new()]),
             Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
             Some((CpuWork::Name(name), time)) => {
-                let name = of_host(self.trace, name);
+                let name = host_name(self.trace, name);
                 (
                     time,
                     [waiting, format!("{name}{}", place.unwrap_or_default())],
@@ -400,16 +397,6 @@ pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> 
     }
     let text = cut_middle(&ranks.headline(late), HEADLINE_MAX);
     Some((cost, printable(&text)))
-}
-
-/// What the host was in, as tables call it, too: a call, an operator, a range. These have no parameters to be left out
-/// (`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`, which is the DataLoader).
-pub(crate) fn of_host(trace: &Trace, name: NameId) -> String {
-    let name = trace.names().full(name);
-    match name.split_once('#') {
-        Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
-        _ => cut_middle(name, NAME_MAX),
-    }
 }
 
 fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {

@@ -402,7 +402,7 @@ fn work_behind_a_sync_has_one_account() {
     }
     let host = groups[crate::causes::Group::Host as usize];
     assert_eq!((host, groups.iter().sum::<Ns>()), (45_000_000, 45_135_000));
-    let devices = figures::count(&trace, None, None);
+    let devices = crate::figures::count(&trace, None, None);
     let verdict = crate::verdict::find(&trace, &causes, (None, &devices), &[], None).remove(0);
     assert_eq!(verdict.bound_by, crate::verdict::Bound::Host);
     assert!(

@@ -35,11 +35,6 @@ pub const LOOP_MIN: u64 = 8;
 /// large batches. One is between a program's two parts, two are their ends.
 pub const FEW_WAITS_MIN: u64 = 3;
 
-/// A copy is tiny when its fixed cost outweighs its bytes. Measured: a 4-byte copy takes 1.4 us on the
-/// device, in which 55 GB/s would move 79 kB. Pinning speeds up none: up to 64 KiB of pageable memory the driver takes
-/// along at once. At 1 MiB pinned is 2.8 times as fast (40 against 14 GB/s), at 1 GiB 5.5 times (55 against 10).
-pub const TINY_BYTES: u64 = 64 << 10;
-
 /// Tiny copies of one direction that are worth joining: each saves a few microseconds, so it takes many.
 pub const TINY_MIN: u64 = 64;
 

@@ -1,16 +1,18 @@
 //! What a thread was seen doing in some stretches of time, and the line that it was seen at most.
 
+mod tree;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Key, tree};
 use activity::text::printable;
 use activity::units::{count, percent};
-use activity::{Span, StackId};
+use activity::{Frame, Span, StackId};
 use trace::Trace;
 use trace::samples::short_file;
+pub use tree::{Node, add_functions, below_line};
 
 /// Fewer samples of a line tell nothing of what many stretches have in common.
 const LEAST: u64 = 3;
@@ -40,6 +42,36 @@ pub struct LineShare {
     pub samples: u64,
     /// Samples in all.
     pub of: u64,
+}
+
+/// What is counted as one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    pub file: String,
+    pub line: u32,
+    pub function: String,
+    pub call: String,
+}
+
+impl Key {
+    pub fn of(trace: &Trace, stack: StackId) -> Key {
+        let called = |it: &Frame| format!("{} {}", short_file(&it.file), it.function);
+        match trace.stacks().own_line(stack) {
+            Some((own, call)) => Key {
+                file: own.file.clone(),
+                line: own.line,
+                function: own.function.clone(),
+                call: call.map_or_else(String::new, called),
+            },
+            None => {
+                let innermost = trace.stacks().frames(stack).next();
+                Key {
+                    call: innermost.map_or_else(String::new, called),
+                    ..Key::default()
+                }
+            }
+        }
+    }
 }
 
 impl StackCounts {
@@ -126,7 +158,7 @@ impl LineShare {
 
 /// The thread whose lines tell what this one does: itself where it was seen in Python, else the main one. (PyTorch's
 /// backward pass launches from a thread without Python while the main one waits for it in a line of the program.)
-pub(super) fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
+pub fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
     let it = &trace.processes()[process];
     if it.sampled.has(thread) {
         thread

@@ -1,0 +1,92 @@
+//! The functions below a line, as a tree by samples.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use activity::text::printable;
+use activity::{Frame, Span, StackId};
+use trace::Trace;
+use trace::samples::short_file;
+
+/// What hands this part of its samples on to one other function is left out.
+const HANDED_ON: f64 = 0.95;
+
+/// Frames outermost last, how many samples have them, and the longest gap of those.
+pub(super) type Path<'f> = (&'f [&'f Frame], u64, Span);
+
+/// A function of the tree: how deep in it, its samples, and the longest gap in which it was seen.
+pub struct Node<'f> {
+    pub depth: usize,
+    pub frame: &'f Frame,
+    pub samples: u64,
+    pub longest: Span,
+}
+
+/// The deepest function below a line that still holds half of all samples, whatever they are of.
+pub(super) fn deepest(
+    trace: &Trace,
+    all: &FxHashMap<StackId, u64>,
+    own: (&str, u32),
+) -> Option<String> {
+    let none = Span::default();
+    let stacks = all.iter().map(|(&id, &samples)| (id, (samples, none)));
+    let stacks = below_line(trace, stacks, own);
+    let paths: Vec<Path<'_>> = stacks.iter().map(|it| (&it.0[..], it.1.0, none)).collect();
+    let mut nodes = Vec::new();
+    let half = all.values().sum::<u64>() as f64 / 2.0;
+    add_functions(&paths, 0, half, &mut nodes);
+    let frame = nodes.last()?.frame;
+    Some(printable(&format!(
+        "{} {}",
+        short_file(&frame.file),
+        frame.function
+    )))
+}
+
+/// The frames of each stack below a line, with its samples and their longest gap.
+pub fn below_line<'t>(
+    trace: &'t Trace,
+    stacks: impl Iterator<Item = (StackId, (u64, Span))>,
+    own: (&str, u32),
+) -> Vec<(Vec<&'t Frame>, (u64, Span))> {
+    let below = stacks.filter_map(|(stack, of)| {
+        let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
+        let is_own = |it: &&Frame| (it.file.as_str(), it.line) == own;
+        let at = frames.iter().position(is_own)?;
+        Some((frames[..at].to_vec(), of))
+    });
+    below.collect()
+}
+
+/// Adds the outermost functions of the paths, each with its own behind it.
+pub fn add_functions<'f>(paths: &[Path<'f>], depth: usize, least: f64, into: &mut Vec<Node<'f>>) {
+    let mut by: BTreeMap<(&str, &str), (&Frame, u64, Vec<Path<'f>>)> = BTreeMap::new();
+    for (frames, samples, longest) in paths {
+        if let [inner @ .., frame] = frames {
+            let key = (frame.file.as_str(), frame.function.as_str());
+            let of = by.entry(key).or_insert((frame, 0, Vec::new()));
+            of.1 += samples;
+            of.2.push((inner, *samples, *longest));
+        }
+    }
+    let mut by: Vec<_> = by.into_values().filter(|it| it.1 as f64 >= least).collect();
+    by.sort_by_key(|it| Reverse(it.1));
+    for (frame, samples, inner) in by {
+        let at = into.len();
+        let longest = inner.iter().map(|it| it.2).max_by_key(|it| it.len());
+        into.push(Node {
+            longest: longest.unwrap_or_default(),
+            depth,
+            frame,
+            samples,
+        });
+        add_functions(&inner, depth + 1, least, into);
+        let only = into.get(at + 1).map_or(0, |it| it.samples);
+        if only as f64 >= HANDED_ON * samples as f64 {
+            into.remove(at);
+            into[at..].iter_mut().for_each(|it| it.depth -= 1);
+        }
+    }
+}
