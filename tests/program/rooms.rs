@@ -1,4 +1,4 @@
-//! The modules of a package form no circle, but for a parent and what lies within it; crates need what the docs say.
+//! The rooms of a package form no circle; crates need what the docs say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn named(text: &str) -> Vec<String> {
 }
 
 /// The module that a path from `module` leads into.
-fn target(module: &str, path: &str, modules: &Modules) -> Option<String> {
+fn target<'m>(module: &str, path: &str, modules: &'m Modules) -> Option<&'m str> {
     let mut full: Vec<&str> = module.split("::").filter(|s| !s.is_empty()).collect();
     for (i, part) in path.split("::").map(str::trim).enumerate() {
         match part {
@@ -102,34 +102,50 @@ fn target(module: &str, path: &str, modules: &Modules) -> Option<String> {
         }
     }
     let longest = (1..=full.len()).rev().map(|n| full[..n].join("::"));
-    longest.into_iter().find(|path| modules.contains_key(path))
+    longest
+        .into_iter()
+        .find_map(|path| modules.get_key_value(&path))
+        .map(|it| it.0.as_str())
 }
 
-/// The modules of a package that lie in a circle, how many there are, and how many imports.
-fn circles(folder: &Path) -> (Vec<String>, usize, usize) {
-    let mut all = Modules::new();
-    modules(folder, "", &mut all);
-    let within = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}::"));
-    let mut edges: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (module, text) in &all {
-        let targets = named(text)
+/// The two rooms that an import ties, if it leaves its room. A room is a module with its whole folder, at the top or
+/// beside others in a folder. A folder and what lies in it are one room.
+fn tied<'m>(from: &'m str, to: &'m str) -> Option<(&'m str, &'m str)> {
+    let ends = |path: &str| path.match_indices("::").map(|it| it.0).collect::<Vec<_>>();
+    let rooms = |path: &'m str| {
+        ends(path)
             .into_iter()
-            .filter_map(|path| target(module, &path, &all));
-        let others = targets.filter(|to| !within(to, module) && !within(module, to));
-        edges.insert(module, others.collect());
+            .chain([path.len()])
+            .map(|end| &path[..end])
+    };
+    rooms(from).zip(rooms(to)).find(|(a, b)| a != b)
+}
+
+/// The rooms of a package that lie in a circle, and how many imports tie rooms.
+fn circles(all: &Modules) -> (Vec<&str>, usize) {
+    let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (module, text) in all.iter().filter(|it| !it.0.is_empty()) {
+        for to in named(text)
+            .iter()
+            .filter_map(|path| target(module, path, all))
+        {
+            if let Some((from, to)) = tied(module, to) {
+                edges.entry(from).or_default().insert(to);
+            }
+        }
     }
     let imports = edges.values().map(BTreeSet::len).sum();
     // What nothing is left to need, or needs nothing that is left, lies in no circle.
     loop {
-        let left: BTreeSet<String> = edges.keys().map(|&m| m.to_owned()).collect();
         let before = edges.len();
-        edges.retain(|_, to| to.iter().any(|to| left.contains(to)));
+        let needing: BTreeSet<&str> = edges.keys().copied().collect();
+        edges.retain(|_, to| to.iter().any(|to| needing.contains(to)));
+        let needed: BTreeSet<&str> = edges.values().flatten().copied().collect();
+        edges.retain(|room, _| needed.contains(room));
         if edges.len() == before {
-            break;
+            return (edges.into_keys().collect(), imports);
         }
     }
-    let left = edges.keys().map(|&module| module.to_owned()).collect();
-    (left, all.len(), imports)
 }
 
 /// The folders of the packages, each with its name.
@@ -145,17 +161,58 @@ fn packages() -> Vec<(String, PathBuf)> {
     all
 }
 
+/// Packages that have a circle still.
+const NOT_YET: [&str; 1] = ["live"];
+
 #[test]
-fn no_two_modules_of_a_package_need_each_other() {
-    let (mut modules, mut imports) = (0, 0);
+fn no_two_rooms_of_a_package_need_each_other() {
+    let (mut files, mut imports) = (0, 0);
     for (package, folder) in packages() {
-        let (circle, some, of_them) = circles(&folder.join("src"));
-        assert!(circle.is_empty(), "circles in {package} among {circle:#?}");
-        modules += some;
-        imports += of_them;
+        let mut all = Modules::new();
+        modules(&folder.join("src"), "", &mut all);
+        let (circle, some) = circles(&all);
+        let is_held = !NOT_YET.contains(&package.as_str());
+        assert_eq!(
+            circle.is_empty(),
+            is_held,
+            "circles in {package} among {circle:#?}"
+        );
+        files += all.len();
+        imports += some;
     }
-    assert!(modules > 400, "{modules} modules were found");
+    assert!(files > 400, "{files} modules were found");
     assert!(imports > 500, "{imports} imports were found");
+}
+
+#[test]
+fn a_circle_is_found_wherever_it_runs() {
+    let made = |texts: &[(&str, &str)]| -> Modules {
+        let texts = texts
+            .iter()
+            .map(|&(path, text)| (path.to_owned(), text.to_owned()));
+        texts.collect()
+    };
+    let circle = |texts: &[(&str, &str)]| circles(&made(texts)).0.join(" ");
+    let through_a_folder = [
+        ("graph", "use crate::rules::thresholds::MANY;"),
+        ("rules", ""),
+        ("rules::copies", "use super::super::graph::Graph;"),
+        ("rules::thresholds", ""),
+        ("words", "use crate::rules::copies;"),
+    ];
+    assert_eq!(circle(&through_a_folder), "graph rules");
+    let beside_each_other = [
+        ("rules", "use self::copies::check;"),
+        ("rules::copies", "use super::{Rule, kernels::longest};"),
+        ("rules::kernels", "fn of() { super::copies::check(); }"),
+    ];
+    assert_eq!(circle(&beside_each_other), "rules::copies rules::kernels");
+    let within_a_folder = [
+        ("graph", ""),
+        ("rules", "use self::copies::check;"),
+        ("rules::copies", "use super::Rule; use crate::graph::Graph;"),
+    ];
+    assert_eq!(circle(&within_a_folder), "");
 }
 
 /// Cargo sees to it that no crate needs one that needs it. What each may need stands in `docs/ARCHITECTURE.md`.
