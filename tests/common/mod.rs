@@ -5,7 +5,7 @@
 pub(crate) mod job;
 pub(crate) mod made;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use activity::feed::{Message, Outcome, Progress};
 use readers::file::{self, OpenTrace};
@@ -52,18 +52,14 @@ pub(crate) fn drain(opened: OpenTrace) -> Loaded {
 }
 
 /// Folders of real traces, each with the figures that an oracle printed of them (`expected.jsonl`): the one of
-/// this repository, and a larger one where it lies beside the checkout.
+/// this repository, and those that `CUPTOP_TEST_TRACES` names. `tests/data/traces/README.md` says where to get more.
 pub(crate) fn trace_folders() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    [
-        "tests/data/traces",
-        "../shared/traces",
-        "../../shared/traces",
-    ]
-    .iter()
-    .map(|folder| root.join(folder))
-    .filter(|folder| folder.join("expected.jsonl").is_file())
-    .collect()
+    let named = std::env::var_os("CUPTOP_TEST_TRACES").unwrap_or_default();
+    let own = data("traces");
+    std::iter::once(own)
+        .chain(std::env::split_paths(&named).filter(|it| it.as_os_str() != ""))
+        .inspect(|it| assert!(it.join("expected.jsonl").is_file(), "{}", it.display()))
+        .collect()
 }
 
 /// Every real trace at hand, with its line of `expected.jsonl`.

@@ -1,4 +1,4 @@
-//! `docs/PHRASES.md`: every sentence that answers, in one page, taken from the sources that hold them.
+//! `phrases.txt`: every sentence that answers, on one page, taken from the sources that hold them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -94,9 +94,6 @@ const SAMPLES: &str = "\
     figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|labels=sequential, streamed|\
     wanted=fast|sim=A|real=B|on_a=NVIDIA A100|on_b=NVIDIA H200|side=A|printable=step|m=130|counts=2|inside=2 ms|\
     refused=no GPU operation was recorded|row=pin";
-
-/// The page's words that make it anew.
-const BLESS: &str = "PHRASES_UPDATE";
 
 fn files(path: &Path, into: &mut Vec<PathBuf>) {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -239,7 +236,7 @@ fn is_phrase(text: &str) -> bool {
 fn page() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut page = "# Phrases\n\nEvery sentence with which cuptop answers, from the sources that hold them: `{…}` stands for a name or a figure, and an example with some of them below it. \
-                    `PHRASES_UPDATE=1 cargo test --test program phrases` writes this page.\n"
+                    `.ci/bless` writes this page.\n"
         .to_owned();
     for (title, paths) in CHAPTERS {
         let _ = write!(page, "\n## {title}\n");
@@ -283,15 +280,15 @@ fn longest(phrase: &str) -> usize {
 
 #[test]
 fn the_page_of_phrases_is_what_the_sources_say() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PHRASES.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/phrases.txt");
     let page = page();
-    if std::env::var_os(BLESS).is_some() {
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|it| it == "always") {
         std::fs::write(&path, &page).expect("written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/PHRASES.md differs: {BLESS}=1 writes it anew"
+        "tests/program/phrases.txt differs: `.ci/bless` writes it anew"
     );
 }
 
