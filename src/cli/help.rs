@@ -17,7 +17,7 @@ const TOPICS: &[(&str, &str)] = &[
     ("scenarios", include_str!("../../docs/SCENARIOS.md")),
     ("findings", include_str!("../../docs/FINDINGS.md")),
     ("json", include_str!("../../docs/REPORT.md")),
-    ("scripts", include_str!("../../docs/SCRIPTS.md")),
+    ("scripts", include_str!("../../docs/REPORT.md")),
 ];
 
 /// The commands' names, without hidden ones.

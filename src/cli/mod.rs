@@ -170,7 +170,7 @@ fn numbered(directory: &Path, reruns: usize) -> PathBuf {
 const DEFAULT_MEMORY: u64 = 2 << 30;
 
 /// Bytes that the timeline itself may take of `memory`. With the final report on all of it, the program took up to 5.6
-/// times as much, and 25 MiB besides (docs/measured/live.md).
+/// times as much, and 25 MiB besides.
 fn rows_memory(memory: u64) -> usize {
     usize::try_from(memory / 8).unwrap_or(usize::MAX)
 }

@@ -1,5 +1,5 @@
 //! The report in under 4 KB of JSON, for scripts and language models. It says what bounds the run, with five causes and
-//! five findings, and how sure each of them is (`docs/SCRIPTS.md`).
+//! five findings, and how sure each of them is (`docs/REPORT.md`).
 //!
 //! `provenance` says how sure a row is: `fact` (records say it), `likely` (times show it), `unknown`, `estimated` (a
 //! prediction), or `simulated` (no GPU was involved).

@@ -1,4 +1,4 @@
-//! What goes wrong around cuptop and in what it reads, by name. `docs/RELIABILITY.md` lists every fault with its test; those
+//! What goes wrong around cuptop and in what it reads, by name. `docs/RELIABILITY.md` lists the faults; those
 //! that need a program with a driver are in `tests/attach/faults.rs`.
 
 mod files;

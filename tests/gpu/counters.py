@@ -178,7 +178,7 @@ def by_ncu(out, program, *more):
 
 
 def ruled(it):
-    """The class that docs/COUNTERS.md gives to what ncu counted."""
+    """The class that docs/HARDWARE.md gives to what ncu counted."""
     busiest = max(it["tensor"], it["issue"])
     return "compute" if busiest >= 60 and busiest >= it["dram"] else "memory" if it["dram"] >= 60 else "latency"
 

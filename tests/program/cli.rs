@@ -266,6 +266,7 @@ fn every_command_has_a_page_and_the_documentation_is_printed() {
         ("scenarios", "SCENARIOS.md"),
         ("findings", "FINDINGS.md"),
         ("json", "REPORT.md"),
+        ("scripts", "REPORT.md"),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("docs")

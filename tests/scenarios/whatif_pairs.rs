@@ -1,7 +1,7 @@
 //! Every pair of a mistake and its cure that the bundled scenarios declare, on the simulator: the cure as predicted
 //! from the mistake's records against the cure as it ran.
 //!
-//! `cargo test --test scenarios whatif_pairs -- --nocapture` prints the table of docs/WHATIF.md.
+//! `cargo test --test scenarios whatif_pairs -- --nocapture` prints the table that docs/WHATIF.md sums up.
 
 #![expect(clippy::print_stdout, reason = "a table, for the docs")]
 

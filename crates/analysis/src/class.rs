@@ -1,4 +1,4 @@
-//! What limits a kernel: one rule, told on one page (`docs/COUNTERS.md`).
+//! What limits a kernel: one rule, told on one page (`docs/HARDWARE.md`).
 
 use activity::Ns;
 use activity::units::{duration, percent};
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The measured phases of docs/COUNTERS.md, and one of each other kind.
+    /// The measured phases of docs/HARDWARE.md, and one of each other kind.
     #[test]
     fn each_class_has_its_kernel() {
         let (gemm, add) = (counted(0.28, 0.93, 0.3), counted(0.90, 0.0, 0.2));

@@ -3,7 +3,7 @@
 //! From the operation that ends a gap the walk goes back along the edges of the [dependency graph](super::graph) that
 //! bound each start. What of that way lies in the gap are the gap's pieces, and they sum to it. Beyond the gap's start
 //! the walk goes on to the GPU operation that it reaches. The sync passed there is the pieces' *root*, why nothing had
-//! been queued ahead. `docs/WHY.md` explains it, and has the table of causes and thresholds.
+//! been queued ahead. `docs/ANSWERS.md` explains it, and has the table of causes.
 //!
 //! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, `explain` asks for
 //! one, and `idle_sums` keeps sums of a timeline that grows. `locks` finds calls that waited for another's. `walk` walks,

@@ -4,7 +4,7 @@
 //! operation has the one edge that *bound* its start, the dependency that was fulfilled last. What lies between that
 //! moment and the start is its *residual*. Every call knows the call before it on its thread; the time between is the
 //! thread's own, its think time. It also knows the call of another thread that handed over to it, and the operation
-//! that its sync was for. `docs/WHY.md` explains the whole.
+//! that its sync was for. `docs/ANSWERS.md` explains the whole.
 //!
 //! [`Graph::extend`] takes in what a timeline has got since the last time. It redoes everything from the first changed
 //! moment on; what lies before stays. `calls` holds the CPU's columns and `ops` those of the operations. `edges` finds

@@ -3,7 +3,7 @@
 //! The time of a device falls into classes that sum to it (`split`). They are what ran while anything ran, and else why
 //! nothing did (the pieces of [`super::causes`]). The chain of dependencies that ends with the last operation lies on
 //! the CPU in part (`path`). That part says whether faster kernels would make a GPU faster that is mostly busy.
-//! `docs/WHY.md` has the rule and its thresholds.
+//! `docs/ANSWERS.md` has the rule.
 //!
 //! With steps that speak for the program the verdict speaks of the steady ones, as findings do; without, of everything
 //! looked at.

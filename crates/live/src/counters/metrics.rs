@@ -70,7 +70,7 @@ mod tests {
     use std::ffi::CString;
 
     /// By NVIDIA's own library, which needs no GPU to say what a pass holds: these chips' sets are what
-    /// docs/COUNTERS.md tells.
+    /// docs/HARDWARE.md tells.
     #[test]
     #[ignore = "needs a libcupti, named by CUPTOP_TEST_CUPTI"]
     fn one_pass_holds_what_is_wanted_on_every_chip_of_a_data_centre() {
