@@ -1,4 +1,5 @@
-//! The words of the sources: a sentence of a comment is short, and a function's name says what it does.
+//! The words of the sources: a sentence of a comment is short, and a function's name says what it does. The glossary names what
+//! the sources declare.
 
 use std::path::{Path, PathBuf};
 
@@ -153,6 +154,40 @@ fn faults(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether a text declares this name. Behind `::` it may also be a variant or a field.
+fn is_declared(name: &str, is_inside: bool, text: &str) -> bool {
+    let keywords = [
+        "struct ", "enum ", "trait ", "fn ", "type ", "mod ", "const ",
+    ];
+    text.match_indices(name).any(|(at, _)| {
+        let line = text[..at]
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .trim_start();
+        let after = text[at + name.len()..].chars().next().unwrap_or(' ');
+        let is_member = is_inside && ["", "pub ", "pub(crate) "].contains(&line);
+        let is_name = !after.is_alphanumeric() && after != '_';
+        is_name && (is_member || keywords.iter().any(|it| line.ends_with(it)))
+    })
+}
+
+/// The names in a row's column "code" of the glossary, each with whether it stands behind another one.
+fn names_in_code(row: &str) -> Vec<(&str, bool)> {
+    let cells: Vec<&str> = row.split('|').collect();
+    let [_, _, _, code, _, _, _] = cells.as_slice() else {
+        return Vec::new();
+    };
+    let paths = code.split('`').skip(1).step_by(2);
+    paths
+        .flat_map(|path| {
+            let names = path.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let names = names.filter(|it| !it.is_empty()).enumerate();
+            names.map(|(i, name)| (name, i > 0))
+        })
+        .collect()
+}
+
 #[test]
 fn sources_speak_plainly() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -236,4 +271,43 @@ fn faults_are_found() {
         faults("fn of(x: u8) -> u8 {}\nfn look_at() {}\nfn looked() {}\nfn lookup() {}\n").len(),
         3
     );
+}
+
+/// Names of code, and of crates, that the glossary gives for its terms.
+#[test]
+fn the_glossary_names_what_the_sources_declare() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files);
+    sources(&root.join("crates"), &mut files);
+    let texts = files
+        .iter()
+        .map(|it| std::fs::read_to_string(it).expect("a text"));
+    let text = texts.collect::<String>();
+    let glossary = std::fs::read_to_string(root.join("docs/GLOSSARY.md")).expect("the docs");
+    let named: Vec<_> = glossary.lines().flat_map(names_in_code).collect();
+    assert!(named.len() > 40, "{} names", named.len());
+    let missing: Vec<_> = named
+        .into_iter()
+        .filter(|(name, _)| !root.join("crates").join(name).is_dir())
+        .filter(|(name, is_inside)| !is_declared(name, *is_inside, &text))
+        .collect();
+    assert!(missing.is_empty(), "no source declares {missing:?}");
+}
+
+#[test]
+fn declared_names_are_told_from_used_ones() {
+    let text = "pub enum Cause {\n    Staging,\n}\nstruct Piece {\n    pub root: u8,\n}\nlet Gone = Causes::Other;\n";
+    let declared = |name, is_inside| is_declared(name, is_inside, text);
+    assert!(declared("Cause", false) && declared("Staging", true) && declared("root", true));
+    assert!(!declared("Staging", false) && !declared("Gone", false) && !declared("Other", true));
+    assert!(!declared("Caus", false));
+    let row = "| a | b | `What::{Kernel, Copy}`, `CallKind` | d | e |";
+    let named = [
+        ("What", false),
+        ("Kernel", true),
+        ("Copy", true),
+        ("CallKind", false),
+    ];
+    assert_eq!(names_in_code(row), named);
 }
