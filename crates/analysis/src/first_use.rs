@@ -11,17 +11,9 @@ use trace::{Lane, LaneId, LaneKey, LaneKind, SourceKind, Trace};
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
 
-/// So many calls of a function at least tell what one takes.
-const CALLS_MIN: usize = 4;
-
-/// Of fewer calls those before the quickest are such where they took this long, and operators are first ones from it
-/// on. Contexts take 50 ms and more, and so do libraries that start or try what is fastest. The caches that a first
-/// call of Python code fills take a few hundred microseconds.
-const FEW_MIN: Ns = 10_000_000;
-
 /// Whether a call took so much longer than its function does at the median that something else than its work took the time.
 pub(crate) fn is_outlier(time: Ns, median: Ns) -> bool {
-    time >= thresholds::COLD_MIN && time >= thresholds::OUTLIER * median
+    cases::COLD_MIN.is_reached_by(time) && time >= cases::OUTLIER.value() * median
 }
 
 /// When something was done for the first time, and where its row is.
@@ -66,141 +58,237 @@ impl FirstUse {
 /// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
 /// long a few times counts too, while the program was still at such.
 fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
-    // Each process has a first call of its own.
-    type Function = (usize, NameId);
-    let mut calls: FxHashMap<Function, Vec<CallId>> = FxHashMap::default();
-    let mut met: FxHashSet<(Function, Option<NameId>)> = FxHashSet::default();
-    let mut first: Vec<(CallId, Function)> = Vec::new();
-    let mut kernels: Vec<(CallId, Function)> = Vec::new();
-    // By process, its first call that is no quick question: whatever it is, it makes the context.
-    let mut opening: FxHashMap<usize, CallId> = FxHashMap::default();
-    for call in 0..graph.calls.len() as CallId {
-        let i = call as usize;
-        let kind = graph.calls.kind[i];
-        let (lane, row) = graph.calls.at(call);
-        let process = trace.lanes()[lane].key().process;
-        if graph.calls.span(call).len() >= thresholds::COLD_MIN {
-            opening.entry(process).or_insert(call);
-        }
-        // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
-        let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
-        if !is_asked || graph.calls.waited[i] != NONE {
-            continue;
-        }
-        let What::Call(of) = trace.what(lane, row) else {
-            continue;
-        };
-        // A launch that failed does not load less when it is tried again.
-        if kind == CallKind::Launch && of.code != 0 {
-            continue;
-        }
-        let kernel = match kind {
-            CallKind::Launch => kernel(trace, graph, graph.calls.first_op[i]),
-            _ => None,
-        };
-        let function = (process, of.name);
-        let list = calls.entry(function).or_default();
-        if met.insert((function, kernel)) {
-            first.push((call, function));
-            kernels.extend(kernel.map(|_| (call, function)));
-            // Where most launches load code, only the others tell what one takes.
-            if kernel.is_some() {
-                continue;
-            }
-        }
-        if list.len() < SAMPLE {
-            list.push(call);
-        }
-    }
-    let time = |call: &CallId| graph.calls.span(*call).len();
-    let medians: FxHashMap<Function, Ns> = calls
-        .iter()
-        .filter(|(_, list)| list.len() >= CALLS_MIN)
-        .filter_map(|(&name, list)| {
-            let mut times: Vec<Ns> = list.iter().map(time).collect();
-            Some((name, lower_median(&mut times)?))
-        })
-        .collect();
-    let mut slow: Vec<CallId> = first
-        .into_iter()
-        .filter(|(call, name)| {
-            let median = medians.get(name);
-            median.is_some_and(|&median| is_outlier(time(call), median))
-        })
-        .map(|(call, _)| call)
-        .collect();
-    let few = calls.iter().filter(|(_, list)| list.len() < CALLS_MIN);
-    let opens = |call: &CallId| opening.values().any(|of| of == call);
-    // Where few launches are no first ones there is nothing to hold a first one against, but loading code takes longer than any launch.
-    let is_alone = |it: &&(CallId, Function)| !medians.contains_key(&it.1);
-    let alone = kernels.iter().filter(is_alone).map(|it| it.0);
-    slow.extend(alone.filter(|call| time(call) >= thresholds::COLD_MIN));
-    for (name, list) in few {
-        let quick = (0..list.len())
-            .min_by_key(|&at| time(&list[at]))
-            .unwrap_or(0);
-        // What locks pages takes as long as they are many.
-        let locks = trace.names().full(name.1).contains("Host");
-        let is_slow = |call: &CallId| {
-            time(call) >= FEW_MIN.max(thresholds::OUTLIER * time(&list[quick]))
-                && (!locks || opens(call))
-        };
-        slow.extend(list[..quick].iter().copied().filter(is_slow));
-        let only = list.iter().filter(|call| list.len() == 1 && opens(call));
-        slow.extend(only.filter(|call| time(call) >= FEW_MIN));
-    }
+    let calls = Calls::of(trace, graph);
+    let mut slow = calls.slow_first();
+    slow.extend(calls.slow_without_others());
+    slow.extend(calls.slow_of_few());
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
-    let cold = cold.chain(operators.iter().map(|it| it.0.end));
-    // What precedes all kernels has not begun to work.
-    let launched = graph
-        .calls
-        .kind
-        .iter()
-        .position(|&it| it == CallKind::Launch);
-    let launched = launched.map_or(Ns::MIN, |call| graph.calls.start[call]);
-    let cold = cold.max().unwrap_or(Ns::MIN);
-    for (name, list) in &calls {
-        let median = medians.get(name).copied().unwrap_or(0);
-        let is_long = |call: &CallId| time(call) >= FEW_MIN && is_outlier(time(call), median);
-        let long: Vec<CallId> = list.iter().copied().filter(is_long).collect();
-        let until = if median > 0 { cold.max(launched) } else { cold };
-        let is_cold = |&call: &CallId| graph.calls.start[call as usize] < until;
-        let locks = trace.names().full(name.1).contains("Host");
-        if long.len() < CALLS_MIN && long.iter().all(is_cold) && !(locks && median == 0) {
-            slow.extend(long);
-        }
-    }
-    // A copy takes as long as it has bytes. What a first one takes beyond that makes the context, but where a profiler begins later.
-    let is_late = trace.source.kind == SourceKind::Kineto;
-    let is_opening_copy = |call: &&CallId| {
-        let (lane, row) = graph.calls.at(**call);
-        let is_memset = || match trace.what(lane, row) {
-            What::Call(of) => trace.names().full(of.name).contains("Memset"),
-            _ => false,
-        };
-        let moved = match graph.calls.first_op[**call as usize] {
-            NONE => is_memset().then_some(0),
-            op => Some(graph.ops.span(op).len()),
-        };
-        let is_long = |moved| time(call) >= FEW_MIN.max(thresholds::OUTLIER * moved);
-        graph.calls.kind[**call as usize] == CallKind::Copy
-            && !is_late
-            && moved.is_some_and(is_long)
-    };
-    slow.extend(opening.values().filter(is_opening_copy));
+    let cold = cold.chain(operators.iter().map(|it| it.0.end)).max();
+    slow.extend(calls.slow_before(cold.unwrap_or(Ns::MIN)));
+    slow.extend(calls.opening_copies());
     slow.sort_unstable();
     slow.dedup();
-    // PyTorch's profiler starts in the first launch that it sees. Where it is the only slow one, nothing was loaded.
-    let is_launch = |call: &&CallId| kernels.iter().any(|it| it.0 == **call);
-    if is_late && kernels.len() > CALLS_MIN && slow.iter().filter(is_launch).count() == 1 {
-        slow.retain(|call| *call != kernels[0].0 || time(call) >= FEW_MIN);
-    }
+    calls.leave_out_profilers(&mut slow);
     let found = slow.into_iter();
     let mut found: Vec<First> = found
         .map(|call| (graph.calls.span(call), graph.calls.at(call)))
         .collect();
     found.sort_unstable();
     found
+}
+
+/// A function that a process calls: each has first calls of its own.
+type Function = (usize, NameId);
+
+/// The calls of a program, as far as their times can be compared.
+struct Calls<'t> {
+    trace: &'t Trace,
+    graph: &'t Graph,
+    /// By function, without those that launch a kernel for the first time.
+    all: FxHashMap<Function, Vec<CallId>>,
+    /// What a call takes, where there are enough to tell.
+    medians: FxHashMap<Function, Ns>,
+    /// First calls of a function, and first launches of a kernel.
+    first: Vec<(CallId, Function)>,
+    /// The latter alone.
+    launches: Vec<(CallId, Function)>,
+    /// By process its first call that is no quick question: whatever it is, it makes the context.
+    opening: FxHashMap<usize, CallId>,
+}
+
+impl<'t> Calls<'t> {
+    fn of(trace: &'t Trace, graph: &'t Graph) -> Self {
+        let mut calls = Calls {
+            trace,
+            graph,
+            all: FxHashMap::default(),
+            medians: FxHashMap::default(),
+            first: Vec::new(),
+            launches: Vec::new(),
+            opening: FxHashMap::default(),
+        };
+        let mut met: FxHashSet<(Function, Option<NameId>)> = FxHashSet::default();
+        for call in 0..graph.calls.len() as CallId {
+            calls.add(call, &mut met);
+        }
+        let told = calls.all.iter();
+        let told = told.filter(|it| cases::CALLS_MIN.is_reached_by(it.1.len()));
+        let median = |list: &[CallId]| {
+            let mut times: Vec<Ns> = list.iter().map(|it| calls.time(it)).collect();
+            lower_median(&mut times)
+        };
+        calls.medians = told
+            .filter_map(|(&function, list)| Some((function, median(list)?)))
+            .collect();
+        calls
+    }
+
+    fn time(&self, call: &CallId) -> Ns {
+        self.graph.calls.span(*call).len()
+    }
+
+    fn add(&mut self, call: CallId, met: &mut FxHashSet<(Function, Option<NameId>)>) {
+        let calls = &self.graph.calls;
+        let (i, kind) = (call as usize, calls.kind[call as usize]);
+        let (lane, row) = calls.at(call);
+        let process = self.trace.lanes()[lane].key().process;
+        if cases::COLD_MIN.is_reached_by(self.time(&call)) {
+            self.opening.entry(process).or_insert(call);
+        }
+        // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
+        let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
+        if !is_asked || calls.waited[i] != NONE {
+            return;
+        }
+        let What::Call(of) = self.trace.what(lane, row) else {
+            return;
+        };
+        if cases::FAILED_LAUNCH.holds(kind == CallKind::Launch && of.code != 0) {
+            return;
+        }
+        let kernel = match kind {
+            CallKind::Launch => kernel(self.trace, self.graph, calls.first_op[i]),
+            _ => None,
+        };
+        let function = (process, of.name);
+        let list = self.all.entry(function).or_default();
+        if met.insert((function, kernel)) {
+            self.first.push((call, function));
+            self.launches.extend(kernel.map(|_| (call, function)));
+            if cases::FIRST_LAUNCHES.holds(kernel.is_some()) {
+                return;
+            }
+        }
+        if list.len() < SAMPLE {
+            list.push(call);
+        }
+    }
+
+    /// First ones that took much longer than those after them.
+    fn slow_first(&self) -> Vec<CallId> {
+        let is_slow = |(call, function): &&(CallId, Function)| {
+            let median = self.medians.get(function);
+            median.is_some_and(|&median| is_outlier(self.time(call), median))
+        };
+        let slow = self.first.iter().filter(is_slow);
+        slow.map(|it| it.0).collect()
+    }
+
+    /// First launches where few are no first ones, so that there is nothing to hold one against.
+    fn slow_without_others(&self) -> impl Iterator<Item = CallId> {
+        let is_alone = |it: &&(CallId, Function)| !self.medians.contains_key(&it.1);
+        let alone = self.launches.iter().filter(is_alone).map(|it| it.0);
+        alone.filter(|call| {
+            cases::LAUNCH_ALONE.holds(cases::COLD_MIN.is_reached_by(self.time(call)))
+        })
+    }
+
+    /// Of a few calls of a function those before the quickest, and one that makes the context.
+    fn slow_of_few(&self) -> Vec<CallId> {
+        let mut slow = Vec::new();
+        let is_few = |it: &(&Function, &Vec<CallId>)| !self.medians.contains_key(it.0);
+        for (function, list) in self.all.iter().filter(is_few) {
+            let quick = (0..list.len())
+                .min_by_key(|&at| self.time(&list[at]))
+                .unwrap_or(0);
+            let is_slow = |call: &CallId| {
+                let time = self.time(call);
+                let is_like_others = time < cases::OUTLIER.value() * self.time(&list[quick]);
+                cases::FEW_MIN.is_reached_by(time)
+                    && !is_like_others
+                    && !cases::LOCKS_PAGES.holds(self.locks(*function) && !self.opens(call))
+            };
+            slow.extend(list[..quick].iter().copied().filter(is_slow));
+            if let [only] = list[..]
+                && cases::FEW_MIN.is_reached_by(self.time(&only))
+                && cases::OPENING_CALL.holds(self.opens(&only))
+            {
+                slow.push(only);
+            }
+        }
+        slow
+    }
+
+    /// What took long a few times, before the last first one had ended, which was then, or before all kernels.
+    fn slow_before(&self, cold: Ns) -> Vec<CallId> {
+        let calls = &self.graph.calls;
+        let launched = calls.kind.iter().position(|&it| it == CallKind::Launch);
+        let launched = launched.map_or(Ns::MIN, |call| calls.start[call]);
+        let mut slow = Vec::new();
+        for (function, list) in &self.all {
+            let median = self.medians.get(function).copied().unwrap_or(0);
+            let is_long = |call: &&CallId| {
+                let time = self.time(call);
+                cases::FEW_MIN.is_reached_by(time) && is_outlier(time, median)
+            };
+            let long: Vec<CallId> = list.iter().filter(is_long).copied().collect();
+            let until = match cases::BEFORE_LAUNCHES.holds(median > 0) {
+                true => cold.max(launched),
+                false => cold,
+            };
+            let is_cold = |&call: &CallId| calls.start[call as usize] < until;
+            let locks = cases::LOCKS_PAGES.holds(self.locks(*function) && median == 0);
+            let is_few = long.len() < cases::CALLS_MIN.value();
+            if cases::COLD_MEANWHILE.holds(is_few && long.iter().all(is_cold) && !locks) {
+                slow.extend(long);
+            }
+        }
+        slow
+    }
+
+    /// Copies and memsets that make the context, by what they take beyond their bytes.
+    fn opening_copies(&self) -> impl Iterator<Item = CallId> {
+        let is_one = |call: &CallId| {
+            let calls = &self.graph.calls;
+            let moved = match calls.first_op[*call as usize] {
+                NONE => self.name(*call).contains("Memset").then_some(0),
+                op => Some(self.graph.ops.span(op).len()),
+            };
+            let time = self.time(call);
+            let is_slow = |moved| {
+                cases::FEW_MIN.is_reached_by(time) && time >= cases::OUTLIER.value() * moved
+            };
+            calls.kind[*call as usize] == CallKind::Copy
+                && !cases::BEGINS_LATE.holds(self.is_of_kineto())
+                && moved.is_some_and(is_slow)
+        };
+        self.opening.values().copied().filter(is_one)
+    }
+
+    /// Leaves out the first launch of all where it is the only slow one: PyTorch's profiler starts in it.
+    fn leave_out_profilers(&self, slow: &mut Vec<CallId>) {
+        let is_launch = |call: &&CallId| self.launches.iter().any(|it| it.0 == **call);
+        let is_profilers = self.is_of_kineto()
+            && self.launches.len() > cases::CALLS_MIN.value()
+            && slow.iter().filter(is_launch).count() == 1;
+        if is_profilers {
+            let first = self.launches[0].0;
+            let is_quick = |call: &CallId| !cases::FEW_MIN.is_reached_by(self.time(call));
+            slow.retain(|call| !cases::PROFILER_STARTS.holds(*call == first && is_quick(call)));
+        }
+    }
+
+    /// Whether it is the first of its process that is no quick question.
+    fn opens(&self, call: &CallId) -> bool {
+        self.opening.values().any(|of| of == call)
+    }
+
+    /// Whether a function locks pages, by its name.
+    fn locks(&self, function: Function) -> bool {
+        self.trace.names().full(function.1).contains("Host")
+    }
+
+    fn name(&self, call: CallId) -> &'t str {
+        let (lane, row) = self.graph.calls.at(call);
+        match self.trace.what(lane, row) {
+            What::Call(of) => self.trace.names().full(of.name),
+            _ => "",
+        }
+    }
+
+    fn is_of_kineto(&self) -> bool {
+        self.trace.source.kind == SourceKind::Kineto
+    }
 }
 
 /// A kernel's first launch, the time since the launch or wait before, and the shortest such time before a later launch.
@@ -237,16 +325,17 @@ fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
                     continue;
                 };
                 let made = Span::new(since.min(span.start), span.start);
-                let few = made.len() / thresholds::OUTLIER;
+                let few = made.len() / cases::OUTLIER.value();
                 let key = (trace.lanes()[lane].key().process, name);
                 let first = kernels.entry(key);
                 let first = first.and_modify(|it| it.later = it.later.min(made.len()));
                 first.or_insert_with(|| Making {
                     op,
                     span: made,
-                    loads: loading >= few,
-                    compiles: made.len() >= FEW_MIN && is_compiled(trace.names().full(name))
-                        || made.len() >= thresholds::COLD_MIN
+                    loads: cases::BUILDS.holds(loading >= few),
+                    compiles: cases::FEW_MIN.is_reached_by(made.len())
+                        && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
+                        || cases::COLD_MIN.is_reached_by(made.len())
                             && compiles(trace, lane, made, loaded >= span.start - few),
                     later: Ns::MAX,
                 });
@@ -256,12 +345,13 @@ fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
     }
     // Other work may lie between, too: reading a file takes much longer than loading.
     kernels.retain(|_, it| {
-        let is_quick = it.later == Ns::MAX || is_outlier(it.span.len(), it.later);
-        is_quick && it.span.len() >= thresholds::COLD_MIN && (it.loads || it.compiles)
+        let is_usual = it.later != Ns::MAX && !is_outlier(it.span.len(), it.later);
+        !cases::WAITS_AGAIN.holds(is_usual)
+            && cases::COLD_MIN.is_reached_by(it.span.len())
+            && (it.loads || it.compiles)
     });
-    // One that is launched again shows what a launch takes here.
     let is_shown = kernels.values().any(|it| it.later != Ns::MAX);
-    kernels.retain(|_, it| is_shown || it.compiles);
+    kernels.retain(|_, it| it.compiles || !cases::NEVER_AGAIN.holds(!is_shown));
     kernels.into_values().map(|it| (it.op, it.span)).collect()
 }
 
@@ -280,8 +370,7 @@ fn is_compiled(name: &str) -> bool {
         || name.starts_with("fused_") && number_after('_') >= Some(10)
 }
 
-/// Whether a thread was in ranges named like compiling for half of a time. What is called compiled runs. Where it then
-/// `loads`, a wait for another process is one for a compiler.
+/// Whether a thread was in ranges named like compiling for half of a time, or waited for another process and then `loads`.
 fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
     let key = trace.lanes()[thread].key();
     let LaneKind::Thread { thread } = key.kind else {
@@ -300,8 +389,10 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
         };
         let name = trace.names().full(range.name).to_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        loads && ["poll", "ppoll", "waitpid", "wait4"].contains(&name.as_str())
-            || has(&["nvrtc", "compil", "jit"]) && !has(&["compiled", "jitter"])
+        let waits = ["poll", "ppoll", "waitpid", "wait4"].contains(&name.as_str());
+        cases::WAITS_FOR_COMPILER.holds(loads && waits)
+            || cases::COMPILING.holds(has(&["nvrtc", "compil", "jit"]))
+                && !cases::COMPILED_RUNS.holds(has(&["compiled", "jitter"]))
     });
     let named = named.map(|(id, row)| trace.lanes()[id].span(row).intersect(span));
     let named = Span::merged(named.collect()).into_iter().map(Span::len);
@@ -314,11 +405,10 @@ fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
     let calls = 0..graph.calls.len() as CallId;
     let timed = calls.filter(|&call| graph.calls.kind[call as usize] == CallKind::WaitEvent);
     let timed = timed.filter_map(|call| operator(trace, graph, call));
-    let timed = timed.filter(|(_, name)| is_search(name));
+    let timed = timed.filter(|(_, name)| cases::SEARCH.holds(is_search(name)));
     let mut found: Vec<First> = timed.map(|it| it.0).collect();
     for (id, lane) in trace.lanes().iter().enumerate() {
-        // Nsight Systems has calls of the operating system there: how long they block says nothing of the first one.
-        let is_of_ops = trace.source.kind != SourceKind::Nsys
+        let is_of_ops = !cases::SYSTEM_CALLS.holds(trace.source.kind == SourceKind::Nsys)
             && matches!(lane.key().kind, LaneKind::Range { .. });
         if !is_of_ops || lane.kept().start > 0 {
             continue;
@@ -334,12 +424,13 @@ fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
                 }
             }
         }
-        for list in rows.into_values().filter(|list| list.len() >= CALLS_MIN) {
+        let told = |list: &Vec<usize>| cases::CALLS_MIN.is_reached_by(list.len());
+        for list in rows.into_values().filter(told) {
             let time = |row: &usize| lane.span(*row).len();
             let mut times: Vec<Ns> = list.iter().map(time).collect();
             let usual = lower_median(&mut times).unwrap_or(0);
             let span = lane.span(list[0]);
-            if span.len() >= FEW_MIN && is_outlier(span.len(), usual) {
+            if cases::FEW_MIN.is_reached_by(span.len()) && is_outlier(span.len(), usual) {
                 found.push((span, (id, list[0])));
             }
         }
@@ -384,7 +475,7 @@ pub(crate) fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
     let mut long: FxHashMap<(usize, NameId), Vec<CallId>> = FxHashMap::default();
     for call in 0..calls.len() as CallId {
         let i = call as usize;
-        let is_long = calls.span(call).len() >= thresholds::COLD_MIN;
+        let is_long = cases::COLD_MIN.is_reached_by(calls.span(call).len());
         if calls.kind[i] == CallKind::Launch && is_long && calls.waited[i] == NONE {
             let process = trace.lanes()[calls.at(call).0].key().process;
             if let Some(name) = kernel(trace, graph, calls.first_op[i]) {
@@ -454,15 +545,15 @@ pub(crate) fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
     }
 }
 
-/// Whether nothing was let go and the graph has the first call: else what looks like the first is none. Nor is it where a
-/// profiler begins with a later step than the first.
+/// Whether nothing was let go and the graph has the first call: else what looks like the first is none.
 fn has_beginning(trace: &Trace, graph: &Graph) -> bool {
     let names = (0..trace.names().len() as NameId).map(|id| trace.names().full(id));
     let mut steps = names.filter_map(|name| name.strip_prefix("ProfilerStep#"));
-    if let Some(first) = steps.next()
-        && first != "0"
-        && steps.all(|other| other != "0")
-    {
+    let is_later = match steps.next() {
+        Some(first) => first != "0" && steps.all(|other| other != "0"),
+        None => false,
+    };
+    if cases::LATER_STEP.holds(is_later) {
         return false;
     }
     let mut begin = Ns::MAX;

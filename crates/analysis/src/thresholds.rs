@@ -53,14 +53,6 @@ pub const HIDDEN_SHARE: f64 = 0.25;
 /// An engine takes part in an overlap when it works for at least this part of the time.
 pub const ENGINE_SHARE: f64 = 0.05;
 
-/// Code that loads faster than this is not worth a line. Measured, what the profiler itself loads on its first use
-/// takes 0.2 to 0.3 ms.
-pub const COLD_MIN: Ns = 100_000;
-
-/// Something that happens once held up a call that took so many times the median of its function's calls. Where a cold
-/// process launched its first kernels, launches took 6.5 ms to 4 s beside 5 to 15 us; allocations 560 ms beside 3.
-pub const OUTLIER: Ns = 10;
-
 /// Kernels shorter than this are a matter of launching, not of filling the GPU: an empty kernel takes
 /// 1.5 to 2 us.
 pub const UNDER_FILLED_MIN: Ns = 5_000;

@@ -71,7 +71,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         let time = own.iter().map(|part| part.len()).sum::<Ns>();
         // The calls in it may be all there is to it.
         let rest = time - within(&own, &spans);
-        if rest >= thresholds::COLD_MIN {
+        if cases::COLD_MIN.is_reached_by(rest) {
             has_first = true;
             at.push((time, Occurrence::Row(place)));
             spans.extend(own);
@@ -89,7 +89,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let time = Span::union_len(spans);
     // Its time is the host's: it may be longer than all that the GPU did.
     let part = share(time, whole.len());
-    if time < thresholds::COLD_MIN || part < thresholds::WORTH_SHARE {
+    if !cases::COLD_MIN.is_reached_by(time) || part < thresholds::WORTH_SHARE {
         return None;
     }
     let inside = |f: &DeviceFigures| {
