@@ -47,6 +47,9 @@ pub struct Exception {
 /// A time in nanoseconds.
 type Ns = Limit<i64>;
 
+/// A part of a whole, or of another time.
+type Share = Limit<f64>;
+
 /// So many times as much.
 type Times = Limit<i64>;
 

@@ -1,13 +1,13 @@
 //! The table itself.
 
-use crate::{Count, Exception, Ns, Row, Times};
+use crate::{Count, Exception, Ns, Row, Share, Times};
 
 macro_rules! table {
     ($($rule:literal {
         $($(#[doc = $line:literal])+
         $name:ident: $kind:ident $(= $number:literal or $without:expr)? => [$($input:literal),*];)+
     })+) => {
-        #[allow(non_camel_case_types, reason = "they are the names of the rows")]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "rows have the names of constants")]
         enum Place { $($($name,)+)+ }
 
         $($($(#[doc = $line])+
@@ -79,5 +79,112 @@ table! {
         SYSTEM_CALLS: Exception => [];
         /// A profiler that begins with a later step than the first shows no first calls.
         LATER_STEP: Exception => [];
+    }
+    "steps" {
+        /// Fewest steps that are steps. With two the second could be the end of the first.
+        STEPS_MIN: Count = 3 or 2 => [];
+        /// Where a profiler marks them, two are steps.
+        TWO_MARKED: Exception => [];
+        /// Fewer whole steps have no later half to speak of, and only the first of them may be warm-up.
+        FEW_STEPS: Count = 5 or 0 => [];
+        /// Of few steps the first is warm-up where it takes so many times the median of the others.
+        WARM_UP_OF_FEW: Share = 1.5 or 0.0 => [];
+        /// Leading steps are warm-up where they exceed the median of the later half by this part of it, and by four
+        /// deviations.
+        WARM_UP_SHARE: Share = 0.1 or 0.0 => [];
+        /// At least so many even steps show a rhythm that a camera, a display or a timer gives.
+        PACED_MIN: Count = 20 or 1 => [];
+    }
+    "steps by ranges" {
+        /// Ranges are steps where the calls in them caused this part of the process's operations.
+        RANGES_SHARE: Share = 0.5 or 0.0 => [];
+        /// Repeats of a scenario that begin again are a sweep: its points are no steps of one thing.
+        SWEEP: Exception => [];
+        /// A library's own ranges, such as PyTorch's `aten::add`, are no steps of the program.
+        LIBRARYS_RANGE: Exception => [];
+        /// Ranges that share time are no steps.
+        OVERLAPPING_RANGES: Exception => [];
+        /// Ranges named like warm-up are no steps of what comes behind them, and what lies in them is none.
+        WARM_UP_NAME: Exception => [];
+        /// Nsight Systems has calls of the operating system among ranges: a poll every 100 ms is no step.
+        SYSTEM_POLLS: Exception => [];
+        /// PyTorch's modules ("nn.Module: Block_3") are the parts of a network, and no steps.
+        MODULES: Exception => [];
+        /// So are names with a number behind a dot, as a path to a module has ("blocks.9.norm").
+        MODULE_PATH: Exception => [];
+        /// But "step.9" and other words for iterations before the dot name steps.
+        STEP_IN_PATH: Exception => [];
+        /// Layers by that word are the parts of a network, too.
+        LAYERS: Exception => [];
+        /// But a player is none.
+        PLAYERS: Exception => [];
+        /// Where one pass over the parts of a network is half of the work, nothing that repeats in it is a step.
+        PASS_OVER_LAYERS: Exception => [];
+        /// Where ranges of one name hold many operations and few by turns, a pair of them is the step.
+        BY_TURNS: Exception => [];
+        /// Where much else was done between two ranges, such as an evaluation, the step ends with what its range caused.
+        OTHER_BETWEEN: Exception => [];
+        /// A range holds the whole step where it caused this part of the usual operations.
+        WHOLE_SHARE: Share = 0.8 or 0.0 => [];
+        /// Where ranges hold a part of each step only, the operations may say where a step begins.
+        PART_OF_STEP: Exception => [];
+        /// Ranges of one name but for its numbers, whose deviation exceeds their median, are different parts of a program.
+        UNEVEN_RANGES: Exception => [];
+    }
+    "steps by operations" {
+        /// What the driver moves by itself, a page here and there, is in no program's loop.
+        DRIVERS_MOVES: Exception => [];
+        /// Two pieces are alike where they share this part of their operations.
+        ALIKE_SHARE: Share = 0.8 or 0.0 => [];
+        /// From the first piece to the last one, this part of the operations lies in alike pieces.
+        PURE_SHARE: Share = 0.8 or 0.0 => [];
+        /// So does this part of all operations, where the pieces are few.
+        COVERED_SHARE: Share = 0.9 or 0.0 => [];
+        /// From so many pieces on they are many.
+        MANY_PIECES: Count = 8 or usize::MAX => [];
+        /// Many may hold less of all operations, but this part.
+        COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => [];
+        /// A piece that comes again must do so over this many operations: two equal kernels are no period.
+        REPEATED_MIN: Count = 12 or 1 => [];
+        /// A quarter of the pieces at least are exactly equal.
+        NEVER_EQUAL: Exception => [];
+        /// A piece that brings its own data to the GPU is an iteration, and no larger one is looked for. Ten steps with one
+        /// log line are ten steps.
+        BRINGS_DATA: Exception => [];
+        /// Where odd pieces between alike ones come regularly themselves, the larger unit with both is the step.
+        REGULAR_BETWEEN: Exception => [];
+        /// A kernel takes much of the steps from this part of their kernel time on.
+        MAIN_KERNEL: Share = 0.2 or 2.0 => [];
+        /// Such a kernel runs in this part of the steps: else one loop follows another.
+        KEPT_KERNEL: Share = 0.75 or 0.0 => [];
+        /// What holds less of the time of kernels is set-up, unless it holds half of the time of all operations.
+        LEAST_SHARE: Share = 0.1 or 0.0 => [];
+        /// Pieces whose deviation exceeds their median are no steps.
+        UNEVEN_PERIOD: Exception => [];
+    }
+    "steps that speak for the program" {
+        /// One operation again and again is a part of a program.
+        ONE_OPERATION: Exception => [];
+        /// So many steps are many.
+        MANY_STEPS: Count = 10 or 0 => [];
+        /// Few steps that hold less of the time of kernels are parts of a step, however long they take.
+        PART_SHARE: Share = 0.7 or 0.0 => [];
+        /// Steps that take less than half of the time speak for the program where they hold this part of the time of
+        /// kernels. The rest is a long start-up.
+        WORK_SHARE: Share = 0.9 or 0.0 => [];
+        /// Many may hold less.
+        WORK_SHARE_OF_MANY: Share = 0.8 or 0.0 => [];
+        /// Few steps that take less in all tell nothing of a program which does other things for longer.
+        STEPS_TIME: Ns = 1_000_000 or 0 => [];
+        /// Where the mean exceeds the median by half, a few steps hold much of the time, and no step is like all.
+        UNEVEN_MEAN: Exception => [];
+        /// Nor is one where the deviation exceeds a third of the median.
+        UNEVEN_STEPS: Exception => [];
+        /// What repeats within one range may be the layers of a model, in one pass.
+        ONE_PASS: Exception => [];
+        /// Beside an op of PyTorch that was seen but once, what repeats is one pass, too.
+        ONCE_BESIDE: Exception => [];
+        /// But what copies from or to the CPU is a loop that is fed.
+        IS_FED: Exception => [];
     }
 }

@@ -31,34 +31,6 @@ use super::parallel;
 use activity::stats;
 pub use slow::Slow;
 
-/// Fewest steps that are steps: with two the second could be the end of the first, but where a profiler marks both.
-pub const STEPS_MIN: usize = 3;
-
-/// Fewer whole steps than these have no later half to speak of …
-const FEW: usize = 5;
-
-/// … and the first of them is warm-up where it takes so many times the median of the others.
-const WARM_UP_OF_FEW: f64 = 1.5;
-
-/// Steps that only the operations show may take less than half of the time. They still speak for the program where this part of the
-/// time of kernels lies in them: what lies outside is a long start-up.
-const WORK_SHARE: f64 = 0.9;
-
-/// Many may hold less: with so many steps …
-const MANY: usize = 10;
-
-/// … this part.
-const WORK_SHARE_OF_MANY: f64 = 0.8;
-
-/// Fewer steps that hold less than this part are parts of a step, however long they take.
-const PART_SHARE: f64 = 0.7;
-
-/// What holds a lesser part of the time of kernels is no step, unless copies are the work.
-const LEAST_SHARE: f64 = 0.1;
-
-/// Steps that take less in all tell nothing of a program which does other things for longer.
-const WORTH: Ns = 1_000_000;
-
 /// What showed the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -127,14 +99,12 @@ pub struct Steps {
 /// How often a second cameras and displays have a frame.
 const FRAMES: [Ns; 10] = [24, 25, 30, 48, 50, 60, 72, 90, 120, 144];
 
-/// So many steps show a rhythm.
-const PACED_MIN: usize = 20;
-
 impl Steps {
     /// How many a second there are, where they are even and as many as frames: something beside the program most likely
     /// starts them.
     pub fn pace(&self) -> Option<Ns> {
-        let is_even = self.steady.len() >= PACED_MIN && 10 * self.deviation_ns <= self.median_ns;
+        let is_even = cases::PACED_MIN.is_reached_by(self.steady.len())
+            && 10 * self.deviation_ns <= self.median_ns;
         let second = 1_000_000_000;
         let is_off = |rate: &Ns| (rate * self.median_ns - second).abs() > second / 100;
         FRAMES.into_iter().find(|rate| is_even && !is_off(rate))
@@ -145,7 +115,9 @@ impl Steps {
         let (from, all) = (self.from.text(), self.spans.len());
         match self.from {
             _ if self.steady.len() == 1 => format!("{from}, 1 of {all} steps"),
-            Origin::Period { .. } if all < FEW => format!("{from}, {all} repeats"),
+            Origin::Period { .. } if all < cases::FEW_STEPS.value() => {
+                format!("{from}, {all} repeats")
+            }
             _ => from,
         }
     }
@@ -164,34 +136,49 @@ impl Steps {
             .unwrap_or_default()
     }
 
-    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show must be more than a loop
-    /// over one operation, which is a part of a program. They also must take half of the time, or nearly all the time of kernels must lie
-    /// in them. Then a long start-up is no reason to speak of the start-up alone. Parts of one range do not: what lies
-    /// before them in it is no start-up. Those that copy nothing from or to the CPU may be the layers of a model.
+    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show are a part of it where
+    /// rows of the table say so.
     pub fn are_telling(&self) -> bool {
-        let steady = self.steady_span().len();
-        let all = self.start_up.len() + steady + self.tail.len();
         match self.from {
             Origin::Period { operations } => {
-                let is_many = self.steady.len() >= MANY;
-                let is_the_work = match is_many {
-                    true => self.work_share >= WORK_SHARE_OF_MANY,
-                    false => self.work_share >= WORK_SHARE && steady >= WORTH,
-                };
-                let is_loop = !self.is_in_one || self.has_copies;
-                let is_half = 2 * steady >= all && (is_many || self.work_share >= PART_SHARE);
-                // Where a few hold much of the time, no step is what all of them are at the mean.
-                let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
-                let is_even = 2 * sum <= 3 * self.median_ns * self.steady.len() as Ns
-                    && 3 * self.deviation_ns <= self.median_ns;
-                operations > 1
-                    && is_even
-                    && ((is_loop && is_half) || (is_the_work && !self.is_in_one))
+                let is_many = cases::MANY_STEPS.is_reached_by(self.steady.len());
+                let is_one = cases::ONE_OPERATION.holds(operations == 1);
+                !is_one && self.are_even() && (self.hold_half(is_many) || self.hold_work(is_many))
             }
-            // Ranges of one name but for its numbers may be different parts of a program: so uneven they are no one's length.
-            Origin::Ranges(_) => self.deviation_ns <= self.median_ns,
+            // Ranges of one name but for its numbers may be different parts of a program.
+            Origin::Ranges(_) => !cases::UNEVEN_RANGES.holds(self.deviation_ns > self.median_ns),
             Origin::ProfilerStep | Origin::Repeats(_) => true,
         }
+    }
+
+    /// Whether no few of them hold much of the time: then none is what all are at the mean.
+    fn are_even(&self) -> bool {
+        let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
+        let is_more = 2 * sum > 3 * self.median_ns * self.steady.len() as Ns;
+        !cases::UNEVEN_MEAN.holds(is_more)
+            && !cases::UNEVEN_STEPS.holds(3 * self.deviation_ns > self.median_ns)
+    }
+
+    /// Whether they take half of the time.
+    fn hold_half(&self, is_many: bool) -> bool {
+        let steady = self.steady_span().len();
+        let is_half = 2 * steady >= self.start_up.len() + steady + self.tail.len();
+        let is_pass =
+            cases::ONE_PASS.holds(self.is_in_one && !cases::IS_FED.holds(self.has_copies));
+        is_half && !is_pass && (is_many || cases::PART_SHARE.is_reached_by(self.work_share))
+    }
+
+    /// Whether nearly all the time of kernels lies in them: then a long start-up is no reason to speak of the start-up alone.
+    /// Parts of one range have no start-up before them.
+    fn hold_work(&self, is_many: bool) -> bool {
+        let is_the_work = match is_many {
+            true => cases::WORK_SHARE_OF_MANY.is_reached_by(self.work_share),
+            false => {
+                cases::WORK_SHARE.is_reached_by(self.work_share)
+                    && cases::STEPS_TIME.is_reached_by(self.steady_span().len())
+            }
+        };
+        is_the_work && !cases::ONE_PASS.holds(self.is_in_one)
     }
 }
 
@@ -244,13 +231,16 @@ pub(crate) fn begins(trace: &Trace, device: usize) -> Option<Ns> {
 pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
     let found = match ranges::find(trace, process, window) {
         // What marks the period by a part of it does not say where a step begins: the operations may.
-        ranges::Answer::Steps(found) if found.is_part => by_period(trace, process, window)
-            .filter(|it| it.spans.len().abs_diff(found.spans.len()) <= 1)
-            .or(Some(found)),
+        ranges::Answer::Steps(found) if cases::PART_OF_STEP.holds(found.is_part) => {
+            by_period(trace, process, window)
+                .filter(|it| it.spans.len().abs_diff(found.spans.len()) <= 1)
+                .or(Some(found))
+        }
         ranges::Answer::Steps(found) => Some(found),
         ranges::Answer::None => None,
-        ranges::Answer::Unmarked => by_period(trace, process, window)
-            .filter(|_| !ranges::is_one_pass(trace, process, window)),
+        ranges::Answer::Unmarked => by_period(trace, process, window).filter(|_| {
+            !cases::PASS_OVER_LAYERS.holds(ranges::is_one_pass(trace, process, window))
+        }),
     }?;
     finish(trace, process, window, found)
 }
@@ -334,7 +324,7 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     if trace.has_unrecorded() {
         // Nobody knows how many there were in such a while.
         spans.retain(|span| !trace.recorded(process).misses(*span));
-        if spans.len() < STEPS_MIN {
+        if !cases::STEPS_MIN.is_reached_by(spans.len()) {
             return None;
         }
     }
@@ -347,21 +337,48 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     let all = operations::extent(trace, process, window)?;
     let steady_spans = spans.get(steady.clone())?;
     let times = times(steady_spans);
-    let is_period = matches!(from, Origin::Period { .. });
+    let (median, deviation) = (stats::median(&times)?, stats::median_deviation(&times)?);
+    let mut steps = Steps {
+        process,
+        start_up: Span::new(all.start, spans[steady.start].start),
+        tail: Span::new(spans[steady.end - 1].end, all.end),
+        work_share: 0.0,
+        is_in_one: false,
+        has_copies: false,
+        median_ns: median as Ns,
+        p95_ns: stats::quantile(&times, 0.95)? as Ns,
+        deviation_ns: (deviation * 1.4826) as Ns,
+        slow_count: 0,
+        slow: Vec::new(),
+        from,
+        spans,
+        steady,
+    };
+    hold(trace, window, all, &mut steps)?;
+    slow::find(trace, &mut steps);
+    Some(steps)
+}
+
+/// Puts to steps what they hold of all that the process did on GPUs. `None` where a period holds too little, or loops that
+/// follow each other.
+fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
+    let process = steps.process;
+    let is_period = matches!(steps.from, Origin::Period { .. });
     let streams: Vec<_> = operations::streams(trace, process).collect();
-    let median = stats::median(&times)?;
-    let deviation = stats::median_deviation(&times)? * 1.4826;
-    // Of what lies all about its median no length can be told.
-    if is_period
-        && (deviation > median || !operations::keeps_kernels(trace, &streams, steady_spans))
-    {
-        return None;
+    if is_period {
+        let is_uneven = cases::UNEVEN_PERIOD.holds(steps.deviation_ns > steps.median_ns);
+        if is_uneven || !operations::keeps_kernels(trace, &streams, steps.steady()) {
+            return None;
+        }
     }
     let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
     // Many that become shorter and shorter are no steps alike.
-    let counted = if steady.len() < MANY { 0 } else { steady.start };
-    let work: Ns = spans[counted..].iter().map(|&span| kernels(span)).sum();
-    let work_share = work as f64 / kernels(all).max(1) as f64;
+    let counted = match cases::MANY_STEPS.is_reached_by(steps.steady.len()) {
+        true => steps.steady.start,
+        false => 0,
+    };
+    let work = steps.spans[counted..].iter().map(|&span| kernels(span));
+    steps.work_share = work.sum::<Ns>() as f64 / kernels(all).max(1) as f64;
     // What holds next to nothing of what the GPU did is set-up, such as copies before the work.
     let time = |span: Span| -> Ns {
         let rows = streams
@@ -369,51 +386,36 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
             .flat_map(|it| it.1.starting(span).map(|row| it.1.span(row)));
         rows.map(Span::len).sum()
     };
-    let held: Ns = spans.iter().copied().map(time).sum();
-    if is_period && work_share < LEAST_SHARE && 2 * held < time(all) {
+    let held: Ns = steps.spans.iter().copied().map(time).sum();
+    let is_little = !cases::LEAST_SHARE.is_reached_by(steps.work_share);
+    if is_period && is_little && 2 * held < time(all) {
         return None;
     }
-    let mut steps = Steps {
-        process,
-        from,
-        start_up: Span::new(all.start, spans[steady.start].start),
-        tail: Span::new(spans[steady.end - 1].end, all.end),
-        work_share,
-        spans,
-        steady,
-        is_in_one: false,
-        has_copies: false,
-        median_ns: median as Ns,
-        p95_ns: stats::quantile(&times, 0.95)? as Ns,
-        deviation_ns: deviation as Ns,
-        slow_count: 0,
-        slow: Vec::new(),
-    };
     // A range that leaves some of the repeats out is no pass over all of them.
     let repeats = steps.spans.iter().copied().reduce(Span::hull)?;
-    steps.is_in_one = is_period
-        && (ranges::is_in_one(trace, process, window, repeats)
-            || ranges::is_once(trace, process, window));
+    let is_once = || cases::ONCE_BESIDE.holds(ranges::is_once(trace, process, window));
+    steps.is_in_one =
+        is_period && (ranges::is_in_one(trace, process, window, repeats) || is_once());
     steps.has_copies =
         steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
-    slow::find(trace, &mut steps);
-    Some(steps)
+    Some(())
 }
 
 /// How many leading steps are warm-up (see the module's words).
 fn warm_up(spans: &[Span]) -> usize {
     if let [first, others @ ..] = spans
-        && spans.len() < FEW
+        && !cases::FEW_STEPS.is_reached_by(spans.len())
     {
         let usual = stats::median(&times(others)).unwrap_or(f64::INFINITY);
-        return usize::from(first.len() as f64 >= WARM_UP_OF_FEW * usual);
+        return usize::from(first.len() as f64 >= cases::WARM_UP_OF_FEW.value() * usual);
     }
     let later = times(&spans[spans.len() / 2..]);
     let (Some(median), Some(distance)) = (stats::median(&later), stats::median_deviation(&later))
     else {
         return 0;
     };
-    let limit = median + (0.1 * median).max(4.0 * 1.4826 * distance);
+    let share = cases::WARM_UP_SHARE.value();
+    let limit = median + (share * median).max(4.0 * 1.4826 * distance);
     spans[..spans.len() / 2]
         .iter()
         .take_while(|span| span.len() as f64 > limit)

@@ -74,11 +74,6 @@ pub(super) fn kernels(
     of
 }
 
-/// Kernels of this part of all kernel time …
-const MAIN: f64 = 0.2;
-/// … run in this part of the steps at least.
-const KEPT: f64 = 0.75;
-
 /// Whether each kernel that takes much runs in most of the steps. Else one loop follows another.
 pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
     let mut of: FxHashMap<_, (Ns, usize)> = FxHashMap::default();
@@ -89,8 +84,9 @@ pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &
         }
     }
     let all: Ns = of.values().map(|it| it.0).sum();
-    let mut main = of.values().filter(|it| it.0 as f64 >= MAIN * all as f64);
-    main.all(|it| it.1 as f64 >= KEPT * steps.len() as f64)
+    let is_main = |it: &&(Ns, usize)| it.0 as f64 >= cases::MAIN_KERNEL.value() * all as f64;
+    let mut main = of.values().filter(is_main);
+    main.all(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
 }
 
 /// The stream with the most operations, when it has at least half of those of its device. A sequence of
@@ -104,8 +100,10 @@ pub(super) fn busiest(
         LaneKind::Stream { device, .. } => Some(device),
         _ => None,
     };
-    // What the driver moves by itself, a page here and there, is in no program's loop.
-    let is_asked = |lane: &Lane| !matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::PREFETCHED);
+    let is_asked = |lane: &Lane| {
+        let is_drivers = matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::PREFETCHED);
+        !cases::DRIVERS_MOVES.holds(is_drivers)
+    };
     let all: Vec<(LaneId, Option<usize>, Range<usize>)> = streams(trace, process)
         .filter(|(_, lane)| is_asked(lane))
         .map(|(id, lane)| (id, device_of(lane), rows(lane, window)))

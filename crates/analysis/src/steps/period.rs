@@ -21,19 +21,6 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::STEPS_MIN;
-
-/// Two pieces are alike when they share this much of their operations (twice the common ones over all).
-const ALIKE_MIN: f64 = 0.8;
-/// From the first piece to the last one, this share of operations must lie in alike pieces.
-const PURE_MIN: f64 = 0.8;
-/// This share of all operations must lie in alike pieces when there are few of them …
-const COVERED_MIN: f64 = 0.9;
-/// … and this share when there are at least [`MANY`].
-const COVERED_BY_MANY_MIN: f64 = 0.5;
-const MANY: usize = 8;
-/// A piece that comes again must do so over this many operations: two equal kernels are no period.
-const REPEATED_MIN: usize = 12;
 /// Operations in a row that make an anchor.
 const ROWS: [usize; 4] = [1, 2, 4, 8];
 /// So many different distances between anchors are tried.
@@ -75,8 +62,10 @@ pub(super) fn find(symbols: &[u32], uploads: u32) -> Option<Units> {
         for larger in 1..cuts.len() {
             let Cut { odd, uploads, .. } = cuts[chosen].0;
             let is_of_another = count(&cuts[larger]) + 1 < count(&cuts[chosen]);
-            let is_outer = !uploads && is_of_another;
-            if is_outer || odd >= STEPS_MIN && odd.abs_diff(count(&cuts[larger])) <= 1 {
+            let is_outer = !cases::BRINGS_DATA.holds(uploads) && is_of_another;
+            let is_regular =
+                cases::STEPS_MIN.is_reached_by(odd) && odd.abs_diff(count(&cuts[larger])) <= 1;
+            if is_outer || cases::REGULAR_BETWEEN.holds(is_regular) {
                 chosen = larger;
             }
         }
@@ -125,7 +114,7 @@ fn candidates(anchors: &[u32]) -> Vec<Vec<usize>> {
     let mut distances = Vec::new();
     for kind in 0..kinds {
         let places = &places[starts[kind]..ends[kind]];
-        if places.len() < STEPS_MIN {
+        if !cases::STEPS_MIN.is_reached_by(places.len()) {
             continue;
         }
         distances.clear();
@@ -160,7 +149,7 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
     let mut likeness = Likeness::to(&symbols[model.clone()], symbols);
     let alike: Vec<bool> = pieces
         .iter()
-        .map(|piece| likeness.share(&symbols[piece.clone()]) >= ALIKE_MIN)
+        .map(|piece| cases::ALIKE_SHARE.is_reached_by(likeness.share(&symbols[piece.clone()])))
         .collect();
     let first = alike.iter().position(|&a| a)?;
     let last = alike.iter().rposition(|&a| a)?;
@@ -172,20 +161,19 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
         .filter_map(|(piece, alike)| alike.then_some(piece))
         .collect();
     let inside: usize = units.iter().map(ExactSizeIterator::len).sum();
-    let covered_min = if units.len() >= MANY {
-        COVERED_BY_MANY_MIN
-    } else {
-        COVERED_MIN
-    };
+    let covered = inside as f64 / symbols.len() as f64;
+    let is_covered = cases::COVERED_SHARE.is_reached_by(covered)
+        || cases::MANY_PIECES.is_reached_by(units.len())
+            && cases::COVERED_SHARE_OF_MANY.is_reached_by(covered);
     // Of two kinds by turns, one without data, neither is an iteration.
     let has_upload = |unit: &&Range<usize>| symbols[(*unit).clone()].iter().any(|&it| it < uploads);
     let brings = 4 * units.iter().filter(has_upload).count() >= 3 * units.len();
-    let holds = units.len() >= STEPS_MIN
+    let holds = cases::STEPS_MIN.is_reached_by(units.len())
         && equal >= 2
-        && 4 * equal >= units.len()
-        && (units.len() - 1) * model.len() >= REPEATED_MIN
-        && inside as f64 >= PURE_MIN * region as f64
-        && inside as f64 >= covered_min * symbols.len() as f64;
+        && !cases::NEVER_EQUAL.holds(4 * equal < units.len())
+        && cases::REPEATED_MIN.is_reached_by((units.len() - 1) * model.len())
+        && cases::PURE_SHARE.is_reached_by(inside as f64 / region as f64)
+        && is_covered;
     holds.then(|| Cut {
         units: Units {
             units,

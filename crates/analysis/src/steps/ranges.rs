@@ -5,19 +5,11 @@ use std::cell::OnceCell;
 use rustc_hash::FxHashMap;
 
 use super::operations::{self, ByCall, Caused, is_ascending};
-use super::{Found, Origin, STEPS_MIN};
+use super::{Found, Origin};
 use activity::stats;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{LaneKind, SourceKind, Trace};
 
-/// Ranges are steps when the calls in them caused at least this share of the process's operations.
-const COVERED_MIN: f64 = 0.5;
-/// Between two ranges something else was done when so many times the usual number of operations lie there.
-const MORE_OPERATIONS: f64 = 1.5;
-/// A range holds the whole step when it caused this share of the usual operations.
-const WHOLE: f64 = 0.8;
-/// Two ranges are of one kind where the smaller has this part of the other's operations.
-const LIKE: f64 = 0.8;
 /// Of the groups of ranges that could be steps this many are tried, those of most time first.
 const TRIED_MAX: usize = 8;
 
@@ -55,6 +47,12 @@ impl Group {
     fn is_profiler_step(&self) -> bool {
         self.name.starts_with("ProfilerStep#")
     }
+
+    /// Whether it is named like a warm-up.
+    fn warms(&self) -> bool {
+        let name = self.name.to_lowercase().replace(['-', '_', ' '], "");
+        name.contains("warmup")
+    }
 }
 
 pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answer {
@@ -62,7 +60,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
     if !repeats.is_empty() {
         return match repeats.as_slice() {
             // One that begins again is a variant at several points of a sweep.
-            [one] if !one.restarts => of_repeats(trace, process, window, one),
+            [one] if !cases::SWEEP.holds(one.restarts) => of_repeats(trace, process, window, one),
             _ => Answer::None,
         };
     }
@@ -80,20 +78,14 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         otherwise = Answer::None;
     }
     groups.retain(|g| {
-        // A library's own ranges (PyTorch's `aten::add`) are no steps of the program, nor are the parts of a network.
-        g.spans.len() >= STEPS_MIN
-            && (g.is_counted || !g.name.contains("::"))
+        cases::STEPS_MIN.is_reached_by(g.spans.len())
+            && !cases::LIBRARYS_RANGE.holds(!g.is_counted && g.name.contains("::"))
             && !counts_layers(&g.name)
-            && are_apart(&g.spans)
+            && !cases::OVERLAPPING_RANGES.holds(!are_apart(&g.spans))
     });
-    // What warms up is no step of what comes behind it, nor is a part of it.
-    let warms = |g: &Group| {
-        g.name
-            .to_lowercase()
-            .replace(['-', '_', ' '], "")
-            .contains("warmup")
-    };
-    let (warm, mut groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(warms);
+    let (warm, mut groups): (Vec<Group>, Vec<Group>) = groups
+        .into_iter()
+        .partition(|g| cases::WARM_UP_NAME.holds(g.warms()));
     let warm = Span::merged(warm.into_iter().flat_map(|g| g.spans).collect());
     for group in &mut groups {
         group.spans.retain(|span| {
@@ -125,11 +117,12 @@ pub(super) fn is_one_pass(trace: &Trace, process: usize, window: Option<Span>) -
     let calls = OnceCell::new();
     layers.any(|g| {
         let hull = g.spans.iter().copied().reduce(Span::hull);
-        let is_counted = g.is_counted && g.spans.len() >= STEPS_MIN && counts_layers(&g.name);
+        let is_counted =
+            g.is_counted && cases::STEPS_MIN.is_reached_by(g.spans.len()) && counts_layers(&g.name);
         hull.filter(|_| is_counted).is_some_and(|hull| {
             let calls = calls.get_or_init(|| ByCall::new(trace, process, window));
             let caused = Caused::by(trace, process, calls, hull).count as f64;
-            caused >= COVERED_MIN * operations::count(trace, process, window) as f64
+            caused >= cases::RANGES_SHARE.value() * operations::count(trace, process, window) as f64
         })
     })
 }
@@ -201,9 +194,8 @@ fn groups(
             let What::Range(range) = activity.what else {
                 continue;
             };
-            // What Nsight Systems has beside annotations are calls of the operating system: a poll every 100 ms is no step.
             let is_os = range.kind == RangeKind::CpuOp && trace.source.kind == SourceKind::Nsys;
-            if is_os || !(begins.is_empty() || is_one(range.name)) {
+            if cases::SYSTEM_POLLS.holds(is_os) || !(begins.is_empty() || is_one(range.name)) {
                 continue;
             }
             let place = (thread, range.name);
@@ -262,17 +254,19 @@ fn without_numbers(name: &str) -> (String, Vec<u64>) {
 }
 
 /// Whether what a name counts are the parts of a network: PyTorch's modules ("nn.Module: Block_3"), a path to one
-/// ("blocks.9.norm", but not "step.9"), or layers by that word (but no player).
+/// ("blocks.9.norm"), or layers by that word.
 fn counts_layers(name: &str) -> bool {
     let is_path = |(at, _): (usize, &str)| {
         let before = name[..at].to_lowercase();
         let is_word = before.ends_with(char::is_alphabetic);
-        is_word && !ITERATIONS.iter().any(|word| before.ends_with(word))
+        is_word && !cases::STEP_IN_PATH.holds(ITERATIONS.iter().any(|word| before.ends_with(word)))
     };
     let others = name.replace("player", "").replace("Player", "");
-    name.starts_with(MODULE)
-        || name.match_indices(".#").any(is_path)
-        || others.to_lowercase().contains("layer")
+    let has_player = cases::PLAYERS.holds(others.len() < name.len());
+    let others = if has_player { &others } else { name };
+    cases::MODULES.holds(name.starts_with(MODULE))
+        || cases::MODULE_PATH.holds(name.match_indices(".#").any(is_path))
+        || cases::LAYERS.holds(others.to_lowercase().contains("layer"))
 }
 
 /// Words for what a program does over and over: "epoch1.step.7" is no part of a network.
@@ -298,7 +292,7 @@ fn of_repeats(trace: &Trace, process: usize, window: Option<Span>, group: &Group
         .iter()
         .filter_map(|&range| Caused::within(trace, process, window, range).span)
         .collect();
-    if spans.len() < STEPS_MIN {
+    if !cases::STEPS_MIN.is_reached_by(spans.len()) {
         return Answer::None;
     }
     Answer::Steps(Found {
@@ -316,49 +310,24 @@ fn of_group(
     (calls, warm): (&ByCall, usize),
     group: Group,
 ) -> Option<Found> {
-    let has_calls = calls.len() > 0
-        && trace
-            .threads()
-            .any(|(_, lane, _)| lane.key().process == process);
-    let caused: Vec<(Span, Caused)> = group
-        .spans
-        .iter()
-        .map(|&range| {
-            let caused = if has_calls {
-                Caused::by(trace, process, calls, range)
-            } else {
-                Caused::within(trace, process, window, range)
-            };
-            (range, caused)
-        })
-        .collect();
-    let covered: usize = caused.iter().map(|(_, c)| c.count).sum();
+    let mut steps = caused_by(trace, process, window, calls, &group.spans);
+    let covered: usize = steps.iter().map(|it| it.count).sum();
     // Warm-up is no work that they could hold.
     let work = operations::count(trace, process, window).saturating_sub(warm);
-    if (covered as f64) < COVERED_MIN * work as f64 {
+    if (covered as f64) < cases::RANGES_SHARE.value() * work as f64 {
         return None;
     }
-    // What a range of the host caused on the GPU; a range that caused nothing is no step there.
-    let mut steps: Vec<Marked> = caused
-        .into_iter()
-        .filter_map(|(range, caused)| {
-            Some(Marked {
-                range,
-                caused: caused.span?,
-                count: caused.count,
-            })
-        })
-        .collect();
     let starts: Vec<Ns> = steps.iter().map(|step| step.caused.start).collect();
-    let fewest = match group.is_profiler_step() {
+    let fewest = match cases::TWO_MARKED.holds(group.is_profiler_step()) {
         true => 2,
-        false => STEPS_MIN,
+        false => cases::STEPS_MIN.value(),
     };
     if steps.len() < fewest || !is_ascending(&starts) {
         return None;
     }
-    // Of two kinds by turns a pair is the step, unless the program counts each.
-    if !group.is_counted && are_by_turns(trace, process, &steps) {
+    // The program may count each of two kinds.
+    let has_pairs = !group.is_counted && are_by_turns(trace, process, &steps);
+    if cases::BY_TURNS.holds(has_pairs) {
         let mut is_first = false;
         steps.retain(|_| {
             is_first = !is_first;
@@ -384,6 +353,30 @@ fn of_group(
     })
 }
 
+/// What ranges of the host caused on the GPU; a range that caused nothing is no step there.
+fn caused_by(
+    trace: &Trace,
+    process: usize,
+    window: Option<Span>,
+    calls: &ByCall,
+    ranges: &[Span],
+) -> Vec<Marked> {
+    let mut threads = trace.threads();
+    let has_calls = calls.len() > 0 && threads.any(|(_, lane, _)| lane.key().process == process);
+    let marked = |&range: &Span| {
+        let caused = match has_calls {
+            true => Caused::by(trace, process, calls, range),
+            false => Caused::within(trace, process, window, range),
+        };
+        Some(Marked {
+            range,
+            caused: caused.span?,
+            count: caused.count,
+        })
+    };
+    ranges.iter().filter_map(marked).collect()
+}
+
 /// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
 fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
     let streams: Vec<_> = operations::streams(trace, process).collect();
@@ -392,7 +385,7 @@ fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
         streams.iter().map(|it| it.1.starting(span).len()).sum()
     });
     let counts: Vec<usize> = between.collect();
-    let is_like = |a: usize, b: usize| a.min(b) as f64 >= LIKE * a.max(b) as f64;
+    let is_like = |a: usize, b: usize| 5 * a.min(b) >= 4 * a.max(b);
     let like = |apart: usize| {
         let pairs = counts.iter().zip(counts.iter().skip(apart));
         (
@@ -421,10 +414,10 @@ fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> (Vec<
     let mut spans = Vec::with_capacity(steps.len());
     for (i, (step, next)) in pairs().enumerate() {
         let pause = next.range.start - step.range.end;
-        let is_other = pause > step.range.len() / 2 && counts[i] > MORE_OPERATIONS * usual;
-        if !is_other {
+        let is_other = pause > step.range.len() / 2 && 2.0 * counts[i] > 3.0 * usual;
+        if !cases::OTHER_BETWEEN.holds(is_other) {
             spans.push(periods[i]);
-        } else if step.count as f64 >= WHOLE * usual {
+        } else if step.count as f64 >= cases::WHOLE_SHARE.value() * usual {
             let end = step.end().min(periods[i].end);
             spans.push(Span::new(periods[i].start, end));
         }
@@ -434,7 +427,7 @@ fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> (Vec<
         .map(|step| Span::new(step.caused.start, step.end()));
     spans.extend(last);
     let held: Vec<f64> = steps.iter().map(|step| step.count as f64).collect();
-    let is_part = stats::median(&held).unwrap_or_default() < WHOLE * usual;
+    let is_part = stats::median(&held).unwrap_or_default() < cases::WHOLE_SHARE.value() * usual;
     (spans, is_part)
 }
 
