@@ -3,7 +3,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
-use crate::thresholds;
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{Lane, LaneId, LaneKey, LaneKind, SourceKind, Trace};

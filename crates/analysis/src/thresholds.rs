@@ -4,16 +4,6 @@
 
 use activity::Ns;
 
-/// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
-/// two runs of one program should not raise warnings.
-pub const WARNING_SHARE: f64 = 0.05;
-
-/// What rests on a bound that is seldom reached is told from this part of the time on.
-pub const LARGE_SHARE: f64 = 0.10;
-
-/// A finding that could save less than this part is not worth a line.
-pub const WORTH_SHARE: f64 = 0.02;
-
 /// Nor is one that could save less than this, whatever its part: it is lost in what two runs differ by.
 pub const WORTH_NS: Ns = 10_000;
 
@@ -28,48 +18,8 @@ pub const SAVING_NS: Ns = 5_000;
 /// one's.
 pub const CURE_SHARE: f64 = 0.8;
 
-/// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
-pub const LOOP_MIN: u64 = 8;
-
-/// So few waits are told where the device idles in and behind them for [`LARGE_SHARE`] of the time: a loop over a few
-/// large batches. One is between a program's two parts, two are their ends.
-pub const FEW_WAITS_MIN: u64 = 3;
-
 /// Tiny copies of one direction that are worth joining: each saves a few microseconds, so it takes many.
 pub const TINY_MIN: u64 = 64;
-
-/// The GPU waits for launches when it is idle for this part of the time in gaps that they are to blame for. A GPU-bound training step on a V100 whose
-/// kernels are 44 % short idles for 1.6 % (its launches queue up to 1022 deep). A launch-bound one on an A100 idles for
-/// 76 %.
-pub const LAUNCH_IDLE_SHARE: f64 = 0.20;
-
-/// Fewer kernels than this say nothing about launching, and copies are not launched less often by a graph.
-pub const LAUNCH_OPS_MIN: u64 = 12;
-
-/// Copies and kernels were not overlapped when less than this part of what could be hidden was. The
-/// same pipeline on an H200: 0 on one stream, 0.88 on eight.
-pub const HIDDEN_SHARE: f64 = 0.25;
-
-/// An engine takes part in an overlap when it works for at least this part of the time.
-pub const ENGINE_SHARE: f64 = 0.05;
-
-/// Kernels shorter than this are a matter of launching, not of filling the GPU: an empty kernel takes
-/// 1.5 to 2 us.
-pub const UNDER_FILLED_MIN: Ns = 5_000;
-
-/// A kernel under-fills the GPU when it has fewer blocks than this part of the SMs. As good as a grid gets: 128 blocks
-/// on 132 SMs.
-pub const UNDER_FILLED_BLOCKS: f64 = 0.75;
-
-/// Kernels that fill too few SMs are worth a line when they take this part of all kernel time.
-pub const UNDER_FILLED_SHARE: f64 = 0.10;
-
-/// Launches with more blocks take as long as those with fewer from this part of their time on.
-pub const AS_LONG: f64 = 0.9;
-
-/// Kernels run beside each other, and so fill the GPU together, when their durations sum to this many times the time in
-/// which any ran.
-pub const CONCURRENT: f64 = 1.5;
 
 /// A kernel near no peak is worth a line where it is most of the time: what its roof would save is seldom reached.
 pub const LATENCY_SHARE: f64 = 0.50;
@@ -87,10 +37,6 @@ pub const LARGE_BYTES: u64 = 4 << 20;
 /// Large copies are slow below this part of the calibrated peak. Measured: both directions at once
 /// reach 91 % each.
 pub const PEAK_SHARE: f64 = 0.80;
-
-/// Host work in gaps of over a millisecond binds the GPU when it takes this part of the time: XProf's mark for
-/// steps bound by their input.
-pub const HOST_SHARE: f64 = 0.20;
 
 /// Copies with nothing beside them bind the GPU when they take this part of the time, most of it.
 pub const COPY_SHARE: f64 = 0.50;
@@ -136,6 +82,3 @@ pub const CPU_LIMIT_SHARE: f64 = 0.05;
 
 /// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.
 pub const WATCHED_SHARE: f64 = 0.02;
-
-/// Idle time of one group from this part of the time on has a finding, if only to say that no cure is known.
-pub const NO_CURE_SHARE: f64 = 0.20;

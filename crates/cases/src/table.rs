@@ -187,4 +187,119 @@ table! {
         /// But what copies from or to the CPU is a loop that is fed.
         IS_FED: Exception => [];
     }
+    "findings" {
+        /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
+        /// two runs of one program should not raise warnings.
+        WARNING_SHARE: Share = 0.05 or 0.0 => [];
+        /// What rests on a bound that is seldom reached is worth a line from this part of the time on.
+        LARGE_SHARE: Share = 0.1 or 0.0 => [];
+        /// A finding that could save less than this part is not worth a line.
+        WORTH_SHARE: Share = 0.02 or 0.0 => [];
+        /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
+        LOOP_MIN: Count = 8 or 0 => [];
+    }
+    "cold-start" {
+        /// What begins behind the GPU's work, such as unloading, is nothing that a first run pays.
+        BEHIND_THE_WORK: Exception => [];
+    }
+    "sync-in-loop" {
+        /// A loop over a few large batches has few waits. They count where the device idles in and behind them for a large
+        /// part of the time.
+        FEW_WAITS: Exception => [];
+        /// One of them is between a program's two parts, two are their ends.
+        FEW_WAITS_MIN: Count = 3 or 0 => [];
+        /// With managed memory the CPU may read without a copy what it waited for.
+        MAY_READ_MANAGED: Exception => [];
+        /// What the CPU works on for over 1 ms behind a wait may be what it waited for.
+        LONG_WORK_BEHIND: Exception => [];
+        /// Where the CPU works behind a large copy to its memory for as long as reading that takes, it needs what came.
+        READS_WHAT_CAME: Exception => [];
+        /// A copy back to pageable memory waits to be staged: `pageable-copy` tells of it.
+        STAGED_BACK: Exception => [];
+        /// Values that come back may say what is launched next, so that their syncs may have to stay.
+        VALUE_DECIDES: Exception => [];
+        /// But what PyTorch's `.item()` brings is mostly printed.
+        PRINTED_VALUE: Exception => [];
+        /// Managed memory may say what is launched next, too.
+        MANAGED_DECIDES: Exception => [];
+    }
+    "under-filled-gpu" {
+        /// Kernels that take less are a matter of launching, not of filling the GPU: an empty one takes 1.5 to 2 us.
+        UNDER_FILLED_MIN: Ns = 5_000 or 0 => [];
+        /// A kernel under-fills the GPU with fewer blocks than this part of the SMs. So do fewer threads in a block than this
+        /// part of a warp. As good as a grid gets: 128 blocks on 132 SMs.
+        UNDER_FILLED_BLOCKS: Share = 0.75 or 0.0 => [];
+        /// Such kernels are worth a line where they take this part of all kernel time.
+        UNDER_FILLED_SHARE: Share = 0.1 or 0.0 => [];
+        /// Kernels run beside each other, and fill the GPU together, when their durations sum to so many times the time in
+        /// which any ran.
+        BESIDE_EACH_OTHER: Share = 1.5 or f64::INFINITY => [];
+        /// Collective communication takes few SMs on purpose, to leave the others to computing.
+        FEW_SMS_MEANT: Exception => [];
+        /// A kernel that takes less may have nothing to do, or wait for pages.
+        EMPTY_MAX: Ns = 1_000_000 or 0 => [];
+        /// A short kernel without parameters has nothing to do: it is there to start the GPU.
+        DOES_NOTHING: Exception => [];
+        /// A short kernel of a program with managed memory waits for pages, or reads those that stay with the CPU.
+        WAITS_FOR_PAGES: Exception => [];
+        /// Where launches of the same kernel with twice the blocks take as long, more blocks save nothing.
+        AS_LONG_WITH_TWICE: Exception => [];
+        /// Many kernels that are shorter on average may just have little to do: a remark.
+        LITTLE_TO_DO: Ns = 100_000 or 0 => [];
+    }
+    "no-overlap" {
+        /// An engine takes part in an overlap when it works for this part of the time.
+        ENGINE_SHARE: Share = 0.05 or 0.0 => [];
+        /// Copies and kernels were overlapped when this part of what could be hidden was. The same pipeline on an H200
+        /// hides 0 on one stream, 0.88 on eight.
+        HIDDEN_SHARE: Share = 0.25 or f64::INFINITY => [];
+        /// With a single copy engine the directions take turns.
+        ONE_COPY_ENGINE: Exception => [];
+        /// One batch has nothing to run beside.
+        ONE_BATCH: Exception => [];
+        /// A CUDA graph that is launched again works in the same memory: these are no independent batches.
+        ONE_GRAPH: Exception => [];
+        /// Pinned copies that are queued ahead on several streams: what could be done is done.
+        DONE_ALREADY: Exception => [];
+    }
+    "alloc-in-loop" {
+        /// What is launched for the first time is in no loop yet, and makes no round of launching and allocating.
+        NO_LOOP_YET: Exception => [];
+        /// Rounds that end before the last quarter of the time fill a cache.
+        CACHE_THAT_ENDS: Exception => [];
+        /// Beside cold calls a program that gives hardly any memory back fills its allocator's cache.
+        CACHE_THAT_FILLS: Exception => [];
+    }
+    "host-bound" {
+        /// Host work in gaps of over 1 ms binds the GPU when it takes this part of the time: XProf's mark for steps bound by
+        /// their input.
+        HOST_SHARE: Share = 0.2 or 0.0 => [];
+        /// Without a kernel there is no work yet: data is set up.
+        NO_KERNEL: Exception => [];
+        /// There is no next batch of what is done once: before a kernel's first launch the CPU most likely made it.
+        NO_NEXT_BATCH: Exception => [];
+        /// A gap that holds half of it, without steps: what happens once is no batch that could be prepared.
+        ONE_LONG_GAP: Exception => [];
+        /// What takes this part of the host's work is named. Without a name nobody knows whether it could be done ahead.
+        NAMED_PART: Share = 0.5 or 2.0 => [];
+    }
+    "launch-bound" {
+        /// The GPU waits for launches when it is idle for this part of the time in gaps that they are to blame for. A
+        /// GPU-bound step on a V100 idles for 1.6 %, a launch-bound one on an A100 for 76 %.
+        LAUNCH_IDLE_SHARE: Share = 0.2 or 0.0 => [];
+        /// Fewer kernels say nothing about launching.
+        LAUNCH_OPS_MIN: Count = 12 or 0 => [];
+        /// With fewer kernels from one wait to the next a graph has hardly anything to hold: a remark.
+        GRAPH_MIN: Count = 4 or 0 => [];
+        /// What loads data, by its name, is no matter of launching less often.
+        LOADER: Exception => [];
+        /// Where first calls take more, without steps, one cold pass does not tell how the next ones launch.
+        ONE_COLD_PASS: Exception => [];
+    }
+    "no-cure" {
+        /// Idle time of one group from this part of the time on has a finding, if only to say that no cure is known.
+        NO_CURE_SHARE: Share = 0.2 or 0.0 => [];
+        /// A gap that holds this part of it is nearly all of it, and the rest may look otherwise.
+        ONE_GAP: Share = 0.9 or 2.0 => [];
+    }
 }

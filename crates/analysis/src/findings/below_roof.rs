@@ -23,7 +23,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             continue;
         }
         // Where arithmetic is declared, too, memory need not be what bounds it.
-        if kernel.launch.flops.is_some() || kernel.span.len() < thresholds::UNDER_FILLED_MIN {
+        if kernel.launch.flops.is_some()
+            || !cases::UNDER_FILLED_MIN.is_reached_by(kernel.span.len())
+        {
             continue;
         }
         let Some(bytes) = kernel.launch.bytes else {
@@ -41,7 +43,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     let (entry, sum) = slow.max_by_key(|(entry, sum)| (saved(sum), *entry))?;
     let saving = saved(&sum);
-    if f.part(saving) < thresholds::LARGE_SHARE {
+    if !cases::LARGE_SHARE.is_reached_by(f.part(saving)) {
         return None;
     }
     let reached = sum.bytes as f64 / sum.time as f64;

@@ -3,9 +3,8 @@
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use crate::causes::is_loading;
 use crate::figures::DeviceFigures;
-use crate::first_use::{self, First};
+use crate::first_use;
 use crate::graph::CallKind;
-use crate::thresholds;
 use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
@@ -13,83 +12,21 @@ use rustc_hash::FxHashMap;
 use trace::{LaneId, LaneKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
-    let mut at = Vec::new();
-    let mut spans: Vec<Span> = Vec::new();
-    let mut has_context = false;
-    // What is let go at the end is nothing that a first run pays.
-    let whole = scope.span();
-    let mut known: FxHashMap<u32, bool> = FxHashMap::default();
-    for (id, lane) in scope.trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if !matches!(key.kind, LaneKind::Thread { .. } | LaneKind::Overhead) {
-            continue;
-        }
-        for row in scope.rows(id) {
-            let is_one = *known
-                .entry(scope.trace.what_id(id, row))
-                .or_insert_with(|| is_cold(scope.trace, scope.trace.what(id, row)));
-            if is_one {
-                let activity = scope.trace.activity(id, row);
-                let span = scope.on_all(key.process, activity.span);
-                if span.start >= whole.end {
-                    continue;
-                }
-                let names = scope.trace.names();
-                has_context |=
-                    matches!(activity.what, What::Call(call) if is_context(names.full(call.name)));
-                spans.push(span);
-                at.push((activity.span.len(), Occurrence::Row((id, row))));
-            }
-        }
-    }
-    let mut has_loading = !spans.is_empty();
-    let process_of = |(lane, _): (LaneId, usize)| scope.trace.lanes()[lane].key().process;
-    let is_looked_at = |&&(span, place): &&First| {
-        let window = scope.window_of(process_of(place));
-        let is_before = scope.on_all(process_of(place), span).start < whole.end;
-        is_before && window.is_none_or(|w| (w.start..w.end).contains(&span.start))
+    let mut cold = Cold {
+        scope,
+        whole: scope.span(),
+        at: Vec::new(),
+        spans: Vec::new(),
+        has: Has::default(),
     };
-    let first = scope.causes.first_use();
-    let (mut has_first, mut has_built) = (false, false);
-    for &(span, place) in first.calls.iter().filter(is_looked_at) {
-        let names = scope.trace.names();
-        // What a launch takes so long for the first time is its kernel's code.
-        match scope.trace.what(place.0, place.1) {
-            What::Call(of) if CallKind::of(names.full(of.name)) == CallKind::Launch => {
-                has_loading = true;
-            }
-            _ => has_first = true,
-        }
-        spans.push(scope.on_all(process_of(place), span));
-        at.push((span.len(), Occurrence::Row(place)));
-    }
-    for &(_, place) in first.operators.iter().filter(is_looked_at) {
-        let own = first_use::own(scope.trace, place).into_iter();
-        let own: Vec<Span> = own
-            .map(|part| scope.on_all(process_of(place), part))
-            .collect();
-        let time = own.iter().map(|part| part.len()).sum::<Ns>();
-        // The calls in it may be all there is to it.
-        let rest = time - within(&own, &spans);
-        if cases::COLD_MIN.is_reached_by(rest) {
-            has_first = true;
-            at.push((time, Occurrence::Row(place)));
-            spans.extend(own);
-        }
-    }
-    let graph = scope.causes.graph();
-    for (&op, &span) in &first.made {
-        let place = graph.calls.at(graph.ops.call[op as usize]);
-        if is_looked_at(&&(span, place)) {
-            has_built = true;
-            spans.push(scope.on_all(process_of(place), span));
-            at.push((span.len(), Occurrence::Row(place)));
-        }
-    }
-    let time = Span::union_len(spans);
+    cold.add_loading();
+    cold.add_first_calls();
+    cold.add_first_operators();
+    cold.add_built();
+    let (time, whole) = (Span::union_len(cold.spans), cold.whole.len());
     // Its time is the host's: it may be longer than all that the GPU did.
-    let part = share(time, whole.len());
-    if !cases::COLD_MIN.is_reached_by(time) || part < thresholds::WORTH_SHARE {
+    let is_worth = cases::WORTH_SHARE.is_reached_by(share(time, whole));
+    if !cases::COLD_MIN.is_reached_by(time) || !is_worth {
         return None;
     }
     let inside = |f: &DeviceFigures| {
@@ -99,27 +36,159 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     };
     let inside = scope.devices.iter().map(inside).max();
     // What lies before the GPU's work costs none of its time.
-    let is_much = share(inside.unwrap_or(0), whole.len()) >= thresholds::WARNING_SHARE;
+    let inside_share = share(inside.unwrap_or(0), whole);
     Some(Finding {
-        severity: match is_much {
+        severity: match cases::WARNING_SHARE.is_reached_by(inside_share) {
             true => Severity::Warning,
             false => Severity::Info,
         },
         title: format!(
             "cold start: {} spent on {}; the GPU's work spans {}",
             duration(time),
-            spent_on(has_context, has_loading, has_built, has_first),
-            duration(whole.len()),
+            cold.has.text(),
+            duration(whole),
         ),
-        advice: match has_loading && is_cuda(scope) {
+        advice: match cold.has.loading && is_cuda(scope) {
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
             false => "Warm up before measuring: run everything once.",
         }
         .to_owned(),
         bound_ns: time,
         inside_ns: inside,
-        ..scope.found(whole.len(), time, &longest_first(at))
+        ..scope.found(whole, time, &longest_first(cold.at))
     })
+}
+
+/// What a program does but once, on the clock of all processes.
+struct Cold<'s, 'a> {
+    scope: &'s Scope<'a>,
+    /// The GPU's work.
+    whole: Span,
+    at: Vec<(Ns, Occurrence)>,
+    spans: Vec<Span>,
+    has: Has,
+}
+
+impl Cold<'_, '_> {
+    /// Calls that load code or make a context, and overheads that are named so.
+    fn add_loading(&mut self) {
+        let trace = self.scope.trace;
+        let mut known: FxHashMap<u32, bool> = FxHashMap::default();
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            let key = lane.key();
+            if !matches!(key.kind, LaneKind::Thread { .. } | LaneKind::Overhead) {
+                continue;
+            }
+            for row in self.scope.rows(id) {
+                let what = trace.what_id(id, row);
+                let is_one = known.entry(what);
+                if !*is_one.or_insert_with(|| is_cold(trace, trace.what(id, row))) {
+                    continue;
+                }
+                let activity = trace.activity(id, row);
+                let span = self.scope.on_all(key.process, activity.span);
+                if self.is_behind(span) {
+                    continue;
+                }
+                let is_its = |name: NameId| is_context(trace.names().full(name));
+                self.has.context |= matches!(activity.what, What::Call(call) if is_its(call.name));
+                self.has.loading = true;
+                self.spans.push(span);
+                self.at
+                    .push((activity.span.len(), Occurrence::Row((id, row))));
+            }
+        }
+    }
+
+    fn add_first_calls(&mut self) {
+        let (scope, trace) = (self.scope, self.scope.trace);
+        for &(span, place) in &scope.causes.first_use().calls {
+            if !self.is_looked_at(span, place) {
+                continue;
+            }
+            // What a launch takes so long for the first time is its kernel's code.
+            let is_launch =
+                |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
+            match trace.what(place.0, place.1) {
+                What::Call(of) if is_launch(of.name) => self.has.loading = true,
+                _ => self.has.first = true,
+            }
+            self.spans.push(self.on_all(span, place));
+            self.at.push((span.len(), Occurrence::Row(place)));
+        }
+    }
+
+    fn add_first_operators(&mut self) {
+        let scope = self.scope;
+        for &(span, place) in &scope.causes.first_use().operators {
+            if !self.is_looked_at(span, place) {
+                continue;
+            }
+            let own = first_use::own(scope.trace, place).into_iter();
+            let own: Vec<Span> = own.map(|part| self.on_all(part, place)).collect();
+            let time = own.iter().map(|part| part.len()).sum::<Ns>();
+            // The calls in it may be all there is to it.
+            if cases::COLD_MIN.is_reached_by(time - within(&own, &self.spans)) {
+                self.has.first = true;
+                self.at.push((time, Occurrence::Row(place)));
+                self.spans.extend(own);
+            }
+        }
+    }
+
+    fn add_built(&mut self) {
+        let scope = self.scope;
+        let graph = scope.causes.graph();
+        for (&op, &span) in &scope.causes.first_use().made {
+            let place = graph.calls.at(graph.ops.call[op as usize]);
+            if self.is_looked_at(span, place) {
+                self.has.built = true;
+                self.spans.push(self.on_all(span, place));
+                self.at.push((span.len(), Occurrence::Row(place)));
+            }
+        }
+    }
+
+    fn is_looked_at(&self, span: Span, place: (LaneId, usize)) -> bool {
+        let window = self.scope.window_of(self.process_of(place));
+        let is_in = window.is_none_or(|w| (w.start..w.end).contains(&span.start));
+        is_in && !self.is_behind(self.on_all(span, place))
+    }
+
+    /// Whether it begins behind the GPU's work: a first run does not pay for what is let go.
+    fn is_behind(&self, span: Span) -> bool {
+        cases::BEHIND_THE_WORK.holds(span.start >= self.whole.end)
+    }
+
+    fn on_all(&self, span: Span, place: (LaneId, usize)) -> Span {
+        self.scope.on_all(self.process_of(place), span)
+    }
+
+    fn process_of(&self, (lane, _): (LaneId, usize)) -> usize {
+        self.scope.trace.lanes()[lane].key().process
+    }
+}
+
+/// What the time went to.
+#[derive(Default)]
+struct Has {
+    context: bool,
+    built: bool,
+    loading: bool,
+    first: bool,
+}
+
+impl Has {
+    fn text(&self) -> String {
+        let parts = [
+            (self.context, "making the context"),
+            (self.built, "building kernels"),
+            (self.loading, "loading GPU code"),
+            (self.first, "slow first calls to libraries"),
+        ];
+        let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
+        listed(&parts.collect::<Vec<_>>())
+    }
 }
 
 /// Whether the program's calls are CUDA's: HIP has no such setting.
@@ -149,15 +218,4 @@ fn loads(name: &str) -> bool {
 
 fn is_context(name: &str) -> bool {
     name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
-}
-
-fn spent_on(has_context: bool, has_loading: bool, has_built: bool, has_first: bool) -> String {
-    let parts = [
-        (has_context, "making the context"),
-        (has_built, "building kernels"),
-        (has_loading, "loading GPU code"),
-        (has_first, "slow first calls to libraries"),
-    ];
-    let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
-    listed(&parts.collect::<Vec<_>>())
 }

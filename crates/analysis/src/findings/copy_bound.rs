@@ -10,7 +10,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Without kernels copying is the work. With kernels and several batches what is missing is overlap.
     let is_bound = f.part(alone) >= thresholds::COPY_SHARE;
     let overlaps = is_bound
-        && f.part(f.compute_ns) >= thresholds::ENGINE_SHARE
+        && cases::ENGINE_SHARE.is_reached_by(f.part(f.compute_ns))
         && !no_overlap::has_one_batch(scope, f);
     // Copies of pageable memory have a cure of their own.
     let pageable = scope.copies(f).iter().filter(|it| it.2.is_pageable());

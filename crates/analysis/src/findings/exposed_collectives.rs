@@ -22,7 +22,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // One rank by itself does not show who waits: what takes much is told, though most of it is hidden.
     let is_much = scope.ranks.is_none() && all >= thresholds::COLLECTIVE_SHARE;
     let least = match is_much {
-        true => thresholds::WORTH_SHARE,
+        true => cases::WORTH_SHARE.value(),
         false => thresholds::EXPOSED_SHARE,
     };
     if share < least {
@@ -44,7 +44,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     // What runs beside them already hides nothing more.
     let beside = (f.busy_ns - collectives.took).max(0);
-    if f.part(beside) < thresholds::WORTH_SHARE {
+    if !cases::WORTH_SHARE.is_reached_by(f.part(beside)) {
         return None;
     }
     let bound = (alone - one).clamp(0, beside);

@@ -37,7 +37,7 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
     let blocks = sms - most.row.fill.idle_sms.map_or(0.0, f64::from);
     let ran = declared::kernels(scope, f);
-    let is_told = blocks < thresholds::UNDER_FILLED_BLOCKS * sms
+    let is_told = blocks < cases::UNDER_FILLED_BLOCKS.value() * sms
         || ran.iter().any(|it| it.entry == full(scope, most));
     if most.row.class != Class::Latency || is_told || part < thresholds::LATENCY_SHARE {
         return None;
@@ -74,19 +74,19 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all = sampled(scope, f)?;
     // Kernels beside each other fill each other's last waves.
-    if time(&all) as f64 > f.compute_ns as f64 * thresholds::CONCURRENT {
+    if time(&all) as f64 > f.compute_ns as f64 * cases::BESIDE_EACH_OTHER.value() {
         return None;
     }
     let tail = |it: &Config| it.row.fill.tail_share.unwrap_or(0.0);
     all.retain(|it| {
-        let is_long = it.row.total_ns >= thresholds::UNDER_FILLED_MIN * it.row.count as Ns;
+        let is_long = it.row.total_ns >= cases::UNDER_FILLED_MIN.value() * it.row.count as Ns;
         // At its roof a kernel gains nothing by fuller waves.
         let may_gain = it.row.class == Class::Latency;
         tail(it) >= thresholds::TAIL_SHARE && is_long && may_gain && !is_collective(full(scope, it))
     });
     let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
     let lost = lost.sum::<f64>() as Ns;
-    if f.part(lost) < thresholds::LARGE_SHARE {
+    if !cases::LARGE_SHARE.is_reached_by(f.part(lost)) {
         return None;
     }
     let most = all.first()?;
@@ -118,7 +118,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     // The simulator takes tensor cores for idle, whatever a kernel does.
     let is_counted = !scope.trace.source.simulated;
-    if !is_counted || f.part(time(&all)) < thresholds::LARGE_SHARE {
+    if !is_counted || !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }
     Some(Finding {
@@ -161,8 +161,8 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             at.extend(group.iter().map(|it| Occurrence::Row(it.0)));
         }
     }
-    let is_many = at.len() as u64 >= thresholds::LOOP_MIN || is_sampled;
-    if !is_many || f.part(saved) < thresholds::LARGE_SHARE {
+    let is_many = cases::LOOP_MIN.is_reached_by(at.len()) || is_sampled;
+    if !is_many || !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
         return None;
     }
     let how = match is_sampled {

@@ -25,7 +25,7 @@ fn slow(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<Findin
     let time = Span::union_len(copies().map(|it| it.1).collect());
     let saving = time - (moved as f64 / peak) as Ns;
     let gbps = moved as f64 / time.max(1) as f64;
-    let is_worth = f.part(saving) >= thresholds::WORTH_SHARE;
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(saving));
     if at.is_empty() || gbps >= peak * thresholds::PEAK_SHARE || !is_worth {
         return None;
     }

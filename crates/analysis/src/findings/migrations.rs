@@ -21,14 +21,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
     let time = Span::union_len(copies().map(|it| it.1).collect());
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
-    let is_worth = f.part(time) >= thresholds::WORTH_SHARE;
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time));
     let link = pageable::link(scope, f);
     let at_link = copies().map(|it| {
         let peak = scope.peaks.rate(it.2.direction).or(link);
         peak.map_or(0.0, |peak| it.2.bytes as f64 / peak)
     });
     let at_link: f64 = at_link.sum();
-    if (at.len() as u64) < thresholds::LOOP_MIN || !is_worth {
+    if !cases::LOOP_MIN.is_reached_by(at.len()) || !is_worth {
         return None;
     }
     let faults = faults(scope, f);
@@ -75,7 +75,7 @@ fn faults(scope: &Scope, f: &DeviceFigures) -> Ns {
         moved += copy.bytes;
         before = Some(span.end);
     }
-    if (pauses.len() as u64) < thresholds::LOOP_MIN {
+    if !cases::LOOP_MIN.is_reached_by(pauses.len()) {
         return 0;
     }
     let number = pauses.len() as f64;

@@ -19,7 +19,7 @@ pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let idle = off_cpu::idle(scope.trace, scope.causes, f, scope.window_on(f.index));
     let waiting = share(idle.waiting_ns, idle.looked_ns);
     let of_span = share(idle.waiting_ns, f.span_ns);
-    if waiting < thresholds::CORE_WAIT_SHARE || of_span < thresholds::WORTH_SHARE {
+    if waiting < thresholds::CORE_WAIT_SHARE || !cases::WORTH_SHARE.is_reached_by(of_span) {
         return None;
     }
     let at: Vec<Occurrence> = idle

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use super::host_bound::ONE_GAP;
 use super::{Finding, Occurrence, Scope, Severity};
 use crate::causes::{Cause, Gap, Group, Piece, Pieces, Shares};
 use crate::figures::DeviceFigures;
@@ -59,23 +58,13 @@ pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
 
 /// The greatest group of a device that no finding tells of, where that is much.
 pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Option<Finding> {
-    if f.idle_share() < thresholds::NO_CURE_SHARE {
+    if !cases::NO_CURE_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
     let is_cold = found.iter().any(|it| it.rule == "cold-start");
-    let shares = |gap: Gap, pieces: Pieces| {
-        let mut shares = Shares::default();
-        // What precedes a page that comes back is the CPU's access to it: no matter of its code alone.
-        let is_page = scope.causes.comes_back(gap.next);
-        let is_told = |piece: &&Piece| is_page || is_cold && scope.causes.is_first(gap.next, piece);
-        for piece in pieces.iter().filter(|piece| !is_told(piece)) {
-            shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
-        }
-        shares
-    };
     let mut sums = Shares::default();
     for (gap, pieces) in scope.gaps(f) {
-        let here = shares(gap, pieces);
+        let here = untold(scope, is_cold, gap, pieces);
         sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
     }
     // The device's own pauses are no matter of the program, nor is what the profiler takes.
@@ -85,20 +74,20 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let tells = |it: &Finding| 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
     let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
     let is_told = told.any(tells);
-    // Nor do a few launches tell how they follow each other.
     let launches = f.kernels + f.h2d.count + f.d2h.count;
-    let is_few = group == Group::Launch && launches < thresholds::LAUNCH_OPS_MIN;
-    let is_long = f.part(time) >= thresholds::NO_CURE_SHARE;
+    let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
+    let is_long = cases::NO_CURE_SHARE.is_reached_by(f.part(time));
     if is_told || is_few || !is_long || time < thresholds::WORTH_NS {
         return None;
     }
+    let here = |gap: Gap, pieces: Pieces| untold(scope, is_cold, gap, pieces)[group as usize];
     let gaps = scope.gaps(f);
-    let gaps = gaps.map(|(gap, pieces)| (shares(gap, pieces)[group as usize], gap.span));
+    let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
     let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
     at.sort_unstable_by_key(|it| Reverse(*it));
     // Without a gap that holds nearly all of it the rest may look otherwise.
     let longest = at.first().map_or(0, |it| it.0);
-    let once = match share(longest, time) >= ONE_GAP {
+    let once = match cases::ONE_GAP.is_reached_by(share(longest, time)) {
         true => {
             let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
             format!(", nearly all in one gap (the GPU is busy for {rest} of the remaining time)")
@@ -106,13 +95,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         false => String::new(),
     };
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
-    let named = scope.idle_that(f, |gap, piece| {
-        scope.causes.group(*gap, piece) == Group::Host
-            && scope.causes.host_name(piece.culprit).is_some()
-    });
-    let is_named = group == Group::Host && 2 * named >= time;
-    let loading = scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
-    let loads = group == Group::SetUp && !is_cold && 2 * loading >= time;
     Some(Finding {
         rule: "no-cure",
         severity: Severity::Info,
@@ -124,20 +106,57 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
             duration(time),
             percent(f.part(time)),
-            if group == Group::SetUp { "" } else { ": cuptop knows no cure" },
+            if group == Group::SetUp {
+                ""
+            } else {
+                ": cuptop knows no cure"
+            },
         ),
-        advice: match group {
-            _ if loads => "Warm up before measuring: run everything once.",
-            _ if is_named => "Look at what the CPU does there: it may be done earlier, or less often.",
-            Group::Host if !once.is_empty() => {
-                "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
-            }
-            Group::Unknown if scope.trace.threads().next().is_none() => {
-                "The trace has no CUDA calls, which may say why. In PyTorch ProfilerActivity.CPU records them."
-            }
-            _ => advice(group),
-        }
-        .to_owned(),
+        advice: advised(scope, f, (group, time), !is_cold, !once.is_empty()).to_owned(),
         ..scope.found(f.span_ns, time, &at)
     })
+}
+
+/// Idle time of a gap, by group, that neither a page that comes back nor a cold start explains. What precedes such a page is
+/// the CPU's access to it: no matter of its code alone.
+fn untold(scope: &Scope, is_cold: bool, gap: Gap, pieces: Pieces) -> Shares {
+    let mut shares = Shares::default();
+    let is_page = scope.causes.comes_back(gap.next);
+    let is_told = |piece: &&Piece| is_page || is_cold && scope.causes.is_first(gap.next, piece);
+    for piece in pieces.iter().filter(|piece| !is_told(piece)) {
+        shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
+    }
+    shares
+}
+
+/// Where to look. `is_warm`: no cold start is told of.
+fn advised(
+    scope: &Scope,
+    f: &DeviceFigures,
+    (group, time): (Group, Ns),
+    is_warm: bool,
+    is_once: bool,
+) -> &'static str {
+    let named = || {
+        scope.idle_that(f, |gap, piece| {
+            scope.causes.group(*gap, piece) == Group::Host
+                && scope.causes.host_name(piece.culprit).is_some()
+        })
+    };
+    let loading = || scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
+    match group {
+        Group::SetUp if is_warm && 2 * loading() >= time => {
+            "Warm up before measuring: run everything once."
+        }
+        Group::Host if 2 * named() >= time => {
+            "Look at what the CPU does there: it may be done earlier, or less often."
+        }
+        Group::Host if is_once => {
+            "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
+        }
+        Group::Unknown if scope.trace.threads().next().is_none() => {
+            "The trace has no CUDA calls, which may say why. In PyTorch ProfilerActivity.CPU records them."
+        }
+        _ => advice(group),
+    }
 }

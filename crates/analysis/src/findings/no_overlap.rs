@@ -6,12 +6,11 @@ use super::{Copied, Finding, Occurrence, Scope, Severity, declared, longest_firs
 use crate::causes::{Cause, Culprit, Group, Piece};
 use crate::figures::DeviceFigures;
 use crate::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
-use crate::thresholds;
 use crate::{edits, program};
 use activity::text::listed;
 use activity::units::{duration, percent, share};
 use activity::{Direction, MemoryKind, Ns, Span};
-use trace::{Engine, engine_of};
+use trace::{Engine, LaneId, engine_of};
 
 /// How long the SMs and the two copy engines to and from the host worked.
 pub(super) struct Engines {
@@ -27,10 +26,10 @@ impl Engines {
     pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut spans: [Vec<Span>; 3] = Default::default();
         let mut packed = 0.0;
-        // With a single engine the directions take turns.
-        let back = match scope.trace.devices()[f.index].info.copy_engines {
-            1 => 1,
-            _ => 2,
+        let copy_engines = scope.trace.devices()[f.index].info.copy_engines;
+        let back = match cases::ONE_COPY_ENGINE.holds(copy_engines == 1) {
+            true => 1,
+            false => 2,
         };
         for (_, activity) in scope.operations(f) {
             let engine = match engine_of(&activity.what) {
@@ -77,6 +76,14 @@ impl Engines {
         let sum: Ns = self.busy.iter().sum();
         share(sum - self.any, sum - self.longest())
     }
+
+    /// Those that worked, and how long: "kernels (1.00 ms) and H2D (1.20 ms)".
+    fn text(&self) -> String {
+        let parts = ["kernels", "H2D", "D2H"].into_iter().zip(self.busy);
+        let parts = parts.filter(|part| part.1 > 0);
+        let parts = parts.map(|(name, busy)| format!("{name} ({})", duration(busy)));
+        listed(&parts.collect::<Vec<_>>())
+    }
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -85,95 +92,43 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let engines = Engines::new(scope, f);
-    let takes_part = |&busy: &Ns| f.part(busy) >= thresholds::ENGINE_SHARE;
+    let takes_part = |&busy: &Ns| cases::ENGINE_SHARE.is_reached_by(f.part(busy));
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
         return None;
     }
     let computes = takes_part(&engines.busy[0]);
-    // Of a scenario it is known which way is the way back.
-    let is_one_batch = match (computes, scope.planned) {
-        (true, _) => has_one_batch(scope, f),
-        (false, Some(planned)) => declared::has_way_back(planned),
-        (false, None) => [f.h2d.count, f.d2h.count].iter().any(|&n| n < 2),
-    };
-    let graph = scope.causes.graph();
-    let ops = scope
-        .operations(f)
-        .filter_map(|((lane, row), _)| graph.op_at(lane, row));
-    if is_one_batch || edits::is_one_graph(scope.trace, graph, ops) {
+    if has_nothing_beside(scope, f, computes) {
         return None;
     }
-    let saving = engines.hideable();
-    let is_worth = f.part(saving) >= thresholds::LARGE_SHARE;
-    if engines.hidden() >= thresholds::HIDDEN_SHARE || !is_worth {
+    let (saving, hidden) = (engines.hideable(), engines.hidden());
+    let is_worth = cases::LARGE_SHARE.is_reached_by(f.part(saving));
+    if cases::HIDDEN_SHARE.is_reached_by(hidden) || !is_worth {
         return None;
     }
-    let mut at = Vec::new();
-    let (mut copied, mut pageable) = (0 as Ns, 0 as Ns);
-    let mut staging: FxHashSet<CallId> = FxHashSet::default();
-    let (mut lanes, mut ready) = (FxHashSet::default(), 0);
-    for &(place, span, copy) in scope.copies(f) {
-        let call = graph.call_at(place);
-        if matches!(copy.direction, Direction::H2D | Direction::D2H) {
-            at.push((span.len(), Occurrence::Row(place)));
-            lanes.insert(place.0);
-            let is_queued =
-                call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start;
-            let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
-            ready += usize::from(is_queued && is_pinned);
-        }
-        copied += span.len();
-        if copy.is_pageable() {
-            pageable += span.len();
-            staging.insert(call);
-        }
-    }
-    let names = ["kernels", "H2D", "D2H"];
-    let parts: Vec<String> = names
-        .into_iter()
-        .zip(engines.busy)
-        .filter(|part| part.1 > 0)
-        .map(|(name, busy)| format!("{name} ({})", duration(busy)))
-        .collect();
-    let is_apart = pageable == 0 && lanes.len() > 1 && 2 * ready > at.len();
-    // What could be done is done: a driver may keep them apart, as on Windows.
-    if !computes && is_apart {
+    let copies = Copies::of(scope, f);
+    if cases::DONE_ALREADY.holds(!computes && copies.are_apart()) {
         return None;
     }
-    let advice = if !computes {
-        "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine."
-    } else if waits_for_kernels(scope, f) {
-        "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile."
-    } else {
-        "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes."
-    };
-    let is_staging =
-        |piece: &Piece| matches!(piece.culprit, Culprit::Call(call) if staging.contains(&call));
-    let kept = scope.idle_that(f, |gap, piece| {
-        let group = scope.causes.group(*gap, piece);
-        match scope.planned {
-            // The CPU's own work, and what loads and allocates, take their time beside nothing. What pageable copies take of
-            // the CPU is a matter of pinning.
-            Some(_) => !matches!(group, Group::Host | Group::SetUp) && !is_staging(piece),
-            // What the device itself takes between two operations.
-            None => group == Group::Queue || piece.cause == Cause::Latency,
-        }
-    });
-    let hidden = match scope.planned {
+    let hidden_at_most = match scope.planned {
         Some(_) => f.recorded_ns() - f.idle_ns - engines.least(),
         None => saving,
     };
-    let most = hidden + kept;
-    let found = scope.found(f.span_ns, most, &longest_first(at));
+    let most = hidden_at_most + kept(scope, f, &copies);
+    let found = scope.found(f.span_ns, most, &longest_first(copies.at));
     Some(Finding {
         title: format!(
             "{} run one after another: {} of the possible overlap is used",
-            listed(&parts),
-            percent(engines.hidden()),
+            engines.text(),
+            percent(hidden),
         ),
-        advice: advice.to_owned(),
+        advice: match computes {
+            false => "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine.",
+            true if waits_for_kernels(scope, f) => "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile.",
+            true => "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes.",
+        }
+        .to_owned(),
         // Copies of pageable memory block whoever asks for them, on whatever stream.
-        premise: match pageable > 0 && 2 * pageable >= copied {
+        premise: match copies.pageable > 0 && 2 * copies.pageable >= copies.copied {
             true => "pin".parse().ok(),
             false => None,
         },
@@ -183,6 +138,79 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             None => Severity::Info,
         },
         ..found
+    })
+}
+
+/// Whether nothing could run beside it: there is one batch, or one graph that works in the same memory again and again.
+fn has_nothing_beside(scope: &Scope, f: &DeviceFigures, computes: bool) -> bool {
+    // Of a scenario it is known which way is the way back.
+    let has_one_batch = match (computes, scope.planned) {
+        (true, _) => has_one_batch(scope, f),
+        (false, Some(planned)) => declared::has_way_back(planned),
+        (false, None) => [f.h2d.count, f.d2h.count].iter().any(|&n| n < 2),
+    };
+    let graph = scope.causes.graph();
+    let ops = scope
+        .operations(f)
+        .filter_map(|((lane, row), _)| graph.op_at(lane, row));
+    let is_one_graph = || edits::is_one_graph(scope.trace, graph, ops);
+    cases::ONE_BATCH.holds(has_one_batch) || cases::ONE_GRAPH.holds(is_one_graph())
+}
+
+/// The copies of a device.
+#[derive(Default)]
+struct Copies {
+    /// Those from and to the CPU, on how many streams, and how many of pinned memory were queued ahead.
+    at: Vec<(Ns, Occurrence)>,
+    lanes: FxHashSet<LaneId>,
+    ready: usize,
+    /// How long all of them run, and those of pageable memory. What asks for the latter.
+    copied: Ns,
+    pageable: Ns,
+    staging: FxHashSet<CallId>,
+}
+
+impl Copies {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Self {
+        let graph = scope.causes.graph();
+        let mut copies = Copies::default();
+        for &(place, span, copy) in scope.copies(f) {
+            let call = graph.call_at(place);
+            if matches!(copy.direction, Direction::H2D | Direction::D2H) {
+                copies.at.push((span.len(), Occurrence::Row(place)));
+                copies.lanes.insert(place.0);
+                let is_queued =
+                    call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start;
+                let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
+                copies.ready += usize::from(is_queued && is_pinned);
+            }
+            copies.copied += span.len();
+            if copy.is_pageable() {
+                copies.pageable += span.len();
+                copies.staging.insert(call);
+            }
+        }
+        copies
+    }
+
+    /// Whether what could be done is done: a driver may keep them apart, as on Windows.
+    fn are_apart(&self) -> bool {
+        self.pageable == 0 && self.lanes.len() > 1 && 2 * self.ready > self.at.len()
+    }
+}
+
+/// Idle time that would go, too, as other batches are there.
+fn kept(scope: &Scope, f: &DeviceFigures, copies: &Copies) -> Ns {
+    let is_staging = |piece: &Piece| matches!(piece.culprit, Culprit::Call(call) if copies.staging.contains(&call));
+    scope.idle_that(f, |gap, piece| {
+        let group = scope.causes.group(*gap, piece);
+        match scope.planned {
+            // The CPU's own work, and what loads and allocates, take their time beside nothing. What pageable copies take of
+            // the CPU is a matter of pinning.
+            Some(_) => !matches!(group, Group::Host | Group::SetUp) && !is_staging(piece),
+            // What the device itself takes between two operations.
+            None => group == Group::Queue || piece.cause == Cause::Latency,
+        }
     })
 }
 

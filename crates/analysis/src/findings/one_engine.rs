@@ -7,7 +7,7 @@ use activity::units::percent;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Beside kernels several streams have another purpose.
-    if f.part(f.compute_ns) >= thresholds::ENGINE_SHARE {
+    if cases::ENGINE_SHARE.is_reached_by(f.part(f.compute_ns)) {
         return None;
     }
     let graph = scope.causes.graph();
@@ -29,7 +29,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let share = at.len() as f64 / all.len().max(1) as f64;
         // A scenario says what it means with two.
         let is_many =
-            at.len() as u64 >= thresholds::LOOP_MIN || (scope.planned.is_some() && !at.is_empty());
+            cases::LOOP_MIN.is_reached_by(at.len()) || (scope.planned.is_some() && !at.is_empty());
         (is_many && share >= thresholds::QUEUED_SHARE).then_some((at, all.len(), engine))
     });
     let (at, all, engine) = found.max_by_key(|found| found.0.len())?;

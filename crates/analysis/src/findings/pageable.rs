@@ -48,7 +48,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         is_before || is_in(piece, &calls)
     });
     let saving = saving as Ns + idle;
-    if figures.part(saving) < thresholds::WORTH_SHARE {
+    if !cases::WORTH_SHARE.is_reached_by(figures.part(saving)) {
         return None;
     }
     let staging = match 10 * idle >= time {

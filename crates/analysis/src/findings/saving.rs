@@ -277,7 +277,7 @@ fn notes(whatif: &WhatIf<'_>, outcome: &Outcome) -> Vec<String> {
 }
 
 fn severity(saves: Ns, whatif: &WhatIf<'_>) -> Severity {
-    if share(saves, whatif.whole()) >= thresholds::WARNING_SHARE {
+    if cases::WARNING_SHARE.is_reached_by(share(saves, whatif.whole())) {
         Severity::Warning
     } else {
         Severity::Info

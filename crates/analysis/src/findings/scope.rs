@@ -10,7 +10,6 @@ use crate::evidence::{EVIDENCE_MAX, Evidence};
 use crate::figures::{DeviceFigures, Peaks};
 use crate::graph::OpId;
 use crate::ranks::JobAnalysis;
-use crate::thresholds;
 use crate::watching::WatchingCost;
 use activity::units::share;
 use activity::{Activity, Copy, Ns, Span, What};
@@ -198,7 +197,7 @@ impl<'a> Scope<'a> {
             Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
         });
         Finding {
-            severity: if part >= thresholds::WARNING_SHARE {
+            severity: if cases::WARNING_SHARE.is_reached_by(part) {
                 Severity::Warning
             } else {
                 Severity::Info

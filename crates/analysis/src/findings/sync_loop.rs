@@ -5,92 +5,34 @@ use rustc_hash::FxHashMap;
 use super::no_overlap::Engines;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
-use crate::causes::Cause;
+use crate::causes::{Cause, Gap, Piece};
 use crate::first_use;
 use crate::graph::{CallId, CallKind, NONE};
 use crate::stacks::StackCounts;
-use crate::thresholds;
 use activity::units::{duration, percent};
 use activity::{Copy, Direction, Ns, Span, What};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
-    if f.idle_share() < thresholds::WORTH_SHARE {
+    if !cases::WORTH_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
-    let calls = &scope.causes.graph().calls;
-    // What a call was made in.
-    let operator = |call| Some(first_use::operator(scope.trace, scope.causes.graph(), call)?.1);
-    let mut by_wait: FxHashMap<CallId, Ns> = FxHashMap::default();
-    let mut spans: Vec<Span> = Vec::new();
-    let (mut seen, mut has_needed) = (StackCounts::default(), false);
-    // What the CPU works on behind a sync may be managed memory.
-    let is_managed = scope.planned.is_none() && scope.is_managed(f);
-    for (gap, pieces) in scope.gaps(f) {
-        for piece in &*pieces {
-            if let Some(wait) = scope.causes.wait_of(piece) {
-                if operator(wait).is_some_and(first_use::is_search) {
-                    continue;
-                }
-                // What the CPU works on for long may be what it waited for.
-                let may_read = is_managed && piece.cause == Cause::Host;
-                if may_read || piece.is_long_work(&gap) || is_needed(scope, wait) {
-                    has_needed = true;
-                    continue;
-                }
-                if is_staged_back(scope, wait) {
-                    continue;
-                }
-                *by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
-                spans.push(calls.span(wait));
-                scope.causes.add_samples(gap.next, piece.span, &mut seen);
-            }
-        }
-    }
-    let sum = by_wait.values().sum::<Ns>();
-    let of_values = by_wait.iter().filter(|it| fetches_value(scope, *it.0));
-    let of_values = 2 * of_values.map(|it| *it.1).sum::<Ns>() >= sum;
-    let idle = sum.min(Span::union_len(spans));
-    let mut at: Vec<(CallId, Ns)> = by_wait.into_iter().collect();
-    at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
+    let waits = Waits::of(scope, f);
+    let (idle, number) = (waits.idle(), waits.by_wait.len());
     let share = f.part(idle);
-    let least = match share >= thresholds::LARGE_SHARE {
-        true => thresholds::FEW_WAITS_MIN,
-        false => thresholds::LOOP_MIN,
-    };
-    if (at.len() as u64) < least || share < thresholds::WORTH_SHARE {
+    let is_few = cases::FEW_WAITS.holds(cases::LARGE_SHARE.is_reached_by(share))
+        && cases::FEW_WAITS_MIN.is_reached_by(number);
+    let is_loop = is_few || cases::LOOP_MIN.is_reached_by(number);
+    if !is_loop || !cases::WORTH_SHARE.is_reached_by(share) {
         return None;
     }
-    // Only what `.item()` brings is mostly printed. Other values say what comes next, and so may managed memory.
-    let is_item = |call: CallId| operator(call) == Some("aten::_local_scalar_dense");
-    let printed = at.iter().filter(|it| is_item(it.0));
-    let is_printed = 2 * printed.map(|it| it.1).sum::<Ns>() >= sum;
-    let decides = is_managed || scope.planned.is_none() && of_values && !is_printed;
-    // Waits keep engines from working beside each other, too, which is no idle time. Without all of them the host is
-    // done sooner by what they last. Where some have to stay, nothing runs ahead of those.
-    let window = scope.window_on(f.index).unwrap_or(f.span);
-    let processes = scope.processes(f).into_iter();
-    let waited = processes
-        .flat_map(|process| calls.ended(process, Ns::MAX))
-        .filter(|call| calls.waited[**call as usize] != NONE)
-        .map(|&call| calls.span(call))
-        .filter(|span| span.overlaps(window));
-    // Which kernels of two streams need each other only a scenario says. On one stream each waits for the one before.
-    let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
-    let hideable = match scope.planned {
-        Some(_) => Engines::new(scope, f).packable(),
-        None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
-            Engines::new(scope, f).hideable()
-        }
-        None => 0,
-    };
-    let bound = match has_needed || decides {
+    let decides = waits.decide();
+    let may_stay = waits.has_needed || decides;
+    let bound = match may_stay {
         true => idle,
-        false => Span::union_len(waited.collect()).clamp(idle, idle + hideable),
+        false => waits.removed().clamp(idle, idle + hideable(scope, f)),
     };
-    let row = |it: &(CallId, Ns)| Occurrence::Row(calls.at(it.0));
-    let at: Vec<Occurrence> = at.iter().map(row).collect();
-    let found = scope.found(f.span_ns, bound, &at);
+    let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let apart = match found.bound_ns - idle {
         more if 20 * more >= idle => {
             format!(", and keep engines from overlapping for {}", duration(more))
@@ -99,30 +41,155 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     Some(Finding {
         title: format!(
-            "{} between launches keep the GPU idle for {} ({}){}{}",
-            activity::text::counted(at.len() as u64, "CPU sync", "CPU syncs"),
+            "{} between launches keep the GPU idle for {} ({}){apart}{}",
+            activity::text::counted(number as u64, "CPU sync", "CPU syncs"),
             duration(idle),
-            percent(f.part(idle)),
-            apart,
-            seen_at(seen.telling(scope.trace).as_ref()),
+            percent(share),
+            seen_at(waits.seen.telling(scope.trace).as_ref()),
         ),
         advice: format!(
             "{} Where a result decides what is launched next, its sync has to stay.",
-            match of_values {
+            match waits.are_of_values() {
                 true =>
                     "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does.",
                 false =>
                     "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
             }
         ),
-        severity: match share >= thresholds::WARNING_SHARE && !decides {
+        severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides {
             true => found.severity,
             false => Severity::Info,
         },
-        refused: (has_needed || decides)
+        refused: may_stay
             .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
         ..found
     })
+}
+
+/// The waits that idle time of a device lies in or behind.
+struct Waits<'s, 'a> {
+    scope: &'s Scope<'a>,
+    f: &'s DeviceFigures,
+    by_wait: FxHashMap<CallId, Ns>,
+    spans: Vec<Span>,
+    seen: StackCounts,
+    /// Whether the CPU works on what it waits for at others.
+    has_needed: bool,
+    /// Whether the program has managed memory: what the CPU works on behind a sync may be that.
+    is_managed: bool,
+}
+
+impl<'s, 'a> Waits<'s, 'a> {
+    fn of(scope: &'s Scope<'a>, f: &'s DeviceFigures) -> Self {
+        let mut waits = Waits {
+            scope,
+            f,
+            by_wait: FxHashMap::default(),
+            spans: Vec::new(),
+            seen: StackCounts::default(),
+            has_needed: false,
+            is_managed: scope.planned.is_none() && scope.is_managed(f),
+        };
+        for (gap, pieces) in scope.gaps(f) {
+            for piece in &*pieces {
+                if let Some(wait) = scope.causes.wait_of(piece) {
+                    waits.add(wait, &gap, piece);
+                }
+            }
+        }
+        waits
+    }
+
+    fn add(&mut self, wait: CallId, gap: &Gap, piece: &Piece) {
+        let (scope, calls) = (self.scope, &self.scope.causes.graph().calls);
+        let is_search = self.operator(wait).is_some_and(first_use::is_search);
+        if cases::SEARCH.holds(is_search) {
+            return;
+        }
+        let may_read = self.is_managed && piece.cause == Cause::Host;
+        if cases::MAY_READ_MANAGED.holds(may_read)
+            || cases::LONG_WORK_BEHIND.holds(piece.is_long_work(gap))
+            || cases::READS_WHAT_CAME.holds(is_needed(scope, wait))
+        {
+            self.has_needed = true;
+        } else if !cases::STAGED_BACK.holds(is_staged_back(scope, wait)) {
+            *self.by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
+            self.spans.push(calls.span(wait));
+            scope
+                .causes
+                .add_samples(gap.next, piece.span, &mut self.seen);
+        }
+    }
+
+    /// The range that a call was made in, by name.
+    fn operator(&self, call: CallId) -> Option<&'s str> {
+        let graph = self.scope.causes.graph();
+        Some(first_use::operator(self.scope.trace, graph, call)?.1)
+    }
+
+    fn sum(&self) -> Ns {
+        self.by_wait.values().sum()
+    }
+
+    /// The idle time, at most what the waits last: without them no more is won.
+    fn idle(&self) -> Ns {
+        self.sum().min(Span::union_len(self.spans.clone()))
+    }
+
+    /// Whether waits that are wanted hold half of it.
+    fn are_mostly(&self, is_wanted: impl Fn(CallId) -> bool) -> bool {
+        let wanted = self.by_wait.iter().filter(|it| is_wanted(*it.0));
+        2 * wanted.map(|it| *it.1).sum::<Ns>() >= self.sum()
+    }
+
+    /// Whether a value or a few come back to the CPU.
+    fn are_of_values(&self) -> bool {
+        let is_value = |bytes| bytes <= Copy::TINY_BYTES;
+        self.are_mostly(|wait| fetched(self.scope, wait).is_some_and(is_value))
+    }
+
+    /// Whether what comes back may say what is launched next. Only what `.item()` brings is mostly printed.
+    fn decide(&self) -> bool {
+        let is_item = |wait| self.operator(wait) == Some("aten::_local_scalar_dense");
+        let is_printed = || cases::PRINTED_VALUE.holds(self.are_mostly(is_item));
+        let of_values = self.scope.planned.is_none() && self.are_of_values() && !is_printed();
+        cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
+    }
+
+    /// What all waits last. They keep engines from working beside each other, too, which is no idle time.
+    fn removed(&self) -> Ns {
+        let calls = &self.scope.causes.graph().calls;
+        let window = self.scope.window_on(self.f.index).unwrap_or(self.f.span);
+        let waited = self.scope.processes(self.f).into_iter();
+        let waited = waited
+            .flat_map(|process| calls.ended(process, Ns::MAX))
+            .filter(|call| calls.waited[**call as usize] != NONE)
+            .map(|&call| calls.span(call))
+            .filter(|span| span.overlaps(window));
+        Span::union_len(waited.collect())
+    }
+
+    fn longest_first(&self) -> Vec<Occurrence> {
+        let calls = &self.scope.causes.graph().calls;
+        let mut at: Vec<(CallId, Ns)> =
+            self.by_wait.iter().map(|(&wait, &ns)| (wait, ns)).collect();
+        at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
+        let row = |it: &(CallId, Ns)| Occurrence::Row(calls.at(it.0));
+        at.iter().map(row).collect()
+    }
+}
+
+/// What engines could hide of each other. Only a scenario says which kernels of two streams need each other. On one stream
+/// each waits for the one before.
+fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
+    match scope.planned {
+        Some(_) => Engines::new(scope, f).packable(),
+        None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
+            Engines::new(scope, f).hideable()
+        }
+        None => 0,
+    }
 }
 
 /// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.
@@ -130,11 +197,6 @@ fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
     let calls = &scope.causes.graph().calls;
     let is_copy = calls.kind[wait as usize] == CallKind::Copy && fetched(scope, wait).is_some();
     is_copy && scope.causes.is_staged(calls.waited[wait as usize])
-}
-
-/// Whether what was waited for brings a value or a few to the CPU.
-fn fetches_value(scope: &Scope, wait: CallId) -> bool {
-    fetched(scope, wait).is_some_and(|bytes| bytes <= Copy::TINY_BYTES)
 }
 
 /// Bytes that what was waited for brings to the CPU.

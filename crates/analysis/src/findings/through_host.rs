@@ -39,7 +39,7 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     let saving: Ns = Span::union_len(spans);
     // A scenario says what it means with one.
     let fewest = scope.planned.map_or(thresholds::THROUGH_HOST_MIN, |_| 1);
-    if pairs < fewest || share(saving, whole) < thresholds::WORTH_SHARE {
+    if pairs < fewest || !cases::WORTH_SHARE.is_reached_by(share(saving, whole)) {
         return None;
     }
     Some(Finding {

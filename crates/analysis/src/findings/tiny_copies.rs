@@ -45,7 +45,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let all = figures.h2d.count + figures.d2h.count;
     let tiny = at.len() as u64;
     let saving = saving.min(figures.span_ns);
-    let is_worth = figures.part(saving) >= thresholds::WORTH_SHARE;
+    let is_worth = cases::WORTH_SHARE.is_reached_by(figures.part(saving));
     if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
         return None;
     }

@@ -28,7 +28,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         moved += bytes;
         at.extend(group.iter().map(|k| Occurrence::Row(k.at)));
     }
-    if f.part(saving) < thresholds::LARGE_SHARE {
+    if !cases::LARGE_SHARE.is_reached_by(f.part(saving)) {
         return None;
     }
     let reached = declared::time_at(moved, rate) as f64 / all as f64;

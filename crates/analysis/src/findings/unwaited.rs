@@ -1,7 +1,6 @@
 //! A phase of a scenario that ends before the kernels that it launched: what it was to time is not in it.
 
 use super::{Finding, Occurrence, Scope, Severity};
-use crate::thresholds;
 use activity::units::{duration, share};
 use activity::{Ns, RangeKind, Span, What};
 use trace::LaneKind;
@@ -33,7 +32,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         }
     }
     let whole = scope.span().len();
-    if share(missed, whole) < thresholds::LARGE_SHARE {
+    if !cases::LARGE_SHARE.is_reached_by(share(missed, whole)) {
         return None;
     }
     Some(Finding {

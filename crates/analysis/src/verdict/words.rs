@@ -12,7 +12,6 @@ use crate::collectives::is_collective;
 use crate::graph::CallKind;
 use crate::ranks::{JobAnalysis, Stretch};
 use crate::stacks::LineShare;
-use crate::thresholds;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
@@ -321,7 +320,9 @@ impl Told<'_> {
         }
         // What exchanges data takes few SMs on purpose.
         let is_meant = is_collective(self.trace.names().full(name));
-        let sms = match is_meant || all as f64 > split.computing as f64 * thresholds::CONCURRENT {
+        let sms = match is_meant
+            || all as f64 > split.computing as f64 * cases::BESIDE_EACH_OTHER.value()
+        {
             true => String::new(),
             false => self.sms(name),
         };
@@ -392,7 +393,7 @@ pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> 
         Stretch::Step => share(saving.now_ns - saving.without_ns, saving.now_ns),
         Stretch::Collective => share(saving.all_ns, span),
     };
-    if cost < thresholds::WARNING_SHARE {
+    if !cases::WARNING_SHARE.is_reached_by(cost) {
         return None;
     }
     let text = cut_middle(&ranks.headline(late), HEADLINE_MAX);
