@@ -54,7 +54,7 @@ fn draw(criterion: &mut Criterion<CpuTime>) {
             let id = BenchmarkId::new(format!("{operations}"), format!("1/{zoom}"));
             group.bench_function(id, |bencher| {
                 let app = LazyCell::force_mut(&mut app);
-                let whole = app.state.camera.viewport.bounds;
+                let whole = app.state.focus.camera.viewport.bounds;
                 let length = whole.len() / zoom;
                 let start = whole.start + (whole.len() - length) / 2;
                 let mut by = 0;
@@ -62,7 +62,7 @@ fn draw(criterion: &mut Criterion<CpuTime>) {
                     // A window that has not been prepared.
                     by = 1 - by;
                     let window = Span::new(start + by, start + length - 1 + by);
-                    app.state.camera.viewport.show(window);
+                    app.state.focus.camera.viewport.show(window);
                     black_box(render(app, &theme))
                 });
             });

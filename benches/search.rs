@@ -56,30 +56,30 @@ fn search(criterion: &mut Criterion<CpuTime>) {
                 let app = LazyCell::force_mut(&mut app);
                 bencher.iter(|| {
                     // Forgotten and typed again.
-                    app.state.search.set("");
+                    app.state.focus.search.set("");
                     app.prepare();
-                    app.state.search.set(word);
+                    app.state.focus.search.set(word);
                     black_box(render(app, &theme))
                 });
             });
             let id = BenchmarkId::new(format!("{operations}"), format!("{word} shown"));
             group.bench_function(id, |bencher| {
                 let app = LazyCell::force_mut(&mut app);
-                app.state.search.set(word);
-                let whole = app.state.camera.viewport.bounds;
+                app.state.focus.search.set(word);
+                let whole = app.state.focus.camera.viewport.bounds;
                 let mut by = 0;
                 bencher.iter(|| {
                     // A window that has not been prepared.
                     by = 1 - by;
                     let window = Span::new(whole.start + by, whole.end - 1 + by);
-                    app.state.camera.viewport.show(window);
+                    app.state.focus.camera.viewport.show(window);
                     black_box(render(app, &theme))
                 });
             });
             let id = BenchmarkId::new(format!("{operations}"), format!("{word} next"));
             group.bench_function(id, |bencher| {
                 let app = LazyCell::force_mut(&mut app);
-                app.state.search.set(word);
+                app.state.focus.search.set(word);
                 app.prepare();
                 bencher.iter(|| app.state.step_hit(true));
             });

@@ -34,7 +34,7 @@ impl Film {
         let mut app = App::new(Vec::new());
         app.state.size = size;
         app.start(source, plan, gpus);
-        app.state.run.replay = Some(replay);
+        app.state.model.run.replay = Some(replay);
         Film { app, theme }
     }
 

@@ -188,7 +188,7 @@ pub fn screenshot(
     opening: &Opening,
 ) -> Result<Buffer, String> {
     let mut app = app::App::of_trace(shown.trace, shown.plan, shown.gpus);
-    app.state.run.beside = shown.beside;
+    app.state.model.run.beside = shown.beside;
     app.state.size = size;
     app.open_at(opening)?;
     Ok(render(&mut app, theme))

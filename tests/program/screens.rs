@@ -97,9 +97,8 @@ fn every_scenario_opens_on_its_mistake_at_the_place_it_wants_seen() {
             scenario.name,
             screen[0]
         );
-        let (run, camera) = (&app.state.run, &app.state.camera);
-        let operations = camera.operations(run).expect("it uses a GPU");
-        let window = camera.viewport.window;
+        let operations = app.state.operations().expect("it uses a GPU");
+        let window = app.state.focus.camera.viewport.window;
         match part {
             Some(us) => {
                 assert_eq!(window.start, operations.start, "{}", scenario.name);
@@ -300,7 +299,7 @@ fn every_list_can_be_searched_and_nothing_else_is_offered_to_be() {
 fn no_verdict_of_a_scenario_is_cut_on_the_smallest_usual_screen() {
     for scenario in LIBRARY.scenarios {
         let mut app = ended(&plan_of(scenario));
-        for variant in 0..app.state.run.passes.variants.len().min(4) {
+        for variant in 0..app.state.model.run.passes.variants.len().min(4) {
             app.act(Action::ShowVariant(variant));
             let screen = lines(&mut app, (80, 24));
             let tabs = screen.iter().position(|line| line.contains("1 timeline"));
@@ -326,7 +325,7 @@ fn what_is_said_of_a_gap_stands_whole_on_a_small_screen_or_says_that_it_does_not
                 app.act(*action);
             }
             let screen = lines(&mut app, (80, 24));
-            if !format!("{:?}", app.state.selection.item).starts_with("Gap") {
+            if !format!("{:?}", app.state.focus.selection.item).starts_with("Gap") {
                 continue;
             }
             // What is copied is all of it, whatever is on screen.

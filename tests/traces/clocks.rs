@@ -244,7 +244,7 @@ fn a_rank_that_joins_a_live_job_comes_onto_its_clock() {
     app.tick(Duration::from_secs(4));
     assert!(screen(&mut app).contains("clocks aligned to ± "));
     // An hour lay between them.
-    let length = |app: &App| app.state.run.trace.extent().expect("records").len();
+    let length = |app: &App| app.state.model.run.trace.extent().expect("records").len();
     assert!(length(&app) < 1_000_000_000);
     // What comes is moved as it comes, and a third one when it is known how.
     app.take(Message::Batch(zeros_rest));
@@ -254,18 +254,24 @@ fn a_rank_that_joins_a_live_job_comes_onto_its_clock() {
     app.tick(Duration::from_secs(8));
     let drawn = screen(&mut app);
     assert!(drawn.contains("over 180 collectives"), "{drawn}");
-    assert!(apart(&app.state.run.trace) < APART);
+    assert!(apart(&app.state.model.run.trace) < APART);
     // Nothing that came so far is moved again for no reason.
-    let (number, revision) = (app.state.run.number, app.state.run.trace.revision());
+    let (number, revision) = (
+        app.state.model.run.number,
+        app.state.model.run.trace.revision(),
+    );
     app.tick(Duration::from_secs(20));
     let _ = screen(&mut app);
     assert_eq!(
-        (app.state.run.number, app.state.run.trace.revision()),
+        (
+            app.state.model.run.number,
+            app.state.model.run.trace.revision()
+        ),
         (number, revision)
     );
     app.take(Message::Finished(Outcome::Complete));
     assert!(screen(&mut app).contains("clocks aligned to ± "));
-    assert!(apart(&app.state.run.trace) < APART);
+    assert!(apart(&app.state.model.run.trace) < APART);
 }
 
 /// While a job goes on its lines become better and better known: what is told of it must not be thrown away at every look.
@@ -294,13 +300,13 @@ fn clocks_are_set_ever_more_seldom() {
         }
         app.tick(Duration::from_secs(3 * (look as u64 + 1)));
         let _ = screen(&mut app);
-        numbers.push(app.state.run.number);
+        numbers.push(app.state.model.run.number);
     }
     // Seldom: each time that it has lasted half as long again, which from 3 to 90 s is 9 times at most.
     let sets = numbers.windows(2).filter(|two| two[0] != two[1]).count();
     assert!((1..=9).contains(&sets), "{numbers:?}");
     // The median of a rank's ends is known to a few us; those of two ranks may lie apart by their jitter and that of both.
-    assert!(apart(&app.state.run.trace) < 3 * 15_000);
+    assert!(apart(&app.state.model.run.trace) < 3 * 15_000);
 }
 
 #[test]
@@ -314,8 +320,8 @@ fn a_complete_timeline_is_set_before_anything_else_is_told() {
     app.take(Message::Finished(Outcome::Complete));
     let drawn = screen(&mut app);
     assert!(drawn.contains("clocks aligned to ± "), "{drawn}");
-    let extent = app.state.run.trace.extent().expect("records");
-    assert!(extent.len() < HOUR && apart(&app.state.run.trace) < APART);
-    let window = app.state.camera.viewport.window;
+    let extent = app.state.model.run.trace.extent().expect("records");
+    assert!(extent.len() < HOUR && apart(&app.state.model.run.trace) < APART);
+    let window = app.state.focus.camera.viewport.window;
     assert!(extent.overlaps(window) && window.len() < HOUR);
 }

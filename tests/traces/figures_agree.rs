@@ -52,7 +52,10 @@ fn expected(variant: &Value, is_baseline: bool) -> Vec<String> {
 /// The lines of the compare view.
 fn compare_view(app: &mut App) -> Vec<String> {
     // The table takes a quarter of the view where it is long.
-    app.state.size = Size::new(160, 4 * app.state.run.measured.variants.len() as u16 + 60);
+    app.state.size = Size::new(
+        160,
+        4 * app.state.model.run.measured.variants.len() as u16 + 60,
+    );
     app.act(Action::Show(3));
     let buffer = render(app, &Theme::default());
     let width = usize::from(buffer.area.width);
@@ -80,7 +83,7 @@ fn check(app: &mut App, report: &Report, name: &str) {
     let json: Value = serde_json::from_str(&report.json().expect("json")).expect("valid");
     let variants = json["variants"].as_array().expect("variants");
     let lines = compare_view(app);
-    let measured = &app.state.run.measured.variants;
+    let measured = &app.state.model.run.measured.variants;
     assert_eq!(variants.len(), measured.len(), "{name}");
     for (variant, measured) in variants.iter().zip(measured) {
         let label = measured.label();
@@ -142,7 +145,7 @@ fn the_compare_view_and_the_report_say_the_same_of_every_bundled_scenario() {
 /// What the screen finds in what is on it.
 fn found(app: &App) -> &[Finding] {
     let state = &app.state;
-    let answer = state.answers.get(&state.run, state.camera.scope);
+    let answer = state.answer();
     &answer.expect("an answer").findings
 }
 
@@ -152,7 +155,7 @@ fn check_findings(app: &mut App, report: &Report, name: &str) {
     for _ in variants {
         app.act(Action::Variant(1));
         app.prepare();
-        let shown = app.state.camera.variant(&app.state.run);
+        let shown = app.state.variant();
         let of = variants.iter().find(|v| Some(v.figures.position) == shown);
         let of = of.expect("the variant on screen is in the report");
         assert_eq!(found(app), of.findings, "{name} {}", of.figures.label());

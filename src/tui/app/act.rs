@@ -26,7 +26,7 @@ impl App {
     pub(super) fn perform(&mut self, action: Action) -> Option<Effect> {
         self.state.messages.flash = None;
         if let (Overlay::Attach(target), Action::Choose) = (self.overlay, action)
-            && let Some((_, process)) = self.state.target(target)
+            && let Some((_, process)) = self.state.model.target(target)
             && process.right().is_ok()
         {
             self.overlay = Overlay::None;
@@ -103,10 +103,10 @@ impl App {
             Action::Point(by) => state.step_among(&state.points(), by),
             Action::Pass(by) => state.step_pass(by),
             Action::Predict => self.predict(),
-            Action::WholeRun => match state.camera.scope {
+            Action::WholeRun => match state.focus.camera.scope {
                 Scope::Pass(_) => state.show(Scope::Whole),
                 Scope::Whole => {
-                    let variant = state.camera.variant_to_open(&state.run);
+                    let variant = state.focus.camera.variant_to_open(&state.model.run);
                     state.show_variant(variant.unwrap_or_default());
                 }
             },
@@ -146,21 +146,15 @@ impl App {
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {
-            if state.ghost.close() {
+            if state.focus.prediction.close() {
                 return;
             }
-            let answer = state.answers.get(&state.run, state.camera.scope);
-            let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
-            if let Some(finding) = found.find(|finding| finding.predicted.is_some())
-                && let Err(reason) = state.ghost.open(&state.run, state.camera.scope, finding)
-            {
-                state.say(reason);
-            }
+            state.predict(|found| found.iter().find(|it| it.predicted.is_some()));
             return;
         }
-        let before = state.ghost.version().0;
+        let before = state.focus.prediction.version().0;
         self.views.act(Action::Predict, state);
-        if state.ghost.version().0 != before {
+        if state.focus.prediction.version().0 != before {
             self.views.show_home(&self.state);
         }
     }
@@ -174,19 +168,19 @@ impl App {
             return None;
         }
         if self.views.is_home() {
-            if self.state.marks.clear() || self.state.ghost.close() {
+            if self.state.focus.marks.clear() || self.state.focus.prediction.close() {
                 return None;
             }
-            if self.state.selection.row.is_none() && self.views.has_choices() {
+            if self.state.focus.selection.row.is_none() && self.views.has_choices() {
                 // Nothing is left to close but the run that was chosen.
-                let number = self.state.run.number;
+                let number = self.state.model.run.number;
                 self.state.replace(Run {
                     number,
                     ..Run::default()
                 });
                 return Some(Effect::Leave);
             }
-            self.state.selection = Selection::default();
+            self.state.focus.selection = Selection::default();
         } else {
             self.views.go_up(&self.state);
         }
@@ -207,7 +201,7 @@ impl App {
                 self.go_to(&place);
                 let room = (place.span.end - since) / 4;
                 let window = Span::new(since - room, place.span.end + room);
-                self.state.camera.viewport.show(window);
+                self.state.focus.camera.viewport.show(window);
             }
         }
         None
@@ -217,8 +211,8 @@ impl App {
     pub(crate) fn go_to(&mut self, place: &Place) {
         self.views.show_home(&self.state);
         let state = &mut self.state;
-        state.camera.is_following = false;
-        let scope = state.camera.scope_span(&state.run);
+        state.focus.camera.is_following = false;
+        let scope = state.scope_span();
         if !scope.is_some_and(|scope| scope.overlaps(place.span)) {
             state.show(Scope::Whole);
             state.say("not in the pass that was shown: the whole run");
@@ -226,7 +220,7 @@ impl App {
         if let Some(kind) = place.row {
             state.reveal_row(kind);
         }
-        state.selection = Selection {
+        state.focus.selection = Selection {
             row: place.row,
             item: place.item(),
             cursor: place.span.start,
@@ -234,6 +228,6 @@ impl App {
         // In the middle, with as much around it on either side.
         let room = place.span.len().max(1);
         let (start, end) = (place.span.start - room, place.span.end + room);
-        state.camera.viewport.show(Span::new(start, end));
+        state.focus.camera.viewport.show(Span::new(start, end));
     }
 }

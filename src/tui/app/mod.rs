@@ -1,9 +1,9 @@
 //! The state of the screen: pure, without I/O or a clock of its own.
 //!
 //! ```text
-//!  App ─┬─ State ─┬─ Run        the timeline, its plan, passes, how it stands
-//!       │         ├─ Camera     whole run or pass, which stretch of it, following, paused
-//!       │         ├─ Selection  a row, and on it an operation or a gap
+//!  App ─┬─ State ─┬─ Model      the run (timeline, plan, passes, how it stands) and what was found out about it
+//!       │         ├─ Focus      whole run or pass and which stretch of it, selection, marks, search
+//!       │         ├─ Rows       the rows of the timeline
 //!       │         └─ Messages   log, output, error, the word on the last action
 //!       ├─ Views                one component each, with its own state
 //!       └─ Frame                header, tabs, details, footer as they will be drawn
@@ -72,7 +72,7 @@ impl App {
     /// An app that shows the picker.
     pub fn new(choices: Vec<Choice>) -> Self {
         let mut state = State::default();
-        state.camera.is_following = true;
+        state.focus.camera.is_following = true;
         App {
             state,
             views: Views::new(choices),
@@ -96,7 +96,7 @@ impl App {
     /// A new run begins. The figures of the one before stay for comparison.
     pub fn start(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, gpus: KnownGpus) {
         self.held = Duration::ZERO;
-        let run = self.state.run.next(source, plan, gpus);
+        let run = self.state.model.run.next(source, plan, gpus);
         self.tells_rerun = !run.previous.is_empty();
         self.state.replace(run);
         if let Some(view) = self.opening.view {
@@ -106,7 +106,10 @@ impl App {
 
     /// Time goes on.
     pub fn tick(&mut self, elapsed: Duration) {
-        let (run, is_held) = (&mut self.state.run, self.state.camera.is_paused());
+        let (run, is_held) = (
+            &mut self.state.model.run,
+            self.state.focus.camera.is_paused(),
+        );
         if is_held && run.replay.is_some() {
             // Nothing is played meanwhile.
             self.held = elapsed.saturating_sub(run.elapsed);
@@ -117,9 +120,8 @@ impl App {
 
     /// Makes everything that a frame shows. Without a change there is little to do.
     pub fn prepare(&mut self) {
-        self.state.prepare();
+        self.state.prepare(self.views.shown());
         self.say_rerun();
-        self.state.answer(self.views.shown());
         self.go_to_first();
         let room = Layout::of(&self.state).rows.height;
         self.state.set_room(usize::from(room));
@@ -138,7 +140,7 @@ impl App {
 
     /// Whether the picker is what is on screen.
     pub fn is_picking(&self) -> bool {
-        self.state.run.is_none()
+        self.state.model.run.is_none()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::tui::action::Action;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::view::{Place, VIEWS};
 use activity::What;
@@ -48,16 +48,16 @@ impl App {
             None => {}
             Some(Select::LongestGap) => {
                 self.views.act(Action::LongestGap, &mut self.state);
-                if !matches!(self.state.selection.item, Item::Gap(_)) {
+                if !matches!(self.state.focus.selection.item, Item::Gap(_)) {
                     said = Err("there is no gap to select".to_owned());
                 }
             }
             Some(Select::Named(name)) => said = self.select(name),
         }
         if let Some(part) = opening.zoom {
-            let camera = &mut self.state.camera;
-            let run = &self.state.run;
-            if let Some(whole) = camera.operations(run).or(camera.scope_span(run)) {
+            let whole = self.state.operations().or(self.state.scope_span());
+            if let Some(whole) = whole {
+                let camera = &mut self.state.focus.camera;
                 camera.is_following = false;
                 camera.viewport.show(part.within_span(whole));
             }
@@ -78,10 +78,10 @@ impl App {
     /// Selects by name, and brings what it finds on screen.
     fn select(&mut self, name: &str) -> Result<(), String> {
         let state = &mut self.state;
-        let scope = state.camera.scope_span(&state.run).unwrap_or_default();
-        let trace = &state.run.trace;
+        let scope = state.scope_span().unwrap_or_default();
+        let trace = &state.model.run.trace;
         let wanted = name.to_lowercase();
-        let lanes = state.rows.iter().filter_map(|row| {
+        let lanes = state.rows.list.iter().filter_map(|row| {
             let is_first = !matches!(row.kind, RowKind::Range(_, depth) if depth > 0);
             row.kind
                 .lane()
@@ -112,10 +112,10 @@ impl App {
             return Ok(());
         }
         let is_it = |label: &str| label.to_lowercase() == wanted;
-        match state.rows.iter().find(|row| is_it(&row.label)) {
+        match state.rows.list.iter().find(|row| is_it(&row.label)) {
             Some(row) if row.kind != RowKind::Title => {
-                state.selection.row = Some(row.kind);
-                state.selection.item = Item::None;
+                state.focus.selection.row = Some(row.kind);
+                state.focus.selection.item = Item::None;
                 Ok(())
             }
             _ => Err(format!("nothing on the timeline is called {name}")),
@@ -157,7 +157,10 @@ mod tests {
             ..Opening::default()
         });
         let window = Span::new(STREAMED + 400_000, STREAMED + 1_000_000);
-        assert_eq!((said, app.state.camera.viewport.window), (Ok(()), window));
+        assert_eq!(
+            (said, app.state.focus.camera.viewport.window),
+            (Ok(()), window)
+        );
     }
 
     #[test]
@@ -172,16 +175,16 @@ mod tests {
         let (app, _) = select("synchronize");
         let (start, length) = (EPOCH + 10_120_000, 2_190_000);
         let span = Span::new(start, start + length);
-        assert_eq!(app.state.selection.item.span(), Some(span));
-        assert!(app.state.camera.viewport.window.overlaps(span));
+        assert_eq!(app.state.focus.selection.item.span(), Some(span));
+        assert!(app.state.focus.camera.viewport.window.overlaps(span));
         // The kernel, in whatever letters.
         let (app, _) = select("MATMUL");
-        let kernel = app.state.selection.item.span().map(Span::len);
+        let kernel = app.state.focus.selection.item.span().map(Span::len);
         assert_eq!(kernel, Some(400_000));
         // A row, when nothing on it is called so.
         let (app, said) = select("s2");
-        assert!(said.is_ok() && app.state.selection.row.is_some());
-        assert!(app.state.selection.item == Item::None);
+        assert!(said.is_ok() && app.state.focus.selection.row.is_some());
+        assert!(app.state.focus.selection.item == Item::None);
         let (_, said) = select("nccl");
         assert_eq!(
             said,

@@ -32,7 +32,7 @@ impl App {
         let effect = self.perform(action);
         let after = self.state.spot(self.views.current);
         if is_jump(action) && before != after && !was_picking {
-            self.state.trail.leave(before);
+            self.state.focus.trail.leave(before);
         }
         effect
     }
@@ -40,7 +40,7 @@ impl App {
     /// Goes back to where the last jump came from, or forward again.
     pub(super) fn step_back(&mut self, is_back: bool) {
         let here = self.state.spot(self.views.current);
-        let Some(spot) = self.state.trail.step(here, is_back) else {
+        let Some(spot) = self.state.focus.trail.step(here, is_back) else {
             return;
         };
         self.state.return_to(spot);

@@ -34,7 +34,8 @@ impl App {
             // What was typed stays; where nothing was, what stood before.
             Action::Choose => {
                 self.state.prompt = None;
-                self.state.search.wants_first = asks == Asks::Search && self.is_search_shown();
+                self.state.focus.search.wants_first =
+                    asks == Asks::Search && self.is_search_shown();
                 return true;
             }
             Action::Back => {
@@ -63,7 +64,7 @@ impl App {
 
     /// Whether the search of the timeline is on and on screen.
     pub(super) fn is_search_shown(&self) -> bool {
-        self.views.is_home() && self.state.search.is_on() && !self.is_picking()
+        self.views.is_home() && self.state.focus.search.is_on() && !self.is_picking()
     }
 
     fn search_for(&mut self, asks: Asks, text: &str) {
@@ -71,20 +72,20 @@ impl App {
             _ if asks == Asks::Help => self.overlay = Overlay::Help { at: 0 },
             _ if asks == Asks::Lanes => self.state.filter_lanes(text),
             Some(filter) => filter.set(text),
-            None => self.state.search.set(text),
+            None => self.state.focus.search.set(text),
         }
     }
 
     /// Goes to the first hit once it is known.
     pub(super) fn go_to_first(&mut self) {
-        let search = &self.state.search;
-        let is_known = search.found(&self.state.run).is_some();
+        let search = &self.state.focus.search;
+        let is_known = search.found(&self.state.model.run).is_some();
         if search.wants_first && (is_known || !search.is_on()) {
-            self.state.search.wants_first = false;
+            self.state.focus.search.wants_first = false;
             let before = self.state.spot(self.views.current);
             self.state.step_hit(true);
             if self.state.spot(self.views.current) != before {
-                self.state.trail.leave(before);
+                self.state.focus.trail.leave(before);
             }
         }
     }

@@ -12,7 +12,7 @@ use live::machine::Machine;
 
 impl App {
     pub fn take(&mut self, message: Message) {
-        let run = &mut self.state.run;
+        let run = &mut self.state.model.run;
         let messages = &mut self.state.messages;
         match message {
             Message::Batch(batch) => {
@@ -42,9 +42,9 @@ impl App {
 
     /// Takes what runs on this machine now.
     pub fn see(&mut self, machine: Machine) {
-        self.state.machine = machine;
+        self.state.model.machine = machine;
         if let Overlay::Attach(target) = self.overlay
-            && self.state.target(target).is_none()
+            && self.state.model.target(target).is_none()
         {
             self.overlay = Overlay::None;
             self.state.say("the process has ended");
@@ -53,7 +53,7 @@ impl App {
 
     /// A run could not be started; what is on screen stays.
     pub fn fail(&mut self, failure: &Failure) {
-        let title = if self.state.run.trace.revision() > 0 {
+        let title = if self.state.model.run.trace.revision() > 0 {
             self.state.messages.outdated(failure);
             "it did not run · below is the last run that did"
         } else {
@@ -69,12 +69,12 @@ impl App {
 
     /// Says what a run that was run again came to, and the one before: also when nothing has changed.
     pub(super) fn say_rerun(&mut self) {
-        let run = &self.state.run;
+        let run = &self.state.model.run;
         if !self.tells_rerun || run.is_running() || !run.measured.is_current(&run.passes, false) {
             return;
         }
         self.tells_rerun = false;
-        let variant = self.state.camera.variant(run);
+        let variant = self.state.variant();
         let Some(now) = variant.and_then(|it| run.measured.of_variant(it)) else {
             return;
         };
@@ -99,7 +99,7 @@ impl App {
 
     /// The feed has ended, with a last word or without one.
     pub fn finish(&mut self, outcome: Outcome) {
-        let run = &mut self.state.run;
+        let run = &mut self.state.model.run;
         if !run.is_running() {
             return;
         }
@@ -123,7 +123,6 @@ impl App {
             messages.flash = Some(text.to_owned());
         }
         run.status = Status::Ended(outcome);
-        self.state.end();
         let opening = std::mem::take(&mut self.opening);
         if opening != Opening::default()
             && let Err(text) = self.open_at(&opening)

@@ -54,28 +54,41 @@ fn press(app: &mut App, keys: &str) -> Vec<Effect> {
 }
 
 fn selected(app: &App) -> Option<(Ns, Ns)> {
-    let span = app.state.selection.item.span()?;
+    let span = app.state.focus.selection.item.span()?;
     Some((span.start, span.len()))
 }
 
 fn row_label(app: &App) -> &str {
     let at = app
         .state
+        .focus
         .selection
-        .position(&app.state.rows)
+        .position(&app.state.rows.list)
         .expect("a selected row");
-    &app.state.rows[at].label
+    &app.state.rows.list[at].label
 }
 
 #[test]
 fn a_complete_run_opens_on_its_last_variant() {
     let app = app();
-    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
-    assert_eq!(app.state.camera.zero(&app.state.run), STREAMED);
+    assert_eq!(app.state.variant(), Some(1));
+    assert_eq!(app.state.zero(), STREAMED);
     // Four batches of 1000 µs, 400 µs apart.
-    assert_eq!(app.state.run.measured.variants[1].makespan_ns, 2_200 * US);
-    assert_eq!(app.state.run.measured.variants[0].makespan_ns, 4_300 * US);
-    let labels: Vec<&str> = app.state.rows.iter().map(|r| r.label.as_str()).collect();
+    assert_eq!(
+        app.state.model.run.measured.variants[1].makespan_ns,
+        2_200 * US
+    );
+    assert_eq!(
+        app.state.model.run.measured.variants[0].makespan_ns,
+        4_300 * US
+    );
+    let labels: Vec<&str> = app
+        .state
+        .rows
+        .list
+        .iter()
+        .map(|r| r.label.as_str())
+        .collect();
     let expected = [
         "GPU", "H2D", "D2H", "overlap", "streams", "s0", "s1", "s2", "s3", "host", "main",
     ];
@@ -87,26 +100,20 @@ fn variants_go_round() {
     let mut app = app();
     press(&mut app, "v");
     assert_eq!(
-        (
-            app.state.camera.variant(&app.state.run),
-            app.state.camera.zero(&app.state.run)
-        ),
+        (app.state.variant(), app.state.zero()),
         (Some(0), SEQUENTIAL)
     );
     press(&mut app, "v");
-    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
+    assert_eq!(app.state.variant(), Some(1));
     press(&mut app, "VV");
-    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
+    assert_eq!(app.state.variant(), Some(1));
     press(&mut app, "a");
     assert_eq!(
-        (
-            app.state.camera.variant(&app.state.run),
-            app.state.camera.scope
-        ),
+        (app.state.variant(), app.state.focus.camera.scope),
         (None, Scope::Whole)
     );
     press(&mut app, "a");
-    assert_eq!(app.state.camera.variant(&app.state.run), Some(1));
+    assert_eq!(app.state.variant(), Some(1));
 }
 
 #[test]
@@ -120,7 +127,7 @@ fn operations_and_gaps_are_stepped_through() {
     // 100 µs between two batches.
     press(&mut app, "g");
     assert_eq!(selected(&app), Some((SEQUENTIAL + 1_000 * US, 100 * US)));
-    assert!(matches!(app.state.selection.item, Item::Gap(_)));
+    assert!(matches!(app.state.focus.selection.item, Item::Gap(_)));
     press(&mut app, "g");
     assert_eq!(selected(&app), Some((SEQUENTIAL + 2_100 * US, 100 * US)));
     press(&mut app, "G");
@@ -139,7 +146,7 @@ fn the_last_gap_is_said_to_be_the_last() {
     assert!(
         app.state.messages.flash.is_some(),
         "{:?}",
-        app.state.selection
+        app.state.focus.selection
     );
     // The gap to the next variant's pass is none of this one's.
     assert_eq!(selected(&app), Some((SEQUENTIAL + 3_200 * US, 100 * US)));
@@ -159,22 +166,22 @@ fn rows_are_stepped_through_without_titles() {
     press(&mut app, "kkkkk");
     assert_eq!(row_label(&app), "GPU");
     press(&mut app, "~");
-    assert_eq!(app.state.selection.row, None);
+    assert_eq!(app.state.focus.selection.row, None);
 }
 
 #[test]
 fn enter_zooms_to_the_selection_and_zero_shows_all_again() {
     let mut app = app();
-    let all = app.state.camera.viewport.window;
+    let all = app.state.focus.camera.viewport.window;
     press(&mut app, "n^");
     // The upload of 300 µs with a quarter around it, as far as the pass reaches.
-    let window = app.state.camera.viewport.window;
+    let window = app.state.focus.camera.viewport.window;
     assert_eq!(window.len(), 450 * US);
     assert!(window.contains(STREAMED) && window.contains(STREAMED + 299 * US));
-    let viewport = &app.state.camera.viewport;
+    let viewport = &app.state.focus.camera.viewport;
     assert_ne!(viewport.window, viewport.bounds);
     press(&mut app, "0");
-    assert_eq!(app.state.camera.viewport.window, all);
+    assert_eq!(app.state.focus.camera.viewport.window, all);
 }
 
 #[test]
@@ -185,7 +192,7 @@ fn a_click_selects_what_is_under_it() {
     let x = (layout.axis.x..layout.axis.right())
         .find(|&x| {
             layout
-                .time_at(x, app.state.camera.viewport.window)
+                .time_at(x, app.state.focus.camera.viewport.window)
                 .is_some_and(|t| t > STREAMED + 800 * US)
         })
         .expect("a column");
@@ -207,30 +214,21 @@ fn following_shows_the_latest_pass_and_moving_stops_it() {
     app.take(Message::Batch(batches.next().expect("sequential")));
     app.prepare();
     assert_eq!(
-        (
-            app.state.camera.zero(&app.state.run),
-            app.state.camera.is_following
-        ),
+        (app.state.zero(), app.state.focus.camera.is_following),
         (SEQUENTIAL, true)
     );
     press(&mut app, "+");
-    assert!(!app.state.camera.is_following);
-    let window = app.state.camera.viewport.window;
+    assert!(!app.state.focus.camera.is_following);
+    let window = app.state.focus.camera.viewport.window;
     app.take(Message::Batch(batches.next().expect("streamed")));
     app.prepare();
     assert_eq!(
-        (
-            app.state.camera.zero(&app.state.run),
-            app.state.camera.viewport.window
-        ),
+        (app.state.zero(), app.state.focus.camera.viewport.window),
         (SEQUENTIAL, window)
     );
     press(&mut app, "f");
     assert_eq!(
-        (
-            app.state.camera.zero(&app.state.run),
-            app.state.camera.is_following
-        ),
+        (app.state.zero(), app.state.focus.camera.is_following),
         (STREAMED, true)
     );
 }
@@ -267,8 +265,21 @@ fn nothing_is_said_of_files_that_are_still_being_read() {
         meanwhile.contains("◆ reading") && !meanwhile.contains("LIVE"),
         "{meanwhile}"
     );
-    let whole = app.state.run.trace.operations_extent().expect("operations");
-    let idle = |app: &App| -> i64 { app.state.idle.within(&app.state.run, 0, whole).iter().sum() };
+    let whole = app
+        .state
+        .model
+        .run
+        .trace
+        .operations_extent()
+        .expect("operations");
+    let idle = |app: &App| -> i64 {
+        app.state
+            .model
+            .idle
+            .within(&app.state.model.run, 0, whole)
+            .iter()
+            .sum()
+    };
     assert_eq!(idle(&app), 0);
     app.take(Message::Finished(Outcome::Complete));
     assert!(!screen(&mut app).contains("reading"));
@@ -282,27 +293,24 @@ fn a_paused_picture_stands_still_until_it_goes_on() {
     let mut batches = fixture::batches().into_iter();
     app.take(Message::Batch(batches.next().expect("sequential")));
     press(&mut app, " ");
-    let window = app.state.camera.viewport.window;
+    let window = app.state.focus.camera.viewport.window;
     app.take(Message::Batch(batches.next().expect("streamed")));
     app.prepare();
     assert_eq!(
         (
-            app.state.camera.is_paused(),
-            app.state.camera.viewport.window
+            app.state.focus.camera.is_paused(),
+            app.state.focus.camera.viewport.window
         ),
         (true, window)
     );
     // Nothing that came meanwhile is lost.
     assert_eq!(
-        app.state.run.trace.health().received,
+        app.state.model.run.trace.health().received,
         fixture::trace().health().received
     );
     press(&mut app, " ");
     assert_eq!(
-        (
-            app.state.camera.is_paused(),
-            app.state.camera.zero(&app.state.run)
-        ),
+        (app.state.focus.camera.is_paused(), app.state.zero()),
         (false, STREAMED)
     );
 }
@@ -327,6 +335,7 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     app.start(fixture::source(), None, gpus());
     let makespans: Vec<Ns> = app
         .state
+        .model
         .run
         .previous
         .iter()
@@ -338,7 +347,7 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     }
     app.take(Message::Finished(Outcome::Complete));
     app.prepare();
-    assert_eq!(app.state.camera.variant(&app.state.run), Some(0));
+    assert_eq!(app.state.variant(), Some(0));
     // A save is answered, also when nothing has changed.
     let said = app.state.messages.flash.unwrap_or_default();
     assert!(
@@ -353,10 +362,7 @@ fn the_help_runs_the_line_that_was_looked_for_and_escape_closes_an_error() {
     press(&mut app, "?");
     assert_eq!(app.overlay, Overlay::Help { at: 0 });
     press(&mut app, "next var^");
-    assert_eq!(
-        (app.overlay, app.state.camera.variant(&app.state.run)),
-        (Overlay::None, Some(0))
-    );
+    assert_eq!((app.overlay, app.state.variant()), (Overlay::None, Some(0)));
     // Nothing typed there is a key, and nobody is kept in.
     press(&mut app, "?gv");
     assert!(matches!(app.overlay, Overlay::Help { .. }));
@@ -419,11 +425,7 @@ fn the_selection_does_not_leave_the_pass() {
     let mut app = App::of_trace(trace, None, gpus());
     app.state.size = Size::new(120, 40);
     press(&mut app, "");
-    let scope = app
-        .state
-        .camera
-        .scope_span(&app.state.run)
-        .expect("a pass is shown");
+    let scope = app.state.scope_span().expect("a pass is shown");
     assert_eq!(scope.start / US, (EPOCH + 10_000 * US) / US);
     let mut told = false;
     let mut seen = std::collections::BTreeSet::new();
@@ -459,14 +461,19 @@ fn no_key_waits_for_what_takes_long() {
     });
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);
-    app.state.analyst = Analyst::start(&wake).expect("threads");
+    app.state.model.analyst = Analyst::start(&wake).expect("threads");
     let status = Status::Ended(Outcome::Complete);
     app.state.replace(Run::new(trace, None, gpus(), status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
     let mut holder: Question<u8, ()> = Question::default();
-    holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
-        let _ = held.recv_timeout(Duration::from_secs(20));
-    });
+    holder.ask(
+        &app.state.model.analyst,
+        &app.state.model.run,
+        0,
+        move |_, _| {
+            let _ = held.recv_timeout(Duration::from_secs(20));
+        },
+    );
     let screen =
         |app: &mut App| crate::tui::tests::text(&crate::tui::render(app, &Theme::default()));
     press(&mut app, "3");

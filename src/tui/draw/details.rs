@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{gaps, label};
 use crate::tui::state::analyst::Question;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
 use crate::tui::theme::Role;
@@ -53,14 +53,14 @@ impl Details {
             self.prose.push_str(text);
             return;
         }
-        if state.marks.is_in_details(state.selection)
+        if state.focus.marks.is_in_details(state.focus.selection)
             && let Some((name, facts)) = super::measure::words(state)
         {
             self.name = Some((name, Role::Accent));
             self.facts = facts;
             return;
         }
-        match (state.selection.row, state.selection.item) {
+        match (state.focus.selection.row, state.focus.selection.item) {
             (Some(kind), Item::Record { row, .. }) => {
                 if let Some(id) = kind.lane() {
                     self.record(state, id, row);
@@ -68,13 +68,10 @@ impl Details {
             }
             (Some(kind), Item::Gap(gap)) => self.gap(state, kind, gap),
             (Some(RowKind::Gpu(device)), Item::None)
-                if !state
-                    .camera
-                    .used(&state.run, device)
-                    .contains(state.selection.cursor)
-                    && state.selection.cursor != 0 =>
+                if !state.used(device).contains(state.focus.selection.cursor)
+                    && state.focus.selection.cursor != 0 =>
             {
-                self.unused(state, device, state.selection.cursor);
+                self.unused(state, device, state.focus.selection.cursor);
             }
             (Some(kind), Item::None) if kind.device().is_some() => self.device_row(state, kind),
             _ => self.prose = prose(state),
@@ -82,7 +79,7 @@ impl Details {
     }
 
     fn record(&mut self, state: &State, id: LaneId, row: usize) {
-        let trace = &state.run.trace;
+        let trace = &state.model.run.trace;
         if !trace.lanes()[id].holds(row) {
             return;
         }
@@ -94,10 +91,10 @@ impl Details {
         if let Some(place) = activity.place() {
             self.say(describe::stream_at(trace, process, place));
         }
-        self.say(label::times(activity.span, state.camera.zero(&state.run)));
+        self.say(label::times(activity.span, state.zero()));
         match activity.what {
             What::Kernel(k) => {
-                if let Some((time, rank)) = state.job.waited(&state.run, id, row, activity.span) {
+                if let Some((time, rank)) = state.model.job.waited(&state.model.run, id, row, activity.span) {
                     let time = units::duration(time);
                     self.say(format!("waits {time} of it for {rank}"));
                 }
@@ -155,7 +152,7 @@ impl Details {
 
     /// What limits a kernel of this configuration; without counters what its launch leaves unused.
     fn limit(&mut self, state: &State, shape: LaunchShape, device: u32) {
-        let run = &state.run;
+        let run = &state.model.run;
         if !run.trace.is_sampled() {
             let info = run.trace.devices().get(device as usize).map(|it| &it.info);
             let name = run.trace.names().full(shape.name);
@@ -166,7 +163,7 @@ impl Details {
             return self.facts.extend(waste);
         }
         let find = |trace: &Trace, _: &Stop| tables::kernels(trace, None);
-        self.limits.ask(&state.analyst, run, (), find);
+        self.limits.ask(&state.model.analyst, run, (), find);
         let rows = self.limits.about(run, ()).map_or(&[][..], Vec::as_slice);
         let row = rows.iter().find(|it| it.id == shape.name);
         let is_it = |it: &&ShapeRow| (it.grid, it.block) == (shape.grid, shape.block);
@@ -219,10 +216,10 @@ impl Details {
     }
 
     fn gap(&mut self, state: &State, kind: RowKind, gap: Span) {
-        let run = &state.run;
+        let run = &state.model.run;
         if let RowKind::Gpu(device) = kind
             && !run.is_none()
-            && !state.camera.used(run, device).overlaps(gap)
+            && !state.used(device).overlaps(gap)
         {
             self.unused(state, device, gap.start);
             return;
@@ -235,7 +232,7 @@ impl Details {
         let name = format!("{word} {}", units::duration(gap.len()));
         self.name = Some((name, Role::Warning));
         let about = (kind, gap);
-        let (last, number) = (Arc::clone(&state.answers.facts), run.number);
+        let (last, number) = (Arc::clone(&state.model.answers.facts), run.number);
         // What still grows is looked at around the gap alone.
         let records: usize = run.trace.lanes().iter().map(Lane::len).sum();
         let is_whole = !run.is_running() && !run.is_being_read() && records <= WHOLE;
@@ -249,7 +246,9 @@ impl Details {
             let known = facts.as_ref().map(Facts::causes);
             causes::explain(trace, known.as_ref(), &lanes, gap)
         };
-        self.cause.light().ask(&state.analyst, run, about, why);
+        self.cause
+            .light()
+            .ask(&state.model.analyst, run, about, why);
         match self.cause.about(run, about) {
             Some(why) => self.say(printable(&why.sentence)),
             None => self.say("computing why …"),
@@ -260,14 +259,14 @@ impl Details {
 impl Details {
     /// Says that a time is no idle one: before the first operation of a GPU, or after its last one.
     fn unused(&mut self, state: &State, device: usize, time: Ns) {
-        let used = state.camera.used(&state.run, device);
-        let gpu = describe::device_id(&state.run.trace, device);
+        let used = state.used(device);
+        let gpu = describe::device_id(&state.model.run.trace, device);
         let (word, at) = match time < used.start {
             true => ("before the first operation", used.start),
             false => ("after the last operation", used.end),
         };
         self.name = Some((format!("{word} of {gpu}"), Role::Text));
-        let zero = state.camera.zero(&state.run);
+        let zero = state.zero();
         self.facts = vec![
             format!("which is at {}", units::duration(at - zero)),
             "not counted as idle".to_owned(),
@@ -283,7 +282,7 @@ fn latest(journal: &Journal, count: usize) -> String {
 }
 
 fn prose(state: &State) -> String {
-    match &state.run.plan {
+    match &state.model.run.plan {
         _ if state.is_bare => String::new(),
         Some(plan) if !plan.look_for.is_empty() => {
             format!("Look for: {}", printable(plan.look_for.trim()))
@@ -298,16 +297,17 @@ fn way_on(state: &State) -> String {
     let mut text = "j k selects a row, n p an operation".to_owned();
     if state
         .rows
+        .list
         .iter()
         .any(|row| matches!(row.kind, RowKind::Gpu(_)))
     {
         text.push_str(", g the next gap of the GPU, L the longest");
     }
-    let camera = &state.camera;
-    let is_opened = camera.viewport.window == camera.operations_window(&state.run);
+    let camera = &state.focus.camera;
+    let is_opened = camera.viewport.window == camera.operations_window(&state.model.run);
     if is_opened
-        && let Some(all) = camera
-            .scope_span(&state.run)
+        && let Some(all) = state
+            .scope_span()
             .filter(|all| *all != camera.viewport.window)
     {
         let all = units::duration(all.len());

@@ -21,14 +21,17 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         return;
     }
     let width = usize::from(area.width);
-    let (title, detail) = (printable(&state.run.trace.source.title), detail(state));
-    let is_simulated = state.run.trace.source.simulated;
+    let (title, detail) = (
+        printable(&state.model.run.trace.source.title),
+        detail(state),
+    );
+    let is_simulated = state.model.run.trace.source.simulated;
     let needed = pen::width(&title) + pen::width(&detail) + 13;
     let total = |parts: &[(String, Style, bool)]| -> usize {
         parts.iter().map(|p| pen::width(&p.0) + 2).sum()
     };
     let mut right = right(state, theme);
-    if let Some([words, short]) = state.job.clocks(&state.run)
+    if let Some([words, short]) = state.model.job.clocks(&state.model.run)
         && total(&right) + needed > width
         && let Some(part) = right.iter_mut().find(|part| part.0 == words)
     {
@@ -72,7 +75,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
 
 /// The right side, from the left; each part with whether it can be spared, what is to go first last.
 fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let health = trace.health();
     let (dim, bad) = (theme.fg(Role::Dim), theme.bold(Role::Bad));
     let badge = match theme.level {
@@ -97,7 +100,7 @@ fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
     }
     let (status, role) = status(state);
     add(&status, theme.bold(role), false);
-    if let Some([words, _]) = &state.job.clocks(&state.run) {
+    if let Some([words, _]) = &state.model.job.clocks(&state.model.run) {
         add(words, dim, false);
     }
     if health.received > 0 {
@@ -116,7 +119,7 @@ fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
 
 /// By how much recording may have made longer what is on screen; nothing of what cuptop did not record.
 fn watching(state: &State) -> String {
-    let answer = state.answers.get(&state.run, state.camera.scope);
+    let answer = state.answer();
     let cost = answer.and_then(|it| it.watching);
     cost.map_or_else(String::new, |it| watching_words(it.share))
 }
@@ -134,9 +137,9 @@ fn watching_words(share: [f64; 2]) -> String {
 }
 
 fn detail(state: &State) -> String {
-    let passes = &state.run.passes;
-    let Some(pass) = state.run.pass(state.camera.scope) else {
-        let is_whole = state.camera.scope == Scope::Whole && !passes.list.is_empty();
+    let passes = &state.model.run.passes;
+    let Some(pass) = state.model.run.pass(state.focus.camera.scope) else {
+        let is_whole = state.focus.camera.scope == Scope::Whole && !passes.list.is_empty();
         return if is_whole { "whole run" } else { "" }.to_owned();
     };
     let variant = passes.variants.get(pass.variant);
@@ -148,11 +151,11 @@ fn detail(state: &State) -> String {
 }
 
 fn device(state: &State) -> String {
-    let Some(info) = state.run.device() else {
+    let Some(info) = state.model.run.device() else {
         return String::new();
     };
     let name = printable(&info.name);
-    let mut text = match (state.run.trace.devices().len(), name.is_empty()) {
+    let mut text = match (state.model.run.trace.devices().len(), name.is_empty()) {
         (1, _) => name,
         // Some traces do not say what the GPUs are.
         (devices, true) => format!("{devices} GPUs"),
@@ -166,14 +169,14 @@ fn device(state: &State) -> String {
 
 /// Whether recording is on, in one of the processes at least.
 fn is_recorded(state: &State) -> bool {
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let processes = trace.processes().len();
     processes == 0 || (0..processes).any(|process| trace.recorded(process).is_on())
 }
 
 /// Whether all processes of a saved recording have ended.
 fn is_over(state: &State) -> bool {
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let mut ends = trace.processes().iter().map(|it| it.info.ended_well);
     trace.source.kind == SourceKind::Recording && ends.len() > 0 && ends.all(|it| it.is_some())
 }
@@ -185,17 +188,17 @@ pub(super) fn clock(time: Duration) -> String {
 }
 
 fn status(state: &State) -> (String, Role) {
-    let clock = clock(state.run.elapsed);
-    match &state.run.status {
+    let clock = clock(state.model.run.elapsed);
+    match &state.model.run.status {
         Status::Idle => (String::new(), Role::Dim),
-        _ if state.camera.is_paused() => {
-            let text = match state.camera.behind(&state.run) {
+        _ if state.focus.camera.is_paused() => {
+            let text = match state.focus.camera.behind(&state.model.run) {
                 0 => "‖ PAUSED".to_owned(),
                 n => format!("‖ PAUSED +{}", units::count(n)),
             };
             (text, Role::Warning)
         }
-        Status::Running => match &state.run.progress {
+        Status::Running => match &state.model.run.progress {
             Some(p) => {
                 let share = match p.total {
                     // Bytes and the like say nothing as numbers.
@@ -204,18 +207,18 @@ fn status(state: &State) -> (String, Role) {
                 };
                 (format!("◆ {} {share}", printable(&p.what)), Role::Warning)
             }
-            None if let Some(replay) = &state.run.replay => {
+            None if let Some(replay) = &state.model.run.replay => {
                 (format!("▶ REPLAY {}×", replay.speed), Role::Good)
             }
             // Between two files, and while what was read is put in order.
-            None if state.run.is_being_read() => ("◆ reading".to_owned(), Role::Warning),
+            None if state.model.run.is_being_read() => ("◆ reading".to_owned(), Role::Warning),
             None if !is_recorded(state) => (format!("○ NOT RECORDING {clock}"), Role::Warning),
-            None if state.run.standing.iter().any(|it| it.is_alarming) => {
+            None if state.model.run.standing.iter().any(|it| it.is_alarming) => {
                 (format!("○ NOT ALL LIVE {clock}"), Role::Warning)
             }
             // A saved recording whose processes have ended is only being read.
             None if is_over(state) => ("◆ reading".to_owned(), Role::Warning),
-            None => match state.pulse.quiet(&state.run) {
+            None => match state.model.pulse.quiet(&state.model.run) {
                 Some(since) => {
                     let text = format!("○ no records for {} s", since.as_secs());
                     (text, Role::Warning)

@@ -5,7 +5,7 @@ use ratatui::layout::{Rect, Size};
 use super::pen;
 use super::verdict::VerdictLine;
 use crate::tui::state::State;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::troubles::Weight;
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
@@ -73,7 +73,7 @@ impl Layout {
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
         // A picture has no hints, and no details where nothing is selected.
-        let has_details = !state.is_bare || state.selection.row.is_some();
+        let has_details = !state.is_bare || state.focus.selection.row.is_some();
         let details = match height {
             _ if !has_details => 0,
             0..9 => 0,
@@ -84,9 +84,9 @@ impl Layout {
         };
         let rule = u16::from(height >= 12);
         let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
-        let has_alert = state.troubles.iter().any(|t| t.weight < Weight::Note);
-        let viewport = &state.camera.viewport;
-        let is_live = state.run.is_running() && !state.run.is_being_read();
+        let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
+        let viewport = &state.focus.camera.viewport;
+        let is_live = state.model.run.is_running() && !state.model.run.is_being_read();
         let mut y = 0;
         let mut take = |lines: u16| {
             let lines = lines.min(height.saturating_sub(y));
@@ -109,7 +109,7 @@ impl Layout {
         let details_rule = take(bottom);
         let details = take(details);
         let footer = take(foot);
-        let answer = state.answers.get(&state.run, state.camera.scope);
+        let answer = state.answer();
         let has_findings = answer.is_some_and(|answer| !answer.findings.is_empty());
         let has_panel = has_findings && width >= 160;
         let panel = if has_panel { width / 4 } else { 0 };
@@ -160,7 +160,7 @@ impl Layout {
 
 /// Columns that the names of rows would take.
 fn names(state: &State) -> u16 {
-    let widths = state.rows.iter().map(|row| match row.kind {
+    let widths = state.rows.list.iter().map(|row| match row.kind {
         RowKind::Title | RowKind::Folded(_) => 0,
         // Where there is little room, figures stand at the end.
         RowKind::Bandwidth(..) | RowKind::Counter(..) if state.size.width < 100 => 0,

@@ -9,19 +9,19 @@ use trace::{Trace, describe};
 
 /// "1.24 ms measured", and the facts.
 pub fn words(state: &State) -> Option<(String, Vec<String>)> {
-    let span = state.marks.span()?;
-    let zero = state.camera.zero(&state.run);
+    let span = state.focus.marks.span()?;
+    let zero = state.zero();
     let name = format!("measured {}", units::duration(span.len()));
     let mut facts = vec![super::label::times(span, zero)];
     if span.is_empty() {
         facts.push("both marks stand at one moment".to_owned());
         return Some((name, facts));
     }
-    let Some(found) = state.marks.measured(&state.run) else {
+    let Some(found) = state.focus.marks.measured(&state.model.run) else {
         facts.push("computing …".to_owned());
         return Some((name, facts));
     };
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     for of in &found.devices {
         device(trace, of, &mut facts);
     }

@@ -13,7 +13,11 @@ pub fn draw(state: &State, theme: &Theme, line: Rect, buf: &mut Buffer) {
     if line.is_empty() {
         return;
     }
-    let (pulse, text, dim) = (&state.pulse, theme.fg(Role::Text), theme.fg(Role::Dim));
+    let (pulse, text, dim) = (
+        &state.model.pulse,
+        theme.fg(Role::Text),
+        theme.fg(Role::Dim),
+    );
     let rate = match pulse.steps.is_empty() {
         true => "counting records …".to_owned(),
         false => format!("{} records/s", units::count(pulse.rate)),
@@ -32,7 +36,7 @@ pub fn draw(state: &State, theme: &Theme, line: Rect, buf: &mut Buffer) {
         x = pen::text(buf, line, x + 1, "last minute", dim) + 2;
     }
     if let Some((device, share)) = pulse.idlest {
-        let gpu = describe::device_id(&state.run.trace, device);
+        let gpu = describe::device_id(&state.model.run.trace, device);
         let slow = format!("least busy: {gpu}, {}", units::percent(share));
         pen::text(buf, line, x, &slow, dim);
     }

@@ -28,7 +28,7 @@ pub struct VerdictLine {
 
 impl VerdictLine {
     pub fn new(state: &State) -> Self {
-        let run = &state.run;
+        let run = &state.model.run;
         if run.is_none() {
             return VerdictLine::default();
         }
@@ -44,8 +44,8 @@ impl VerdictLine {
         if run.plan.is_some() && !run.is_running() && !is_measured {
             return quiet("it ended before a repeat was measured");
         }
-        let Some(answer) = state.answers.get(run, state.camera.scope) else {
-            return if state.answers.is_open() || run.is_running() {
+        let Some(answer) = state.answer() else {
+            return if state.model.answers.is_open() || run.is_running() {
                 quiet("computing …")
             } else {
                 VerdictLine::default()
@@ -72,7 +72,7 @@ impl VerdictLine {
     /// Lines that it takes in `room` columns.
     #[must_use]
     pub fn lines(state: &State, room: usize) -> usize {
-        let answer = state.answers.get(&state.run, state.camera.scope);
+        let answer = state.answer();
         let headline = answer.and_then(|answer| headline(state, answer));
         headline.map_or(1, |(text, _)| broken(&text, room).len().max(1))
     }
@@ -140,7 +140,7 @@ fn broken(text: &str, room: usize) -> Vec<String> {
 
 /// What bounds the run; of two that are compared which one is faster.
 fn headline(state: &State, answer: &Answer) -> Option<(String, Role)> {
-    if let Some(beside) = &state.run.beside {
+    if let Some(beside) = &state.model.run.beside {
         let role = match beside.pairs.first().filter(|it| it.told().is_some()) {
             Some(pair) if pair.ratio < 1.0 => Role::Good,
             Some(_) => Role::Warning,
@@ -182,7 +182,7 @@ fn about(answer: &Answer, state: &State) -> Vec<String> {
     if let Some(time) = answer.as_of {
         parts.push(format!("as of {}", clock(time)));
     }
-    if !state.run.is_running() && answer.as_of.is_some() && state.answers.is_open() {
+    if !state.model.run.is_running() && answer.as_of.is_some() && state.model.answers.is_open() {
         parts.push("computing …".to_owned());
     }
     parts

@@ -98,7 +98,7 @@ impl Footer {
 /// Where one goes on from the timeline: to the ranks where one is late, to what could be better, else to the kernels. Of
 /// a CPU that works on between launches the longest gap tells more.
 fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize, usize)> {
-    let answer = state.answers.get(&state.run, state.camera.scope)?;
+    let answer = state.answer()?;
     let bound = answer.verdicts.first().map(|it| it.bound_by)?;
     let title = match bound {
         _ if context != Context::Timeline => return None,
@@ -114,17 +114,17 @@ fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize,
 /// What is looked for, and how much of it there is: "/gemm 3 of 154".
 fn typed(state: &State, views: &Views) -> Option<Total> {
     if let Some(prompt) = state.prompt.as_ref().filter(|it| it.asks == Asks::Lanes) {
-        let all = state.lanes.all();
-        let seen = all - state.lanes.left_out;
+        let all = state.rows.lanes.all();
+        let seen = all - state.rows.lanes.left_out;
         let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
         return Some(Total::new(text, Role::Accent));
     }
     let filter = views.list(state).map(|list| &list.filter);
     let (kept, count) = match filter {
         Some(filter) => (&filter.text, filter.is_on().then(|| filter.words())),
-        None if views.is_home() && !state.run.is_none() => (
-            &state.search.text,
-            state.search.is_on().then(|| search_words(state)),
+        None if views.is_home() && !state.model.run.is_none() => (
+            &state.focus.search.text,
+            state.focus.search.is_on().then(|| search_words(state)),
         ),
         None => return None,
     };
@@ -142,7 +142,7 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
 
 /// "3 of 154", "154 and 2 lanes", or why there is none.
 fn search_words(state: &State) -> String {
-    let search = &state.search;
+    let search = &state.focus.search;
     if let Some(why) = search.needle().and_then(Needle::error) {
         return why.to_owned();
     }
@@ -176,8 +176,8 @@ fn search_words(state: &State) -> String {
 
 fn totals(state: &State, views: &Views) -> Vec<Total> {
     let mut totals = Vec::new();
-    let window = state.camera.figures_span(&state.run);
-    if window.is_empty() || state.run.is_none() {
+    let window = state.figures_span();
+    if window.is_empty() || state.model.run.is_none() {
         return totals;
     }
     totals.extend(faster(state));
@@ -196,8 +196,8 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
 
 /// "2.43× faster than sequential": against the variant that it is compared with.
 fn faster(state: &State) -> Option<Total> {
-    let run = &state.run;
-    let current = run.measured.of_variant(state.camera.variant(run)?)?;
+    let run = &state.model.run;
+    let current = run.measured.of_variant(state.variant()?)?;
     let speedup = speedup(&run.passes, current, &run.measured.variants)?;
     let base = run.passes.baseline(current.position)?;
     let base = &run.passes.variants[base].name;

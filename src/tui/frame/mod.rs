@@ -51,7 +51,7 @@ impl Frame {
         if let Overlay::Help { .. } = overlay {
             self.help = HelpText::new(state, views, above(state.size));
         }
-        if !state.run.is_none() {
+        if !state.model.run.is_none() {
             let list = views.list(state);
             self.details.prepare(state, list.and_then(List::details));
         }
@@ -74,7 +74,7 @@ impl Frame {
         }
         let layout = &self.layout;
         header::draw(state, theme, layout.header, buf);
-        alert::draw(&state.troubles, theme, layout.alert, buf);
+        alert::draw(&state.model.troubles, theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
         pulse::draw(state, theme, layout.pulse, buf);
         if state.is_bare {
@@ -86,7 +86,7 @@ impl Frame {
         }
         rule(theme, layout.details_rule, buf);
         views.draw(state, theme, layout.middle(), buf);
-        if !state.run.is_none() {
+        if !state.model.run.is_none() {
             self.details.draw(theme, layout.details, buf);
         }
         if !state.is_bare {
@@ -97,7 +97,7 @@ impl Frame {
             && views.shows_error(state)
         {
             // Before a run the error is that of a scenario, or of a process.
-            let is_scenario = state.run.is_none() || state.run.plan.is_some();
+            let is_scenario = state.model.run.is_none() || state.model.run.plan.is_some();
             let foot = match (is_scenario, is_offered(Action::Rerun, state, views)) {
                 _ if error.title == NOT_ATTACHED => "esc goes back to the list",
                 (true, _) => "esc closes · e edits · r tries again",
@@ -109,9 +109,9 @@ impl Frame {
         match overlay {
             Overlay::None => {}
             Overlay::Help { at } => self.help.draw(at, theme, above, buf),
-            Overlay::Troubles => overlay::troubles(&state.troubles, theme, above, buf),
+            Overlay::Troubles => overlay::troubles(&state.model.troubles, theme, above, buf),
             Overlay::Attach(target) => {
-                if let Some((gpu, process)) = state.target(target) {
+                if let Some((gpu, process)) = state.model.target(target) {
                     attach::draw(gpu, process, theme, above, buf);
                 }
             }
@@ -143,7 +143,7 @@ impl Frame {
 
     /// What is selected, to be copied: an operation's whole name, a gap or a line of a list in full.
     pub fn copied(&self, views: &Views, state: &State) -> Option<String> {
-        if state.run.is_none() {
+        if state.model.run.is_none() {
             return None;
         }
         match views.list(state).and_then(|it| it.in_full.clone()) {

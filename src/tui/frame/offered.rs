@@ -1,7 +1,7 @@
 //! Which keys would do something now: only those are offered.
 
 use crate::tui::action::Action;
-use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::row::{Row, RowKind};
 use crate::tui::state::{Run, Scope, State, Status};
 use crate::tui::view::Views;
 use trace::SourceKind;
@@ -13,7 +13,7 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
 
 /// Why an action can do nothing as things are.
 pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static str> {
-    let run = &state.run;
+    let run = &state.model.run;
     let (is_running, is_watched) = (run.status == Status::Running, is_watched(run));
     // Before a run there is the picker alone.
     if run.is_none() {
@@ -32,7 +32,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
     Some(match action {
         A::Variant(_) if state.variants_beside().len() < 2 => "there is no other variant",
         A::Point(_) if state.points().len() < 2 => "there is no sweep: no other value",
-        A::Pass(_) if state.camera.scope == Scope::Whole => {
+        A::Pass(_) if state.focus.camera.scope == Scope::Whole => {
             "the whole run is on screen; a shows one repeat of it"
         }
         A::Pass(_) if run.passes.list.len() <= run.passes.variants.len() => "each variant ran once",
@@ -48,12 +48,12 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         }
         A::Record | A::Keep if !is_running => "the program has ended: nothing is left to keep",
         A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
-        A::Troubles if state.troubles.is_empty() => "nothing is wrong",
+        A::Troubles if state.model.troubles.is_empty() => "nothing is wrong",
         A::Predict if !has_prediction(state, views) => "no finding here has a prediction",
-        A::Return if !state.trail.has(true) => "no jump to go back from",
-        A::Forward if !state.trail.has(false) => "this is the latest place",
-        A::ShowLanes if !state.lanes.is_any() => "all rows are shown",
-        A::HideLane | A::FoldLanes if state.selection.row.is_none() => {
+        A::Return if !state.focus.trail.has(true) => "no jump to go back from",
+        A::Forward if !state.focus.trail.has(false) => "this is the latest place",
+        A::ShowLanes if !state.rows.lanes.is_any() => "all rows are shown",
+        A::HideLane | A::FoldLanes if state.focus.selection.row.is_none() => {
             "select a row first: j, k or a click"
         }
         A::Gap(_) | A::LongestGap if !has_gaps(state) => {
@@ -79,19 +79,19 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
 
 /// Whether a finding that is shown here has a prediction, or one is open.
 fn has_prediction(state: &State, views: &Views) -> bool {
-    let answer = state.answers.get(&state.run, state.camera.scope);
+    let answer = state.answer();
     let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
     let is_here = views.is_home() || views.wants_answers();
-    let is_open = views.is_home() && state.ghost.version().1;
+    let is_open = views.is_home() && state.focus.prediction.version().1;
     is_open || (is_here && found.any(|finding| finding.predicted.is_some()))
 }
 
 /// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.
 fn has_gaps(state: &State) -> bool {
     let is_gpu = |row: &Row| matches!(row.kind, RowKind::Gpu(_));
-    let selected = state.selection.row;
+    let selected = state.focus.selection.row;
     let of = |kind: RowKind| kind.lane().is_some() || kind.device().is_some();
-    selected.map_or_else(|| state.rows.iter().any(is_gpu), of)
+    selected.map_or_else(|| state.rows.list.iter().any(is_gpu), of)
 }
 
 /// Whether a program of the user's is watched.

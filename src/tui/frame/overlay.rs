@@ -63,7 +63,7 @@ impl HelpText {
     /// Prepares it for an area.
     pub fn new(state: &State, views: &Views, area: Rect) -> Self {
         let here = match views.on_screen(state).context() {
-            Context::Timeline if state.search.is_on() => Context::Found,
+            Context::Timeline if state.focus.search.is_on() => Context::Found,
             context => context,
         };
         let typed = state
@@ -93,7 +93,7 @@ impl HelpText {
                     )
                 })
                 .collect();
-            if purpose == keys::Purpose::Views && !state.run.is_none() {
+            if purpose == keys::Purpose::Views && !state.model.run.is_none() {
                 lines.extend(views.bar(state).zip(1..).map(|(view, number)| {
                     let key = number.to_string();
                     line([key.clone(), key], VIEWS[view].help, Action::Show(view))

@@ -17,7 +17,7 @@ pub struct Tabs {
 
 impl Tabs {
     pub fn new(state: &State, views: &Views) -> Self {
-        if state.run.is_none() {
+        if state.model.run.is_none() {
             return Tabs::default();
         }
         let tabs = views.bar(state);

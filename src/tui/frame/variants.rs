@@ -39,9 +39,9 @@ pub struct VariantStrip {
 impl VariantStrip {
     /// Prepares them; nothing where there is one only.
     pub fn new(state: &State) -> Self {
-        let run = &state.run;
+        let run = &state.model.run;
         let all = &run.measured.variants;
-        let on_screen = state.camera.variant(run);
+        let on_screen = state.variant();
         let point = match on_screen {
             Some(variant) => run.passes.variants.get(variant).and_then(|v| v.point),
             None => all.last().and_then(|v| v.variant.point),

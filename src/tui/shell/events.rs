@@ -88,7 +88,7 @@ impl<'a, B: Screen> Loop<'a, B> {
         let mut app = App::new(session.choices.clone());
         app.opening = session.opening.clone();
         match Analyst::start(&wake) {
-            Ok(analyst) => app.state.analyst = analyst,
+            Ok(analyst) => app.state.model.analyst = analyst,
             // Everything is answered at once then, which may take its time.
             Err(error) => {
                 app.state.note(format!("no thread for analysis: {error}"));
@@ -131,7 +131,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             }
             let wake = [
                 self.pace.wake(),
-                self.app.state.run.is_running().then(|| now + TICK),
+                self.app.state.model.run.is_running().then(|| now + TICK),
                 self.watch.as_ref().and_then(|it| it.due),
             ];
             let wake = wake.into_iter().flatten().min();
@@ -164,8 +164,8 @@ impl<'a, B: Screen> Loop<'a, B> {
         }
         // Ends the source and the analysis before the terminal is given back.
         self.feed = None;
-        self.app.state.analyst = Analyst::default();
-        let outcome = match self.app.state.run.status {
+        self.app.state.model.analyst = Analyst::default();
+        let outcome = match self.app.state.model.run.status {
             Status::Ended(outcome) => Some(outcome),
             Status::Idle | Status::Running => None,
         };
@@ -192,18 +192,18 @@ impl<'a, B: Screen> Loop<'a, B> {
             app.draw(theme, buf);
         });
         drawn.map(|_| ()).map_err(io::Error::other)?;
-        self.frames.note(&self.app.state.run.trace);
+        self.frames.note(&self.app.state.model.run.trace);
         Ok(())
     }
 
     fn tick(&mut self) {
-        if self.app.state.run.is_running() {
+        if self.app.state.model.run.is_running() {
             let elapsed = self.began.elapsed();
             // The header shows tenths.
             let tenths = |d: Duration| d.as_millis() / 100;
-            let before = tenths(self.app.state.run.elapsed);
+            let before = tenths(self.app.state.model.run.elapsed);
             self.app.tick(elapsed);
-            if tenths(self.app.state.run.elapsed) != before {
+            if tenths(self.app.state.model.run.elapsed) != before {
                 self.pace.changed();
             }
         }
@@ -215,7 +215,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             Some(false) if self.app.state.messages.flash.is_none() => {
                 let text = format!(
                     "saved without a change: run {} stands",
-                    self.app.state.run.number
+                    self.app.state.model.run.number
                 );
                 self.flash(Ok(text));
                 self.pace.changed();
@@ -284,7 +284,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                 None
             }
             Input::ThreadFailed(text) => {
-                let at = self.app.state.run.elapsed;
+                let at = self.app.state.model.run.elapsed;
                 self.app.state.messages.log.push(at, LineKind::Error, &text);
                 self.pace.changed();
                 None
@@ -299,8 +299,8 @@ impl<'a, B: Screen> Loop<'a, B> {
     fn act(&mut self, action: Action) -> io::Result<()> {
         self.pace.changed();
         let effect = self.app.act(action);
-        if let Some(replay) = &self.app.state.run.replay {
-            replay.pause.hold(self.app.state.camera.is_paused());
+        if let Some(replay) = &self.app.state.model.run.replay {
+            replay.pause.hold(self.app.state.focus.camera.is_paused());
         }
         match effect {
             None => {}
@@ -366,7 +366,8 @@ impl<'a, B: Screen> Loop<'a, B> {
             }
         };
         // A bundled scenario goes on as the copy of it that is edited.
-        let is_copy = !is_watched && self.app.state.run.trace.source.path.as_ref() != Some(&file);
+        let is_copy =
+            !is_watched && self.app.state.model.run.trace.source.path.as_ref() != Some(&file);
         if is_copy {
             self.start(NextRun::Scenario(file.display().to_string()));
         }
@@ -401,20 +402,20 @@ impl<'a, B: Screen> Loop<'a, B> {
         self.pace.changed();
         // The run before ends first: both would use one GPU.
         self.feed = None;
-        if self.app.state.run.is_running() {
+        if self.app.state.model.run.is_running() {
             self.app.finish(Outcome::Stopped);
         }
         match (self.session.start)(&wanted) {
             Ok(running) => {
                 self.app.start(running.source, running.plan, running.gpus);
-                self.app.state.run.replay = running.replay;
-                self.app.state.run.beside = running.beside;
+                self.app.state.model.run.replay = running.replay;
+                self.app.state.model.run.beside = running.beside;
                 for said in &running.warnings {
                     self.app.state.messages.said(Duration::ZERO, said);
                 }
                 self.feed = Some(running.feed);
                 self.controls = running.controls;
-                self.app.state.run.trace.set_limit(running.memory);
+                self.app.state.model.run.trace.set_limit(running.memory);
                 self.began = Instant::now();
                 self.exit.error = None;
                 self.watch_file(running.file.as_deref());

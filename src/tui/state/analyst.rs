@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
-use super::Run;
+use super::run::Run;
 use activity::feed::{Joined, Stop};
 use trace::Trace;
 

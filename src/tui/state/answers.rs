@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use super::analyst::{Analyst, Question};
 use super::idle_totals::IdleTotals;
-use super::{Camera, Run, Scope};
+use super::run::Run;
+use super::scope::{OnScreen, Scope};
 use activity::Ns;
 use analysis::facts::LastFacts;
 use analysis::findings::Finding;
@@ -64,7 +65,7 @@ struct About {
 
 /// Of another variant before the second is over.
 fn pace(run: &Run, last: About, now: About) -> Duration {
-    match run.pass(last.scope).map(|it| it.variant) == run.pass(now.scope).map(|it| it.variant) {
+    match run.variant(last.scope) == run.variant(now.scope) {
         true => PACE,
         false => PACE / 10,
     }
@@ -83,7 +84,7 @@ pub struct Answers {
 impl Answers {
     /// Takes the answer that has come, and asks when it is time to. Where there is no thread for it, a large
     /// timeline is only looked at when that `is_wanted`.
-    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, camera: &Camera, is_wanted: bool) {
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, on_screen: OnScreen, is_wanted: bool) {
         self.question.at_once(AT_ONCE).paced(pace).poll();
         if run.is_none() || !(is_wanted || analyst.has_threads() || run.records() <= UNASKED) {
             return;
@@ -91,11 +92,11 @@ impl Answers {
         self.so_far.prepare(analyst, run);
         let is_live = run.is_running();
         // A picture that is held has the answer of its time.
-        if is_live && (run.progress.is_some() || camera.is_paused()) {
+        if is_live && (run.progress.is_some() || on_screen.is_held) {
             return;
         }
-        let scope = camera.scope;
-        let variant = run.pass(scope).map(|it| it.variant);
+        let scope = on_screen.scope;
+        let variant = run.variant(scope);
         let about = About { scope, is_live };
         let looked = Subject {
             passes: run.passes.clone(),
@@ -130,8 +131,7 @@ impl Answers {
         let about = |is_live| About { scope, is_live };
         let of_variant = || {
             let last = self.question.last(run).filter(|_| run.is_running())?;
-            (last.variant.is_some() && last.variant == run.pass(scope).map(|it| it.variant))
-                .then_some(last)
+            (last.variant.is_some() && last.variant == run.variant(scope)).then_some(last)
         };
         let now = self.question.about(run, about(run.is_running()));
         now.or_else(|| self.question.about(run, about(true)))

@@ -1,6 +1,8 @@
 //! What of the run is on screen: the whole or one pass, which stretch of it, and whether it goes along.
 
-use super::Run;
+use super::Status;
+use super::run::Run;
+use super::scope::{OnScreen, Scope};
 use super::viewport::Viewport;
 use activity::{Ns, Span};
 use analysis::passes::Variant;
@@ -8,16 +10,6 @@ use trace::Usage;
 
 /// How much of a long run is on screen while following it.
 const FOLLOWED: Ns = 5_000_000_000;
-
-/// What is on the timeline: the whole run or one pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
-    /// Everything.
-    #[default]
-    Whole,
-    /// A pass: index into [`Passes::list`](analysis::passes::Passes::list).
-    Pass(usize),
-}
 
 /// What is looked at.
 #[derive(Clone, Debug, Default)]
@@ -53,65 +45,30 @@ impl Camera {
         received.saturating_sub(self.paused_at.unwrap_or(received))
     }
 
-    /// The stretch that belongs to the scope: of a pass its operations, of the whole run everything.
-    pub fn scope_span(&self, run: &Run) -> Option<Span> {
-        match self.scope {
-            Scope::Whole => {
-                let extent = run.trace.extent()?;
-                Some(run.playing().map_or(extent, |all| extent.hull(all)))
-            }
-            Scope::Pass(i) => {
-                let pass = run.passes.list.get(i)?;
-                // Where its end is known already, the picture need not move.
-                let span = match run.playing() {
-                    Some(whole) if pass.is_open => whole.hull(pass.span),
-                    _ => pass.span,
-                };
-                Some(match pass.operations {
-                    Some(operations) => operations.hull(span),
-                    None => span,
-                })
-            }
+    /// What of the run is on screen, for what asks about it.
+    pub fn on_screen(&self) -> OnScreen {
+        OnScreen {
+            scope: self.scope,
+            window: self.viewport.window,
+            is_held: self.is_paused(),
         }
     }
 
-    /// First start to last end of the operations in scope.
-    pub fn operations(&self, run: &Run) -> Option<Span> {
-        match self.scope {
-            Scope::Whole => run.trace.operations_extent(),
-            Scope::Pass(i) => run.passes.list.get(i).and_then(|p| p.operations),
+    /// Goes along with new data; once the run has ended, to where it is best looked at.
+    pub fn update(&mut self, run: &Run) {
+        self.keep_scope(run);
+        if self.is_following && matches!(run.status, Status::Ended(_)) {
+            self.choose_variant(run);
+        } else if self.is_following && !self.is_paused() {
+            self.follow(run);
         }
-    }
-
-    /// From a device's first operation in scope to its last one: what lies around it is no idle time.
-    pub fn used(&self, run: &Run, device: usize) -> Span {
-        let usage = &run.trace.devices()[device].usage;
-        used(usage, self.operations(run))
-    }
-
-    /// The stretch that figures are reckoned over: the operations in scope, as far as they are on screen.
-    pub fn figures_span(&self, run: &Run) -> Span {
-        self.operations(run)
-            .unwrap_or_default()
-            .intersect(self.viewport.window)
-    }
-
-    /// What the time axis counts from: the first operation in scope.
-    pub fn zero(&self, run: &Run) -> Ns {
-        self.operations(run)
-            .or(self.scope_span(run))
-            .map_or(self.viewport.window.start, |span| span.start)
-    }
-
-    /// The variant on screen, when one pass is.
-    pub fn variant(&self, run: &Run) -> Option<usize> {
-        run.pass(self.scope).map(|pass| pass.variant)
+        self.bound(run);
     }
 
     /// The window cannot leave the scope.
-    pub fn bound(&mut self, run: &Run) {
+    fn bound(&mut self, run: &Run) {
         self.viewport
-            .bound(self.scope_span(run).unwrap_or_default());
+            .bound(run.scope_span(self.scope).unwrap_or_default());
     }
 
     /// Shows all of the scope.
@@ -122,8 +79,8 @@ impl Camera {
 
     /// The window that shows the operations in scope alone, with a little room; all of it without any.
     pub fn operations_window(&self, run: &Run) -> Span {
-        let scope = self.scope_span(run).unwrap_or_default();
-        match self.operations(run) {
+        let scope = run.scope_span(self.scope).unwrap_or_default();
+        match run.operations(self.scope) {
             Some(operations) => {
                 let room = operations.len() / 25;
                 Span::new(operations.start - room, operations.end + room / 2).intersect(scope)
@@ -142,16 +99,19 @@ impl Camera {
     /// Shows the part of the pass that its scenario wants seen first; all of the scope where it says nothing.
     fn show_part(&mut self, run: &Run) {
         self.fit(run);
-        let variant = self.variant(run).and_then(|v| run.passes.variants.get(v));
+        let variant = run
+            .variant(self.scope)
+            .and_then(|v| run.passes.variants.get(v));
         let planned = variant.and_then(|v| run.plan.as_ref()?.variants.get(v.index));
-        if let (Some(part), Some(operations)) = (planned.and_then(|v| v.view), self.operations(run))
+        if let (Some(part), Some(operations)) =
+            (planned.and_then(|v| v.view), run.operations(self.scope))
         {
             self.viewport.show(part.within_span(operations));
         }
     }
 
     /// A pass that is no longer there is the last one that is.
-    pub fn keep_scope(&mut self, run: &Run) {
+    fn keep_scope(&mut self, run: &Run) {
         if let Scope::Pass(i) = self.scope
             && i >= run.passes.list.len()
         {
@@ -163,7 +123,7 @@ impl Camera {
     }
 
     /// Goes along with the newest data: with the latest pass, else with the last seconds.
-    pub fn follow(&mut self, run: &Run) {
+    fn follow(&mut self, run: &Run) {
         if run.passes.list.is_empty() {
             self.scope = Scope::Whole;
             self.bound(run);
@@ -195,7 +155,7 @@ impl Camera {
 
     /// After the end: shows the variant to open; without one everything, or the operations alone where they take less than half
     /// of that.
-    pub fn choose_variant(&mut self, run: &Run) {
+    fn choose_variant(&mut self, run: &Run) {
         self.is_following = false;
         let variant = self.variant_to_open(run);
         let pass = variant.and_then(|variant| run.passes.representative(variant));

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyst::{Analyst, Question};
-use super::{Camera, Run, Scope};
+use super::run::Run;
+use super::scope::{OnScreen, Scope};
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::Facts;
@@ -197,14 +198,14 @@ impl Idle {
         &mut self,
         analyst: &Analyst,
         run: &Run,
-        camera: &Camera,
+        on_screen: OnScreen,
         last: &Arc<LastFacts>,
     ) {
         self.question.paced(|_, _, _| PACE).poll();
-        let Some(scope) = camera.scope_span(run).filter(|_| !run.is_none()) else {
+        let Some(scope) = run.scope_span(on_screen.scope).filter(|_| !run.is_none()) else {
             return;
         };
-        let stretch = stretch(camera.viewport.window, scope, camera.scope);
+        let stretch = stretch(on_screen.window, scope, on_screen.scope);
         let (last, number, goes_on) = (Arc::clone(last), run.number, run.is_running());
         self.question
             .ask(analyst, run, stretch, move |trace, stop| {
@@ -263,6 +264,7 @@ mod tests {
     use crate::report::KnownGpus;
     use crate::tui::fixture;
     use crate::tui::state::Status;
+    use crate::tui::state::camera::Camera;
 
     #[test]
     fn what_the_cells_hold_is_the_idle_time_of_the_devices() {
@@ -293,13 +295,13 @@ mod tests {
         camera.fit(&run);
         let (mut idle, analyst) = (Idle::default(), Analyst::default());
         let last = Arc::default();
-        idle.prepare(&analyst, &run, &camera, &last);
+        idle.prepare(&analyst, &run, camera.on_screen(), &last);
         assert_eq!(idle.question.version, 1);
         camera.viewport.zoom(camera.viewport.window.start, 0.9);
-        idle.prepare(&analyst, &run, &camera, &last);
+        idle.prepare(&analyst, &run, camera.on_screen(), &last);
         assert_eq!(idle.question.version, 1, "within the same stretch");
         camera.viewport.zoom(camera.viewport.window.start, 0.1);
-        idle.prepare(&analyst, &run, &camera, &last);
+        idle.prepare(&analyst, &run, camera.on_screen(), &last);
         assert_eq!(idle.question.version, 2);
     }
 }

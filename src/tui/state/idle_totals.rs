@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::Run;
 use super::analyst::{Analyst, Question};
+use super::run::Run;
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use analysis::causes::IdleSums;

@@ -1,7 +1,7 @@
 //! From a host call to the operation that it launched, and back.
 
 use super::State;
-use super::rows::RowKind;
+use super::row::RowKind;
 use super::selection::Item;
 use activity::What;
 use trace::{LaneId, Trace};
@@ -45,11 +45,11 @@ impl Link {
 impl State {
     /// The name of the selected record, as it is looked for.
     pub fn selected_name(&self) -> Option<&str> {
-        let lane = self.selection.row.and_then(RowKind::lane)?;
-        let Item::Record { row, .. } = self.selection.item else {
+        let lane = self.focus.selection.row.and_then(RowKind::lane)?;
+        let Item::Record { row, .. } = self.focus.selection.item else {
             return None;
         };
-        let trace = &self.run.trace;
+        let trace = &self.model.run.trace;
         if !trace.lanes().get(lane)?.holds(row) {
             return None;
         }
@@ -67,23 +67,23 @@ impl State {
     pub fn search_selected(&mut self) {
         let name = self.selected_name().map(regex::escape);
         if let Some(name) = name {
-            self.search.set(&format!("re:^{name}$"));
+            self.focus.search.set(&format!("re:^{name}$"));
         }
     }
 
     /// The link that what is selected is one end of.
     pub fn link(&self) -> Option<Link> {
-        let lane = self.selection.row.and_then(RowKind::lane)?;
-        match self.selection.item {
-            Item::Record { row, .. } => Link::of(&self.run.trace, lane, row),
+        let lane = self.focus.selection.row.and_then(RowKind::lane)?;
+        match self.focus.selection.item {
+            Item::Record { row, .. } => Link::of(&self.model.run.trace, lane, row),
             _ => None,
         }
     }
 
     /// Selects the other end of the link, and brings it on screen with this one where both fit.
     pub fn go_to_other_end(&mut self) {
-        let lane = self.selection.row.and_then(RowKind::lane);
-        let (Some(link), Some(span)) = (self.link(), self.selection.item.span()) else {
+        let lane = self.focus.selection.row.and_then(RowKind::lane);
+        let (Some(link), Some(span)) = (self.link(), self.focus.selection.item.span()) else {
             return;
         };
         let (other, other_row) = if lane == Some(link.call.0) {
@@ -94,16 +94,17 @@ impl State {
         if self.row_of(other, other_row).is_none() {
             self.reveal_lane(other);
         }
-        let trace = &self.run.trace;
+        let trace = &self.model.run.trace;
         let Some(kind) = self.row_of(other, other_row) else {
             return self.say("the other end is on a lane that is not shown");
         };
         let there = trace.lanes()[other].span(other_row);
-        self.selection.row = Some(kind);
-        self.selection
-            .select_record(&self.run.trace, other, other_row);
-        self.camera.is_following = false;
-        let viewport = &mut self.camera.viewport;
+        self.focus.selection.row = Some(kind);
+        self.focus
+            .selection
+            .select_record(&self.model.run.trace, other, other_row);
+        self.focus.camera.is_following = false;
+        let viewport = &mut self.focus.camera.viewport;
         let both = span.hull(there);
         let fits = both.len() + both.len() / 5 <= viewport.window.len();
         viewport.reveal(if fits { both } else { there });

@@ -2,8 +2,8 @@
 
 mod measured;
 
-use super::Run;
 use super::analyst::{Analyst, Question};
+use super::run::Run;
 use super::selection::Selection;
 use activity::Span;
 pub use measured::{Measured, OfDevice};

@@ -1,7 +1,7 @@
 //! The figures of the variants, worked out beside the screen.
 
-use super::Run;
 use super::analyst::{Analyst, Question};
+use super::run::Run;
 use analysis::variants::RunFigures;
 
 /// The question what the variants of a run measured.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Run;
+use super::run::Run;
 use activity::{Ns, Span};
 use trace::Measure;
 

@@ -4,8 +4,9 @@ use crate::report::KnownGpus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Status;
 use super::other_run::OtherRun;
-use super::{Scope, Status};
+use super::scope::Scope;
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Span};
@@ -62,6 +63,8 @@ pub struct Run {
     pub previous: Vec<VariantFigures>,
     /// What came of its scenario's expectations, once it is complete.
     pub checked: Vec<Checked>,
+    /// The timeline that the passes are of, and whether it was to go on.
+    pub(in crate::tui) passes_of: Option<(u64, bool)>,
 }
 
 impl Run {
@@ -117,8 +120,21 @@ impl Run {
         if is_moved {
             self.number += 1;
             self.passes = Passes::default();
+            self.passes_of = None;
         }
         is_moved
+    }
+
+    /// Brings the passes up to date with the timeline.
+    pub(super) fn find_passes(&mut self) {
+        let is_running = self.is_running();
+        let now = Some((self.trace.revision(), is_running));
+        if self.passes_of != now {
+            self.passes_of = now;
+            self.passes.known_start = self.playing().map(|stretch| stretch.start);
+            self.passes
+                .update(&self.trace, self.plan.as_deref(), is_running);
+        }
     }
 
     /// Whether trace files are still being read for it. They hold a whole timeline, and nothing is said of a part of one.
@@ -148,6 +164,41 @@ impl Run {
         match scope {
             Scope::Whole => None,
             Scope::Pass(i) => self.passes.list.get(i),
+        }
+    }
+
+    /// The variant that a scope is a pass of.
+    pub fn variant(&self, scope: Scope) -> Option<usize> {
+        self.pass(scope).map(|pass| pass.variant)
+    }
+
+    /// The stretch that belongs to a scope: of a pass its operations, of the whole run everything.
+    pub fn scope_span(&self, scope: Scope) -> Option<Span> {
+        match scope {
+            Scope::Whole => {
+                let extent = self.trace.extent()?;
+                Some(self.playing().map_or(extent, |all| extent.hull(all)))
+            }
+            Scope::Pass(i) => {
+                let pass = self.passes.list.get(i)?;
+                // Where its end is known already, the picture need not move.
+                let span = match self.playing() {
+                    Some(whole) if pass.is_open => whole.hull(pass.span),
+                    _ => pass.span,
+                };
+                Some(match pass.operations {
+                    Some(operations) => operations.hull(span),
+                    None => span,
+                })
+            }
+        }
+    }
+
+    /// First start to last end of the operations in a scope.
+    pub fn operations(&self, scope: Scope) -> Option<Span> {
+        match scope {
+            Scope::Whole => self.trace.operations_extent(),
+            Scope::Pass(i) => self.passes.list.get(i).and_then(|p| p.operations),
         }
     }
 

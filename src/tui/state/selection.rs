@@ -1,7 +1,7 @@
 //! What is selected: a row of the timeline, and on it an operation, a gap, or just a moment.
 
 use super::nest;
-use super::rows::{Row, RowKind};
+use super::row::{Row, RowKind};
 use activity::{Ns, Span};
 use analysis::causes;
 use trace::{Lane, LaneId, Trace};

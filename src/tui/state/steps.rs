@@ -1,17 +1,18 @@
 //! From variant to variant, along a sweep, and from pass to pass.
 
-use super::{Scope, State};
+use super::State;
+use super::scope::Scope;
 
 impl State {
     /// The variant on screen; of the whole run the last one.
     fn current(&self) -> Option<usize> {
-        let last = self.run.passes.variants.len().checked_sub(1)?;
-        Some(self.camera.variant(&self.run).unwrap_or(last))
+        let last = self.model.run.passes.variants.len().checked_sub(1)?;
+        Some(self.variant().unwrap_or(last))
     }
 
     /// The variants at the value of the sweep that is on screen, in order; all of them without a sweep.
     pub fn variants_beside(&self) -> Vec<usize> {
-        let variants = &self.run.passes.variants;
+        let variants = &self.model.run.passes.variants;
         let Some(current) = self.current() else {
             return Vec::new();
         };
@@ -21,7 +22,7 @@ impl State {
 
     /// The variants that are the one on screen at each value of the sweep.
     pub fn points(&self) -> Vec<usize> {
-        let variants = &self.run.passes.variants;
+        let variants = &self.model.run.passes.variants;
         let Some(current) = self.current().filter(|&v| variants[v].point.is_some()) else {
             return Vec::new();
         };
@@ -31,11 +32,11 @@ impl State {
 
     /// Puts the representative pass of a variant on screen, also after the next rerun.
     pub(crate) fn show_variant(&mut self, variant: usize) {
-        let Some(of) = self.run.passes.variants.get(variant) else {
+        let Some(of) = self.model.run.passes.variants.get(variant) else {
             return;
         };
-        self.camera.chosen = Some(of.label());
-        if let Some(pass) = self.run.passes.representative(variant) {
+        self.focus.camera.chosen = Some(of.label());
+        if let Some(pass) = self.model.run.passes.representative(variant) {
             self.show(Scope::Pass(pass));
         }
     }
@@ -48,12 +49,11 @@ impl State {
     }
 
     pub(crate) fn step_pass(&mut self, by: isize) {
-        let (Scope::Pass(current), Some(variant)) =
-            (self.camera.scope, self.camera.variant(&self.run))
+        let (Scope::Pass(current), Some(variant)) = (self.focus.camera.scope, self.variant())
         else {
             return;
         };
-        let passes: Vec<usize> = self.run.passes.of_variant(variant).collect();
+        let passes: Vec<usize> = self.model.run.passes.of_variant(variant).collect();
         let at = passes.iter().position(|&p| p == current).unwrap_or(0) as isize;
         if let Some(&pass) = passes.get((at + by).clamp(0, passes.len() as isize - 1) as usize) {
             self.show(Scope::Pass(pass));

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::State;
+use super::scope::Scope;
 use super::selection::Selection;
-use super::{Scope, State};
 use activity::Span;
 
 /// Places that are remembered on either side.
@@ -62,21 +63,23 @@ impl State {
     pub fn spot(&self, view: usize) -> Spot {
         Spot {
             view,
-            scope: self.camera.scope,
-            window: self.camera.viewport.window,
-            selection: self.selection,
+            scope: self.focus.camera.scope,
+            window: self.focus.camera.viewport.window,
+            selection: self.focus.selection,
         }
     }
 
     /// Looks at it again.
     pub fn return_to(&mut self, spot: Spot) {
-        if self.camera.scope != spot.scope {
+        if self.focus.camera.scope != spot.scope {
             self.show(spot.scope);
         }
-        self.camera.is_following = false;
-        self.selection = spot.selection;
-        self.camera.viewport.show(spot.window);
+        self.focus.camera.is_following = false;
+        self.focus.selection = spot.selection;
+        self.focus.camera.viewport.show(spot.window);
         // Late records may have moved what was selected.
-        self.selection.settle(&self.run.trace, &self.rows);
+        self.focus
+            .selection
+            .settle(&self.model.run.trace, &self.rows.list);
     }
 }

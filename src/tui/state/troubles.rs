@@ -1,7 +1,9 @@
 //! What makes the picture untrue or unwanted, until it is mended: said in every view.
 
+use super::answers::Answers;
 use super::messages::Messages;
-use super::{Answers, Run, Scope};
+use super::run::Run;
+use super::scope::Scope;
 use crate::report::Checked;
 use activity::feed::SourceStatus;
 use activity::text::printable;
@@ -41,6 +43,9 @@ impl Trouble {
 /// All there is, the worst first.
 pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
     let mut troubles = Vec::new();
+    if run.is_none() {
+        return troubles;
+    }
     if let Some(broken) = &messages.broken {
         troubles.push(Trouble::new(Weight::Wrong, broken.clone()));
     }

@@ -11,7 +11,7 @@ use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::row_now;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
@@ -51,15 +51,15 @@ pub(super) struct Findings {
 
 impl View for Findings {
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let answer = state.answers.get(&state.run, state.camera.scope);
+        let answer = state.answer();
         list.empty = match answer {
-            Some(answer) if answer.verdicts.is_empty() && !state.run.is_running() => {
-                nothing_ran(&state.run.trace)
+            Some(answer) if answer.verdicts.is_empty() && !state.model.run.is_running() => {
+                nothing_ran(&state.model.run.trace)
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
             Some(_) if list.filter.is_on() => "no finding has this",
             Some(_) => "nothing was found that could be better",
-            None if state.answers.is_open() || state.run.is_running() => "computing …",
+            None if state.model.answers.is_open() || state.model.run.is_running() => "computing …",
             None => "nothing was looked at",
         };
         self.fill(list, state, area, answer.unwrap_or(&Answer::default()));
@@ -74,14 +74,14 @@ impl View for Findings {
         let evidence = match self.lines.get(at)? {
             Row::Place(_, evidence) => *evidence,
             line => {
-                let found = state.answers.get(&state.run, state.camera.scope)?;
+                let found = state.answer()?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
                 *finding.evidence.first()?
             }
         };
         Some(Request::Place(Place::new(
-            row_of(&state.run.trace, &evidence),
-            record(&state.run.trace, &evidence),
+            row_of(&state.model.run.trace, &evidence),
+            record(&state.model.run.trace, &evidence),
             evidence.span,
         )))
     }
@@ -94,14 +94,7 @@ impl View for Findings {
         let Some(at) = self.lines.get(at).and_then(Row::finding) else {
             return state.say("this line is no finding");
         };
-        let answer = state.answers.get(&state.run, state.camera.scope);
-        let Some(finding) = answer.and_then(|answer| answer.findings.get(at)) else {
-            return;
-        };
-        let opened = state.ghost.open(&state.run, state.camera.scope, finding);
-        if let Err(reason) = opened {
-            state.say(reason);
-        }
+        state.predict(|found| found.get(at));
     }
 }
 
@@ -117,7 +110,7 @@ impl Findings {
                     self.lines.push(Row::Said(verdict.line()));
                 }
             }
-            for line in state.answers.so_far(&state.run) {
+            for line in state.model.answers.so_far(&state.model.run) {
                 cells.push(vec![Cell::rest(line, Role::Text)]);
                 self.lines.push(Row::Said(line.clone()));
             }
@@ -137,7 +130,7 @@ impl Findings {
             self.lines
                 .extend(std::iter::repeat_n(Row::Finding(i), texts));
             for (evidence, place) in evidence.iter().zip(places) {
-                let zero = state.camera.zero(&state.run);
+                let zero = state.zero();
                 let start = units::duration(evidence.span.start - zero);
                 let length = units::duration(evidence.span.len());
                 cells.push(vec![
@@ -225,11 +218,15 @@ fn rest(finding: &Finding) -> String {
 
 /// Where a place is: the row's name, and what runs there.
 fn place(state: &State, evidence: &Evidence) -> String {
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let Some(lane) = evidence.lane else {
         return format!("GPU idle{}", ended_by(trace, evidence));
     };
-    let row = state.rows.iter().find(|row| row.kind.lane() == Some(lane));
+    let row = state
+        .rows
+        .list
+        .iter()
+        .find(|row| row.kind.lane() == Some(lane));
     let lane_name = row.map_or("", |row| row.label.as_str());
     let name = record(trace, evidence).map_or_else(String::new, |row| {
         describe::activity(trace, &trace.activity(lane, row).what)

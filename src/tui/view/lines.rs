@@ -12,7 +12,7 @@ use crate::report::table::Column;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
 use crate::tui::state::analyst::Question;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::theme::Role;
 use activity::RangeKind;
 use activity::feed::Stop;
@@ -80,19 +80,20 @@ fn has_lines(trace: &Trace) -> bool {
 
 impl View for LinesView {
     fn has_content(&self, state: &State) -> bool {
-        has_lines(&state.run.trace)
+        has_lines(&state.model.run.trace)
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let trace = &state.run.trace;
+        let trace = &state.model.run.trace;
         if has_lines(trace) {
-            let run = (!state.run.is_running()).then_some(state.run.number);
-            let last = Arc::clone(&state.answers.facts);
+            let run = (!state.model.run.is_running()).then_some(state.model.run.number);
+            let last = Arc::clone(&state.model.answers.facts);
             let find = move |trace: &Trace, stop: &Stop| match run {
                 Some(number) => find(&last.facts(number, trace), stop),
                 None => find(&Facts::new(trace), stop),
             };
-            self.question.ask(&state.analyst, &state.run, (), find);
+            self.question
+                .ask(&state.model.analyst, &state.model.run, (), find);
         }
         let empty = match has_lines(trace) {
             true => "no GPU waited while anybody looked at the program's stacks",
@@ -100,7 +101,7 @@ impl View for LinesView {
         };
         list.say(self.question.is_open(), "no line has this", empty);
         let nothing = LineAnswer::default();
-        let found = self.question.last(&state.run).unwrap_or(&nothing);
+        let found = self.question.last(&state.model.run).unwrap_or(&nothing);
         self.rows = rows(found, &mut list.filter);
         let told = found.devices.iter();
         let told = told.flat_map(|it| it.with_functions().map(move |line| (it, line)));
@@ -138,7 +139,7 @@ impl View for LinesView {
 
     /// The longest gap in which the line under the cursor was seen.
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
-        let found = self.question.last(&state.run)?;
+        let found = self.question.last(&state.model.run)?;
         let (device, line) = match *self.rows.get(at)? {
             Row::Line(device, line) => (device, line),
             // The first of its lines that is shown.

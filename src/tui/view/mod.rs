@@ -27,7 +27,7 @@ use ratatui::layout::Rect;
 use super::action::Action;
 use super::action::Context;
 use super::draw::layout::Layout;
-use super::state::rows::RowKind;
+use super::state::row::RowKind;
 use super::state::selection::Item;
 use super::state::{Choice, NextRun, Run, State, Target, ViewNeeds};
 use super::theme::{Role, Theme};
@@ -229,7 +229,7 @@ impl Views {
 
     /// What is on screen: before a run the picker.
     fn at(&self, state: &State) -> usize {
-        match state.run.is_none() {
+        match state.model.run.is_none() {
             true => VIEWS.len(),
             false => self.current,
         }
@@ -310,7 +310,7 @@ impl Views {
 
     /// Whether the variants of a sweep are on screen, of which there is a chart.
     pub fn is_swept(&self, state: &State) -> bool {
-        self.current == COMPARE && state.run.is_swept()
+        self.current == COMPARE && state.model.run.is_swept()
     }
 
     /// What the key that orders lists does here, where that is something else.

@@ -12,7 +12,7 @@ use crate::report::operations as report;
 use crate::report::table::Column;
 use crate::tui::draw::label;
 use crate::tui::state::analyst::Question;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
@@ -152,11 +152,11 @@ impl View for Operations {
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let (run, about) = (&state.run, state.camera.scope);
-        let scope = state.camera.scope_span(run).unwrap_or_default();
+        let (run, about) = (&state.model.run, state.scope());
+        let scope = state.scope_span().unwrap_or_default();
         let is_new = self
             .question
-            .ask(&state.analyst, run, about, move |trace, stop| {
+            .ask(&state.model.analyst, run, about, move |trace, stop| {
                 groups(trace, scope, stop)
             });
         let filter = list.filter.text.to_owned();

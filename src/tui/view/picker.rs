@@ -243,7 +243,7 @@ impl View for Picker {
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let machine = &state.machine;
+        let machine = &state.model.machine;
         self.renew(list, machine);
         // Where a scenario was named there is nothing to choose from.
         if self.has_list() {
@@ -304,7 +304,7 @@ impl View for Picker {
             Line::Process(gpu, pid) => Some(Request::Ask(Target {
                 gpu,
                 pid,
-                began: state.machine.process(gpu, pid)?.1.began(),
+                began: state.model.machine.process(gpu, pid)?.1.began(),
             })),
             _ => Some(Request::Start(NextRun::Scenario(
                 self.chosen(at)?.name.clone(),

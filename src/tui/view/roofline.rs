@@ -48,14 +48,14 @@ impl View for Roofline {
     }
 
     fn has_content(&self, state: &State) -> bool {
-        state.run.trace.is_sampled()
+        state.model.run.trace.is_sampled()
     }
 
     fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
-        let (run, about) = (&state.run, state.camera.scope);
-        let scope = state.camera.scope_span(run).unwrap_or_default();
+        let (run, about) = (&state.model.run, state.scope());
+        let scope = state.scope_span().unwrap_or_default();
         let find = move |trace: &Trace, _: &_| marks(trace, scope);
-        self.question.ask(&state.analyst, run, about, find);
+        self.question.ask(&state.model.analyst, run, about, find);
         let found = self.question.about(run, about);
         self.marks = found.cloned().unwrap_or_default();
     }

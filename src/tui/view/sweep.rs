@@ -31,11 +31,11 @@ impl View for SweepChart {
     }
 
     fn has_content(&self, state: &State) -> bool {
-        state.run.is_swept()
+        state.model.run.is_swept()
     }
 
     fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
-        let run = &state.run;
+        let run = &state.model.run;
         let of = (run.number, run.figured, self.choice);
         if self.of == Some(of) {
             return;

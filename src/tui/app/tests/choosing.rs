@@ -6,6 +6,7 @@ use crate::tui::{Theme, render, tests::text};
 fn labels(app: &App) -> Vec<&str> {
     app.state
         .rows
+        .list
         .iter()
         .map(|row| row.label.as_str())
         .collect()

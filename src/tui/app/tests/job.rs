@@ -102,13 +102,19 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
         1,
         "and so is what depends on what"
     );
-    let job = app.state.job.judged(&app.state.run).expect("a job");
+    let job = app
+        .state
+        .model
+        .job
+        .judged(&app.state.model.run)
+        .expect("a job");
     // Each of 60 collectives waits 300 us for rank 1.
     assert_eq!(job.ranks[0].wait_ns, 60 * 300 * US);
     assert_eq!(job.ranks[1].last_arrivals, 60);
     let verdict = app
         .state
+        .model
         .answers
-        .get(&app.state.run, app.state.camera.scope);
+        .get(&app.state.model.run, app.state.focus.camera.scope);
     assert!(!verdict.expect("an answer").verdicts.is_empty());
 }

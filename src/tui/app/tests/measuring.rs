@@ -17,9 +17,14 @@ fn two_marks_measure_what_lies_between() {
     // From the first kernel of the sequential pass to the end of the second.
     press(&mut app, "v/matmul^mnm");
     let from = SEQUENTIAL + 300 * US;
-    let span = app.state.marks.span().expect("two marks");
+    let span = app.state.focus.marks.span().expect("two marks");
     assert_eq!(span, Span::new(from, from + 1_500 * US));
-    let found = app.state.marks.measured(&app.state.run).expect("an answer");
+    let found = app
+        .state
+        .focus
+        .marks
+        .measured(&app.state.model.run)
+        .expect("an answer");
     let gpu = &found.devices[0];
     // Kernel 400, download 300, nothing 100, upload 300, kernel 400.
     assert_eq!(
@@ -57,7 +62,7 @@ fn two_marks_measure_what_lies_between() {
     );
     // First the search, then the marks.
     press(&mut app, "~~");
-    assert_eq!(app.state.marks.span(), None);
+    assert_eq!(app.state.focus.marks.span(), None);
     assert!(selected(&app).is_some());
 }
 
@@ -65,10 +70,15 @@ fn two_marks_measure_what_lies_between() {
 fn time_before_the_first_operation_has_no_cause_and_is_said() {
     let mut app = app();
     let before = Span::new(SEQUENTIAL - 50 * US, SEQUENTIAL + 100 * US);
-    let selection = app.state.selection;
-    app.state.marks.measure(before, selection);
+    let selection = app.state.focus.selection;
+    app.state.focus.marks.measure(before, selection);
     app.prepare();
-    let found = app.state.marks.measured(&app.state.run).expect("an answer");
+    let found = app
+        .state
+        .focus
+        .marks
+        .measured(&app.state.model.run)
+        .expect("an answer");
     let gpu = &found.devices[0];
     assert_eq!(
         (gpu.parts.busy, gpu.parts.idle(), gpu.outside),
@@ -85,7 +95,7 @@ fn a_drag_on_the_axis_measures_and_one_on_a_lane_pans() {
     let mut app = app();
     app.prepare();
     let axis = Layout::of(&app.state).axis;
-    let window = app.state.camera.viewport.window;
+    let window = app.state.focus.camera.viewport.window;
     let drag = |app: &mut App, y: u16| {
         app.act(Action::Drag {
             from: (axis.x + 20, y),
@@ -95,7 +105,7 @@ fn a_drag_on_the_axis_measures_and_one_on_a_lane_pans() {
         app.prepare();
     };
     drag(&mut app, axis.y);
-    let span = app.state.marks.span().expect("a measure");
+    let span = app.state.focus.marks.span().expect("a measure");
     // Columns 9 to 20 with both ends.
     let column = window.len() as f64 / f64::from(axis.width);
     let expected = (9.0 * column, 21.0 * column);
@@ -104,12 +114,12 @@ fn a_drag_on_the_axis_measures_and_one_on_a_lane_pans() {
         (span.end - window.start) as f64,
     );
     assert!((found.0 - expected.0).abs() < 1.5 && (found.1 - expected.1).abs() < 1.5);
-    assert_eq!(app.state.camera.viewport.window, window);
+    assert_eq!(app.state.focus.camera.viewport.window, window);
     press(&mut app, "+");
-    let zoomed = app.state.camera.viewport.window;
+    let zoomed = app.state.focus.camera.viewport.window;
     drag(&mut app, axis.y + 3);
-    assert_eq!(app.state.marks.span(), Some(span));
-    assert_ne!(app.state.camera.viewport.window, zoomed);
+    assert_eq!(app.state.focus.marks.span(), Some(span));
+    assert_ne!(app.state.focus.camera.viewport.window, zoomed);
 }
 
 #[test]
@@ -123,13 +133,13 @@ fn the_way_back_leads_through_the_places_jumped_from() {
     press(&mut app, "2jj");
     let operations = app.views.current;
     press(&mut app, "^");
-    let (window, at) = (app.state.camera.viewport.window, selected(&app));
+    let (window, at) = (app.state.focus.camera.viewport.window, selected(&app));
     assert!(at.is_some() && app.views.is_home());
     press(&mut app, "v");
-    let sequential = app.state.camera.scope;
+    let sequential = app.state.focus.camera.scope;
     press(&mut app, "u");
     assert_eq!(
-        (app.state.camera.viewport.window, selected(&app)),
+        (app.state.focus.camera.viewport.window, selected(&app)),
         (window, at)
     );
     // The list as it was left: its cursor leads to the same operation again.
@@ -140,10 +150,10 @@ fn the_way_back_leads_through_the_places_jumped_from() {
     press(&mut app, "uU");
     assert_eq!(selected(&app), at);
     press(&mut app, "v");
-    assert_eq!(app.state.camera.scope, sequential);
+    assert_eq!(app.state.focus.camera.scope, sequential);
     // A new jump leaves nothing to go forward to.
     press(&mut app, "U");
-    assert_eq!(app.state.camera.scope, sequential);
+    assert_eq!(app.state.focus.camera.scope, sequential);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn every_key_answers_while_analysis_and_loading_run() {
         });
         let mut app = App::new(Vec::new());
         app.state.size = Size::new(120, 40);
-        app.state.analyst = Analyst::start(&wake).expect("threads");
+        app.state.model.analyst = Analyst::start(&wake).expect("threads");
         let mut run = Run::new(trace, None, gpus(), status.clone());
         if run.is_running() {
             run.progress = Some(Progress {
@@ -114,9 +114,14 @@ fn every_key_answers_while_analysis_and_loading_run() {
             if is_light {
                 holder.light();
             }
-            holder.ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
-                let _ = waits.recv_timeout(Duration::from_secs(60));
-            });
+            holder.ask(
+                &app.state.model.analyst,
+                &app.state.model.run,
+                0,
+                move |_, _| {
+                    let _ = waits.recv_timeout(Duration::from_secs(60));
+                },
+            );
             held.push((go, holder));
         }
         for view in 0..VIEWS.len() {

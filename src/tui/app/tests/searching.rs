@@ -98,20 +98,23 @@ fn keys_answer_while_a_long_timeline_is_looked_through() {
     });
     let mut app = App::new(Vec::new());
     app.state.size = Size::new(120, 40);
-    app.state.analyst = Analyst::start(&wake).expect("threads");
+    app.state.model.analyst = Analyst::start(&wake).expect("threads");
     let status = Status::Ended(Outcome::Complete);
     app.state.replace(Run::new(trace, None, gpus(), status));
     let (go, held) = crossbeam_channel::bounded::<()>(0);
     let mut holder: Question<u8, ()> = Question::default();
-    holder
-        .light()
-        .ask(&app.state.analyst, &app.state.run, 0, move |_, _| {
+    holder.light().ask(
+        &app.state.model.analyst,
+        &app.state.model.run,
+        0,
+        move |_, _| {
             let _ = held.recv_timeout(Duration::from_secs(20));
-        });
+        },
+    );
     press(&mut app, "/matmul^");
     assert!(foot(&mut app).contains("searching"), "{}", foot(&mut app));
     press(&mut app, "j");
-    let before = app.state.selection;
+    let before = app.state.focus.selection;
     assert!(before.row.is_some());
     go.send_timeout((), Duration::from_secs(20))
         .expect("it waits");
@@ -120,5 +123,5 @@ fn keys_answer_while_a_long_timeline_is_looked_through() {
         assert!(std::time::Instant::now() < until, "{}", foot(&mut app));
         let _ = answers.recv_timeout(Duration::from_millis(20));
     }
-    assert_ne!(app.state.selection, before);
+    assert_ne!(app.state.focus.selection, before);
 }

@@ -192,7 +192,7 @@ fn a_jump_from_a_list_fits_what_it_leads_to() {
     // Past the title and the advice: the first place.
     press(&mut app, "jj^");
     let (start, length) = selected(&app).expect("a place");
-    let window = app.state.camera.viewport.window;
+    let window = app.state.focus.camera.viewport.window;
     assert!(window.start <= start && start + length <= window.end);
     assert!(window.len() <= 3 * length, "{window:?} for {length}");
 }
@@ -223,9 +223,9 @@ fn the_gaps_of_the_gpu_are_those_of_the_pass() {
 fn moving_never_changes_the_scope() {
     let mut app = app();
     press(&mut app, "v");
-    let scope = app.state.camera.scope;
-    let within = app.state.camera.scope_span(&app.state.run).expect("a pass");
-    let bounds = app.state.camera.viewport.bounds;
+    let scope = app.state.focus.camera.scope;
+    let within = app.state.scope_span().expect("a pass");
+    let bounds = app.state.focus.camera.viewport.bounds;
     let keys: Vec<char> = "hl+-=0kjnpgGLtm^zwbuUHPFS/~".chars().collect();
     let mut chance = 7_u64;
     for i in 0..3_000 {
@@ -234,7 +234,7 @@ fn moving_never_changes_the_scope() {
             .wrapping_add(1_442_695_040_888_963_407);
         let key = keys[(chance >> 33) as usize % keys.len()];
         press(&mut app, &key.to_string());
-        let camera = &app.state.camera;
+        let camera = &app.state.focus.camera;
         assert_eq!(camera.scope, scope, "{i}: {key}");
         let window = camera.viewport.window;
         assert!(
@@ -253,9 +253,9 @@ fn streams_stand_in_the_order_of_their_first_use_and_rows_without_data_are_left_
     let app = app();
     // `streamed` uses s0 to s3, each 400 us after the one before, and not the main stream.
     let streams = |app: &App| -> Vec<String> {
-        let rows = app.state.rows.iter();
-        let is_stream = |row: &&crate::tui::state::rows::Row| {
-            matches!(row.kind, crate::tui::state::rows::RowKind::Stream(_))
+        let rows = app.state.rows.list.iter();
+        let is_stream = |row: &&crate::tui::state::row::Row| {
+            matches!(row.kind, crate::tui::state::row::RowKind::Stream(_))
         };
         rows.filter(is_stream)
             .map(|row| row.label.clone())

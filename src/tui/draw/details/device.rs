@@ -3,7 +3,7 @@
 use super::Details;
 use crate::tui::draw::label;
 use crate::tui::state::State;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::theme::Role;
 use activity::{Metric, Span, units};
 use analysis::causes::Group;
@@ -12,12 +12,12 @@ use trace::{Measure, describe};
 
 impl Details {
     pub(super) fn device_row(&mut self, state: &State, kind: RowKind) {
-        let window = state.camera.figures_span(&state.run);
+        let window = state.figures_span();
         match kind {
             RowKind::Bandwidth(device, direction) => {
-                let usage = &state.run.trace.devices()[device].usage;
+                let usage = &state.model.run.trace.devices()[device].usage;
                 let busy = usage.time(Measure::Direction(direction), window);
-                let bytes = state.run.trace.bytes_moved(device, direction, window);
+                let bytes = state.model.run.trace.bytes_moved(device, direction, window);
                 self.name = Some((
                     direction.label().to_owned(),
                     label::direction_role(direction),
@@ -28,7 +28,7 @@ impl Details {
                 self.say("height: GB/s within the column");
             }
             RowKind::Overlap(device) => {
-                let usage = &state.run.trace.devices()[device].usage;
+                let usage = &state.model.run.trace.devices()[device].usage;
                 let both = usage.time(Measure::Overlap, window);
                 let copy = usage.time(Measure::Copy, window);
                 let any = usage.time(Measure::Concurrent, window);
@@ -44,7 +44,10 @@ impl Details {
                 ));
             }
             RowKind::Gpu(device) => {
-                let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
+                let (run, usage) = (
+                    &state.model.run,
+                    &state.model.run.trace.devices()[device].usage,
+                );
                 let busy = usage.time(Measure::Busy, window);
                 let name = describe::device(&run.trace, device);
                 self.name = Some((name, Role::Good));
@@ -53,7 +56,7 @@ impl Details {
                     units::duration(busy),
                     units::duration(window.len())
                 ));
-                let causes = state.idle.within(run, device, window);
+                let causes = state.model.idle.within(run, device, window);
                 for (group, ns) in Group::most(causes, 0) {
                     let time = units::duration(ns);
                     self.say(format!("idle {time}: {}", group.label()));
@@ -61,7 +64,7 @@ impl Details {
             }
             RowKind::Memory(device) => {
                 self.name = Some(("memory".to_owned(), Role::Memset));
-                let memory = state.memory.get(device);
+                let memory = state.rows.memory.get(device);
                 if let Some(peak) = memory.and_then(|m| m.peak(window)) {
                     self.say(format!("at most {} in use", units::bytes(peak)));
                 }
@@ -74,7 +77,7 @@ impl Details {
 
     /// A counter or a sensor: on the whole, and under the cursor.
     fn counter(&mut self, state: &State, device: usize, metric: Metric, window: Span) {
-        let Some(gpu) = state.run.trace.readings(device) else {
+        let Some(gpu) = state.model.run.trace.readings(device) else {
             return;
         };
         self.name = Some((metric.words().to_owned(), Role::Host));
@@ -86,7 +89,7 @@ impl Details {
         let show = |value| hardware::show(metric, value);
         self.say(format!("mean {}", show(level.mean)));
         self.say(format!("at most {}", show(level.max)));
-        if let Some(it) = gpu.at(metric, state.selection.cursor) {
+        if let Some(it) = gpu.at(metric, state.focus.selection.cursor) {
             let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
             let length = units::duration(it.span.len());
             self.say(format!("{value} in the {length} here"));

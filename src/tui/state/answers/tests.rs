@@ -64,14 +64,14 @@ fn running(trace: Trace) -> Run {
 fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
     let mut run = running(trace(vec![call(0, 5, 1), kernel(10, 1_000, 1)]));
     let (mut answers, analyst) = (Answers::default(), Analyst::default());
-    let camera = Camera::default();
+    let on_screen = OnScreen::default();
     let mut at = |run: &mut Run, ms: u64, now: u64| {
         run.elapsed = Duration::from_millis(ms);
         run.trace.apply(Batch {
             items: vec![kernel(now as Ns * 2_000, now as Ns * 2_000 + 1_000, 9)],
             ..Batch::default()
         });
-        answers.prepare(&analyst, run, &camera, false);
+        answers.prepare(&analyst, run, on_screen, false);
         let answer = answers.get(run, Scope::Whole).expect("an answer");
         answer.as_of.map(|d| d.as_millis())
     };

@@ -1,7 +1,7 @@
 //! Going from hit to hit.
 
 use super::Hit;
-use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::row::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::state::{State, nest};
 use activity::Span;
@@ -9,15 +9,15 @@ use activity::Span;
 impl State {
     /// Selects the hit after (or before) what is selected; of a name that only lanes have, the lane.
     pub fn step_hit(&mut self, is_forwards: bool) {
-        let Some(needle) = self.search.needle() else {
+        let Some(needle) = self.focus.search.needle() else {
             return;
         };
         if let Some(why) = needle.error() {
             return self.say(why.to_owned());
         }
-        let rows = &self.rows;
-        let found = self.search.step(self, is_forwards);
-        self.camera.is_following = false;
+        let rows = &self.rows.list;
+        let found = self.focus.search.step(self, is_forwards);
+        self.focus.camera.is_following = false;
         if let Some((hit, went_round)) = found {
             if went_round {
                 let end = if is_forwards { "first" } else { "last" };
@@ -33,21 +33,21 @@ impl State {
         }
         let at = lanes
             .iter()
-            .position(|kind| self.selection.row == Some(*kind));
+            .position(|kind| self.focus.selection.row == Some(*kind));
         let next = match (at, is_forwards) {
             (Some(at), true) => (at + 1) % lanes.len(),
             (Some(at), false) => (at + lanes.len() - 1) % lanes.len(),
             (None, true) => 0,
             (None, false) => lanes.len() - 1,
         };
-        self.selection.row = Some(lanes[next]);
-        self.selection.item = Item::None;
+        self.focus.selection.row = Some(lanes[next]);
+        self.focus.selection.item = Item::None;
     }
 
     /// Why there is nothing to go to.
     fn nothing_found(&self) -> String {
-        let text = &self.search.text;
-        match self.search.tally(self) {
+        let text = &self.focus.search.text;
+        match self.focus.search.tally(self) {
             None => "still searching …".to_owned(),
             Some(tally) if tally.whole > 0 => {
                 let whole = tally.whole;
@@ -61,18 +61,21 @@ impl State {
         let Some(kind) = self.row_of(lane, record) else {
             return;
         };
-        self.selection.row = Some(kind);
-        self.selection.select_record(&self.run.trace, lane, record);
-        if let Some(span) = self.selection.item.span() {
-            self.camera.viewport.focus(span);
+        self.focus.selection.row = Some(kind);
+        self.focus
+            .selection
+            .select_record(&self.model.run.trace, lane, record);
+        if let Some(span) = self.focus.selection.item.span() {
+            self.focus.camera.viewport.focus(span);
         }
     }
 
     /// The row that shows a record: of a stack of ranges the one of its depth, as far as it has one.
     pub fn row_of(&self, lane: usize, record: usize) -> Option<RowKind> {
-        let lanes = &self.run.trace.lanes()[lane];
+        let lanes = &self.model.run.trace.lanes()[lane];
         let of_lane: Vec<RowKind> = self
             .rows
+            .list
             .iter()
             .map(|row| row.kind)
             .filter(|kind| kind.lane() == Some(lane))

@@ -13,10 +13,12 @@ pub use hits::{Hit, Hits};
 pub use needle::Needle;
 
 use self::hits::Position;
+use super::State;
 use super::analyst::{Analyst, Question};
-use super::rows::{Row, RowKind};
+use super::row::{Row, RowKind};
+use super::run::Run;
+use super::scope::Scope;
 use super::selection::Item;
-use super::{Run, Scope, State};
 use activity::Span;
 use trace::LaneId;
 
@@ -111,7 +113,7 @@ impl Search {
 
     /// How many there are; `None` until it is known.
     pub fn tally(&self, state: &State) -> Option<Tally> {
-        let (run, rows) = (&state.run, &state.rows);
+        let (run, rows) = (&state.model.run, &state.rows.list);
         let (found, needle) = (self.found(run)?, self.needle.as_ref()?);
         let (scope, lanes) = (scope(state), lanes(rows));
         let all = 0..run.trace.lanes().len();
@@ -133,15 +135,15 @@ impl Search {
     /// The hit after (or before) what is selected, or the cursor; behind the last one comes the first. The second
     /// value says that it went round.
     pub fn step(&self, state: &State, is_forwards: bool) -> Option<(Hit, bool)> {
-        let (run, selection) = (&state.run, &state.selection);
+        let (run, selection) = (&state.model.run, &state.focus.selection);
         let found = self.found(run)?;
-        let (scope, lanes) = (scope(state), lanes(&state.rows));
+        let (scope, lanes) = (scope(state), lanes(&state.rows.list));
         let from = match selected(state, &lanes) {
             Some((_, position)) => position,
             None => Position::before(match selection.item {
                 Item::Gap(gap) => gap.start,
                 _ if selection.row.is_some() => selection.cursor,
-                _ => state.camera.viewport.window.start,
+                _ => state.focus.camera.viewport.window.start,
             }),
         };
         let step = |from| found.step(&run.trace, &lanes, scope, from, is_forwards);
@@ -155,8 +157,8 @@ impl Search {
 
 /// The stretch that hits are counted in.
 fn scope(state: &State) -> Span {
-    let scope = state.camera.scope_span(&state.run).unwrap_or_default();
-    match state.camera.scope {
+    let scope = state.scope_span().unwrap_or_default();
+    match state.focus.camera.scope {
         // What takes no time and stands at the very end belongs to it.
         Scope::Whole => Span::new(scope.start, scope.end.saturating_add(1)),
         Scope::Pass(_) => scope,
@@ -176,7 +178,7 @@ fn lanes(rows: &[Row]) -> Vec<LaneId> {
 
 /// The selected record, and where it stands.
 fn selected(state: &State, lanes: &[LaneId]) -> Option<(Hit, Position)> {
-    let (trace, selection) = (&state.run.trace, state.selection);
+    let (trace, selection) = (&state.model.run.trace, state.focus.selection);
     let lane = selection.row.and_then(RowKind::lane)?;
     let order = lanes.iter().position(|known| *known == lane)?;
     match selection.item {

@@ -40,12 +40,12 @@ pub(super) struct Compare {
 
 impl View for Compare {
     fn has_content(&self, state: &State) -> bool {
-        let run = &state.run;
+        let run = &state.model.run;
         run.passes.variants.len() > 1 || !run.previous.is_empty() || run.beside.is_some()
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        if self.wants_first && !state.run.measured.variants.is_empty() {
+        if self.wants_first && !state.model.run.measured.variants.is_empty() {
             self.wants_first = false;
             self.choose_lines(list, state);
             let first = picture::first(state);
@@ -53,7 +53,7 @@ impl View for Compare {
             list.cursor = at.unwrap_or(0);
         }
         self.choose_lines(list, state);
-        let beside = state.run.beside.as_deref();
+        let beside = state.model.run.beside.as_deref();
         let count = self.shown.len().max(1) as u16;
         let table = (1 + count.min(FEW.max(area.height / 4))).min(area.height);
         let top = Rect {
@@ -88,12 +88,12 @@ impl View for Compare {
 
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let line = *self.shown.get(at)?;
-        if let Some(beside) = &state.run.beside {
+        if let Some(beside) = &state.model.run.beside {
             let span = beside.pairs.get(line)?.spans[1];
             return Some(Request::Place(Place::new(None, None, span)));
         }
-        let variant = state.run.measured.variants.get(line)?.position;
-        let pass = state.run.passes.representative(variant)?;
+        let variant = state.model.run.measured.variants.get(line)?.position;
+        let pass = state.model.run.passes.representative(variant)?;
         Some(Request::Pass(pass))
     }
 }
@@ -101,18 +101,18 @@ impl View for Compare {
 impl Compare {
     /// The lines that the filter leaves: of variants by their names, of two timelines by what is compared.
     fn choose_lines(&mut self, list: &mut List, state: &State) {
-        let names: Vec<String> = match state.run.beside.as_deref() {
+        let names: Vec<String> = match state.model.run.beside.as_deref() {
             Some(beside) => beside.pairs.iter().map(|pair| pair.of.clone()).collect(),
             None => {
-                let variants = state.run.measured.variants.iter();
+                let variants = state.model.run.measured.variants.iter();
                 variants.map(VariantFigures::label).collect()
             }
         };
         let lines = 0..names.len();
         self.shown = lines.filter(|&i| list.filter.lets([&names[i]])).collect();
         // What one wants of a sweep is all variants at one value.
-        let variants = &state.run.measured.variants;
-        if state.run.beside.is_none() {
+        let variants = &state.model.run.measured.variants;
+        if state.model.run.beside.is_none() {
             self.shown.sort_by_key(|&i| variants[i].variant.point);
         }
         list.filter.count(self.shown.len(), names.len());
@@ -148,8 +148,8 @@ impl Compare {
     }
 
     fn fill(&self, list: &mut List, state: &State, area: Rect) {
-        let (passes, previous) = (&state.run.passes, &state.run.previous);
-        let now = &state.run.measured.variants;
+        let (passes, previous) = (&state.model.run.passes, &state.model.run.previous);
+        let now = &state.model.run.measured.variants;
         let mut columns = Variant::columns();
         columns[0].width = name_width(now.iter().map(VariantFigures::label));
         columns

@@ -70,9 +70,9 @@ impl Picture {
     /// `line` of the table is under the cursor.
     pub(super) fn prepare(&mut self, state: &State, line: Option<usize>, area: Rect) {
         let of = CacheKey {
-            run: state.run.number,
-            revision: state.run.trace.revision(),
-            figured: state.run.figured,
+            run: state.model.run.number,
+            revision: state.model.run.trace.revision(),
+            figured: state.model.run.figured,
             line,
             area,
         };
@@ -85,7 +85,7 @@ impl Picture {
         self.of = Some(of);
         self.area = area;
         let gutter = Layout::of(state).gutter;
-        let versus = line.and_then(|line| match &state.run.beside {
+        let versus = line.and_then(|line| match &state.model.run.beside {
             Some(beside) => timelines(state, (beside, line), area, gutter, &mut self.idle),
             None => variants(state, line, area, gutter, &mut self.idle),
         });
@@ -114,7 +114,7 @@ fn timelines(
     words.truncate(most);
     words[0] = pair.told().unwrap_or_else(|| super::NOT_TOLD.to_owned());
     let figures = [0, 1].map(|side| pair.in_words(side));
-    let traces = [beside.trace.as_ref(), &state.run.trace];
+    let traces = [beside.trace.as_ref(), &state.model.run.trace];
     let names = ["A", "B"].map(str::to_owned);
     let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
     let idle = idle.maps(traces, pair.spans);
@@ -141,11 +141,11 @@ fn halves<'a>(
 /// The line of the table to begin with. It is the variant on screen where it is compared with another. Else it is the
 /// one that gains most over it, or the first that is compared at all.
 pub(super) fn first(state: &State) -> usize {
-    if state.run.beside.is_some() {
+    if state.model.run.beside.is_some() {
         return 0;
     }
-    let now = &state.run.measured.variants;
-    let on_screen = state.camera.variant(&state.run);
+    let now = &state.model.run.measured.variants;
+    let on_screen = state.variant();
     let at = now.iter().position(|v| Some(v.position) == on_screen);
     let at = at.unwrap_or(0);
     let lines = [at].into_iter().chain(0..now.len());
@@ -156,7 +156,7 @@ pub(super) fn first(state: &State) -> usize {
 /// The two variants that a line of the table stands for, as lines, and how much faster the second is. A baseline stands
 /// above the one that gains most over it.
 fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
-    let run = &state.run;
+    let run = &state.model.run;
     let all = &run.measured.variants;
     let of = |line: usize| {
         let variant = all.get(line)?;
@@ -179,9 +179,9 @@ fn variants(
     idle: &mut IdleCache,
 ) -> Option<Versus> {
     let (base, cure, faster) = pair(state, line)?;
-    let all = &state.run.measured.variants;
+    let all = &state.model.run.measured.variants;
     let is_wall = faster.by == Kind::Wall;
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let span = |v: &VariantFigures| match is_wall {
         true => Some(v.pass.span),
         false => v.pass.operations,

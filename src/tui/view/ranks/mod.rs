@@ -10,7 +10,7 @@ use super::{Place, Request, View};
 use crate::report::ranks::{self as report, Means, RankReport};
 use crate::tui::state::State;
 use crate::tui::state::job::LateRanks;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::theme::Role;
 use activity::Span;
 use trace::Trace;
@@ -48,13 +48,14 @@ impl View for RanksView {
 
     fn has_content(&self, state: &State) -> bool {
         // A process that uses several devices may be a job by itself.
-        state.run.trace.processes().len() > 1 || state.job.clocks(&state.run).is_some()
+        state.model.run.trace.processes().len() > 1
+            || state.model.job.clocks(&state.model.run).is_some()
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         let empty = "no two processes share a collective";
-        list.say(state.job.is_open(), "no rank has this", empty);
-        let found = state.job.judged(&state.run);
+        list.say(state.model.job.is_open(), "no rank has this", empty);
+        let found = state.model.job.judged(&state.model.run);
         let mut columns = report::columns();
         if ORDERS[list.order] == "host" {
             columns[0].heading = "host";
@@ -88,7 +89,7 @@ impl View for RanksView {
 
     /// Where the rank under the cursor was latest with what its GPU waited for before, of a host its latest.
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
-        let job = state.job.judged(&state.run)?;
+        let job = state.model.job.judged(&state.model.run)?;
         let rank = match self.lines.get(at)? {
             Row::Clocks => return None,
             Row::Late(i) => {
@@ -103,7 +104,7 @@ impl View for RanksView {
         };
         // Where it was latest, else where it waited longest.
         let (lane, row) = rank.place?;
-        let lanes = state.run.trace.lanes();
+        let lanes = state.model.run.trace.lanes();
         let of = lanes.get(lane).filter(|lane| lane.holds(row))?;
         let place = Place {
             row: Some(RowKind::Stream(lane)),
@@ -114,7 +115,7 @@ impl View for RanksView {
         let before = of.previous(place.span.start);
         let since = before.map_or(place.span.start, |row| of.span(row).end);
         let since = Span::new(since, place.span.start);
-        let device = state.run.trace.devices().get(rank.device_index);
+        let device = state.model.run.trace.devices().get(rank.device_index);
         let idle = device.and_then(|it| it.usage.longest_gap(since, Trace::GAP_MIN));
         Some(match idle {
             Some(gap) => Request::PlaceSince(place, gap.start),

@@ -15,7 +15,7 @@ pub(super) fn make(
     scale: TimeScale,
     room: usize,
 ) -> LaneRow {
-    let Some(gpu) = state.run.trace.readings(device) else {
+    let Some(gpu) = state.model.run.trace.readings(device) else {
         return LaneRow::default();
     };
     if let Some(why) = gpu.lack(metric).filter(|_| !gpu.has(metric)) {
@@ -26,10 +26,9 @@ pub(super) fn make(
         };
     }
     // Where no operation was recorded, the figures are of all that is on screen.
-    let camera = &state.camera;
-    let window = match camera.operations(&state.run) {
-        Some(_) => camera.figures_span(&state.run),
-        None => camera.viewport.window,
+    let window = match state.operations() {
+        Some(_) => state.figures_span(),
+        None => state.focus.camera.viewport.window,
     };
     let level = gpu.level(metric, window);
     let known = gpu.most(metric);

@@ -9,7 +9,7 @@ use crate::tui::draw::lane;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::state::State;
-use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::row::{Row, RowKind};
 use crate::tui::time_scale::TimeScale;
 
 /// In which order rows get more lines where there is room for it, all of a kind at once; `None` for those
@@ -76,7 +76,7 @@ pub(super) fn lines(
     let area = layout.rows;
     let is_at_top = first == 0;
     let mut shared = rows::Shared::default();
-    let rows = state.rows.iter().enumerate();
+    let rows = state.rows.list.iter().enumerate();
     // Rows without anything in them would take the place of others.
     let shown: Vec<(usize, &Row)> = rows
         .skip(first)
@@ -142,10 +142,10 @@ pub(super) fn link(
     scale: TimeScale,
 ) -> Option<LinkLine> {
     let link = state.link()?;
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let line_of = |lane: usize| {
         let is_it = |line: &&ScreenRow| {
-            let row = state.rows.get(line.row);
+            let row = state.rows.list.get(line.row);
             matches!(line.shown, RowContent::Lane(_))
                 && row.is_some_and(|row| row.kind.lane() == Some(lane))
         };

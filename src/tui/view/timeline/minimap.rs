@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, units};
@@ -27,15 +27,15 @@ pub(super) struct Minimap {
 
 impl Minimap {
     pub(super) fn new(state: &State, layout: &Layout) -> Minimap {
-        let viewport = &state.camera.viewport;
+        let viewport = &state.focus.camera.viewport;
         if layout.map.is_empty() {
             return Minimap::default();
         }
         let scale = TimeScale::new(viewport.bounds, layout.plot_columns());
         let edges = scale.edges();
         let mut busy: Vec<Ns> = vec![0; usize::from(scale.columns)];
-        let gpus = state.rows.iter().filter_map(|row| match row.kind {
-            RowKind::Gpu(device) => Some(&state.run.trace.devices()[device].usage),
+        let gpus = state.rows.list.iter().filter_map(|row| match row.kind {
+            RowKind::Gpu(device) => Some(&state.model.run.trace.devices()[device].usage),
             _ => None,
         });
         let mut count = 0;

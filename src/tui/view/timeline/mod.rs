@@ -21,8 +21,8 @@ use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::draw::pen;
 use crate::tui::draw::titles;
-use crate::tui::state::counters::Counters;
-use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::rows::counters::Counters;
 use crate::tui::state::selection::Selection;
 use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
@@ -90,22 +90,22 @@ impl View for Timeline {
         self.layout = Layout::of(state);
         self.scroll(state);
         let of = CacheKey {
-            run: state.run.number,
-            revision: state.run.trace.revision(),
-            is_running: state.run.is_running(),
-            scope: state.camera.scope,
-            window: state.camera.viewport.window,
-            selection: state.selection,
+            run: state.model.run.number,
+            revision: state.model.run.trace.revision(),
+            is_running: state.model.run.is_running(),
+            scope: state.focus.camera.scope,
+            window: state.focus.camera.viewport.window,
+            selection: state.focus.selection,
             first_row: self.first_row,
             layout: self.layout,
-            idle: state.idle.question.version,
-            job: state.job.question.version,
-            counters: state.counters,
-            ghost: state.ghost.version(),
-            search: state.search.version(),
-            marks: state.marks.version,
-            lanes: state.lanes.version,
-            stood: state.run.stood,
+            idle: state.model.idle.question.version,
+            job: state.model.job.question.version,
+            counters: state.rows.counters,
+            ghost: state.focus.prediction.version(),
+            search: state.focus.search.version(),
+            marks: state.focus.marks.version,
+            lanes: state.rows.lanes.version,
+            stood: state.model.run.stood,
         };
         if self.of != Some(of) {
             self.of = Some(of);
@@ -227,24 +227,26 @@ impl Timeline {
 
     /// Scrolls so that the selected row is on screen, or the prediction that came.
     fn scroll(&mut self, state: &State) {
-        let last = state.rows.len().saturating_sub(1);
+        let last = state.rows.list.len().saturating_sub(1);
         self.first_row = self.first_row.min(last);
         let visible = usize::from(self.layout.rows.height)
             .saturating_sub(self.legend_lines())
             .max(1);
-        let is_new = self.of.is_none_or(|of| of.ghost != state.ghost.version());
+        let is_new = self
+            .of
+            .is_none_or(|of| of.ghost != state.focus.prediction.version());
         let is_ghost = |row: &Row| matches!(row.kind, RowKind::Predicted(_));
         if let (true, Some(from), Some(to)) = (
             is_new,
-            state.rows.iter().position(is_ghost),
-            state.rows.iter().rposition(is_ghost),
+            state.rows.list.iter().position(is_ghost),
+            state.rows.list.iter().rposition(is_ghost),
         ) {
             // Its title with it, and as much of it as there is room for.
             let least = (to + 1).saturating_sub(visible);
             self.first_row = self.first_row.max(least).min(from.saturating_sub(1));
             return;
         }
-        let Some(at) = state.selection.position(&state.rows) else {
+        let Some(at) = state.focus.selection.position(&state.rows.list) else {
             return;
         };
         if at < self.first_row {
@@ -256,20 +258,20 @@ impl Timeline {
     }
 
     fn make(&mut self, state: &State) {
-        let window = state.camera.viewport.window;
+        let window = state.focus.camera.viewport.window;
         let scale = TimeScale::new(window, self.layout.plot_columns());
         self.map = Minimap::new(state, &self.layout);
         self.axis = Axis {
             scale,
-            zero: state.camera.zero(&state.run),
-            mark: state.selection.item.span(),
-            measured: state.marks.span(),
-            single: state.marks.single(),
+            zero: state.zero(),
+            mark: state.focus.selection.item.span(),
+            measured: state.focus.marks.span(),
+            single: state.focus.marks.single(),
         };
-        self.empty = match state.run.standing.first() {
+        self.empty = match state.model.run.standing.first() {
             // Whom the source waits for, and what to do.
             Some(it) => it.text.clone(),
-            None if state.run.is_running() => "waiting for the first records …".to_owned(),
+            None if state.model.run.is_running() => "waiting for the first records …".to_owned(),
             None => "nothing was recorded".to_owned(),
         };
         self.hidden = state.hidden_words().unwrap_or_default();
@@ -278,7 +280,7 @@ impl Timeline {
         let seen = last.map_or(0, |line| line.row + 1);
         let is_full = last.is_some_and(|line| line.area.bottom() == self.layout.rows.bottom());
         self.below = if is_full {
-            state.rows.len().saturating_sub(seen)
+            state.rows.list.len().saturating_sub(seen)
         } else {
             0
         };

@@ -1,7 +1,7 @@
 //! What keys do on the timeline: the window moves, the selection steps.
 
 use crate::tui::action::Action;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Scope, State};
 use activity::Span;
@@ -39,26 +39,26 @@ pub(super) fn act(action: Action, state: &mut State) {
         | Action::ZoomToSelection => move_window(action, state),
         _ => return,
     }
-    state.camera.is_following = false;
+    state.focus.camera.is_following = false;
 }
 
 /// Marks what is selected, or the moment on its row.
 fn set_mark(state: &mut State) {
-    if state.selection.row.is_none() {
+    if state.focus.selection.row.is_none() {
         return state.say("select an operation or a gap first, or drag on the axis");
     }
-    let moment = Span::at(state.selection.cursor);
-    let at = state.selection.item.span().unwrap_or(moment);
-    state.marks.set(at, state.selection);
-    if state.marks.single().is_some() {
+    let moment = Span::at(state.focus.selection.cursor);
+    let at = state.focus.selection.item.span().unwrap_or(moment);
+    state.focus.marks.set(at, state.focus.selection);
+    if state.focus.marks.single().is_some() {
         state.say("marked; m on another one measures from the one to the other");
     }
 }
 
 fn move_window(action: Action, state: &mut State) {
-    let viewport = &mut state.camera.viewport;
+    let viewport = &mut state.focus.camera.viewport;
     let window = viewport.window;
-    let selected = state.selection.item.span();
+    let selected = state.focus.selection.item.span();
     let fixed = match selected {
         Some(span) if span.overlaps(window) => {
             let seen = span.intersect(window);
@@ -78,22 +78,25 @@ fn move_window(action: Action, state: &mut State) {
             }
         }
         _ => {
-            state.camera.fit(&state.run);
+            state.focus.camera.fit(&state.model.run);
             // What shows all already goes on to the operations alone.
-            if state.camera.viewport.window == window {
-                let operations = state.camera.operations_window(&state.run);
-                state.camera.viewport.show(operations);
+            if state.focus.camera.viewport.window == window {
+                let operations = state.focus.camera.operations_window(&state.model.run);
+                state.focus.camera.viewport.show(operations);
             }
         }
     }
 }
 
 fn step_row(state: &mut State, by: i32) {
-    let window = state.camera.viewport.window;
-    if state.selection.row.is_none() {
-        state.selection.cursor = window.start + window.len() / 2;
+    let window = state.focus.camera.viewport.window;
+    if state.focus.selection.row.is_none() {
+        state.focus.selection.cursor = window.start + window.len() / 2;
     }
-    state.selection.step_row(&state.run.trace, &state.rows, by);
+    state
+        .focus
+        .selection
+        .step_row(&state.model.run.trace, &state.rows.list, by);
     if !is_in_scope(state) {
         // The nearest record is another pass's: this one's first is meant.
         select_first(state);
@@ -102,13 +105,13 @@ fn step_row(state: &mut State, by: i32) {
 
 /// Whether what is selected belongs to what is on the timeline: the pass, or the whole run.
 fn is_in_scope(state: &State) -> bool {
-    let Some(span) = state.selection.item.span() else {
+    let Some(span) = state.focus.selection.item.span() else {
         return true;
     };
-    let Some(scope) = state.camera.scope_span(&state.run) else {
+    let Some(scope) = state.scope_span() else {
         return false;
     };
-    match state.selection.item {
+    match state.focus.selection.item {
         // A gap that reaches out of a pass is the time between two of them.
         Item::Gap(_) => scope.start <= span.start && span.end <= scope.end,
         _ => scope.overlaps(span) || scope.contains(span.start),
@@ -117,36 +120,38 @@ fn is_in_scope(state: &State) -> bool {
 
 /// Selects the first record of the selected lane in the pass, if there is one.
 fn select_first(state: &mut State) {
-    let scope = state.camera.scope_span(&state.run);
-    let lane = state.selection.row.and_then(RowKind::lane);
+    let scope = state.scope_span();
+    let lane = state.focus.selection.row.and_then(RowKind::lane);
     let (Some(scope), Some(lane)) = (scope, lane) else {
         return;
     };
-    state.selection.item = Item::None;
-    let rows = &state.run.trace.lanes()[lane];
+    state.focus.selection.item = Item::None;
+    let rows = &state.model.run.trace.lanes()[lane];
     if let Some(row) = rows.next(scope.start)
         && scope.contains(rows.span(row).start)
     {
-        state.selection.select_record(&state.run.trace, lane, row);
+        state
+            .focus
+            .selection
+            .select_record(&state.model.run.trace, lane, row);
     }
 }
 
 /// Selects the row of the first device on the timeline: `g` steps through its gaps.
 fn select_gpu(state: &mut State) {
     let is_gpu = |kind: &RowKind| matches!(kind, RowKind::Gpu(_));
-    state.selection.row = state.rows.iter().map(|row| row.kind).find(is_gpu);
+    state.focus.selection.row = state.rows.list.iter().map(|row| row.kind).find(is_gpu);
 }
 
 /// The longest gap of the row in scope: of its lane, else of its device, the first one without a row.
 fn longest_gap(state: &mut State) {
-    if state.selection.row.is_none() {
+    if state.focus.selection.row.is_none() {
         select_gpu(state);
     }
-    let (Some(row), Some(scope)) = (state.selection.row, state.camera.scope_span(&state.run))
-    else {
+    let (Some(row), Some(scope)) = (state.focus.selection.row, state.scope_span()) else {
         return;
     };
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let least = Trace::GAP_MIN;
     let within = |scope: Span| match (row.lane(), row.device()) {
         (Some(id), _) => trace.lanes()[id].longest_gap(scope, least),
@@ -156,10 +161,10 @@ fn longest_gap(state: &mut State) {
     let Some(gap) = longest_but_the_profilers(trace, scope, &within) else {
         return state.say("it is never idle between its first operation and its last one");
     };
-    state.selection.item = Item::Gap(gap);
-    state.selection.cursor = gap.start;
+    state.focus.selection.item = Item::Gap(gap);
+    state.focus.selection.cursor = gap.start;
     let room = gap.len().max(1);
-    let viewport = &mut state.camera.viewport;
+    let viewport = &mut state.focus.camera.viewport;
     viewport.show(Span::new(gap.start - room, gap.end + room));
 }
 
@@ -189,41 +194,44 @@ fn longest_but_the_profilers(
 }
 
 fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
-    if state.selection.row.is_none() {
-        state.selection.cursor = state.camera.viewport.window.start;
+    if state.focus.selection.row.is_none() {
+        state.focus.selection.cursor = state.focus.camera.viewport.window.start;
         if is_gap {
             select_gpu(state);
-            if state.selection.row.is_none() {
+            if state.focus.selection.row.is_none() {
                 return;
             }
         } else {
-            state.selection.step_row(&state.run.trace, &state.rows, 0);
+            state
+                .focus
+                .selection
+                .step_row(&state.model.run.trace, &state.rows.list, 0);
             select_first(state);
             return;
         }
     }
-    let trace = &state.run.trace;
-    let before = state.selection;
+    let trace = &state.model.run.trace;
+    let before = state.focus.selection;
     let side = if is_forwards { "after" } else { "before" };
     if is_gap {
-        let found = state.selection.step_gap(trace, is_forwards);
+        let found = state.focus.selection.step_gap(trace, is_forwards);
         // A gap that reaches out of a pass is the time between two of them.
         if !found || !is_in_scope(state) {
-            state.selection = before;
-            let pass = match state.camera.scope {
+            state.focus.selection = before;
+            let pass = match state.focus.camera.scope {
                 Scope::Pass(_) => " of this pass",
                 Scope::Whole => "",
             };
             state.say(format!("no gap {side} this one on this row{pass}"));
         }
     } else {
-        state.selection.step_record(trace, is_forwards);
+        state.focus.selection.step_record(trace, is_forwards);
         if !is_in_scope(state) {
-            state.selection = before;
+            state.focus.selection = before;
             state.say(format!("no operation {side} this one in this pass"));
         }
     }
-    if let Some(span) = state.selection.item.span() {
-        state.camera.viewport.focus(span);
+    if let Some(span) = state.focus.selection.item.span() {
+        state.focus.camera.viewport.focus(span);
     }
 }

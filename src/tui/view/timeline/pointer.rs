@@ -3,7 +3,7 @@
 use super::cell::RowContent;
 use super::{Timeline, navigation};
 use crate::tui::state::State;
-use crate::tui::state::rows::RowKind;
+use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
@@ -22,29 +22,32 @@ impl Timeline {
             state.fold_title(title);
             return;
         }
-        let Some(row) = state.rows.get(line.row) else {
+        let Some(row) = state.rows.list.get(line.row) else {
             return;
         };
-        state.selection.row = Some(row.kind);
+        state.focus.selection.row = Some(row.kind);
         if let RowKind::Folded(_) = row.kind {
             state.fold_lanes();
             return;
         }
-        match self.layout.time_at(x, state.camera.viewport.window) {
-            Some(time) => state.selection.select_near(&state.run.trace, time),
-            None => state.selection.item = Item::None,
+        match self.layout.time_at(x, state.focus.camera.viewport.window) {
+            Some(time) => state
+                .focus
+                .selection
+                .select_near(&state.model.run.trace, time),
+            None => state.focus.selection.item = Item::None,
         }
-        state.camera.is_following = false;
+        state.focus.camera.is_following = false;
     }
 
     /// Puts the window where the mouse is on the line of the whole scope.
     pub(super) fn move_window(&self, state: &mut State, x: u16) {
-        let viewport = &mut state.camera.viewport;
+        let viewport = &mut state.focus.camera.viewport;
         if let Some(time) = self.layout.time_at(x, viewport.bounds) {
             let start = time - viewport.window.len() / 2;
             viewport.show(Span::new(start, start + viewport.window.len()));
         }
-        state.camera.is_following = false;
+        state.focus.camera.is_following = false;
     }
 
     /// Measures what lies between two columns.
@@ -53,25 +56,25 @@ impl Timeline {
         if plot.is_empty() {
             return;
         }
-        let scale = TimeScale::new(state.camera.viewport.window, plot.width);
+        let scale = TimeScale::new(state.focus.camera.viewport.window, plot.width);
         let (from, to) = (from.min(to), from.max(to));
         let column = |x: u16| x.saturating_sub(plot.x).min(plot.width - 1);
         let span = Span::new(scale.cell(column(from)).start, scale.cell(column(to)).end);
-        state.marks.measure(span, state.selection);
-        state.camera.is_following = false;
+        state.focus.marks.measure(span, state.focus.selection);
+        state.focus.camera.is_following = false;
     }
 
     /// Moves the window along with the mouse.
     pub(super) fn drag(&self, state: &mut State, columns: i16) {
         let plot = self.layout.plot_columns().max(1);
         let share = -f64::from(columns) / f64::from(plot);
-        state.camera.viewport.pan(share);
-        state.camera.is_following = false;
+        state.focus.camera.viewport.pan(share);
+        state.focus.camera.is_following = false;
     }
 
     /// Zooms around the mouse.
     pub(super) fn wheel(&self, state: &mut State, x: u16, is_in: bool) {
-        let window = state.camera.viewport.window;
+        let window = state.focus.camera.viewport.window;
         let at = self.layout.time_at(x, window);
         let fixed = at.unwrap_or(window.start + window.len() / 2);
         let factor = if is_in {
@@ -79,7 +82,7 @@ impl Timeline {
         } else {
             1.0 / navigation::ZOOM
         };
-        state.camera.viewport.zoom(fixed, factor);
-        state.camera.is_following = false;
+        state.focus.camera.viewport.zoom(fixed, factor);
+        state.focus.camera.is_following = false;
     }
 }

@@ -9,7 +9,7 @@ use crate::tui::draw::pen;
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::state::State;
 use crate::tui::state::nest::{self, Level};
-use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::row::{Row, RowKind};
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
@@ -64,9 +64,13 @@ impl Shared {
         let RowKind::Range(lane, depth @ 1..) = row.kind else {
             return false;
         };
-        let levels = self.levels(&state.run.trace, lane, state.camera.viewport.window);
+        let levels = self.levels(
+            &state.model.run.trace,
+            lane,
+            state.focus.camera.viewport.window,
+        );
         let is_empty = levels.is_none_or(|it| it.get(depth).is_none_or(Vec::is_empty));
-        is_empty && state.selection.row != Some(row.kind)
+        is_empty && state.focus.selection.row != Some(row.kind)
     }
 }
 
@@ -81,7 +85,7 @@ pub(super) fn make(
     let content = match row.kind {
         RowKind::Title => return RowContent::Title(row.label.clone()),
         RowKind::Folded(_) => {
-            let is_selected = state.selection.row == Some(row.kind);
+            let is_selected = state.focus.selection.row == Some(row.kind);
             return RowContent::Folded(row.label.clone(), is_selected);
         }
         RowKind::Bandwidth(device, direction) => {
@@ -105,7 +109,7 @@ pub(super) fn make(
     };
     RowContent::Lane(LaneRow {
         label: row.label.clone(),
-        is_selected: state.selection.row == Some(row.kind),
+        is_selected: state.focus.selection.row == Some(row.kind),
         is_hit: is_hit(state, row),
         gutter: layout.gutter,
         side_columns: layout.side,
@@ -116,14 +120,18 @@ pub(super) fn make(
 /// Whether the name of a row is what is looked for.
 fn is_hit(state: &State, row: &Row) -> bool {
     state
+        .focus
         .search
         .needle()
         .is_some_and(|needle| needle.is_in(&row.label))
 }
 
 fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
-    let (run, usage) = (&state.run, &state.run.trace.devices()[device].usage);
-    let window = state.camera.figures_span(run);
+    let (run, usage) = (
+        &state.model.run,
+        &state.model.run.trace.devices()[device].usage,
+    );
+    let window = state.figures_span();
     let side = if window.is_empty() {
         String::new()
     } else {
@@ -134,8 +142,8 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
     LaneRow {
         role: Role::Text,
         side,
-        plot: Plot::of_gpu(usage, scale, state.camera.used(run, device), |cell| {
-            state.idle.within(run, device, cell)
+        plot: Plot::of_gpu(usage, scale, state.used(device), |cell| {
+            state.model.idle.within(run, device, cell)
         }),
         ..LaneRow::default()
     }
@@ -147,9 +155,9 @@ const OTHER: &str = "other";
 /// What the colours of the rows of GPUs mean: kernels, what ran without one, and each cause of idle time, the greatest
 /// first. Shares are of the time on screen.
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
-    let run = &state.run;
-    let window = state.camera.figures_span(run);
-    let devices = state.rows.iter().filter_map(|row| match row.kind {
+    let run = &state.model.run;
+    let window = state.figures_span();
+    let devices = state.rows.list.iter().filter_map(|row| match row.kind {
         RowKind::Gpu(device) => Some(device),
         _ => None,
     });
@@ -161,8 +169,11 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         kernels += usage.time(Measure::Compute, window);
         copies += usage.time(Measure::Copy, window) - usage.time(Measure::Overlap, window);
         busy += usage.time(Measure::Busy, window);
-        let used = window.intersect(state.camera.used(run, device));
-        for (sum, ns) in sum.iter_mut().zip(state.idle.within(run, device, used)) {
+        let used = window.intersect(state.used(device));
+        for (sum, ns) in sum
+            .iter_mut()
+            .zip(state.model.idle.within(run, device, used))
+        {
             *sum += ns;
         }
     }
@@ -254,10 +265,15 @@ fn bandwidth(
     shared: &mut Shared,
     (room, has_figure): (usize, bool),
 ) -> LaneRow {
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     let usage = &trace.devices()[device].usage;
     let (in_cell, greatest) = shared.rate(trace, device, direction, scale).clone();
-    let known = state.run.gpus.peaks(&state.run.trace).rate(direction);
+    let known = state
+        .model
+        .run
+        .gpus
+        .peaks(&state.model.run.trace)
+        .rate(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];
@@ -268,7 +284,7 @@ fn bandwidth(
     let full = full.max(f64::MIN_POSITIVE);
     let role = label::direction_role(direction);
     let plot = Plot::meter(in_cell.iter().map(|rate| rate / full), role);
-    let window = state.camera.figures_span(&state.run);
+    let window = state.figures_span();
     let busy = usage.time(Measure::Direction(direction), window);
     let average = (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64);
     let Some(average) = average else {
@@ -308,13 +324,13 @@ fn bandwidth(
 /// How long two engines or more were at work at once, whichever they are: a kernel and a copy, or copies of
 /// both directions.
 fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
-    let usage = &state.run.trace.devices()[device].usage;
+    let usage = &state.model.run.trace.devices()[device].usage;
     let edges = scale.edges();
     let shares = cells(&edges)
         .zip(usage.times(Measure::Concurrent, &edges))
         .map(|(cell, both)| both as f64 / cell.len().max(1) as f64);
     let plot = Plot::meter(shares, Role::Overlap);
-    let window = state.camera.figures_span(&state.run);
+    let window = state.figures_span();
     let side = if window.is_empty() {
         String::new()
     } else {
@@ -332,8 +348,8 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneR
 
 /// The most memory in use within each column, against the most within the scope.
 fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
-    let scope = state.camera.scope_span(&state.run).unwrap_or_default();
-    let memory = state.memory.get(device);
+    let scope = state.scope_span().unwrap_or_default();
+    let memory = state.rows.memory.get(device);
     let in_use = |window: Span| memory.and_then(|m| m.peak(window)).unwrap_or(0);
     let most = in_use(scope);
     let shares = (0..scale.columns).map(|x| {
@@ -355,10 +371,13 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRo
 fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
     let input = StripInput {
         scale,
-        scope: state.camera.scope_span(&state.run).unwrap_or_default(),
+        scope: state.scope_span().unwrap_or_default(),
         ..StripInput::default()
     };
-    let trace = state.ghost.trace(&state.run, state.camera.scope);
+    let trace = state
+        .focus
+        .prediction
+        .trace(&state.model.run, state.scope());
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
     LaneRow {
         role: Role::Dim,
@@ -371,21 +390,21 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
     let kind = row.kind;
     // A lane that has the name itself stays as it is.
     let is_hit = is_hit(state, row);
-    let found = state.search.lit(&state.run).filter(|_| !is_hit);
+    let found = state.focus.search.lit(&state.model.run).filter(|_| !is_hit);
     let Some(id) = kind.lane() else {
         return LaneRow::default();
     };
-    let trace = &state.run.trace;
+    let trace = &state.model.run.trace;
     // A range that was stepped to may stand on another of its lane's rows.
-    let item = if state.selection.row.and_then(RowKind::lane) == Some(id) {
-        state.selection.item
+    let item = if state.focus.selection.row.and_then(RowKind::lane) == Some(id) {
+        state.focus.selection.item
     } else {
         Item::None
     };
     let is_stream = matches!(kind, RowKind::Stream(_));
     let input = StripInput {
         scale,
-        scope: state.camera.scope_span(&state.run).unwrap_or_default(),
+        scope: state.scope_span().unwrap_or_default(),
         record: match item {
             Item::Record { row, .. } => Some(row),
             _ => None,
@@ -396,9 +415,13 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
         },
         has_gaps: is_stream,
         found,
-        waits: state.job.waits(&state.run, id).filter(|_| is_stream),
+        waits: state
+            .model
+            .job
+            .waits(&state.model.run, id)
+            .filter(|_| is_stream),
     };
-    let window = state.camera.figures_span(&state.run);
+    let window = state.figures_span();
     let side = if is_stream && !window.is_empty() {
         let busy = trace.lanes()[id].busy(window);
         let off = match trace.lanes()[id].key().kind {

@@ -75,7 +75,7 @@ impl SummaryPanel {
         if has_variants {
             variants(state, &mut lines, room);
         }
-        let found = state.answers.get(&state.run, state.camera.scope);
+        let found = state.answer();
         let found = found.filter(|_| has_findings);
         let findings = found.map_or(&[][..], |answer| answer.findings.as_slice());
         let left = room - lines.len();
@@ -156,7 +156,7 @@ fn more(state: &State, count: usize, key: char) -> SummaryLine {
 
 /// The variants, with the time that tells which is faster: that of the host where one of them has no GPU work.
 fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
-    let run = &state.run;
+    let run = &state.model.run;
     let all = &run.measured.variants;
     if all.len() < 2 || run.is_swept() {
         return;
@@ -167,7 +167,7 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
     let longest: Ns = all.iter().map(time).max().unwrap_or(0).max(1);
     let clock = if is_wall { "host time" } else { "makespan" };
     lines.push(SummaryLine::Title(format!("variants by {clock}")));
-    let is_on_screen = |v: &VariantFigures| state.camera.variant(run) == Some(v.position);
+    let is_on_screen = |v: &VariantFigures| state.variant() == Some(v.position);
     let here = all.iter().position(is_on_screen);
     let shown = shown(all.len(), here, room.saturating_sub(1).min(VARIANTS));
     let left_out = all.len() - shown.len();

@@ -147,13 +147,13 @@ proptest! {
     ) {
         let peak = is_peak_known.then_some(500.0);
         let mut app = app(&all, peak);
-        let whole = app.state.camera.viewport.window;
+        let whole = app.state.focus.camera.viewport.window;
         let start = whole.start + whole.len() * cut.0 / 100;
-        app.state.camera.viewport.show(Span::new(start, start + whole.len() * cut.1 / 100));
+        app.state.focus.camera.viewport.show(Span::new(start, start + whole.len() * cut.1 / 100));
         app.prepare();
         let state = &app.state;
         let layout = Layout::of(state);
-        let scale = TimeScale::new(state.camera.viewport.window, layout.plot_columns());
+        let scale = TimeScale::new(state.focus.camera.viewport.window, layout.plot_columns());
         let cells: Vec<Span> = (0..scale.columns).map(|x| scale.cell(x)).collect();
         let runs = |engine: Engine, t: Ns| {
             all.iter().any(|op| op.engine == engine && op.start <= t && t < op.end)
@@ -165,7 +165,7 @@ proptest! {
         };
         let mut rates = Shared::default();
         let mut rate_rows: Vec<(f64, Vec<f64>)> = Vec::new();
-        for row in &state.rows {
+        for row in &state.rows.list {
             let RowContent::Lane(lane) = make(state, &layout, scale, &mut rates, row) else {
                 continue;
             };

@@ -5,7 +5,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rows::{Row, RowKind, launching};
+use super::make::launching;
+use crate::tui::state::row::{Row, RowKind};
 use activity::text::{fingerprint, plural, printable};
 use activity::{Ns, RangeKind, Span, StackId, units};
 use trace::samples::{loads, wants};

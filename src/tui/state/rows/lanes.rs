@@ -3,12 +3,10 @@
 //! Rows are remembered by their names, so that a choice outlasts a rerun. A *unit* is what is chosen as one: a row, and
 //! with a lane of ranges the rows of its depths. A *group* is a title with the units under it.
 
-mod act;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rows::{Row, RowKind};
-use super::search::Needle;
+use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::search::Needle;
 use activity::text::{fingerprint, plural};
 use trace::LaneId;
 

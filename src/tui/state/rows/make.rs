@@ -1,79 +1,13 @@
-//! Which rows the timeline has, in which order, under which names.
+//! Which rows there are, in which order, under which names.
 
 use rustc_hash::FxHashSet;
 
 use super::counters::Counters;
-use super::nest;
-use activity::{Direction, Metric, RangeKind, Span, What};
+use crate::tui::state::nest;
+use crate::tui::state::row::{Row, RowKind};
+use activity::{Direction, RangeKind, Span, What};
 use trace::describe;
 use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
-
-/// One line of the timeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    pub kind: RowKind,
-    /// Its name, for the gutter.
-    pub label: String,
-}
-
-impl Row {
-    pub fn new(kind: RowKind, label: impl Into<String>) -> Row {
-        let label = label.into();
-        Row { kind, label }
-    }
-}
-
-/// What a line of the timeline shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RowKind {
-    /// A rule with a title: the next rows belong together. Cannot be selected.
-    Title,
-    /// How busy a device is, and why it is idle.
-    Gpu(usize),
-    /// GB/s of a direction of a device.
-    Bandwidth(usize, Direction),
-    /// How much the engines of a device overlap.
-    Overlap(usize),
-    /// Memory of a device in use.
-    Memory(usize),
-    /// A counter or a sensor of a device.
-    Counter(usize, Metric),
-    /// What stands for a group whose rows are folded, by a number made from its title.
-    Folded(u64),
-    Stream(LaneId),
-    Thread(LaneId),
-    /// Phases and NVTX ranges of a lane that lie this deep in others.
-    Range(LaneId, usize),
-    /// Time of the driver or the profiler itself.
-    Overhead(LaneId),
-    /// A stream as it is predicted: a lane of [`super::PredictedRows::trace`]. Cannot be looked into.
-    Predicted(LaneId),
-}
-
-impl RowKind {
-    /// The lane behind it.
-    pub fn lane(self) -> Option<LaneId> {
-        match self {
-            RowKind::Stream(id)
-            | RowKind::Thread(id)
-            | RowKind::Range(id, _)
-            | RowKind::Overhead(id) => Some(id),
-            _ => None,
-        }
-    }
-
-    /// The device whose use it shows, for rows that are not lanes.
-    pub fn device(self) -> Option<usize> {
-        match self {
-            RowKind::Gpu(device)
-            | RowKind::Bandwidth(device, _)
-            | RowKind::Overlap(device)
-            | RowKind::Memory(device)
-            | RowKind::Counter(device, _) => Some(device),
-            _ => None,
-        }
-    }
-}
 
 /// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
 /// passes of a scenario are worth a row too.
@@ -141,13 +75,13 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
 }
 
 /// Puts the rows of a prediction under the streams.
-pub(super) fn put_ghost(rows: &mut Vec<Row>, ghost: Vec<Row>) {
+pub(super) fn put_prediction(rows: &mut Vec<Row>, prediction: Vec<Row>) {
     let is_stream = |row: &Row| matches!(row.kind, RowKind::Stream(_));
     let at = rows
         .iter()
         .rposition(is_stream)
         .map_or(rows.len(), |last| last + 1);
-    rows.splice(at..at, ghost);
+    rows.splice(at..at, prediction);
 }
 
 fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::analyst::{Analyst, Question};
-use super::rows::{Row, RowKind};
-use super::{Camera, Run, Scope};
+use super::row::{Row, RowKind};
+use super::run::Run;
+use super::scope::Scope;
 use activity::units::{duration, percent};
 use analysis::facts::LastFacts;
 use analysis::findings::{Finding, Predicted};
@@ -31,7 +32,7 @@ struct EditKey {
 
 /// A predicted timeline: asked for, awaited, shown.
 #[derive(Debug, Default)]
-pub struct PredictedRows {
+pub struct Prediction {
     question: Question<About, Result<Trace, String>>,
     wanted: Option<EditKey>,
     number: u32,
@@ -48,7 +49,7 @@ fn words(predicted: &Predicted, edit: &EditSet) -> String {
     )
 }
 
-impl PredictedRows {
+impl Prediction {
     /// Asks for the prediction of a finding.
     ///
     /// # Errors
@@ -91,23 +92,17 @@ impl PredictedRows {
     }
 
     /// Takes the answer that has come, and asks for what is wanted.
-    pub fn prepare(
-        &mut self,
-        analyst: &Analyst,
-        run: &Run,
-        camera: &Camera,
-        last: &Arc<LastFacts>,
-    ) {
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, scope: Scope, last: &Arc<LastFacts>) {
         let Some(wanted) = &self.wanted else { return };
         if wanted.run != run.number {
             self.wanted = None;
             return;
         }
-        if wanted.about.scope != camera.scope {
+        if wanted.about.scope != scope {
             return;
         }
         let (edit, number) = (wanted.edit.clone(), run.number);
-        let pass = run.pass(camera.scope).copied();
+        let pass = run.pass(scope).copied();
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
         let gpus = run.gpus.clone();
         self.question
@@ -174,6 +169,7 @@ mod tests {
     use crate::report::KnownGpus;
     use crate::tui::state::Status;
     use crate::tui::state::answers::Answers;
+    use crate::tui::state::scope::OnScreen;
     use activity::feed::Outcome;
     use activity::{Ns, Span};
     use analysis::testing::{Scene, count_made};
@@ -193,48 +189,48 @@ mod tests {
 
     #[test]
     fn the_predicted_timeline_has_the_operations_when_they_would_run() {
-        let (run, analyst, camera) = (waits(), Analyst::default(), Camera::default());
+        let (run, analyst) = (waits(), Analyst::default());
         let facts = ["graph", "calls", "causes", "steps", "figures"];
         let before = facts.map(count_made);
         let mut answers = Answers::default();
-        answers.prepare(&analyst, &run, &camera, true);
+        answers.prepare(&analyst, &run, OnScreen::default(), true);
         let found = &answers.get(&run, Scope::Whole).expect("an answer").findings;
         let finding = found.iter().find(|f| f.rule == "sync-in-loop");
         let finding = finding.expect("waits are found");
-        let mut ghost = PredictedRows::default();
-        assert_eq!(ghost.open(&run, Scope::Whole, finding), Ok(()));
-        ghost.prepare(&analyst, &run, &camera, &answers.facts);
+        let mut prediction = Prediction::default();
+        assert_eq!(prediction.open(&run, Scope::Whole, finding), Ok(()));
+        prediction.prepare(&analyst, &run, Scope::Whole, &answers.facts);
         let made = facts.map(count_made).into_iter().zip(before);
         let made: Vec<usize> = made.map(|(made, before)| made - before).collect();
         assert_eq!(made, [1; 5], "{facts:?}: the answer's are the prediction's");
-        let predicted = ghost.trace(&run, Scope::Whole).expect("a prediction");
+        let predicted = prediction.trace(&run, Scope::Whole).expect("a prediction");
         // Nothing is known of this GPU, so that a kernel follows another at once. They begin when the first did.
         let spans: Vec<Span> = (0..20).map(|row| predicted.lanes()[0].span(row)).collect();
         let by_hand: Vec<Span> = (0..20)
             .map(|i: Ns| Span::new(5_000 + 20_000 * i, 25_000 + 20_000 * i))
             .collect();
         assert_eq!(spans, by_hand);
-        let rows = ghost.rows(&run, Scope::Whole);
+        let rows = prediction.rows(&run, Scope::Whole);
         assert_eq!(rows.len(), 2);
         let words = "predicted with no-sync: 400 \u{b5}s instead of 780 \u{b5}s, saves 380 \u{b5}s (replay error ";
         assert!(rows[0].label.starts_with(words), "{}", rows[0].label);
-        assert!(ghost.close() && !ghost.close());
-        assert!(ghost.rows(&run, Scope::Whole).is_empty());
+        assert!(prediction.close() && !prediction.close());
+        assert!(prediction.rows(&run, Scope::Whole).is_empty());
     }
 
     #[test]
     fn what_has_no_prediction_says_why() {
         let run = waits();
-        let mut ghost = PredictedRows::default();
+        let mut prediction = Prediction::default();
         let mut answers = Answers::default();
-        answers.prepare(&Analyst::default(), &run, &Camera::default(), true);
+        answers.prepare(&Analyst::default(), &run, OnScreen::default(), true);
         let found = &answers.get(&run, Scope::Whole).expect("an answer").findings;
         let refused = Finding {
             refused: Some("nobody knows".to_owned()),
             ..found[0].clone()
         };
-        let answer = ghost.open(&run, Scope::Whole, &refused);
+        let answer = prediction.open(&run, Scope::Whole, &refused);
         assert_eq!(answer, Err("no prediction: nobody knows".to_owned()));
-        assert!(!ghost.close());
+        assert!(!prediction.close());
     }
 }

@@ -1,25 +1,29 @@
 //! What keys and the mouse do to the choice of rows.
 
 use crate::tui::state::State;
-use crate::tui::state::rows::{Row, RowKind};
+use crate::tui::state::row::{Row, RowKind};
 use crate::tui::state::selection::Selection;
 use activity::text::plural;
 use trace::LaneId;
 
 impl State {
     pub fn hide_lane(&mut self) {
-        let at = self.selection.position(&self.rows);
-        let hidden = self.selection.row.and_then(|kind| self.lanes.hide(kind));
+        let at = self.focus.selection.position(&self.rows.list);
+        let hidden = self
+            .focus
+            .selection
+            .row
+            .and_then(|kind| self.rows.lanes.hide(kind));
         let (Some(at), Some(name)) = (at, hidden) else {
             return self.say("select the row to hide first");
         };
-        self.selection = Selection::default();
-        self.settle();
+        self.focus.selection = Selection::default();
+        self.renew_rows();
         // The row that stands there now, else the one above.
         let is_row = |row: &&Row| row.kind != RowKind::Title;
-        let below = self.rows.iter().skip(at).find(is_row);
-        let next = below.or_else(|| self.rows.iter().rev().find(is_row));
-        self.selection.row = next.map(|row| row.kind);
+        let below = self.rows.list.iter().skip(at).find(is_row);
+        let next = below.or_else(|| self.rows.list.iter().rev().find(is_row));
+        self.focus.selection.row = next.map(|row| row.kind);
         let what = if name.is_empty() {
             "hidden".to_owned()
         } else {
@@ -30,31 +34,31 @@ impl State {
 
     /// Folds the group of the selected row, or unfolds it; of a stack of ranges first the stack.
     pub fn fold_lanes(&mut self) {
-        let Some(kind) = self.selection.row else {
+        let Some(kind) = self.focus.selection.row else {
             return self.say("select a row of what to fold first");
         };
-        let at = self.selection.position(&self.rows);
-        let stands_for = self.lanes.fold(kind, self.is_stack(kind));
+        let at = self.focus.selection.position(&self.rows.list);
+        let stands_for = self.rows.lanes.fold(kind, self.is_stack(kind));
         self.folded(stands_for);
         if stands_for.is_none() {
             // Where it stood stands the title now.
-            let first = at.and_then(|at| self.rows.get(at + 1));
-            self.selection.row = first.map(|row| row.kind);
+            let first = at.and_then(|at| self.rows.list.get(at + 1));
+            self.focus.selection.row = first.map(|row| row.kind);
         }
     }
 
     pub fn fold_title(&mut self, title: &str) {
-        let stands_for = self.lanes.fold_title(title);
+        let stands_for = self.rows.lanes.fold_title(title);
         self.folded(stands_for);
     }
 
     fn folded(&mut self, stands_for: Option<RowKind>) {
-        self.selection = Selection {
+        self.focus.selection = Selection {
             row: stands_for,
-            cursor: self.selection.cursor,
+            cursor: self.focus.selection.cursor,
             ..Selection::default()
         };
-        self.settle();
+        self.renew_rows();
     }
 
     /// Whether a row is of a stack of ranges with depths, seen or folded.
@@ -63,37 +67,37 @@ impl State {
             return false;
         };
         let below = RowKind::Range(lane, 1);
-        self.lanes.is_flat(kind) || self.rows.iter().any(|row| row.kind == below)
+        self.rows.lanes.is_flat(kind) || self.rows.list.iter().any(|row| row.kind == below)
     }
 
     pub fn show_all_lanes(&mut self) {
-        self.lanes.show_all();
-        self.settle();
+        self.rows.lanes.show_all();
+        self.renew_rows();
     }
 
     pub fn filter_lanes(&mut self, text: &str) {
-        self.lanes.filter(text);
-        self.settle();
+        self.rows.lanes.filter(text);
+        self.renew_rows();
     }
 
     /// Shows a row that was kept away, and says so.
     pub fn reveal_row(&mut self, kind: RowKind) {
-        if self.lanes.reveal(kind) {
-            self.settle();
+        if self.rows.lanes.reveal(kind) {
+            self.renew_rows();
             self.say("its lane was hidden or folded; it is shown again");
         }
     }
 
     /// The same for the row of a lane.
     pub fn reveal_lane(&mut self, lane: LaneId) {
-        if let Some(kind) = self.lanes.row_of(lane) {
+        if let Some(kind) = self.rows.lanes.row_of(lane) {
             self.reveal_row(kind);
         }
     }
 
     /// That rows are kept away, and which key shows them.
     pub fn hidden_words(&self) -> Option<String> {
-        match (self.lanes.left_out, self.lanes.text.as_str()) {
+        match (self.rows.lanes.left_out, self.rows.lanes.text.as_str()) {
             (0, _) => None,
             _ if self.is_bare => None,
             (count, "") => {
