@@ -12,14 +12,13 @@ mod timeline;
 use std::hint::black_box;
 
 use activity::{Ns, Span};
-use analysis::Facts;
-use analysis::causes::Causes;
-use analysis::graph::Graph;
-use analysis::whatif::WhatIf;
-use analysis::{figures, steps, verdict};
+use advice::{Facts, verdict};
+use causes::Causes;
+use causes::graph::Graph;
 use cpu::CpuTime;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use figures::steps;
 use timeline::{Shape, batches};
 use trace::Trace;
 
@@ -72,9 +71,7 @@ fn parts(_: &mut Criterion<CpuTime>) {
         }
         let facts = Facts::new(&trace);
         let _ = facts.graph();
-        let whatif = once("made ready to predict", operations, || {
-            WhatIf::new(&facts, None)
-        });
+        let whatif = once("made ready to predict", operations, || facts.whatif(None));
         let edit = "no-sync".parse().ok();
         if let (Ok(whatif), Some(edit)) = (whatif, edit) {
             once("a prediction", operations, || whatif.predict(&edit));

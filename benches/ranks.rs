@@ -20,16 +20,16 @@ mod quick;
 use std::time::Instant;
 
 use activity::feed::{Message, Outcome};
-use analysis::causes::Causes;
-use analysis::graph::Graph;
-use analysis::ranks::{MatchedCollectives, Pattern};
-use analysis::steps;
+use causes::Causes;
+use causes::graph::Graph;
 use cuptop::report::KnownGpus;
 use cuptop::report::{Report, text};
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
 use cuptop::tui::{Theme, render};
+use figures::steps;
 use job::{Clock, Job};
+use jobs::{MatchedCollectives, Pattern};
 use ratatui::layout::Size;
 use trace::{SourceInfo, Trace};
 

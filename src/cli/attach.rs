@@ -8,7 +8,6 @@ use super::trace::Recordings;
 use crate::report::Report;
 use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
-use analysis::ranks;
 use live::attach::{self, Attached, RunningRequest};
 use trace::{SourceInfo, SourceKind};
 
@@ -43,7 +42,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
         return Err(failure.into());
     }
     if !target.args.stacks_only {
-        ranks::align_clocks(&mut trace);
+        jobs::align_clocks(&mut trace);
         let report = Report::new(&trace, None, super::profile::kept());
         super::print_beside(&report, &target.args.printed)?;
         return Ok(exit::FINE);

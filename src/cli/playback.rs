@@ -12,11 +12,11 @@ use super::collect::collect_into;
 use super::exit::Ending;
 use super::redaction::Redaction;
 use super::screen;
-use crate::export::{self, Readers, screen::Cast};
+use crate::export::screen::Cast;
+use crate::export::{self, Readers};
 use crate::replay::ReplayBuffer;
 use crate::tui::{FileFn, Film, Replay, Running, StillTimeline};
 use activity::feed::{Feed, Outcome, Pause};
-use analysis::ranks;
 use scenario::plan::Plan;
 use trace::{SourceInfo, Trace};
 
@@ -50,7 +50,7 @@ impl Playback {
         let mut buffer = ReplayBuffer::default();
         let outcome = collect_into(feed, |batch| buffer.add(redaction.apply(batch)));
         let source = match buffer.processes() > 1 {
-            true => buffer.align(source, ranks::clocks_of),
+            true => buffer.align(source, jobs::clocks_of),
             false => source,
         };
         let buffer = buffer.finish();

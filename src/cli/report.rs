@@ -17,7 +17,6 @@ use crate::tui::{OtherRun, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
 use activity::text::counted;
 use activity::{Batch, Span, units};
-use analysis::ranks;
 use hosts::Place;
 use readers::file::{self, OpenTrace};
 use scenario::view::View as Part;
@@ -269,7 +268,7 @@ fn load_with(
     let outcome = collect_into(&opened.feed, |batch| {
         trace.apply(change(redaction.apply(batch)));
     });
-    ranks::align_clocks(&mut trace);
+    jobs::align_clocks(&mut trace);
     match outcome {
         Outcome::Failed(failure) if trace.extent().is_none() => Err(failure.into()),
         outcome => Ok((trace, code_of(outcome))),

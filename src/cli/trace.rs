@@ -11,7 +11,6 @@ use super::screen;
 use crate::report::Report;
 use crate::tui::{self, Running, StillTimeline};
 use activity::feed::{Feed, Outcome};
-use analysis::ranks;
 use live::attach::{self, AttachRequest, Output, Recorder, When};
 use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind};
@@ -52,7 +51,7 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
         .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
     let memory = super::rows_memory(program.args.watched.memory);
     let (mut trace, outcome) = collect(feed, program.info(), Some(memory));
-    ranks::align_clocks(&mut trace);
+    jobs::align_clocks(&mut trace);
     if program.args.headless {
         let report = Report::new(&trace, None, super::profile::kept());
         super::print_beside(&report, &program.args.printed)?;

@@ -8,8 +8,8 @@ use super::redaction::Redaction;
 use super::report::load_redacted;
 use crate::report::whatif::Answer;
 use crate::report::{KnownGpus, Report};
-use analysis::Facts;
-use analysis::whatif::{Prediction, WhatIf};
+use advice::Facts;
+use replay::whatif::{Prediction, WhatIf};
 use scenario::diagnostics::{Diagnostic, Diagnostics};
 use scenario::edit::{EditSet, FORMS};
 use scenario::expr::ExprError;
@@ -27,7 +27,9 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     let profile = profile::choose(args.profile.as_deref(), gpu)?;
     let mut facts = Facts::new(&trace);
     facts.known = KnownGpus::from_iter([(&profile).into()]).rates(&trace);
-    let whatif = WhatIf::new(&facts, args.variant.as_deref()).map_err(Ending::input)?;
+    let whatif = facts
+        .whatif(args.variant.as_deref())
+        .map_err(Ending::input)?;
     let predictions = if sets.is_empty() {
         all(&facts, &whatif, args.variant.as_deref())
     } else {

@@ -20,7 +20,7 @@ use super::clocks;
 use super::rows::{self, Marks};
 use activity::units::gb_per_s;
 use activity::{Activity, Collective, Direction, LaunchShape, Metric, Ns, RangeKind, SLOWED, What};
-use analysis::memory::MemoryUse;
+use figures::memory::MemoryUse;
 use trace::{LaneKey, LaneKind, Trace, describe};
 
 /// The row of a process's synchronizations, which CUPTI tells without their threads; no system has as many threads.

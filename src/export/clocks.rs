@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use activity::Ns;
-use analysis::ranks::Alignment;
+use jobs::Alignment;
 use trace::Trace;
 
 /// The clocks of a job.

@@ -13,7 +13,8 @@ use std::io::{self, Write};
 
 use activity::text::printable;
 use activity::{Frame, Ns, Span, StackId};
-use analysis::{Facts, lines};
+use advice::Facts;
+use figures::lines;
 use trace::samples::short_file;
 use trace::{Process, Trace};
 
@@ -124,7 +125,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
     use activity::RangeKind;
-    use analysis::testing::Scene;
+    use trace::testing::Scene;
 
     /// In microseconds, by hand: idle from 10 to 40, of which each function has what no function within it has.
     #[test]

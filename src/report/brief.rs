@@ -161,7 +161,7 @@ impl Report {
     }
 
     fn devices(&self) -> Vec<Value> {
-        let row = |of: &analysis::figures::DeviceFigures| {
+        let row = |of: &figures::DeviceFigures| {
             let busy = of.busy_ns as f64 / of.span_ns.max(1) as f64;
             json!({
                 "device": of.device, "name": cut(&of.name), "ops": of.ops, "span_ns": of.span_ns, "busy_share": rounded(busy),

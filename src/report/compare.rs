@@ -20,8 +20,8 @@ use super::table::Table;
 use super::{Report, Source, VariantReport};
 use activity::units::{Unit, rate};
 use activity::{Direction, Ns};
-use analysis::DeviceFigures;
-use analysis::tables::NameRow;
+use figures::DeviceFigures;
+use figures::tables::NameRow;
 
 pub use answer::{Answer, Row};
 pub use side::Run;

@@ -4,10 +4,9 @@
 
 use serde::Serialize;
 
-use analysis::VariantFigures;
-use analysis::figures::Peaks;
-use analysis::passes::point_text;
-use analysis::variants::measure::{NO_PEAK, Run};
+use figures::passes::point_text;
+use figures::variants::measure::{NO_PEAK, Run};
+use figures::{Peaks, VariantFigures};
 use scenario::expect::{Compare, Expectation};
 use scenario::plan::Plan;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use analysis::figures::Peaks;
-use analysis::program::GpuRates;
+use figures::Peaks;
+use replay::program::GpuRates;
 use sim::Profile;
 use trace::Trace;
 
@@ -115,7 +115,7 @@ fn rates(profile: &Profile) -> GpuRates {
 mod tests {
     use super::*;
     use activity::DeviceInfo;
-    use analysis::testing::Scene;
+    use trace::testing::Scene;
 
     fn on(names: &[&str]) -> Trace {
         let mut scene = Scene::new();

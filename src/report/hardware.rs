@@ -6,9 +6,9 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{bytes, count, duration, number, percent, share};
-use analysis::hardware::{GpuFigures, HardwareFigures, show};
-use analysis::off_cpu::{HostIdle, OffCpuFigures};
-use analysis::watching::WatchingCost;
+use advice::watching::WatchingCost;
+use figures::hardware::{GpuFigures, HardwareFigures, show};
+use figures::off_cpu::{HostIdle, OffCpuFigures};
 
 /// Counters and sensors of each GPU, and what launching threads did off their processors.
 pub(super) fn section(page: &mut Page, report: &Report) {

@@ -9,9 +9,9 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{count, duration, percent, share};
-use analysis::DeviceFigures;
-use analysis::causes::IdleCause;
-use analysis::stacks::LineShare;
+use causes::IdleCause;
+use causes::stacks::LineShare;
+use figures::DeviceFigures;
 
 /// The source line of rows that are shown as one.
 enum Lines {

@@ -7,7 +7,7 @@ use super::page::{Page, Tone};
 use super::table::Column;
 use activity::text::plural;
 use activity::units::{count, duration, percent};
-use analysis::lines::{DeviceLines, Line, workers_in_words};
+use figures::lines::{DeviceLines, Line, workers_in_words};
 use trace::Trace;
 
 /// How the stacks of a process were sampled.

@@ -34,23 +34,21 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use activity::{Health, Ns, Span};
-use analysis::advice::{self, Advice};
-use analysis::causes::IdleCause;
-use analysis::figures::{DeviceFigures, Peaks};
-use analysis::findings::{self, Finding};
-use analysis::hardware::HardwareFigures;
-use analysis::launches::{self, LaunchDelay, QueueDepth};
-use analysis::lines::{DeviceLines, Worker};
-use analysis::off_cpu::{self, OffCpuFigures};
-use analysis::parallel;
-use analysis::tables::{self, NameRow};
-use analysis::variants::measure::{self, Speedup};
-use analysis::variants::work::{self, Work};
-use analysis::verdict::{self, Verdict};
-use analysis::watching::{self, WatchingCost};
-use analysis::{Facts, VariantFigures};
+use advice::findings::{self, Finding};
+use advice::verdict::{self, Verdict};
+use advice::watching::{self, WatchingCost};
+use advice::{Advice, Facts};
+use causes::IdleCause;
+use figures::hardware::HardwareFigures;
+use figures::launches::{self, LaunchDelay, QueueDepth};
+use figures::lines::{DeviceLines, Worker};
+use figures::off_cpu::{self, OffCpuFigures};
+use figures::tables::{self, NameRow};
+use figures::variants::measure::{self, Speedup};
+use figures::variants::work::{self, Work};
+use figures::{DeviceFigures, Peaks, VariantFigures};
 use scenario::plan::Plan;
-use trace::Trace;
+use trace::{Trace, parallel};
 
 pub use expect::Checked;
 
@@ -326,8 +324,8 @@ impl From<&Facts<'_>> for Report {
             }),
             ranks,
             job,
-            lines: analysis::lines::find(trace, facts.calls(), steps),
-            workers: analysis::lines::workers(trace),
+            lines: figures::lines::find(trace, facts.calls(), steps),
+            workers: figures::lines::workers(trace),
             sampling: lines::sampling(trace),
             health: HealthReport {
                 source: trace.health(),
@@ -335,7 +333,7 @@ impl From<&Facts<'_>> for Report {
             },
             let_go: evicted::find(trace),
             watching,
-            hardware: analysis::hardware::measure(trace, devices),
+            hardware: figures::hardware::measure(trace, devices),
             off_cpu: off_cpu::sum(trace, causes, devices),
             recording: recording::find(trace),
             findings,

@@ -3,8 +3,8 @@
 use super::table::Column;
 use activity::Ns;
 use activity::units::{bytes, count, duration, gb_per_s, percent, rate};
-use analysis::shapes::Use;
-use analysis::tables::NameRow;
+use figures::shapes::Use;
+use figures::tables::NameRow;
 
 /// Operations of one name.
 #[derive(Clone, Debug, PartialEq)]

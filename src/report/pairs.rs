@@ -7,8 +7,8 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::printable;
 use activity::units::duration;
-use analysis::Facts;
-use analysis::whatif::WhatIf;
+use advice::Facts;
+use replay::whatif::WhatIf;
 use scenario::plan::Pair;
 
 /// A pair of a scenario, at one value of its sweep.
@@ -32,7 +32,7 @@ pub(super) fn list(facts: &Facts<'_>) -> Vec<PairReport> {
             let at = pair.at.or(last);
             let mut variants = passes.variants.iter();
             let place = variants.position(|it| it.name == name && it.point == at)?;
-            let whatif = WhatIf::of_repeats(facts, passes, place).ok()?;
+            let whatif = WhatIf::of_repeats(facts.basis(), passes, place).ok()?;
             Some((passes.variants[place].label(), whatif))
         };
         let ((mistake, before), (cure, after)) = (of(&pair.mistake)?, of(&pair.cure)?);

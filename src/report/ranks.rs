@@ -13,9 +13,9 @@ use super::table::Table;
 use activity::text::{counted, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Ns, Span};
-use analysis::causes::{Cause, IdleCause};
-use analysis::ranks::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
-use analysis::stacks::LineShare;
+use causes::stacks::LineShare;
+use causes::{Cause, IdleCause};
+use jobs::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
 pub use table::{Means, columns};
 use trace::{LaneId, Trace};
 

@@ -8,10 +8,10 @@ use super::{Checked, VariantReport};
 use activity::Ns;
 use activity::text::{plural, printable};
 use activity::units::{bytes, duration, percent, rate};
-use analysis::VariantFigures;
-use analysis::passes::point_text;
-use analysis::tables::NameRow;
-use analysis::variants::measure::Speedup;
+use figures::VariantFigures;
+use figures::passes::point_text;
+use figures::tables::NameRow;
+use figures::variants::measure::Speedup;
 use scenario::figures::Kind;
 
 /// Phases that get a column; more would not fit beside a name.

@@ -9,8 +9,8 @@ use super::ranks::RankReport;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
 use activity::{Ns, Span};
-use analysis::causes::{Causes, IdleCause};
-use analysis::steps::Steps;
+use causes::{Causes, IdleCause};
+use figures::steps::Steps;
 use trace::Trace;
 
 /// The steps of one process. All but `found` speak of the steady ones.
@@ -196,8 +196,8 @@ pub(super) fn section(page: &mut Page, report: &Report) {
 mod tests {
     use super::*;
     use crate::report::{KnownGpus, text};
-    use analysis::causes::Cause;
-    use analysis::testing::Scene;
+    use causes::Cause;
+    use trace::testing::Scene;
 
     #[test]
     fn a_cause_stands_there_once_and_what_is_only_likely_apart() {

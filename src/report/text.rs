@@ -10,10 +10,10 @@ use super::{Report, VariantReport, idle, pairs, runs};
 use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
-use analysis::DeviceFigures;
-use analysis::findings::{Finding, Severity, fold};
-use analysis::tables::NameRow;
-use analysis::verdict::Bound;
+use advice::findings::{Finding, Severity, fold};
+use advice::verdict::Bound;
+use figures::DeviceFigures;
+use figures::tables::NameRow;
 use trace::short;
 
 /// What a timeline is that no GPU was involved in.

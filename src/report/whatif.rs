@@ -7,7 +7,7 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{duration, factor, percent};
-use analysis::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
+use replay::whatif::{Faster, Ideal, Prediction, Scope, WhatIf};
 use unicode_width::UnicodeWidthStr as _;
 
 /// What is said about predictions. As JSON the field names are a contract: add, don't rename.
@@ -300,7 +300,7 @@ mod tests {
         let name =
             "pin+async+no-sync+fuse@Optimizer.step#AdamW.step+graph+own-stream+merge-copies@upload";
         let row = |edit: &str| {
-            let outcome = analysis::whatif::Outcome {
+            let outcome = replay::whatif::Outcome {
                 predicted: 4_000_000,
                 low: 2_000_000,
                 high: 8_000_000,

@@ -3,8 +3,8 @@
 use super::state::Run;
 use super::theme::Role;
 use activity::units::Unit;
-use analysis::VariantFigures;
-use analysis::passes::point_text;
+use figures::VariantFigures;
+use figures::passes::point_text;
 use scenario::expect;
 use scenario::figures::{Figure, Kind};
 use scenario::plan::{self, Plan};

@@ -3,7 +3,7 @@
 pub(super) mod fixture;
 
 use crate::report::{KnownGpu, KnownGpus};
-use analysis::figures::Peaks;
+use figures::Peaks;
 use std::fmt::Write as _;
 use std::time::Duration;
 

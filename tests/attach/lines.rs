@@ -2,7 +2,7 @@
 
 use activity::Span;
 use activity::feed::{Message, Outcome};
-use analysis::causes::explain;
+use causes::explain;
 use cuptop::export;
 use cuptop::report::KnownGpus;
 use cuptop::report::{self, Report};

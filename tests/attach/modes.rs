@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use activity::What;
-use analysis::testing;
+use figures::testing;
 use live::attach::When;
 use trace::{SourceInfo, Trace};
 

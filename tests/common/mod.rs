@@ -79,7 +79,7 @@ pub(crate) fn real_traces() -> Vec<(PathBuf, serde_json::Value)> {
 
 /// The figures as JSON, without what the oracle's lines do not have.
 pub(crate) fn figures(trace: &Trace) -> serde_json::Value {
-    let mut list = serde_json::to_value(analysis::testing::whole(trace)).expect("JSON");
+    let mut list = serde_json::to_value(figures::testing::whole(trace)).expect("JSON");
     for device in list.as_array_mut().expect("a list") {
         let fields = device.as_object_mut().expect("an object");
         fields.remove("name");

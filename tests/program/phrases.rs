@@ -5,25 +5,22 @@ use std::path::{Path, PathBuf};
 
 /// What is told, and the files that tell it: a folder stands for all of its files but tests.
 const CHAPTERS: &[(&str, &[&str])] = &[
-    ("Headlines", &["crates/analysis/src/verdict/words.rs"]),
+    ("Headlines", &["crates/advice/src/verdict/words.rs"]),
     (
         "Causes of a gap",
         &[
-            "crates/analysis/src/causes/kinds.rs",
-            "crates/analysis/src/causes/words.rs",
+            "crates/causes/src/idle/kinds.rs",
+            "crates/causes/src/idle/words.rs",
         ],
     ),
-    (
-        "Findings and their cures",
-        &["crates/analysis/src/findings"],
-    ),
+    ("Findings and their cures", &["crates/advice/src/findings"]),
     (
         "Predictions, refused edits, and what predictions rest on",
         &[
             "src/report/whatif.rs",
             "src/report/gpus.rs",
-            "crates/analysis/src/whatif",
-            "crates/analysis/src/edits",
+            "crates/replay/src/whatif",
+            "crates/replay/src/edits",
         ],
     ),
     (
@@ -36,7 +33,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
     ),
     (
         "Ranks",
-        &["crates/analysis/src/ranks/words.rs", "src/report/ranks.rs"],
+        &["crates/jobs/src/words.rs", "src/report/ranks.rs"],
     ),
 ];
 

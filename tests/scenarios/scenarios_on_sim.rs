@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use activity::Def;
 use activity::feed::{Message, Outcome};
-use analysis::class::Class;
-use analysis::figures::Peaks;
-use analysis::testing::variants;
 use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::report::expect::check;
+use figures::Peaks;
+use figures::class::Class;
+use figures::testing::variants;
 use scenario::figures::Kind;
 use scenario::plan::{CopySpec, OpKind, Plan};
 use scenario::{Overrides, Source, compile, template};

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use activity::feed::Message;
-use analysis::VariantFigures;
+use figures::VariantFigures;
 use scenario::figures::Kind;
 use scenario::plan::Plan;
 use scenario::{Overrides, compile};
@@ -110,7 +110,7 @@ fn simulate(plan: &Arc<Plan>) -> Vec<VariantFigures> {
             trace.apply(batch);
         }
     }
-    analysis::testing::variants(&trace, Some(plan))
+    figures::testing::variants(&trace, Some(plan))
 }
 
 /// What a scenario allows beside [`TOLERANCE`].

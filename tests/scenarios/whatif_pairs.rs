@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use activity::Ns;
 use activity::feed::{Message, Outcome};
-use analysis::Facts;
-use analysis::whatif::{Passes, WhatIf};
+use advice::Facts;
 use cuptop::report::KnownGpus;
 use cuptop::report::whatif::Answer;
+use replay::whatif::{Passes, WhatIf};
 use scenario::plan::{Pair, Plan};
 use scenario::{Overrides, compile};
 use sim::{Pace, Profile, run};
@@ -84,7 +84,7 @@ fn rows() -> Vec<Row> {
                     .iter()
                     .position(|v| v.name == name && (pair.at.is_none() || v.point == pair.at));
                 let variant = variant.expect("a variant");
-                WhatIf::of_repeats(&facts, &passes, variant).expect("a measured variant")
+                WhatIf::of_repeats(facts.basis(), &passes, variant).expect("a measured variant")
             };
             let (mistake, cure) = (of(&pair.mistake), of(&pair.cure));
             let prediction = mistake.predict(&pair.edit);
@@ -189,9 +189,9 @@ fn the_json_is_what_was_agreed_on() {
     let trace = simulate(&plan);
     let mut facts = Facts::new(&trace);
     facts.known = KnownGpus::default().rates(&trace);
-    let several = WhatIf::new(&facts, None);
+    let several = facts.whatif(None);
     assert!(several.is_err_and(|reason| reason.contains("choose with --variant: sequential")));
-    let whatif = WhatIf::new(&facts, Some("sequential")).expect("a variant");
+    let whatif = facts.whatif(Some("sequential")).expect("a variant");
     let edits = ["no-sync+own-stream", "pin"].map(|text| text.parse().expect("an edit"));
     let answer = Answer::new(
         &whatif,

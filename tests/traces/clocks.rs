@@ -3,7 +3,6 @@
 use crate::common::job::{Clock, Job};
 use activity::feed::{Message, Outcome};
 use activity::{Batch, Span};
-use analysis::ranks;
 use cuptop::export::{self, Timeline};
 use cuptop::report::KnownGpus;
 use cuptop::report::Report;
@@ -77,7 +76,7 @@ fn lanes_and_totals_are_those_of_clocks_that_were_right() {
     for clock in OFF {
         let (mut trace, _) = job(clock).make();
         assert!(apart(&trace) > 1_000_000);
-        ranks::align_clocks(&mut trace);
+        jobs::align_clocks(&mut trace);
         assert!(apart(&trace) < APART, "{}", apart(&trace));
         let extent = trace.extent().expect("records");
         assert!((extent.len() - even.extent().expect("records").len()).abs() < APART);
@@ -115,7 +114,7 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
     for clock in OFF {
         let (raw, _) = job(clock).make();
         let (mut set, _) = job(clock).make();
-        ranks::align_clocks(&mut set);
+        jobs::align_clocks(&mut set);
         let [raw, set] = [raw, set].map(|trace| Report::new(&trace, None, KnownGpus::default()));
         let told = |report: &Report| -> Vec<(String, i64)> {
             let found = report.findings.iter();
@@ -184,7 +183,7 @@ fn exports_are_on_one_clock_and_have_what_was_recorded() {
         let (raw, _) = job(clock).make();
         let recorded = csv(&raw);
         let (mut set, _) = job(clock).make();
-        ranks::align_clocks(&mut set);
+        jobs::align_clocks(&mut set);
         for (rank, rows) in csv(&set).iter().enumerate() {
             assert_eq!(rows.len(), 60 * 11);
             for (i, [start, own]) in rows.iter().enumerate() {

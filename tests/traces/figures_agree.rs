@@ -10,7 +10,7 @@ use activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
     Range, RangeKind, Span, What, units,
 };
-use analysis::findings::Finding;
+use advice::findings::Finding;
 use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::report::compare::Comparison;
@@ -311,9 +311,8 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
     let (ran, opened) = (of(&ran, Some(&*plan)), of(&opened, None));
     let brief = |report: &Report| -> Vec<(String, usize, Vec<i64>, i64)> {
         let variants = report.variants.iter().flatten().map(|v| &v.figures);
-        let one = |v: &analysis::VariantFigures| {
-            (v.label(), v.repeats, v.makespans_ns.clone(), v.wall_ns)
-        };
+        let one =
+            |v: &figures::VariantFigures| (v.label(), v.repeats, v.makespans_ns.clone(), v.wall_ns);
         variants.map(one).collect()
     };
     let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::common::{load, real_traces};
 use activity::{Ns, Span};
-use analysis::Facts;
-use analysis::causes::explain;
+use advice::Facts;
+use causes::explain;
 use cuptop::report::Report;
 use trace::Trace;
 

@@ -6,15 +6,15 @@ use activity::{
     Activity, Batch, Frame, Kernel, Place, SampleDef, SampledThread, Samples, Sampling, Span,
     StackSample, What,
 };
-use analysis::causes::Causes;
-use analysis::graph::Graph;
-use analysis::ranks::{Heat, JobAnalysis, MatchedCollectives, Pattern, Reason, Stretch};
-use analysis::steps::{self, Steps};
+use causes::Causes;
+use causes::graph::Graph;
 use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
 use cuptop::tui::{ColorLevel, Theme, render};
+use figures::steps::{self, Steps};
+use jobs::{Heat, JobAnalysis, MatchedCollectives, Pattern, Reason, Stretch};
 use ratatui::layout::Size;
 use trace::{SourceInfo, Trace};
 

@@ -1,8 +1,8 @@
 //! Replays of real traces.
 
 use crate::common::{load, real_traces};
-use analysis::graph::Graph;
-use analysis::program::{GpuRates, Program, Times};
+use causes::graph::Graph;
+use replay::program::{GpuRates, Program, Times};
 
 /// Fewer operations than this owe too much to each delay.
 const OPS_MIN: usize = 500;

@@ -244,10 +244,10 @@ fn occupancy_of_real_launches_is_nvidias() {
 
 #[test]
 fn a_brief_report_has_room_for_its_rows_whatever_a_gpu_is_called() {
-    let mut scene = analysis::testing::Scene::new();
+    let mut scene = trace::testing::Scene::new();
     scene.device(activity::DeviceInfo {
         name: "\u{202e}".repeat(9_000),
-        ..analysis::testing::h200()
+        ..trace::testing::h200()
     });
     scene.kernel(&"\u{1}".repeat(9_000), 1, 0, 1_000);
     let trace = scene.trace();

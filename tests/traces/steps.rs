@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use crate::common::{load, real_traces, trace_folders};
 use activity::feed::Message;
 use activity::{Ns, What};
-use analysis::Facts;
-use analysis::steps::{self, Origin};
-use analysis::whatif::WhatIf;
+use advice::Facts;
 use cuptop::report::Report;
 use cuptop::report::compare::{Answer, Run};
+use figures::steps::{self, Origin};
 use readers::file;
 use trace::Trace;
 
@@ -126,7 +125,7 @@ fn report_comparison_and_prediction_say_one_step() {
         let of_compared = compared.rows[0].a.median_ns as Ns;
         // Medians of an even number are rounded up or down.
         assert!(of_compared.abs_diff(main.median_ns) <= 1, "{name}");
-        match WhatIf::new(&facts, None) {
+        match facts.whatif(None) {
             Ok(whatif) => assert!(whatif.measured().abs_diff(main.median_ns) <= 1, "{name}"),
             Err(refused) => eprintln!("{name}: {refused}"),
         }

@@ -2,7 +2,7 @@
 //!
 //! Expectations, the schema of scenario files, reports, comparisons, charts and the screen all go by [`FIGURES`]. An
 //! entry holds a figure's name, its subject, its unit, what it needs of a plan, and its words. The arm for its [`Kind`]
-//! in `analysis::variants::measure` tells how it is measured; the compiler asks for that arm.
+//! in `figures::variants::measure` tells how it is measured; the compiler asks for that arm.
 
 use super::expr::value;
 use activity::Direction;

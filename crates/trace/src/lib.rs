@@ -12,6 +12,7 @@
 //! operations touch or overlap. A copy costs 26 more in the table of bytes moved. What rows have in common (kernel,
 //! configuration, stream, direction, size) is stored once, in a table of distinct [`What`]s.
 
+mod calls;
 mod clock;
 mod copied_bytes;
 pub mod describe;
@@ -22,6 +23,7 @@ mod key;
 mod lane;
 mod names;
 mod off_cpu;
+pub mod parallel;
 mod pool;
 mod recording_windows;
 mod retime;
@@ -31,6 +33,8 @@ pub mod samples;
 mod series;
 pub mod short;
 mod snapshot;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod usage;
 mod windows;
 
@@ -38,6 +42,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+pub use calls::CallIndex;
 pub use clock::{Clock, Clocks};
 pub use evict::Evicted;
 pub use hardware::{GpuReadings, GpuWindow, HardwareReadings};
@@ -57,6 +62,14 @@ use activity::{
 use copied_bytes::CopiedBytes;
 use pool::Interned;
 use rows::Row;
+
+#[cfg(feature = "testing")]
+pub use testing::made;
+
+/// Counts what is made of a timeline, for tests.
+#[cfg(not(feature = "testing"))]
+#[inline]
+pub fn made(_what: &'static str) {}
 
 /// Index into [`Trace::lanes`].
 pub type LaneId = usize;

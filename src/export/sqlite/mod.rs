@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 
 use super::rows::{self, Marks};
 use activity::{RangeKind, Span, What};
-use analysis::{Facts, hardware};
+use advice::Facts;
+use figures::hardware;
 use trace::{LaneId, LaneKind, Trace, describe};
 
-use crate::report::KnownGpus;
-use crate::report::{self, Report};
+use crate::report::{self, KnownGpus, Report};
 
 /// Tables and views, with what they hold.
 const SCHEMA: &str = include_str!("schema.sql");

@@ -8,8 +8,8 @@ use super::side::{Measured, Named, Run, Stretch, Subject};
 use super::{Comparison, OperationChange, changes, comparable};
 use activity::stats::{self, Difference, Summary, Verdict};
 use activity::{Ns, Span, units};
-use analysis::causes::Cause;
-use analysis::steps::Origin;
+use causes::Cause;
+use figures::steps::Origin;
 
 /// Two sides, each of one run or several.
 #[derive(Clone, Debug, Serialize)]

@@ -2,14 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::report::KnownGpus;
-use crate::report::{self, Report};
+use crate::report::{self, KnownGpus, Report};
 use activity::{Ns, Span, What};
-use analysis::Facts;
-use analysis::breakdown::Breakdown;
-use analysis::causes::{Cause, Causes, by_cause};
-use analysis::passes::Passes;
-use analysis::steps::{self, Origin};
+use advice::Facts;
+use causes::{Cause, Causes, by_cause};
+use figures::breakdown::Breakdown;
+use figures::passes::Passes;
+use figures::steps::{self, Origin};
 use trace::Trace;
 
 /// What is compared: something that takes time, and is done once or several times in a run.

@@ -4,9 +4,9 @@ use super::super::page::Options;
 use super::*;
 use activity::stats::INTERVAL_MIN;
 use activity::{Batch, Def, Direction, Mode, RangeKind};
-use analysis::testing::{Scene, count_made, h200};
 use proptest::prelude::*;
 use trace::Trace;
+use trace::testing::{Scene, count_made, h200};
 
 /// Four copies and kernels of lengths that do not repeat, the kernel of each after its copy or beside the next;
 /// all of it `slow` per cent longer.

@@ -1,14 +1,12 @@
 //! What is said of a timeline that has let go of its oldest records.
 
-use crate::report::KnownGpus;
-use crate::report::Report;
+use crate::report::{KnownGpus, Report};
 use activity::{Ns, RangeKind, Span};
-use analysis::causes::Causes;
-use analysis::figures;
-use analysis::graph::Graph;
-use analysis::tables;
-use analysis::testing::Scene;
+use causes::Causes;
+use causes::graph::Graph;
+use figures::tables;
 use trace::Trace;
+use trace::testing::Scene;
 
 /// Launches on two streams by one thread, in ranges of a hundred.
 fn timeline(launches: i64) -> Trace {

@@ -1,7 +1,7 @@
 //! The report's JSON contract, and expectations against runs written down by hand.
 
 use crate::report::{KnownGpu, KnownGpus};
-use analysis::figures::Peaks;
+use figures::Peaks;
 use serde_json::json;
 
 mod evicted;
@@ -9,9 +9,9 @@ mod expectations;
 
 use super::*;
 use activity::{Direction, LaunchShape, MemoryAction, RangeKind};
-use analysis::testing::Scene;
 use scenario::expect::{Compare, Expectation, Figure, Kind};
 use scenario::plan::{GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan};
+use trace::testing::Scene;
 
 fn launch(kernel: usize, grid: u32) -> LaunchSpec {
     LaunchSpec {

@@ -7,7 +7,7 @@ use crate::tui::state::NOT_ATTACHED;
 use activity::feed::{Failure, Message, Outcome};
 use activity::text::printable;
 use activity::units;
-use analysis::VariantFigures;
+use figures::VariantFigures;
 use live::machine::Machine;
 
 impl App {

@@ -12,15 +12,15 @@ use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
+use activity::occupancy;
 use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, units};
-use analysis::Facts;
-use analysis::causes::{self, Explanation};
-use analysis::class;
-use analysis::fill::Fill;
-use analysis::occupancy;
-use analysis::shapes::ShapeRow;
-use analysis::tables::{self, NameRow};
+use advice::Facts;
+use causes::Explanation;
+use figures::class;
+use figures::fill::Fill;
+use figures::shapes::ShapeRow;
+use figures::tables::{self, NameRow};
 use trace::{Lane, LaneId, Trace, describe};
 
 /// Records up to which a gap has its cause from all of them, as a report has it.

@@ -12,7 +12,7 @@ use super::strip::{Name, Strip};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
-use analysis::causes::Shares;
+use causes::Shares;
 use trace::{Measure, Usage};
 
 /// Columns below which a cut name says nothing.

@@ -4,7 +4,7 @@ use crate::tui::state::State;
 use crate::tui::state::marks::{Measured, OfDevice};
 use activity::text::plural;
 use activity::{Ns, units};
-use analysis::causes::Group;
+use causes::Group;
 use trace::{Trace, describe};
 
 /// "1.24 ms measured", and the facts.

@@ -10,8 +10,8 @@ use crate::tui::state::answers::{Answer, StepTime};
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
-use analysis::findings::Severity;
-use analysis::verdict::{Bound, nothing_ran};
+use advice::findings::Severity;
+use advice::verdict::{Bound, nothing_ran};
 use trace::SourceKind;
 
 /// The line, ready to be drawn.

@@ -21,7 +21,7 @@ use crate::tui::state::rows::counters::Counters;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
-use analysis::causes::Group;
+use causes::Group;
 use trace::{LaneId, Trace};
 
 /// Lines from which one is for what colours mean.

@@ -14,8 +14,8 @@ use crate::tui::state::search::Needle;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
 use activity::units;
-use analysis::causes::Bound;
-use analysis::variants::measure::speedup;
+use causes::Bound;
+use figures::variants::measure::speedup;
 
 /// The footer, ready to be drawn.
 #[derive(Clone, Debug, Default)]

@@ -14,7 +14,7 @@ use crate::tui::state::troubles::{Trouble, Weight};
 use crate::tui::state::{ErrorPanel, State, Target};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
-use analysis::causes::Group;
+use causes::Group;
 
 /// What lies above the screen because a key asked for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
-use analysis::VariantFigures;
-use analysis::variants::measure::speedup;
+use figures::VariantFigures;
+use figures::variants::measure::speedup;
 use scenario::figures::Kind;
 
 /// Columns between two of them: " │ ".

@@ -16,10 +16,10 @@ use super::idle_totals::IdleTotals;
 use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use activity::Ns;
-use analysis::facts::LastFacts;
-use analysis::findings::Finding;
-use analysis::verdict::Verdict;
-use analysis::watching::WatchingCost;
+use advice::facts::LastFacts;
+use advice::findings::Finding;
+use advice::verdict::Verdict;
+use advice::watching::WatchingCost;
 use judge::{Subject, live, whole};
 
 /// While a program runs, answers are at least this far apart.
@@ -36,7 +36,7 @@ const AT_ONCE: usize = 1_000;
 pub struct StepTime {
     pub count: usize,
     pub median: Ns,
-    /// How far they lie from it (see [`analysis::steps::Steps::deviation_ns`]).
+    /// How far they lie from it (see [`figures::steps::Steps::deviation_ns`]).
     pub deviation: Ns,
 }
 

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use super::viewport::Viewport;
 use activity::{Ns, Span};
-use analysis::passes::Variant;
+use figures::passes::Variant;
 use trace::Usage;
 
 /// How much of a long run is on screen while following it.

@@ -11,9 +11,9 @@ use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::Facts;
-use analysis::causes::{Group, Shares};
-use analysis::facts::LastFacts;
+use advice::Facts;
+use advice::facts::LastFacts;
+use causes::{Group, Shares};
 use trace::{Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.

@@ -7,7 +7,7 @@ use super::analyst::{Analyst, Question};
 use super::run::Run;
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::causes::IdleSums;
+use causes::IdleSums;
 use trace::{LaneKind, Trace};
 
 /// Answers are at least this far apart.

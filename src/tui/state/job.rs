@@ -14,10 +14,10 @@ use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::report::steps::because;
 use activity::units::duration;
 use activity::{Ns, Span};
-use analysis::Facts;
-use analysis::causes::IdleCause;
-use analysis::facts::LastFacts;
-use analysis::ranks::{Alignment, Heat, JobAnalysis, Wait};
+use advice::Facts;
+use advice::facts::LastFacts;
+use causes::IdleCause;
+use jobs::{Alignment, Heat, JobAnalysis, Wait};
 use trace::{Clock, Clocks, LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart.

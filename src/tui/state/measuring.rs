@@ -2,7 +2,7 @@
 
 use super::analyst::{Analyst, Question};
 use super::run::Run;
-use analysis::variants::RunFigures;
+use figures::variants::RunFigures;
 
 /// The question what the variants of a run measured.
 #[derive(Debug, Default)]

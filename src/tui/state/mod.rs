@@ -41,7 +41,7 @@ use ratatui::layout::Size;
 
 use activity::feed::Outcome;
 use activity::{Ns, Span};
-use analysis::findings::Finding;
+use advice::findings::Finding;
 use answers::Answer;
 use focus::Focus;
 pub use journal::{Journal, LineKind};

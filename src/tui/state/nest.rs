@@ -54,8 +54,8 @@ pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
 mod tests {
     use super::*;
     use activity::RangeKind;
-    use analysis::testing::Scene;
     use trace::Trace;
+    use trace::testing::Scene;
 
     fn trace(spans: &[(Ns, Ns)]) -> Trace {
         let mut made = Scene::new();

@@ -7,10 +7,10 @@ use super::row::{Row, RowKind};
 use super::run::Run;
 use super::scope::Scope;
 use activity::units::{duration, percent};
-use analysis::facts::LastFacts;
-use analysis::findings::{Finding, Predicted};
-use analysis::steps;
-use analysis::whatif::WhatIf;
+use advice::facts::LastFacts;
+use advice::findings::{Finding, Predicted};
+use figures::steps;
+use replay::whatif::WhatIf;
 use scenario::edit::EditSet;
 use trace::{Trace, describe};
 
@@ -111,8 +111,8 @@ impl Prediction {
                 let mut facts = last.facts(number, trace);
                 facts.known = gpus.rates(trace);
                 let whatif = match pass {
-                    Some(pass) => WhatIf::of_repeats(&facts, &passes, pass.variant),
-                    None => WhatIf::of_steps(&facts, steps::main(facts.steps()), None),
+                    Some(pass) => WhatIf::of_repeats(facts.basis(), &passes, pass.variant),
+                    None => WhatIf::of_steps(facts.basis(), steps::main(facts.steps()), None),
                 }?;
                 whatif.timeline(&edit, pass.map(|pass| pass.span))
             });
@@ -172,7 +172,7 @@ mod tests {
     use crate::tui::state::scope::OnScreen;
     use activity::feed::Outcome;
     use activity::{Ns, Span};
-    use analysis::testing::{Scene, count_made};
+    use trace::testing::{Scene, count_made};
 
     /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
     fn waits() -> Run {

@@ -10,8 +10,8 @@ use super::scope::Scope;
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Span};
-use analysis::passes::{Pass, Passes};
-use analysis::variants::{RunFigures, VariantFigures};
+use figures::passes::{Pass, Passes};
+use figures::variants::{RunFigures, VariantFigures};
 use scenario::plan::Plan;
 use trace::{Clock, SourceInfo, SourceKind, Trace};
 

@@ -8,7 +8,7 @@ pub enum Scope {
     /// Everything.
     #[default]
     Whole,
-    /// A pass: index into [`Passes::list`](analysis::passes::Passes::list).
+    /// A pass: index into [`Passes::list`](figures::passes::Passes::list).
     Pass(usize),
 }
 

@@ -3,7 +3,6 @@
 use super::nest;
 use super::row::{Row, RowKind};
 use activity::{Ns, Span};
-use analysis::causes;
 use trace::{Lane, LaneId, Trace};
 
 /// What is selected on a row.

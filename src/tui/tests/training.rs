@@ -10,8 +10,8 @@ use activity::{
     Batch, Def, DeviceInfo, Direction, Frame, Ns, ProcessInfo, SampleDef, SampledThread, Samples,
     Sampling, StackSample,
 };
-use analysis::testing::{Scene, pinned};
 use trace::Trace;
+use trace::testing::{Scene, pinned};
 
 const MS: Ns = 1_000_000;
 const STEP: Ns = 56 * MS;

@@ -16,9 +16,9 @@ use crate::tui::state::selection::row_now;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
 use activity::units;
-use analysis::evidence::Evidence;
-use analysis::findings::{Finding, Predicted, Severity};
-use analysis::verdict::nothing_ran;
+use advice::findings::{Finding, Predicted, Severity};
+use advice::verdict::nothing_ran;
+use causes::evidence::Evidence;
 use trace::{LaneKind, Trace, describe};
 
 /// Places that a finding shows in the list.

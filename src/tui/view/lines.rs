@@ -18,8 +18,8 @@ use activity::RangeKind;
 use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
-use analysis::Facts;
-use analysis::lines::{self, DeviceLines, Line};
+use advice::Facts;
+use figures::lines::{self, DeviceLines, Line};
 use trace::{LaneKind, Trace, describe};
 
 /// What was found.

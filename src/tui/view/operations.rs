@@ -18,7 +18,7 @@ use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::units::share;
 use activity::{Direction, NameId, Ns, Span, What};
-use analysis::tables::{self, NameRow};
+use figures::tables::{self, NameRow};
 use trace::{LaneId, Trace, describe};
 
 /// Operations of one name, as far as they lie in scope.

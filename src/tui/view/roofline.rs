@@ -11,8 +11,8 @@ use crate::tui::state::{Scope, State};
 use crate::tui::theme::{Role, Theme};
 use activity::units::share;
 use activity::{Ns, Span};
-use analysis::shapes::Use;
-use analysis::tables::{self, NameRow};
+use figures::shapes::Use;
+use figures::tables::{self, NameRow};
 use trace::Trace;
 
 #[derive(Debug, Default)]

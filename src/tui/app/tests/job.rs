@@ -3,8 +3,8 @@
 use super::*;
 use activity::feed::Outcome;
 use activity::{Activity, Batch, Def, DeviceInfo, Kernel, LaunchShape, Place, ProcessInfo, What};
-use analysis::testing::count_made;
 use trace::SourceInfo;
+use trace::testing::count_made;
 
 /// Steps of a millisecond in which two ranks share an all-reduce; rank 1 comes 300 us late.
 fn batch(rank: u32, steps: std::ops::Range<i64>) -> Batch {

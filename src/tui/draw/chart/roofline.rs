@@ -9,7 +9,7 @@ use super::canvas::Canvas;
 use crate::tui::draw::pen;
 use crate::tui::theme::{Role, Theme};
 use activity::units::percent;
-use analysis::class::NEAR;
+use figures::class::NEAR;
 
 /// Columns left of the plot, for its shares.
 const GUTTER: u16 = 6;

@@ -6,8 +6,8 @@ use crate::tui::state::State;
 use crate::tui::state::row::RowKind;
 use crate::tui::theme::Role;
 use activity::{Metric, Span, units};
-use analysis::causes::Group;
-use analysis::hardware;
+use causes::Group;
+use figures::hardware;
 use trace::{Measure, describe};
 
 impl Details {

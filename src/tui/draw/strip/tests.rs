@@ -12,7 +12,7 @@ use crate::tui::state::nest;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
 use activity::RangeKind;
-use analysis::testing::{Scene, kernels};
+use trace::testing::{Scene, kernels};
 
 fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
     let input = StripInput {
@@ -70,7 +70,7 @@ fn area(cell: &Cell) -> f64 {
 /// A collective from 0 to 100 ns that waits for 60 of them, and a kernel from 100 to 150.
 #[test]
 fn a_kernel_that_waits_has_the_colour_of_waiting_until_it_works() {
-    use analysis::ranks::Wait;
+    use jobs::Wait;
 
     let window = Span::new(0, 160);
     let waits = Waits::of(vec![Wait {

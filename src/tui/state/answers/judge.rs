@@ -7,12 +7,9 @@ use crate::report::KnownGpus;
 use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use analysis::Facts;
-use analysis::advice::Advice;
-use analysis::passes::Passes;
-use analysis::steps::{self, Steps};
-use analysis::verdict;
-use analysis::watching;
+use advice::{Advice, Facts, verdict, watching};
+use figures::passes::Passes;
+use figures::steps::{self, Steps};
 use scenario::plan::Plan;
 use trace::Trace;
 

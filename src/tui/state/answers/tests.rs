@@ -6,8 +6,8 @@ use crate::tui::state::Status;
 use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
-use analysis::Facts;
-use analysis::passes::Passes;
+use advice::Facts;
+use figures::passes::Passes;
 use trace::Trace;
 
 fn kernel(start: Ns, end: Ns, correlation: u32) -> Activity {

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use crate::tui::state::idle;
 use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
-use analysis::breakdown::Breakdown;
-use analysis::causes::Shares;
-use analysis::graph::CallKind;
+use causes::Shares;
+use causes::graph::CallKind;
+use figures::breakdown::Breakdown;
 use trace::{LaneKind, Trace};
 
 /// Records between two looks at whether to go on.

@@ -11,8 +11,8 @@ use super::row::{Row, RowKind};
 use super::run::Run;
 use super::scope::Scope;
 use activity::Span;
-use analysis::memory::MemoryUse;
 use counters::Counters;
+use figures::memory::MemoryUse;
 use lanes::Lanes;
 pub use make::all;
 

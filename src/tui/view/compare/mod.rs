@@ -17,8 +17,8 @@ use crate::tui::state::other_run::OtherRun;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
-use analysis::VariantFigures;
-use analysis::variants::measure::speedup;
+use figures::VariantFigures;
+use figures::variants::measure::speedup;
 use picture::Picture;
 
 /// Two runs of one program differ by that much without a reason.

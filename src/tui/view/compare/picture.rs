@@ -11,8 +11,8 @@ use crate::tui::state::other_run::OtherRun;
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::{Span, units};
-use analysis::VariantFigures;
-use analysis::variants::measure::{SAME, Speedup, speedup};
+use figures::VariantFigures;
+use figures::variants::measure::{SAME, Speedup, speedup};
 use scenario::figures::Kind;
 use trace::Trace;
 

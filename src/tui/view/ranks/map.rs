@@ -4,7 +4,7 @@ use crate::tui::theme::Role;
 use crate::tui::view::list::Cell;
 use activity::units::duration;
 use activity::{Ns, Span};
-use analysis::ranks::{Heat, Spot};
+use jobs::{Heat, Spot};
 
 /// Columns of a rank's name.
 pub(super) const NAME: u16 = 18;

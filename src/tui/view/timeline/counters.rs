@@ -6,7 +6,7 @@ use crate::tui::state::State;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::{Metric, SLOWED, Span};
-use analysis::hardware;
+use figures::hardware;
 
 pub(super) fn make(
     state: &State,

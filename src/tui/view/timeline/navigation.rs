@@ -5,7 +5,6 @@ use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Scope, State};
 use activity::Span;
-use analysis::causes;
 use trace::Trace;
 
 /// One step of zooming.

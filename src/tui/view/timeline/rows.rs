@@ -2,11 +2,10 @@
 
 use super::cell::{RowContent, fit};
 use super::counters;
-use crate::tui::draw::label;
 use crate::tui::draw::lane::{LaneRow, Plot, cells};
 use crate::tui::draw::layout::{FIGURE, Layout};
-use crate::tui::draw::pen;
 use crate::tui::draw::strip::{Strip, StripInput};
+use crate::tui::draw::{label, pen};
 use crate::tui::state::State;
 use crate::tui::state::nest::{self, Level};
 use crate::tui::state::row::{Row, RowKind};
@@ -14,8 +13,8 @@ use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::{Direction, Ns, Span, units};
-use analysis::breakdown::Breakdown;
-use analysis::causes::{Group, Shares};
+use causes::{Group, Shares};
+use figures::breakdown::Breakdown;
 use trace::{LaneId, LaneKind, Measure, Trace};
 
 #[cfg(test)]

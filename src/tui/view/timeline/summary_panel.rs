@@ -4,16 +4,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::tui::draw::layout::Layout;
-use crate::tui::draw::pen;
-use crate::tui::draw::titles;
+use crate::tui::draw::{pen, titles};
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::findings::mark;
 use activity::text::{counted, printable};
 use activity::{Ns, units};
-use analysis::VariantFigures;
-use analysis::findings::Finding;
-use analysis::variants::measure::speedup;
+use advice::findings::Finding;
+use figures::VariantFigures;
+use figures::variants::measure::speedup;
 use scenario::figures::Kind;
 
 /// Variants that are shown; there is a view for more.

@@ -1,7 +1,7 @@
 //! The rows of a device, against times and bytes counted one nanosecond at a time.
 
 use crate::report::{KnownGpu, KnownGpus};
-use analysis::figures::Peaks;
+use figures::Peaks;
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
@@ -10,7 +10,7 @@ use super::*;
 use crate::tui::app::App;
 use crate::tui::theme::{Role, Theme};
 use activity::{DeviceInfo, Direction};
-use analysis::testing::Scene;
+use trace::testing::Scene;
 
 /// What an operation is done by.
 #[derive(Clone, Copy, Debug, PartialEq)]

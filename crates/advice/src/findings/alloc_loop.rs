@@ -1,0 +1,151 @@
+//! Device memory taken or given back between launches, over and over.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Finding, Occurrence, Scope, longest_first};
+use activity::stats::lower_median;
+use activity::text::counted;
+use activity::units::{duration, share};
+use activity::{NameId, Ns, Span, What};
+use causes::first_use;
+use causes::graph::NONE;
+
+/// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
+/// pool, and cost next to nothing while that keeps its memory.
+fn is_allocation(name: &str) -> bool {
+    let bare = ["cuda", "hip", "cuMem"].iter();
+    let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
+    bare.is_some_and(|it| {
+        let is_one = ["Malloc", "Alloc", "Free"]
+            .iter()
+            .any(|n| it.starts_with(n));
+        is_one && !it.contains("Host")
+    })
+}
+
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
+    // Allocations before the first operation and after the last one are set-up and clean-up.
+    let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull)?;
+    let calls = Calls::of(scope, span);
+    let (once, outliers, later) = calls.outliers(scope);
+    // Kernels and copies take what they take without these calls.
+    let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
+    let bound = (calls.time - once + later).min(idle);
+    let is_worth = cases::WORTH_SHARE.is_reached_by(share(bound, span.len()));
+    let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
+    let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
+    if !cases::LOOP_MIN.is_reached_by(calls.rounds) || ends || fills || !is_worth {
+        return None;
+    }
+    let number = calls.at.len() as u64;
+    let (time, pooled) = (calls.time, calls.pooled(scope));
+    Some(Finding {
+        title: format!(
+            "{} between launches take {}{}",
+            counted(number, "allocation or free", "allocations and frees"),
+            duration(time),
+            match outliers {
+                0 => String::new(),
+                many => format!(", {} of it in {} (over 10× the median)", duration(once), counted(many, "outlier", "outliers")),
+            },
+        ),
+        advice: match 2 * pooled > time {
+            true => "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At threshold 0 the pool releases all unused memory at each sync.",
+            false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.",
+        }
+        .to_owned(),
+        ..scope.found(span.len(), bound, &longest_first(calls.at))
+    })
+}
+
+/// The allocations and frees of a program.
+#[derive(Default)]
+struct Calls {
+    at: Vec<(Ns, Occurrence)>,
+    /// By function, how long each took and when it began.
+    by_name: FxHashMap<NameId, Vec<(Ns, Ns)>>,
+    time: Ns,
+    /// How often some came behind a launch, and whether they still did so at the end: a cache that fills is full before.
+    rounds: usize,
+    goes_on: bool,
+}
+
+impl Calls {
+    fn of(scope: &Scope, span: Span) -> Self {
+        let mut calls = Calls::default();
+        let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
+        for (id, lane, _) in scope.trace.threads() {
+            let mut has_launched = false;
+            for (row, call) in scope.trace.activities(id, scope.rows(id)) {
+                let What::Call(what) = call.what else {
+                    continue;
+                };
+                let name = scope.trace.names().full(what.name);
+                if is_allocation(name) {
+                    if call.span.overlaps(span) {
+                        let time = call.span.intersect(span).len();
+                        calls.time += time;
+                        calls.at.push((call.span.len(), Occurrence::Row((id, row))));
+                        let list = calls.by_name.entry(what.name).or_default();
+                        list.push((time, call.span.start));
+                        calls.rounds += usize::from(has_launched);
+                        let is_late = call.span.start >= span.end - span.len() / 4;
+                        calls.goes_on |= has_launched && is_late;
+                        has_launched = false;
+                    }
+                } else if name.contains("Launch") {
+                    let op = match graph.calls.find(lane.key().process, call.correlation) {
+                        NONE => NONE,
+                        found => graph.calls.first_op[found as usize],
+                    };
+                    let kernel = first_use::kernel(scope.trace, graph, op);
+                    let is_new = kernel.is_some_and(|kernel| met.insert(kernel));
+                    has_launched |= !cases::NO_LOOP_YET.holds(is_new);
+                }
+            }
+        }
+        calls
+    }
+
+    /// What took far longer than its function does, in how many calls, and what of it comes once a round. That is the
+    /// loop's, and what a program's first calls take beyond the others is not.
+    fn outliers(&self, scope: &Scope) -> (Ns, u64, Ns) {
+        let first = &scope.causes.first_use().calls;
+        let cold = first.iter().map(|it| it.0.end).max().unwrap_or(Ns::MIN);
+        let (mut once, mut outliers, mut later) = (0 as Ns, 0u64, Vec::new());
+        for times in self.by_name.values() {
+            let mut lengths: Vec<Ns> = times.iter().map(|it| it.0).collect();
+            let median = lower_median(&mut lengths).unwrap_or(0);
+            let is_outlier = |it: &&(Ns, Ns)| first_use::is_outlier(it.0, median);
+            for &(time, start) in times.iter().filter(is_outlier) {
+                once += time;
+                outliers += 1;
+                later.extend((start >= cold).then_some(time));
+            }
+        }
+        match cases::LOOP_MIN.is_reached_by(later.len()) {
+            true => (once, outliers, later.iter().sum()),
+            false => (once, outliers, 0),
+        }
+    }
+
+    /// Whether a program that starts fills the cache of its allocator: it takes memory, and gives hardly any back.
+    fn fill_a_cache(&self, scope: &Scope) -> bool {
+        let is_free = |name: &NameId| scope.trace.names().full(*name).contains("Free");
+        let freed = self.by_name.iter().filter(|it| is_free(it.0));
+        let freed: usize = freed.map(|it| it.1.len()).sum();
+        let mut first = scope.causes.first_use().calls.iter();
+        10 * freed < self.at.len()
+            && first.any(|(call, (lane, _))| {
+                let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
+                window.is_none_or(|it| call.end > it.start)
+            })
+    }
+
+    /// What calls to a pool take.
+    fn pooled(&self, scope: &Scope) -> Ns {
+        let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");
+        let pooled = self.by_name.iter().filter(|it| of_pool(it.0));
+        pooled.flat_map(|it| it.1).map(|it| it.0).sum()
+    }
+}

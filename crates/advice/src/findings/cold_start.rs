@@ -1,0 +1,220 @@
+//! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
+
+use super::{Finding, Occurrence, Scope, Severity, longest_first};
+use activity::text::listed;
+use activity::units::{duration, share};
+use activity::{NameId, Ns, Span, What};
+use causes::graph::CallKind;
+use causes::{first_use, is_loading};
+use figures::DeviceFigures;
+use rustc_hash::FxHashMap;
+use trace::{LaneId, LaneKind, Trace};
+
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
+    let mut cold = Cold {
+        scope,
+        whole: scope.span(),
+        at: Vec::new(),
+        spans: Vec::new(),
+        has: Has::default(),
+    };
+    cold.add_loading();
+    cold.add_first_calls();
+    cold.add_first_operators();
+    cold.add_built();
+    let (time, whole) = (Span::union_len(cold.spans), cold.whole.len());
+    // Its time is the host's: it may be longer than all that the GPU did.
+    let is_worth = cases::WORTH_SHARE.is_reached_by(share(time, whole));
+    if !cases::COLD_MIN.is_reached_by(time) || !is_worth {
+        return None;
+    }
+    let inside = |f: &DeviceFigures| {
+        scope.idle_that(f, |gap, piece| {
+            piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
+        })
+    };
+    let inside = scope.devices.iter().map(inside).max();
+    // What lies before the GPU's work costs none of its time.
+    let inside_share = share(inside.unwrap_or(0), whole);
+    Some(Finding {
+        severity: match cases::WARNING_SHARE.is_reached_by(inside_share) {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        title: format!(
+            "cold start: {} spent on {}; the GPU's work spans {}",
+            duration(time),
+            cold.has.text(),
+            duration(whole),
+        ),
+        advice: match cold.has.loading && is_cuda(scope) {
+            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            false => "Warm up before measuring: run everything once.",
+        }
+        .to_owned(),
+        bound_ns: time,
+        inside_ns: inside,
+        ..scope.found(whole, time, &longest_first(cold.at))
+    })
+}
+
+/// What a program does but once, on the clock of all processes.
+struct Cold<'s, 'a> {
+    scope: &'s Scope<'a>,
+    /// The GPU's work.
+    whole: Span,
+    at: Vec<(Ns, Occurrence)>,
+    spans: Vec<Span>,
+    has: Has,
+}
+
+impl Cold<'_, '_> {
+    /// Calls that load code or make a context, and overheads that are named so.
+    fn add_loading(&mut self) {
+        let trace = self.scope.trace;
+        let mut known: FxHashMap<u32, bool> = FxHashMap::default();
+        for (id, lane) in trace.lanes().iter().enumerate() {
+            let key = lane.key();
+            if !matches!(key.kind, LaneKind::Thread { .. } | LaneKind::Overhead) {
+                continue;
+            }
+            for row in self.scope.rows(id) {
+                let what = trace.what_id(id, row);
+                let is_one = known.entry(what);
+                if !*is_one.or_insert_with(|| is_cold(trace, trace.what(id, row))) {
+                    continue;
+                }
+                let activity = trace.activity(id, row);
+                let span = self.scope.on_all(key.process, activity.span);
+                if self.is_behind(span) {
+                    continue;
+                }
+                let is_its = |name: NameId| is_context(trace.names().full(name));
+                self.has.context |= matches!(activity.what, What::Call(call) if is_its(call.name));
+                self.has.loading = true;
+                self.spans.push(span);
+                self.at
+                    .push((activity.span.len(), Occurrence::Row((id, row))));
+            }
+        }
+    }
+
+    fn add_first_calls(&mut self) {
+        let (scope, trace) = (self.scope, self.scope.trace);
+        for &(span, place) in &scope.causes.first_use().calls {
+            if !self.is_looked_at(span, place) {
+                continue;
+            }
+            // What a launch takes so long for the first time is its kernel's code.
+            let is_launch =
+                |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
+            match trace.what(place.0, place.1) {
+                What::Call(of) if is_launch(of.name) => self.has.loading = true,
+                _ => self.has.first = true,
+            }
+            self.spans.push(self.on_all(span, place));
+            self.at.push((span.len(), Occurrence::Row(place)));
+        }
+    }
+
+    fn add_first_operators(&mut self) {
+        let scope = self.scope;
+        for &(span, place) in &scope.causes.first_use().operators {
+            if !self.is_looked_at(span, place) {
+                continue;
+            }
+            let own = first_use::own(scope.trace, place).into_iter();
+            let own: Vec<Span> = own.map(|part| self.on_all(part, place)).collect();
+            let time = own.iter().map(|part| part.len()).sum::<Ns>();
+            // The calls in it may be all there is to it.
+            if cases::COLD_MIN.is_reached_by(time - within(&own, &self.spans)) {
+                self.has.first = true;
+                self.at.push((time, Occurrence::Row(place)));
+                self.spans.extend(own);
+            }
+        }
+    }
+
+    fn add_built(&mut self) {
+        let scope = self.scope;
+        let graph = scope.causes.graph();
+        for (&op, &span) in &scope.causes.first_use().made {
+            let place = graph.calls.at(graph.ops.call[op as usize]);
+            if self.is_looked_at(span, place) {
+                self.has.built = true;
+                self.spans.push(self.on_all(span, place));
+                self.at.push((span.len(), Occurrence::Row(place)));
+            }
+        }
+    }
+
+    fn is_looked_at(&self, span: Span, place: (LaneId, usize)) -> bool {
+        let window = self.scope.window_of(self.process_of(place));
+        let is_in = window.is_none_or(|w| (w.start..w.end).contains(&span.start));
+        is_in && !self.is_behind(self.on_all(span, place))
+    }
+
+    /// Whether it begins behind the GPU's work: a first run does not pay for what is let go.
+    fn is_behind(&self, span: Span) -> bool {
+        cases::BEHIND_THE_WORK.holds(span.start >= self.whole.end)
+    }
+
+    fn on_all(&self, span: Span, place: (LaneId, usize)) -> Span {
+        self.scope.on_all(self.process_of(place), span)
+    }
+
+    fn process_of(&self, (lane, _): (LaneId, usize)) -> usize {
+        self.scope.trace.lanes()[lane].key().process
+    }
+}
+
+/// What the time went to.
+#[derive(Default)]
+struct Has {
+    context: bool,
+    built: bool,
+    loading: bool,
+    first: bool,
+}
+
+impl Has {
+    fn text(&self) -> String {
+        let parts = [
+            (self.context, "making the context"),
+            (self.built, "building kernels"),
+            (self.loading, "loading GPU code"),
+            (self.first, "slow first calls to libraries"),
+        ];
+        let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
+        listed(&parts.collect::<Vec<_>>())
+    }
+}
+
+/// Whether the program's calls are CUDA's: HIP has no such setting.
+fn is_cuda(scope: &Scope) -> bool {
+    let names = scope.trace.names();
+    !(0..names.len() as NameId).any(|id| names.full(id).starts_with("hip"))
+}
+
+/// How much of `parts` lies within `spans`.
+fn within(parts: &[Span], spans: &[Span]) -> Ns {
+    let both = [parts, spans].concat();
+    Span::union_len(parts.to_vec()) + Span::union_len(spans.to_vec()) - Span::union_len(both)
+}
+
+/// Whether a call or a profiler's record is one of loading code or making a context.
+fn is_cold(trace: &Trace, what: What) -> bool {
+    match what {
+        What::Call(call) => loads(trace.names().full(call.name)),
+        What::Overhead(o) => is_loading(trace.names().full(o.name)),
+        _ => false,
+    }
+}
+
+fn loads(name: &str) -> bool {
+    CallKind::of(name) == CallKind::Load || is_context(name)
+}
+
+fn is_context(name: &str) -> bool {
+    name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
+}

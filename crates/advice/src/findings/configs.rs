@@ -1,0 +1,112 @@
+//! The launch configurations of the kernels that a rule looks at, and what limits each.
+
+use rustc_hash::FxHashMap;
+
+use super::{At, Occurrence, Scope, longest_first};
+use activity::{Activity, LaunchShape, NameId, Ns, ShapeId, What};
+use figures::fill::Fill;
+use figures::shapes::ShapeRow;
+use figures::{DeviceFigures, tables};
+use trace::GpuReadings;
+
+/// What ran of one configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    id: ShapeId,
+    pub shape: LaunchShape,
+    /// What is told of it; of launch and time alone where nobody sampled.
+    pub row: ShapeRow,
+    /// The first one, by stream and start.
+    first: At,
+}
+
+/// Those of a device that together take most time first, by shape; made by the rule that asks first.
+pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config] {
+    scope.configs[f.index].get_or_init(|| find(scope, f))
+}
+
+fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
+    let mut all: FxHashMap<ShapeId, Config> = FxHashMap::default();
+    let device = &scope.trace.devices()[f.index].info;
+    for (place, activity) in scope.operations(f) {
+        let What::Kernel(kernel) = activity.what else {
+            continue;
+        };
+        let config = all.entry(kernel.shape).or_insert_with(|| {
+            let shape = scope.trace.shape(kernel.shape);
+            let fill = Fill::of(&shape, device);
+            let row = ShapeRow {
+                fill,
+                ..ShapeRow::default()
+            };
+            Config {
+                id: kernel.shape,
+                shape,
+                row,
+                first: place,
+            }
+        });
+        config.row.count += 1;
+        config.row.total_ns += activity.span.len();
+    }
+    let mut all: Vec<Config> = all.into_values().collect();
+    all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.first));
+    if is_sampled(scope, f) {
+        name_limits(scope, f, &mut all);
+    }
+    all
+}
+
+/// Whether counters tell what kernels do.
+pub(super) fn is_sampled(scope: &Scope, f: &DeviceFigures) -> bool {
+    let gpu = scope.trace.readings(f.index);
+    gpu.is_some_and(GpuReadings::is_sampled)
+}
+
+/// Adds what samples tell of each.
+fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
+    let rows = tables::kernels(scope.trace, scope.window_on(f.index));
+    let key = |name: NameId, it: &ShapeRow| (name, it.grid, it.block, it.registers, it.shared);
+    let known = rows
+        .iter()
+        .flat_map(|of| of.shapes.iter().map(|it| (key(of.id, it), it)));
+    let known: FxHashMap<_, &ShapeRow> = known.collect();
+    for it in all {
+        let LaunchShape {
+            name,
+            grid,
+            block,
+            registers,
+            ..
+        } = it.shape;
+        let shared = u64::from(it.shape.static_shared) + u64::from(it.shape.dynamic_shared);
+        if let Some(row) = known.get(&(name, grid, block, registers, shared)) {
+            (it.row.class, it.row.limit, it.row.counted) =
+                (row.class, row.limit.clone(), row.counted);
+        }
+    }
+}
+
+/// The operations of some of them by stream and start, each with its time and whose it is.
+pub(super) fn ran(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<(At, Ns, usize)> {
+    let numbers: FxHashMap<ShapeId, usize> = of.iter().map(|it| it.id).zip(0..).collect();
+    let of_one = |(place, activity): (At, Activity)| match activity.what {
+        What::Kernel(kernel) => {
+            let number = numbers.get(&kernel.shape)?;
+            Some((place, activity.span.len(), *number))
+        }
+        _ => None,
+    };
+    scope.operations(f).filter_map(of_one).collect()
+}
+
+/// The same, longest first.
+pub(super) fn places(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<Occurrence> {
+    let mut ran = ran(scope, f, of);
+    ran.sort_by_key(|it| it.2);
+    longest_first(
+        ran.into_iter()
+            .map(|it| (it.1, Occurrence::Row(it.0)))
+            .collect(),
+    )
+}

@@ -1,0 +1,101 @@
+//! Launches, copies and syncs that returned an error: what they were to do is missing.
+
+use super::{Finding, Occurrence, Scope, Severity};
+use activity::What;
+use causes::graph::{CallId, CallKind, Graph};
+use trace::Trace;
+
+/// Nothing failed, or a driver that is let go at the end of the program (4, 709), or work that is not done yet (600).
+const NO_FAULTS: [i32; 4] = [0, 4, 600, 709];
+
+const CRASHED: &str = "calls after a crash";
+
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
+    let failed = Failed::of(scope.trace, scope.causes.graph())?;
+    let (text, calls) = (failed.text(), failed.calls.iter());
+    let at = calls.map(|&call| Occurrence::Row(scope.causes.graph().calls.at(call)));
+    Some(Finding {
+        severity: Severity::Warning,
+        title: format!("{text}: results are missing or wrong"),
+        advice:
+            "Check what every call returns; cudaGetErrorString says what the first error means."
+                .to_owned(),
+        // Where nothing else ran it is the headline.
+        gain: (!failed.is_all()).then_some(text),
+        ..scope.found(0, 0, &at.collect::<Vec<_>>())
+    })
+}
+
+/// Calls of one kind of which some failed.
+pub(crate) struct Failed {
+    calls: Vec<CallId>,
+    of: usize,
+    /// What the first one returned.
+    code: i32,
+    kind: &'static str,
+}
+
+impl Failed {
+    /// Calls behind a kernel that crashed; else launches, else copies, else syncs.
+    pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
+        let returned = |call: CallId| {
+            let (lane, row) = graph.calls.at(call);
+            match trace.what(lane, row) {
+                What::Call(it) => (it.code, it.name),
+                _ => (0, 0),
+            }
+        };
+        let kind = |call: CallId| {
+            let (code, name) = returned(call);
+            match graph.calls.kind[call as usize] {
+                // Behind a crash each call returns this, whatever it was to do.
+                _ if matches!(code, 700 | 702 | 710 | 714..=719) => CRASHED,
+                CallKind::Launch | CallKind::GraphLaunch => "launches",
+                // A prefetch that is refused costs time, and no result.
+                CallKind::Copy if trace.names().full(name).contains("Prefetch") => "",
+                CallKind::Copy => "copies",
+                // At the end of a program a library may wait without a context.
+                kind if kind.is_wait() && code != 201 => "syncs",
+                _ => "",
+            }
+        };
+        let all = 0..graph.calls.len() as CallId;
+        let is_failed = |&call: &CallId| !NO_FAULTS.contains(&returned(call).0);
+        let failed: Vec<CallId> = all.clone().filter(is_failed).collect();
+        let kinds = [CRASHED, "launches", "copies", "syncs"];
+        kinds.into_iter().find_map(|of_kind| {
+            let is_it = |call: &CallId| kind(*call) == of_kind;
+            let calls: Vec<CallId> = failed.iter().copied().filter(is_it).collect();
+            let code = returned(*calls.first()?).0;
+            Some(Failed {
+                calls,
+                of: all.clone().filter(is_it).count(),
+                code,
+                kind: of_kind,
+            })
+        })
+    }
+
+    /// Whether no kernel can have run.
+    pub(crate) fn is_all(&self) -> bool {
+        self.kind == "launches" && self.calls.len() == self.of
+    }
+
+    /// "21 of 21 launches failed (error 222: PTX too new for the driver)".
+    pub(crate) fn text(&self) -> String {
+        let Failed { of, code, kind, .. } = self;
+        let why = match code {
+            2 => ": out of memory",
+            209 => ": built for other GPUs",
+            222 => ": PTX too new for the driver",
+            700 => ": illegal memory access",
+            710 => ": an assertion failed",
+            _ => "",
+        };
+        let failed = self.calls.len();
+        match *kind {
+            CRASHED => format!("a kernel crashed (error {code}{why})"),
+            _ => format!("{failed} of {of} {kind} failed (error {code}{why})"),
+        }
+    }
+}

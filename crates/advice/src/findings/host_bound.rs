@@ -1,0 +1,122 @@
+//! The GPU waits for the host, which is at other work for long.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::words::seen_at;
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first};
+use activity::units::{duration, percent, share};
+use activity::{NameId, Ns};
+use causes::graph::OpId;
+use causes::stacks::StackCounts;
+use causes::{Group, Piece, first_use};
+use trace::describe::host_name;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // What waits for the host is a part of what is idle. Without a kernel there is no work yet: data is set up.
+    if !cases::HOST_SHARE.is_reached_by(f.idle_share()) || cases::NO_KERNEL.holds(f.kernels == 0) {
+        return None;
+    }
+    let work = Work::of(scope, f);
+    let idle: Ns = work.at.iter().map(|a| a.0).sum();
+    let longest = work.at.iter().map(|a| a.0).max();
+    let is_once = scope.window.is_none() && longest.is_some_and(|longest| 2 * longest > idle);
+    if cases::ONE_LONG_GAP.holds(is_once) || !cases::HOST_SHARE.is_reached_by(f.part(idle)) {
+        return None;
+    }
+    let most = work
+        .by_name
+        .iter()
+        .max_by_key(|&(&name, &time)| (time, name));
+    let (&most, &time) = most?;
+    let line = work.seen.telling(scope.trace);
+    let part = share(time, idle);
+    let is_most = cases::NAMED_PART.is_reached_by(part);
+    let name = most.filter(|_| is_most);
+    let name = name.map(|name| host_name(scope.trace, name));
+    if name.is_none() && line.is_none() && scope.planned.is_none() {
+        return None;
+    }
+    let doing = match (&name, is_most) {
+        (Some(name), _) => format!(", {} of it in {name}", percent(part)),
+        (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
+        _ => String::new(),
+    };
+    let seen = seen_at(line.as_ref());
+    let is_worker = |it| {
+        let name = scope.trace.names().full(it);
+        name.contains("_MultiProcessingDataLoaderIter")
+    };
+    let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
+    Some(Finding {
+        title: format!(
+            "the GPU waits for the CPU for {} ({}){doing}{seen}",
+            duration(idle),
+            percent(f.part(idle)),
+        ),
+        advice: match loads {
+            _ if most.is_some_and(is_worker) => "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
+            true => "Prepare the next batch before the GPU needs it, in another thread or process.",
+            false => "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
+        }
+        .to_owned(),
+        cure: if loads { "" } else { "cutting CPU work" },
+        ..scope.found(f.span_ns, idle, &longest_first(work.at))
+    })
+}
+
+/// What the host does while a device waits for it.
+#[derive(Default)]
+struct Work {
+    /// The gaps, and how much of each it is.
+    at: Vec<(Ns, Occurrence)>,
+    by_name: FxHashMap<Option<NameId>, Ns>,
+    seen: StackCounts,
+}
+
+impl Work {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Self {
+        let mut work = Work::default();
+        let may_be_ahead = scope.may_be_ahead(f);
+        let new = new_kernels(scope, f);
+        for (gap, pieces) in scope.gaps(f) {
+            // Before a page that comes back the CPU reads results.
+            let is_asked = may_be_ahead(gap.span.end) && !scope.causes.comes_back(gap.next);
+            if !is_asked || cases::NO_NEXT_BATCH.holds(new.contains(&gap.next)) {
+                continue;
+            }
+            // What only the first one of its name takes is a cold start.
+            let is_its = |piece: &&Piece| {
+                scope.causes.group(gap, piece) == Group::Host
+                    && !scope.causes.is_first(gap.next, piece)
+            };
+            let mut sum: Ns = 0;
+            for piece in pieces.iter().filter(is_its) {
+                let length = piece.span.len();
+                sum += length;
+                let seen = &mut work.seen;
+                scope.causes.add_samples(gap.next, piece.span, seen);
+                let name = scope.causes.host_name(piece.culprit);
+                *work.by_name.entry(name).or_default() += length;
+            }
+            if sum > 0 {
+                work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
+            }
+        }
+        work
+    }
+}
+
+/// The first operation of each kernel in the whole of a timeline.
+fn new_kernels(scope: &Scope, f: &DeviceFigures) -> FxHashSet<OpId> {
+    let graph = scope.causes.graph();
+    let mut met = FxHashSet::default();
+    let is_new = |op: &OpId| {
+        let kernel = first_use::kernel(scope.trace, graph, *op);
+        kernel.is_some_and(|kernel| met.insert(kernel))
+    };
+    let ops = graph.ops.of_device(f.index).iter().copied();
+    match scope.window {
+        Some(_) => FxHashSet::default(),
+        None => ops.filter(is_new).collect(),
+    }
+}

@@ -1,0 +1,104 @@
+//! The GPU is idle because launches do not come fast enough.
+//!
+//! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
+//! counts is idle time whose cause is that the next operation had not been launched, or just had.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, Severity};
+use activity::units::{duration, percent};
+use activity::{NameId, Ns, Span};
+use causes::{Group, LAUNCH_GAP_MAX};
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
+    if is_few || !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let late = Late::of(scope, f);
+    let (idle, count) = (late.idle, late.count);
+    let is_cold = scope.window.is_none() && late.cold > idle;
+    let is_long = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.part(idle));
+    if cases::ONE_COLD_PASS.holds(is_cold) || !is_long {
+        return None;
+    }
+    let longest = late.longest.into_sorted_vec().into_iter();
+    let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
+    let found = scope.found(f.span_ns, idle, &longest);
+    Some(Finding {
+        severity: match f.kernels < cases::GRAPH_MIN.value() as u64 * late.waits {
+            true => Severity::Info,
+            false => found.severity,
+        },
+        count,
+        title: format!(
+            "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
+            duration(idle),
+            percent(f.part(idle)),
+        ),
+        advice: if 2 * late.of_graphs > idle {
+            "Most of it is before graph launches: capture more per graph, or launch the next graph earlier."
+        } else {
+            "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
+        }
+        .to_owned(),
+        ..found
+    })
+}
+
+/// Idle time of a device before launches that came late.
+#[derive(Default)]
+struct Late {
+    idle: Ns,
+    /// What of it lies before launches of graphs.
+    of_graphs: Ns,
+    /// How many gaps it lies in; and the longest, of equal ones the first.
+    count: u64,
+    longest: BinaryHeap<(Reverse<Ns>, Span)>,
+    /// What only a first run takes.
+    cold: Ns,
+    /// Gaps in which the host waited.
+    waits: u64,
+}
+
+impl Late {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Self {
+        let mut late = Late::default();
+        let (causes, names) = (scope.causes, scope.trace.names());
+        let mut loaders: FxHashMap<NameId, bool> = FxHashMap::default();
+        let mut loads = |id| {
+            let is_one = || cases::LOADER.holds(names.full(id).to_lowercase().contains("loader"));
+            *loaders.entry(id).or_insert_with(is_one)
+        };
+        for (gap, pieces) in scope.gaps(f) {
+            // Where the host waited, the wait is to blame, and no graph reaches across it.
+            let is_wait = pieces.iter().any(|it| causes.wait_of(it).is_some());
+            late.waits += u64::from(is_wait);
+            let is_short = !is_wait && gap.span.len() <= LAUNCH_GAP_MAX;
+            let mut sum = 0;
+            for piece in &pieces {
+                if causes.is_first(gap.next, piece) {
+                    late.cold += piece.span.len();
+                } else if is_short
+                    && causes.group(gap, piece) == Group::Launch
+                    && !causes.host_name(piece.culprit).is_some_and(&mut loads)
+                {
+                    sum += piece.span.len();
+                }
+            }
+            if sum > 0 {
+                let is_graph = causes.graph().ops.is_graph(gap.next);
+                late.of_graphs += if is_graph { sum } else { 0 };
+                (late.idle, late.count) = (late.idle + sum, late.count + 1);
+                late.longest.push((Reverse(sum), gap.span));
+                if late.longest.len() > EVIDENCE_MAX {
+                    late.longest.pop();
+                }
+            }
+        }
+        late
+    }
+}

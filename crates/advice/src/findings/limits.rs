@@ -1,0 +1,185 @@
+//! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
+
+use super::configs::{self, Config};
+use super::{Finding, Occurrence, Scope, Severity, declared};
+use crate::thresholds;
+use activity::Ns;
+use activity::text::{NAME_MAX, counted, cut_middle};
+use activity::units::{duration, percent, share};
+use causes::LAUNCH_GAP_MAX;
+use figures::DeviceFigures;
+use figures::class::{Class, NO_PEAK};
+use figures::collectives::is_collective;
+
+/// The device's configurations, where counters tell of them.
+fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
+    configs::is_sampled(scope, f).then(|| configs::of_device(scope, f).iter().collect())
+}
+
+fn time(of: &[&Config]) -> Ns {
+    of.iter().map(|it| it.row.total_ns).sum()
+}
+
+fn full<'a>(scope: &'a Scope, it: &Config) -> &'a str {
+    scope.trace.names().full(it.shape.name)
+}
+
+fn name(scope: &Scope, it: &Config) -> String {
+    cut_middle(scope.trace.names().short(it.shape.name), NAME_MAX)
+}
+
+/// A launch near no peak that is most of the time. `under-filled-gpu` tells of too few blocks, `below-roof` of declared
+/// bytes.
+pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let all = sampled(scope, f)?;
+    let most = *all.first()?;
+    let part = f.part(most.row.total_ns);
+    let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
+    let blocks = sms - most.row.fill.idle_sms.map_or(0.0, f64::from);
+    let ran = declared::kernels(scope, f);
+    let is_told = blocks < cases::UNDER_FILLED_BLOCKS.value() * sms
+        || ran.iter().any(|it| it.entry == full(scope, most));
+    if most.row.class != Class::Latency || is_told || part < thresholds::LATENCY_SHARE {
+        return None;
+    }
+    // At its roof it takes what the busier of memory and arithmetic is busy for.
+    let seen = &most.row.counted;
+    let busy = [seen.dram, seen.tensor, seen.issue].into_iter().flatten();
+    let busy = busy.map(|it| it.value).fold(0.0, f64::max).min(1.0);
+    let roof = (busy * most.row.total_ns as f64) as Ns;
+    let why = match most.row.limit.as_str() {
+        NO_PEAK => String::new(),
+        why => format!(": {why}"),
+    };
+    Some(Finding {
+        title: format!(
+            "{} takes {} ({}), limited by neither memory nor compute{why}",
+            name(scope, most),
+            duration(most.row.total_ns),
+            percent(part),
+        ),
+        advice: format!(
+            "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). Raise occupancy or parallelism.",
+            duration(roof)
+        ),
+        ..scope.found(
+            f.span_ns,
+            most.row.total_ns - roof,
+            &configs::places(scope, f, &[most]),
+        )
+    })
+}
+
+/// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
+pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all = sampled(scope, f)?;
+    // Kernels beside each other fill each other's last waves.
+    if time(&all) as f64 > f.compute_ns as f64 * cases::BESIDE_EACH_OTHER.value() {
+        return None;
+    }
+    let tail = |it: &Config| it.row.fill.tail_share.unwrap_or(0.0);
+    all.retain(|it| {
+        let is_long = it.row.total_ns >= cases::UNDER_FILLED_MIN.value() * it.row.count as Ns;
+        // At its roof a kernel gains nothing by fuller waves.
+        let may_gain = it.row.class == Class::Latency;
+        tail(it) >= thresholds::TAIL_SHARE && is_long && may_gain && !is_collective(full(scope, it))
+    });
+    let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
+    let lost = lost.sum::<f64>() as Ns;
+    if !cases::LARGE_SHARE.is_reached_by(f.part(lost)) {
+        return None;
+    }
+    let most = all.first()?;
+    let found = scope.found(f.span_ns, lost, &configs::places(scope, f, &all));
+    Some(Finding {
+        title: format!(
+            "the last wave is partly empty in {} ({} in all), mostly {} ({:.2} waves)",
+            counted(found.count, "kernel", "kernels"),
+            duration(time(&all)),
+            name(scope, most),
+            most.row.fill.waves.unwrap_or(0.0)
+        ),
+        advice: "Choose sizes whose blocks fill whole waves, or launch one wave of blocks that loop (a persistent kernel).".to_owned(),
+        ..found
+    })
+}
+
+/// Products of matrices that issue instructions all the time while tensor cores do nothing.
+pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all = sampled(scope, f)?;
+    all.retain(|it| {
+        let name = full(scope, it).to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let tensor = it.row.counted.tensor.map_or(1.0, |it| it.value);
+        it.row.class == Class::Compute
+            && tensor < thresholds::NO_TENSOR
+            && has(&["gemm", "matmul", "fprop", "dgrad", "wgrad"])
+            && !has(&["dgemm", "zgemm", "f64"])
+    });
+    // The simulator takes tensor cores for idle, whatever a kernel does.
+    let is_counted = !scope.trace.source.simulated;
+    if !is_counted || !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "tensor cores are idle while {} multiplies matrices for {}",
+            name(scope, all.first()?),
+            duration(time(&all))
+        ),
+        advice: "Where less precision is enough, use TF32 or bf16: torch.set_float32_matmul_precision(\"high\").".to_owned(),
+        ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
+    })
+}
+
+/// Elementwise kernels in a row. With counters those of one size, each at the speed of memory.
+pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let is_sampled = configs::is_sampled(scope, f);
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    all.retain(|it| {
+        let may_be = it.row.class == Class::Memory || !is_sampled;
+        may_be && full(scope, it).contains("elementwise")
+    });
+    let mut ran = configs::ran(scope, f, &all);
+    ran.sort_unstable();
+    let size = |number: usize| {
+        let of = &all[number].shape;
+        is_sampled.then_some((of.grid, of.block))
+    };
+    let (mut saved, mut time, mut at) = (0, 0, Vec::new());
+    let span = |(lane, row): (usize, usize)| scope.trace.lanes()[lane].span(row);
+    // What the CPU does for long between two of them may need the first one's result, and ends the row.
+    let is_near = |a, b| span(b).start - span(a).end <= LAUNCH_GAP_MAX;
+    for group in ran.chunk_by(|a, b| {
+        (a.0.0, a.0.1 + 1, size(a.2)) == (b.0.0, b.0.1, size(b.2)) && is_near(a.0, b.0)
+    }) {
+        let lengths = group.iter().map(|it| it.1);
+        let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
+        if group.len() > 1 {
+            (saved, time) = (saved + sum - longest, time + sum);
+            at.extend(group.iter().map(|it| Occurrence::Row(it.0)));
+        }
+    }
+    let is_many = cases::LOOP_MIN.is_reached_by(at.len()) || is_sampled;
+    if !is_many || !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
+        return None;
+    }
+    let how = match is_sampled {
+        true => "are limited by memory",
+        false => "each read and write memory anew",
+    };
+    let found = scope.found(f.span_ns, saved, &at);
+    Some(Finding {
+        title: format!(
+            "{} elementwise kernels in a row {how}: {} ({} of kernel time)",
+            at.len(),
+            duration(time),
+            percent(share(time, f.compute_ns))
+        ),
+        advice: "Fuse those that read what the previous one wrote (torch.compile does so): memory is then read once.".to_owned(),
+        // Without counters nobody knows.
+        severity: if is_sampled { found.severity } else { Severity::Info },
+        ..found
+    })
+}

@@ -1,0 +1,314 @@
+//! What could be better: one rule a file, registered in [`RULES`].
+//!
+//! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
+//! saw, where, how much time it could cost at most, and what to do about it. Thresholds stand in [`thresholds`], each
+//! beside the measurement or the reasoning behind it; `docs/FINDINGS.md` has a row of each rule for readers.
+
+mod alloc_loop;
+mod below_roof;
+mod cold_start;
+mod configs;
+mod copy_bound;
+mod declared;
+mod exposed_collectives;
+pub(crate) mod failed;
+pub mod fold;
+mod host_bound;
+mod idle_gpu;
+mod late_rank;
+mod launch_bound;
+mod limits;
+mod low_bandwidth;
+mod migrations;
+mod no_core;
+pub(crate) mod no_cure;
+mod no_overlap;
+mod one_engine;
+pub(crate) mod pageable;
+mod race;
+mod saving;
+mod scope;
+mod shared_gpu;
+mod sync_loop;
+#[cfg(test)]
+mod tests;
+mod throttled;
+mod through_host;
+mod tiny_copies;
+mod under_filled;
+mod unfused;
+mod unwaited;
+mod watched;
+mod words;
+
+use serde::Serialize;
+
+use crate::thresholds;
+use causes::evidence::{EVIDENCE_MAX, Evidence};
+pub use saving::{Per, Predicted};
+pub use scope::Scope;
+use scope::{At, Copied, Occurrence, longest_first};
+
+use activity::Ns;
+use activity::feed::Stop;
+use figures::DeviceFigures;
+use replay::whatif::WhatIf;
+use scenario::edit::EditSet;
+use trace::parallel;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    #[default]
+    Info,
+    /// Worth a change.
+    Warning,
+}
+
+/// Something that could be better.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule that found it ("pageable-copy").
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen, in a line.
+    pub title: String,
+    /// Where, most telling first; at most [`EVIDENCE_MAX`].
+    pub evidence: Vec<Evidence>,
+    /// How many places there are in all.
+    pub count: u64,
+    /// The change that would cure it, as `cuptop whatif --edit` takes it; `None` where no edit describes it.
+    pub edit: Option<EditSet>,
+    /// All edits that would, the one that takes least for granted first.
+    #[serde(skip)]
+    pub cures: Vec<EditSet>,
+    /// What the edit is predicted to save of all the time examined, on top of the findings above it. It is 0 where they
+    /// leave nothing to save; `None` where nothing was predicted.
+    pub saving_ns: Option<Ns>,
+    /// What the edit alone is predicted to save.
+    pub alone_ns: Option<Ns>,
+    /// The prediction of the edit alone.
+    pub predicted: Option<Predicted>,
+    /// Why nothing was predicted, where an edit describes the cure.
+    pub refused: Option<String>,
+    /// The most time that could be saved, within the span examined (a cold start apart). It is 0 where time does not
+    /// matter.
+    pub bound_ns: Ns,
+    /// What to do about it, in a sentence.
+    pub advice: String,
+    /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
+    /// title is that of the one with the greatest bound.
+    pub places: Vec<String>,
+    /// Of steps that were looked at what one takes at the median, and all of them.
+    #[serde(skip)]
+    pub step: Option<(Ns, Ns)>,
+    /// What would save more than its cure: no bound is above what that saves.
+    #[serde(skip)]
+    pub at_most: Option<EditSet>,
+    /// What of the bound lies in the time looked at, where that is not all of it.
+    #[serde(skip)]
+    pub inside_ns: Option<Ns>,
+    /// What its cure brings, where its rule says that itself.
+    #[serde(skip)]
+    pub gain: Option<String>,
+    /// What its cure is called in a headline ("pinning").
+    #[serde(skip)]
+    pub cure: &'static str,
+    /// An edit that the advice takes for granted: where that is refused, so is the prediction.
+    #[serde(skip)]
+    pub premise: Option<EditSet>,
+    /// Rules whose findings are part of this one, because the edits save something only together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<&'static str>,
+}
+
+impl Finding {
+    /// Whether it says that something is wrong rather than slow, or that something is without effect.
+    pub fn is_no_matter_of_time(&self) -> bool {
+        self.bound_ns == 0
+    }
+
+    /// The title with where it was seen.
+    pub fn headline(&self) -> String {
+        match self.places.as_slice() {
+            [] => self.title.clone(),
+            [one] => format!("{one}: {}", self.title),
+            [first, between @ .., last] => {
+                // "GPU 0 to GPU 1" would be the way of a copy.
+                let is_device = first.starts_with("GPU ");
+                let first = match is_device {
+                    true => first.replacen("GPU ", "GPUs ", 1),
+                    false => first.clone(),
+                };
+                let last = ["at ", "GPU "]
+                    .iter()
+                    .find_map(|word| last.strip_prefix(word))
+                    .unwrap_or(last);
+                let last = last.split_once('=').map_or(last, |(_, value)| value);
+                let and = if between.is_empty() { "and" } else { "to" };
+                format!(
+                    "{first} {and} {last} (figures from the worst of them): {}",
+                    self.title
+                )
+            }
+        }
+    }
+}
+
+/// A rule: what checks, and what cures what it finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// What its findings are called ("pageable-copy").
+    pub name: &'static str,
+    check: Check,
+    /// The edits that cure what it finds, the one that takes least for granted first.
+    cures: &'static [&'static str],
+    /// What its cure is called in a headline ("pinning"); empty where none is known.
+    cure: &'static str,
+}
+
+/// Where a rule looks.
+#[derive(Clone, Copy, Debug)]
+enum Check {
+    /// At each device that has an operation.
+    Device(fn(&Scope, &DeviceFigures) -> Option<Finding>),
+    /// At the whole timeline.
+    Timeline(fn(&Scope) -> Option<Finding>),
+}
+
+impl Rule {
+    /// What it finds.
+    fn findings(&self, scope: &Scope) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = match self.check {
+            Check::Device(check) => {
+                let of_device = |f: &DeviceFigures| {
+                    let mut finding = check(scope, f)?;
+                    if scope.devices.len() > 1 {
+                        finding.places = vec![format!("GPU {}", f.device)];
+                    }
+                    Some(finding)
+                };
+                scope.devices.iter().filter_map(of_device).collect()
+            }
+            Check::Timeline(check) => check(scope).into_iter().collect(),
+        };
+        for finding in &mut findings {
+            let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
+            finding.rule = self.name;
+            if finding.cure.is_empty() {
+                finding.cure = self.cure;
+            }
+            finding.cures = cures.collect();
+            finding.edit = finding.cures.first().cloned();
+        }
+        findings
+    }
+}
+
+macro_rules! rules {
+    ($($name:literal $look:ident($check:path) [$($edit:literal)*] $cure:literal;)*) => {
+        /// All rules, in the order in which findings of equal weight are shown.
+        pub const RULES: &[Rule] = &[$(Rule {
+            name: $name,
+            check: Check::$look($check),
+            cures: &[$($edit),*],
+            cure: $cure,
+        },)*];
+    };
+}
+
+rules! {
+    "pageable-copy" Device(pageable::check) ["pin"] "pinning";
+    "tiny-copies" Device(tiny_copies::check) ["merge-copies"] "batching small copies";
+    "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
+    "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
+    "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
+    // A host that waits for every batch launches the next one too late, whatever its stream.
+    "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
+    "cold-start" Timeline(cold_start::check) [] "warming up";
+    "under-filled-gpu" Device(under_filled::check) [] "launching larger grids";
+    "tail-wave" Device(limits::tail) [] "filling the last wave";
+    "latency-bound" Device(limits::latency) [] "reaching its roofline limit";
+    "memory-chain" Device(limits::chain) [] "fusing kernels";
+    "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
+    "race" Timeline(race::check) [] "";
+    "failed-calls" Timeline(failed::check) [] "";
+    "host-bound" Device(host_bound::check) [] "preparing work ahead";
+    "copy-bound" Device(copy_bound::check) [] "copying less";
+    "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
+    "page-migration" Device(migrations::check) [] "prefetching pages";
+    "same-direction-streams" Device(one_engine::check) [] "";
+    "through-host" Timeline(through_host::check) [] "copying directly between GPUs";
+    "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
+    "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";
+    "below-roof" Device(below_roof::check) [] "coalescing memory access";
+    "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
+    "forgot-sync" Timeline(unwaited::check) [] "";
+    "no-free-core" Device(no_core::waits) [] "freeing a CPU core";
+    "cpu-limit" Timeline(no_core::limit) [] "adding CPU cores";
+    "throttled" Device(throttled::check) [] "";
+    "shared-gpu" Device(shared_gpu::check) [] "";
+    "graph-records" Timeline(watched::nodes) [] "";
+    "launch-records" Timeline(watched::launches) [] "";
+    "late-rank" Timeline(late_rank::check) [] "";
+}
+
+/// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
+/// makes the same stretch ready to be replayed, beside the rules. It is given up, between two rules or two replays, once
+/// it is told to stop.
+pub fn weighed<'a>(
+    scope: &Scope,
+    whatif: impl Fn() -> Result<WhatIf<'a>, String> + Sync,
+    stop: &Stop,
+) -> Vec<Finding> {
+    let is_whole = scope.devices.iter().all(|f| f.not_recorded_ns == 0);
+    let whatif = || match is_whole {
+        true => whatif(),
+        false => Err("recording was off for part of the time".to_owned()),
+    };
+    let records = scope.causes.graph().ops.len();
+    // Nearly every long timeline has a finding with an edit. What rules need for a while, replays need again, so both
+    // take it on this thread.
+    let (mut findings, ready) = match parallel::is_worth(records) {
+        true => parallel::join(records, || find(scope, stop), || Some(whatif())),
+        false => (find(scope, stop), None),
+    };
+    if !stop.is_stopped() && findings.iter().any(|f| f.edit.is_some()) {
+        let whatif = ready.unwrap_or_else(whatif);
+        saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
+    }
+    findings
+}
+
+/// What belongs to the start of a program, which its steps do not show: a cold start.
+pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
+    let cold_start = RULES.iter().filter(|rule| rule.name == "cold-start");
+    cold_start.flat_map(|rule| rule.findings(scope)).collect()
+}
+
+/// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.
+pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
+    let records = scope.causes.graph().ops.len();
+    let found = parallel::map(records, RULES, |rule| match stop.is_stopped() {
+        true => Vec::new(),
+        false => rule.findings(scope),
+    });
+    let mut findings: Vec<Finding> = found.into_iter().flatten().collect();
+    findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
+    let uncured = scope.devices.iter();
+    let uncured: Vec<Finding> = uncured
+        .filter_map(|f| no_cure::check(scope, f, &findings))
+        .collect();
+    findings.extend(uncured);
+    let failed = failed::Failed::of(scope.trace, scope.causes.graph());
+    if failed.is_some_and(|failed| failed.is_all()) {
+        // There is no other work to speak of.
+        findings.retain(|f| f.rule == "failed-calls");
+    }
+    let mut findings = fold::devices(findings);
+    findings.sort_by_key(Finding::order);
+    findings
+}

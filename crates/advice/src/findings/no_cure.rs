@@ -1,0 +1,162 @@
+//! What keeps a GPU idle for long and no rule has a cure for: it is said, so that nobody looks for one.
+
+use std::cmp::Reverse;
+
+use super::{Finding, Occurrence, Scope, Severity};
+use crate::thresholds;
+use activity::units::{duration, percent, share};
+use activity::{Ns, Span};
+use causes::{Cause, Gap, Group, Piece, Pieces, Shares};
+use figures::DeviceFigures;
+
+/// The rules that tell of a group's idle time.
+fn rules(group: Group) -> &'static [&'static str] {
+    match group {
+        Group::Host | Group::SetUp => {
+            &["host-bound", "cold-start", "alloc-in-loop", "sync-in-loop"]
+        }
+        Group::Launch => &["launch-bound", "tiny-copies", "alloc-in-loop", "cold-start"],
+        Group::Sync => &["sync-in-loop", "tiny-copies", "pageable-copy", "no-overlap"],
+        Group::Queue | Group::Profiler | Group::Unknown => &[],
+    }
+}
+
+fn advice(group: Group) -> &'static str {
+    match group {
+        Group::Host => {
+            "See what the CPU works on: sample Python lines (--python), or mark the code with NVTX ranges."
+        }
+        Group::SetUp => {
+            "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
+        }
+        Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
+        Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
+        Group::Queue | Group::Profiler | Group::Unknown => "No record says why.",
+    }
+}
+
+/// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
+/// is faster waits for longer.
+pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
+    let is_known = found.iter().any(|it| it.rule == "host-bound");
+    let is_idle = |f: &DeviceFigures| f.idle_share() >= thresholds::COMPUTE_SHARE;
+    let Some(f) = scope.devices.first() else {
+        return;
+    };
+    if is_known || !scope.devices.iter().all(is_idle) {
+        return;
+    }
+    found.retain(|it| it.is_no_matter_of_time() && it.rule != "no-cure");
+    found.push(Finding {
+        rule: "no-cure",
+        severity: Severity::Info,
+        title: format!("{rate} steps a second, whatever runs in them: a camera, a display or a timer most likely paces them"),
+        advice: "At that pace nothing is to be gained: faster code would only wait for longer.".to_owned(),
+        ..scope.found(f.span_ns, f.idle_ns, &[Occurrence::Gap(f.index, f.span)])
+    });
+}
+
+/// The greatest group of a device that no finding tells of, where that is much.
+pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Option<Finding> {
+    if !cases::NO_CURE_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let is_cold = found.iter().any(|it| it.rule == "cold-start");
+    let mut sums = Shares::default();
+    for (gap, pieces) in scope.gaps(f) {
+        let here = untold(scope, is_cold, gap, pieces);
+        sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
+    }
+    // The device's own pauses are no matter of the program, nor is what the profiler takes.
+    (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
+    let (group, time) = *Group::most(sums, 0).first()?;
+    // What tells of a small part of it, or lies before the work, does not tell of it.
+    let tells = |it: &Finding| 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
+    let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
+    let is_told = told.any(tells);
+    let launches = f.kernels + f.h2d.count + f.d2h.count;
+    let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
+    let is_long = cases::NO_CURE_SHARE.is_reached_by(f.part(time));
+    if is_told || is_few || !is_long || time < thresholds::WORTH_NS {
+        return None;
+    }
+    let here = |gap: Gap, pieces: Pieces| untold(scope, is_cold, gap, pieces)[group as usize];
+    let gaps = scope.gaps(f);
+    let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
+    let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
+    at.sort_unstable_by_key(|it| Reverse(*it));
+    // Without a gap that holds nearly all of it the rest may look otherwise.
+    let longest = at.first().map_or(0, |it| it.0);
+    let once = match cases::ONE_GAP.is_reached_by(share(longest, time)) {
+        true => {
+            let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
+            format!(", nearly all in one gap (the GPU is busy for {rest} of the remaining time)")
+        }
+        false => String::new(),
+    };
+    let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
+    Some(Finding {
+        rule: "no-cure",
+        severity: Severity::Info,
+        title: format!(
+            "{} keeps the GPU idle for {} ({}){once}{}",
+            match group {
+                Group::Unknown => "an unknown cause",
+                known => known.label(),
+            },
+            duration(time),
+            percent(f.part(time)),
+            if group == Group::SetUp {
+                ""
+            } else {
+                ": cuptop knows no cure"
+            },
+        ),
+        advice: advised(scope, f, (group, time), !is_cold, !once.is_empty()).to_owned(),
+        ..scope.found(f.span_ns, time, &at)
+    })
+}
+
+/// Idle time of a gap, by group, that neither a page that comes back nor a cold start explains. What precedes such a page is
+/// the CPU's access to it: no matter of its code alone.
+fn untold(scope: &Scope, is_cold: bool, gap: Gap, pieces: Pieces) -> Shares {
+    let mut shares = Shares::default();
+    let is_page = scope.causes.comes_back(gap.next);
+    let is_told = |piece: &&Piece| is_page || is_cold && scope.causes.is_first(gap.next, piece);
+    for piece in pieces.iter().filter(|piece| !is_told(piece)) {
+        shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
+    }
+    shares
+}
+
+/// Where to look. `is_warm`: no cold start is told of.
+fn advised(
+    scope: &Scope,
+    f: &DeviceFigures,
+    (group, time): (Group, Ns),
+    is_warm: bool,
+    is_once: bool,
+) -> &'static str {
+    let named = || {
+        scope.idle_that(f, |gap, piece| {
+            scope.causes.group(*gap, piece) == Group::Host
+                && scope.causes.host_name(piece.culprit).is_some()
+        })
+    };
+    let loading = || scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
+    match group {
+        Group::SetUp if is_warm && 2 * loading() >= time => {
+            "Warm up before measuring: run everything once."
+        }
+        Group::Host if 2 * named() >= time => {
+            "Look at what the CPU does there: it may be done earlier, or less often."
+        }
+        Group::Host if is_once => {
+            "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
+        }
+        Group::Unknown if scope.trace.threads().next().is_none() => {
+            "The trace has no CUDA calls, which may say why. In PyTorch ProfilerActivity.CPU records them."
+        }
+        _ => advice(group),
+    }
+}

@@ -1,0 +1,249 @@
+//! Copies and kernels, or copies of both directions, one after the other on independent engines.
+
+use rustc_hash::FxHashSet;
+
+use super::{Copied, Finding, Occurrence, Scope, Severity, declared, longest_first};
+use activity::text::listed;
+use activity::units::{duration, percent, share};
+use activity::{Direction, MemoryKind, Ns, Span};
+use causes::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
+use causes::{Cause, Culprit, Group, Piece};
+use figures::DeviceFigures;
+use replay::{edits, program};
+use trace::{Engine, LaneId, engine_of};
+
+/// How long the SMs and the two copy engines to and from the host worked.
+pub(super) struct Engines {
+    /// Compute, H2D, D2H.
+    busy: [Ns; 3],
+    /// Any of them.
+    any: Ns,
+    /// What kernels take at the least, where those that leave room on the SMs run beside each other.
+    packed: Ns,
+}
+
+impl Engines {
+    pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
+        let mut spans: [Vec<Span>; 3] = Default::default();
+        let mut packed = 0.0;
+        let copy_engines = scope.trace.devices()[f.index].info.copy_engines;
+        let back = match cases::ONE_COPY_ENGINE.holds(copy_engines == 1) {
+            true => 1,
+            false => 2,
+        };
+        for (_, activity) in scope.operations(f) {
+            let engine = match engine_of(&activity.what) {
+                Some(Engine::Compute) => {
+                    let share = program::share(scope.trace, f.index, &activity.what);
+                    packed += activity.span.len() as f64 * f64::from(share);
+                    0
+                }
+                Some(Engine::Copy(Direction::H2D)) => 1,
+                Some(Engine::Copy(Direction::D2H)) => back,
+                _ => continue,
+            };
+            spans[engine].push(activity.span);
+        }
+        Engines {
+            any: Span::union_len(spans.concat()),
+            busy: spans.map(Span::union_len),
+            packed: packed as Ns,
+        }
+    }
+
+    fn longest(&self) -> Ns {
+        self.busy.into_iter().max().unwrap_or(0)
+    }
+
+    /// What the busiest engine takes at the least: no order of the same operations is faster.
+    pub(super) fn least(&self) -> Ns {
+        let [compute, h2d, d2h] = self.busy;
+        compute.min(self.packed).max(h2d).max(d2h)
+    }
+
+    /// What would be won if the busiest engine hid all the others.
+    pub(super) fn hideable(&self) -> Ns {
+        self.any - self.longest()
+    }
+
+    /// The same with kernels that leave SMs free beside each other, too.
+    pub(super) fn packable(&self) -> Ns {
+        self.any - self.least()
+    }
+
+    /// How much of the other engines' work was hidden, of what could be, 0 to 1.
+    fn hidden(&self) -> f64 {
+        let sum: Ns = self.busy.iter().sum();
+        share(sum - self.any, sum - self.longest())
+    }
+
+    /// Those that worked, and how long: "kernels (1.00 ms) and H2D (1.20 ms)".
+    fn text(&self) -> String {
+        let parts = ["kernels", "H2D", "D2H"].into_iter().zip(self.busy);
+        let parts = parts.filter(|part| part.1 > 0);
+        let parts = parts.map(|(name, busy)| format!("{name} ({})", duration(busy)));
+        listed(&parts.collect::<Vec<_>>())
+    }
+}
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // Kernels alone have nothing to be beside.
+    if f.h2d.count + f.d2h.count == 0 {
+        return None;
+    }
+    let engines = Engines::new(scope, f);
+    let takes_part = |&busy: &Ns| cases::ENGINE_SHARE.is_reached_by(f.part(busy));
+    if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
+        return None;
+    }
+    let computes = takes_part(&engines.busy[0]);
+    if has_nothing_beside(scope, f, computes) {
+        return None;
+    }
+    let (saving, hidden) = (engines.hideable(), engines.hidden());
+    let is_worth = cases::LARGE_SHARE.is_reached_by(f.part(saving));
+    if cases::HIDDEN_SHARE.is_reached_by(hidden) || !is_worth {
+        return None;
+    }
+    let copies = Copies::of(scope, f);
+    if cases::DONE_ALREADY.holds(!computes && copies.are_apart()) {
+        return None;
+    }
+    let hidden_at_most = match scope.planned {
+        Some(_) => f.recorded_ns() - f.idle_ns - engines.least(),
+        None => saving,
+    };
+    let most = hidden_at_most + kept(scope, f, &copies);
+    let found = scope.found(f.span_ns, most, &longest_first(copies.at));
+    Some(Finding {
+        title: format!(
+            "{} run one after another: {} of the possible overlap is used",
+            engines.text(),
+            percent(hidden),
+        ),
+        advice: match computes {
+            false => "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine.",
+            true if waits_for_kernels(scope, f) => "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile.",
+            true => "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes.",
+        }
+        .to_owned(),
+        // Copies of pageable memory block whoever asks for them, on whatever stream.
+        premise: match copies.pageable > 0 && 2 * copies.pageable >= copies.copied {
+            true => "pin".parse().ok(),
+            false => None,
+        },
+        // Whether one batch needs what another left only a scenario says.
+        severity: match scope.planned {
+            Some(_) => found.severity,
+            None => Severity::Info,
+        },
+        ..found
+    })
+}
+
+/// Whether nothing could run beside it: there is one batch, or one graph that works in the same memory again and again.
+fn has_nothing_beside(scope: &Scope, f: &DeviceFigures, computes: bool) -> bool {
+    // Of a scenario it is known which way is the way back.
+    let has_one_batch = match (computes, scope.planned) {
+        (true, _) => has_one_batch(scope, f),
+        (false, Some(planned)) => declared::has_way_back(planned),
+        (false, None) => [f.h2d.count, f.d2h.count].iter().any(|&n| n < 2),
+    };
+    let graph = scope.causes.graph();
+    let ops = scope
+        .operations(f)
+        .filter_map(|((lane, row), _)| graph.op_at(lane, row));
+    let is_one_graph = || edits::is_one_graph(scope.trace, graph, ops);
+    cases::ONE_BATCH.holds(has_one_batch) || cases::ONE_GRAPH.holds(is_one_graph())
+}
+
+/// The copies of a device.
+#[derive(Default)]
+struct Copies {
+    /// Those from and to the CPU, on how many streams, and how many of pinned memory were queued ahead.
+    at: Vec<(Ns, Occurrence)>,
+    lanes: FxHashSet<LaneId>,
+    ready: usize,
+    /// How long all of them run, and those of pageable memory. What asks for the latter.
+    copied: Ns,
+    pageable: Ns,
+    staging: FxHashSet<CallId>,
+}
+
+impl Copies {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Self {
+        let graph = scope.causes.graph();
+        let mut copies = Copies::default();
+        for &(place, span, copy) in scope.copies(f) {
+            let call = graph.call_at(place);
+            if matches!(copy.direction, Direction::H2D | Direction::D2H) {
+                copies.at.push((span.len(), Occurrence::Row(place)));
+                copies.lanes.insert(place.0);
+                let is_queued =
+                    call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start;
+                let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
+                copies.ready += usize::from(is_queued && is_pinned);
+            }
+            copies.copied += span.len();
+            if copy.is_pageable() {
+                copies.pageable += span.len();
+                copies.staging.insert(call);
+            }
+        }
+        copies
+    }
+
+    /// Whether what could be done is done: a driver may keep them apart, as on Windows.
+    fn are_apart(&self) -> bool {
+        self.pageable == 0 && self.lanes.len() > 1 && 2 * self.ready > self.at.len()
+    }
+}
+
+/// Idle time that would go, too, as other batches are there.
+fn kept(scope: &Scope, f: &DeviceFigures, copies: &Copies) -> Ns {
+    let is_staging = |piece: &Piece| matches!(piece.culprit, Culprit::Call(call) if copies.staging.contains(&call));
+    scope.idle_that(f, |gap, piece| {
+        let group = scope.causes.group(*gap, piece);
+        match scope.planned {
+            // The CPU's own work, and what loads and allocates, take their time beside nothing. What pageable copies take of
+            // the CPU is a matter of pinning.
+            Some(_) => !matches!(group, Group::Host | Group::SetUp) && !is_staging(piece),
+            // What the device itself takes between two operations.
+            None => group == Group::Queue || piece.cause == Cause::Latency,
+        }
+    })
+}
+
+/// Whether there is one batch: it has nothing beside it, and its way back nothing to be beside.
+pub(super) fn has_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
+    f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f))
+}
+
+/// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last.
+fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
+    let (mut kernels, mut up, mut down) = (None::<Span>, None::<Span>, None::<Span>);
+    for (_, activity) in scope.operations(f) {
+        let of = match engine_of(&activity.what) {
+            Some(Engine::Compute) => &mut kernels,
+            Some(Engine::Copy(Direction::H2D)) => &mut up,
+            Some(Engine::Copy(Direction::D2H)) => &mut down,
+            _ => continue,
+        };
+        *of = Some(of.map_or(activity.span, |it| it.hull(activity.span)));
+    }
+    let Some(kernels) = kernels else {
+        return false;
+    };
+    up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
+}
+
+/// Whether most copies were held back by an event of another stream.
+fn waits_for_kernels(scope: &Scope, f: &DeviceFigures) -> bool {
+    let graph = scope.causes.graph();
+    let is_held = |&&((lane, row), ..): &&Copied| {
+        let edge = graph.op_at(lane, row).map(|op| graph.ops.edge[op as usize]);
+        matches!(edge, Some(EdgeKind::Event | EdgeKind::EventLikely))
+    };
+    let held = scope.copies(f).iter().filter(is_held).count();
+    held * 2 >= scope.copies(f).len() && held > 0
+}

@@ -1,0 +1,235 @@
+//! What rules look at, and how they put down what they find.
+
+use std::cmp::Reverse;
+use std::sync::{Arc, OnceLock};
+
+use super::configs::Config;
+use super::{Finding, Severity};
+use crate::watching::WatchingCost;
+use activity::units::share;
+use activity::{Activity, Copy, Ns, Span, What};
+use causes::evidence::{EVIDENCE_MAX, Evidence};
+use causes::graph::OpId;
+use causes::{Causes, Gap, Piece, Pieces};
+use figures::{DeviceFigures, Peaks};
+use jobs::JobAnalysis;
+use scenario::plan::VariantPlan;
+use trace::{LaneId, Trace};
+
+/// What a rule looks at.
+#[derive(Clone, Debug)]
+pub struct Scope<'a> {
+    pub trace: &'a Trace,
+    /// Operations and calls that start within it; all without one. With `ranks` it is on the clock of all of them, and each process is
+    /// looked at in that stretch of its own ([`Scope::window_of`]).
+    pub window: Option<Span>,
+    /// The figures of the same operations.
+    pub devices: &'a [DeviceFigures],
+    /// What the devices can do, where a profile says.
+    pub peaks: Peaks,
+    pub causes: &'a Causes<'a>,
+    /// What a scenario planned to run in `window`.
+    pub planned: Option<&'a VariantPlan>,
+    /// The ranks of a job, where it is one that is looked at as a whole.
+    pub ranks: Option<&'a JobAnalysis>,
+    /// What recording may have cost, where that is to be told of what is looked at.
+    pub watching: Option<&'a WatchingCost>,
+    /// The copies of each device, once a rule asked for them.
+    copies: Arc<[OnceLock<Vec<Copied>>]>,
+    /// The launch configurations of its kernels, likewise.
+    pub(super) configs: Arc<[OnceLock<Vec<Config>>]>,
+}
+
+impl<'a> Scope<'a> {
+    /// Looks at the operations that start within `window`, or at all of them. `devices` are their figures.
+    pub fn new(
+        trace: &'a Trace,
+        causes: &'a Causes<'a>,
+        window: Option<Span>,
+        devices: &'a [DeviceFigures],
+        peaks: Peaks,
+    ) -> Self {
+        Scope {
+            trace,
+            window,
+            devices,
+            peaks,
+            causes,
+            planned: None,
+            ranks: None,
+            watching: None,
+            copies: none_yet(trace),
+            configs: none_yet(trace),
+        }
+    }
+
+    /// What is looked at of a process, in its own time.
+    pub(super) fn window_of(&self, process: usize) -> Option<Span> {
+        let window = self.window?;
+        Some(match self.ranks {
+            Some(ranks) => ranks.on_own(process, window),
+            None => window,
+        })
+    }
+
+    /// What is looked at of a device, in the time of the first process that has operations on it.
+    pub(crate) fn window_on(&self, device: usize) -> Option<Span> {
+        let window = self.window?;
+        match self.trace.streams_of(device).next() {
+            Some((_, lane)) if self.ranks.is_some() => self.window_of(lane.key().process),
+            _ => Some(window),
+        }
+    }
+
+    /// A process's stretch on the clock of all, where that is known.
+    pub(super) fn on_all(&self, process: usize, span: Span) -> Span {
+        match self.ranks {
+            Some(ranks) => ranks.on_all(process, span),
+            None => span,
+        }
+    }
+
+    /// Looks at another stretch of the same timeline.
+    pub fn within(&self, window: Option<Span>, devices: &'a [DeviceFigures]) -> Self {
+        Scope {
+            window,
+            devices,
+            copies: none_yet(self.trace),
+            configs: none_yet(self.trace),
+            ..self.clone()
+        }
+    }
+
+    /// The first operation's start on any device looked at, to the last one's end.
+    pub(super) fn span(&self) -> Span {
+        let spans = self.devices.iter().map(|f| {
+            let process = self.processes(f).first().copied();
+            process.map_or(f.span, |process| self.on_all(process, f.span))
+        });
+        spans.reduce(Span::hull).unwrap_or_default()
+    }
+
+    /// Idle time of a device in pieces that are wanted.
+    pub(super) fn idle_that(
+        &self,
+        f: &DeviceFigures,
+        is_wanted: impl Fn(&Gap, &Piece) -> bool,
+    ) -> Ns {
+        let wanted = |(gap, pieces): (Gap, Pieces)| -> Ns {
+            let wanted = pieces.iter().filter(|piece| is_wanted(&gap, piece));
+            wanted.map(|piece| piece.span.len()).sum()
+        };
+        self.gaps(f).map(wanted).sum()
+    }
+
+    /// The gaps of one device with their pieces, in order of time.
+    pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
+        self.causes
+            .gaps_over(device.index, self.window_on(device.index), device.span)
+    }
+
+    /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its
+    /// last one. Before nothing can be prepared ahead, and behind nothing launched.
+    pub(super) fn may_be_ahead(&self, device: &DeviceFigures) -> impl Fn(Ns) -> bool {
+        let ops = &self.causes.graph().ops;
+        let is_asked = |op: &&OpId| {
+            let (lane, row) = ops.place(**op);
+            !self.trace.what(lane, row).is_migration()
+        };
+        let all = ops.of_device(device.index);
+        let (first, last) = (all.iter().find(is_asked), all.iter().rfind(is_asked));
+        let start = |op: Option<&OpId>| op.map_or(Ns::MIN, |&op| ops.start[op as usize]);
+        let (first, last) = (start(first), start(last));
+        move |end| first < end && end <= last
+    }
+
+    /// The processes that have operations on a device.
+    pub(super) fn processes(&self, device: &DeviceFigures) -> Vec<usize> {
+        let streams = self.trace.streams_of(device.index);
+        let mut all: Vec<usize> = streams.map(|(_, lane)| lane.key().process).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The rows of a lane that are looked at.
+    pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
+        let lane = &self.trace.lanes()[lane];
+        let window = self.window_of(lane.key().process);
+        window.map_or(lane.kept(), |w| lane.starting(w))
+    }
+
+    /// The operations of one device that are looked at, by stream and start.
+    pub fn operations(&self, device: &DeviceFigures) -> impl Iterator<Item = (At, Activity)> + '_ {
+        self.trace
+            .streams_of(device.index)
+            .flat_map(move |(lane, _)| {
+                let rows = self.trace.activities(lane, self.rows(lane));
+                rows.map(move |(row, activity)| ((lane, row), activity))
+            })
+    }
+
+    /// The copies among them, which many rules ask for: they are few.
+    pub(super) fn copies(&self, device: &DeviceFigures) -> &[Copied] {
+        let copy = |(at, activity): (At, Activity)| match activity.what {
+            What::Copy(copy) => Some((at, activity.span, copy)),
+            _ => None,
+        };
+        self.copies[device.index].get_or_init(|| self.operations(device).filter_map(copy).collect())
+    }
+
+    /// Whether the program has managed memory, by a call that takes some or a page that moved. Kernels wait for its pages, and
+    /// the CPU may read it after any sync.
+    pub(super) fn is_managed(&self, device: &DeviceFigures) -> bool {
+        let names = self.trace.names();
+        let is_its = |name: &str| name.contains("llocManaged") || name.contains("MemPrefetch");
+        let mut copies = self.copies(device).iter();
+        copies.any(|it| What::Copy(it.2).is_migration())
+            || (0..names.len() as u32).any(|id| is_its(names.full(id)))
+    }
+
+    /// What a finding is made of; its rule puts its name and the cures to it.
+    pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
+        let bound_ns = bound_ns.min(whole);
+        let part = share(bound_ns, whole);
+        let shown = at.iter().take(EVIDENCE_MAX).map(|place| match *place {
+            Occurrence::Row((lane, row)) => Evidence::row(self.trace, lane, row),
+            Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
+        });
+        Finding {
+            severity: if cases::WARNING_SHARE.is_reached_by(part) {
+                Severity::Warning
+            } else {
+                Severity::Info
+            },
+            evidence: shown.collect(),
+            count: at.len() as u64,
+            bound_ns,
+            ..Finding::default()
+        }
+    }
+}
+
+/// A row of a lane.
+pub(crate) type At = (LaneId, usize);
+
+/// A copy: where it stands, when it ran.
+pub(super) type Copied = (At, Span, Copy);
+
+fn none_yet<T>(trace: &Trace) -> Arc<[OnceLock<Vec<T>>]> {
+    trace.devices().iter().map(|_| OnceLock::new()).collect()
+}
+
+/// Places by how long each took.
+pub(super) fn longest_first(mut at: Vec<(Ns, Occurrence)>) -> Vec<Occurrence> {
+    at.sort_by_key(|it| Reverse(it.0));
+    at.into_iter().map(|it| it.1).collect()
+}
+
+/// Where something was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Occurrence {
+    Row(At),
+    /// A stretch of a device (index into [`Trace::devices`]).
+    Gap(usize, Span),
+}

@@ -1,0 +1,227 @@
+//! A wait for the GPU between one launch and the next, over and over.
+
+use rustc_hash::FxHashMap;
+
+use super::no_overlap::Engines;
+use super::words::seen_at;
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
+use activity::units::{duration, percent};
+use activity::{Copy, Direction, Ns, Span, What};
+use causes::graph::{CallId, CallKind, NONE};
+use causes::stacks::StackCounts;
+use causes::{Cause, Gap, Piece, first_use};
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // What is idle around waits is a part of what is idle.
+    if !cases::WORTH_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let waits = Waits::of(scope, f);
+    let (idle, number) = (waits.idle(), waits.by_wait.len());
+    let share = f.part(idle);
+    let is_few = cases::FEW_WAITS.holds(cases::LARGE_SHARE.is_reached_by(share))
+        && cases::FEW_WAITS_MIN.is_reached_by(number);
+    let is_loop = is_few || cases::LOOP_MIN.is_reached_by(number);
+    if !is_loop || !cases::WORTH_SHARE.is_reached_by(share) {
+        return None;
+    }
+    let decides = waits.decide();
+    let may_stay = waits.has_needed || decides;
+    let bound = match may_stay {
+        true => idle,
+        false => waits.removed().clamp(idle, idle + hideable(scope, f)),
+    };
+    let found = scope.found(f.span_ns, bound, &waits.longest_first());
+    let apart = match found.bound_ns - idle {
+        more if 20 * more >= idle => {
+            format!(", and keep engines from overlapping for {}", duration(more))
+        }
+        _ => String::new(),
+    };
+    Some(Finding {
+        title: format!(
+            "{} between launches keep the GPU idle for {} ({}){apart}{}",
+            activity::text::counted(number as u64, "CPU sync", "CPU syncs"),
+            duration(idle),
+            percent(share),
+            seen_at(waits.seen.telling(scope.trace).as_ref()),
+        ),
+        advice: format!(
+            "{} Where a result decides what is launched next, its sync has to stay.",
+            match waits.are_of_values() {
+                true =>
+                    "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does.",
+                false =>
+                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
+            }
+        ),
+        severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides {
+            true => found.severity,
+            false => Severity::Info,
+        },
+        refused: may_stay
+            .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
+        ..found
+    })
+}
+
+/// The waits that idle time of a device lies in or behind.
+struct Waits<'s, 'a> {
+    scope: &'s Scope<'a>,
+    f: &'s DeviceFigures,
+    by_wait: FxHashMap<CallId, Ns>,
+    spans: Vec<Span>,
+    seen: StackCounts,
+    /// Whether the CPU works on what it waits for at others.
+    has_needed: bool,
+    /// Whether the program has managed memory: what the CPU works on behind a sync may be that.
+    is_managed: bool,
+}
+
+impl<'s, 'a> Waits<'s, 'a> {
+    fn of(scope: &'s Scope<'a>, f: &'s DeviceFigures) -> Self {
+        let mut waits = Waits {
+            scope,
+            f,
+            by_wait: FxHashMap::default(),
+            spans: Vec::new(),
+            seen: StackCounts::default(),
+            has_needed: false,
+            is_managed: scope.planned.is_none() && scope.is_managed(f),
+        };
+        for (gap, pieces) in scope.gaps(f) {
+            for piece in &*pieces {
+                if let Some(wait) = scope.causes.wait_of(piece) {
+                    waits.add(wait, &gap, piece);
+                }
+            }
+        }
+        waits
+    }
+
+    fn add(&mut self, wait: CallId, gap: &Gap, piece: &Piece) {
+        let (scope, calls) = (self.scope, &self.scope.causes.graph().calls);
+        let is_search = self.operator(wait).is_some_and(first_use::is_search);
+        if cases::SEARCH.holds(is_search) {
+            return;
+        }
+        let may_read = self.is_managed && piece.cause == Cause::Host;
+        if cases::MAY_READ_MANAGED.holds(may_read)
+            || cases::LONG_WORK_BEHIND.holds(piece.is_long_work(gap))
+            || cases::READS_WHAT_CAME.holds(is_needed(scope, wait))
+        {
+            self.has_needed = true;
+        } else if !cases::STAGED_BACK.holds(is_staged_back(scope, wait)) {
+            *self.by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
+            self.spans.push(calls.span(wait));
+            scope
+                .causes
+                .add_samples(gap.next, piece.span, &mut self.seen);
+        }
+    }
+
+    /// The range that a call was made in, by name.
+    fn operator(&self, call: CallId) -> Option<&'s str> {
+        let graph = self.scope.causes.graph();
+        Some(first_use::operator(self.scope.trace, graph, call)?.1)
+    }
+
+    fn sum(&self) -> Ns {
+        self.by_wait.values().sum()
+    }
+
+    /// The idle time, at most what the waits last: without them no more is won.
+    fn idle(&self) -> Ns {
+        self.sum().min(Span::union_len(self.spans.clone()))
+    }
+
+    /// Whether waits that are wanted hold half of it.
+    fn are_mostly(&self, is_wanted: impl Fn(CallId) -> bool) -> bool {
+        let wanted = self.by_wait.iter().filter(|it| is_wanted(*it.0));
+        2 * wanted.map(|it| *it.1).sum::<Ns>() >= self.sum()
+    }
+
+    /// Whether a value or a few come back to the CPU.
+    fn are_of_values(&self) -> bool {
+        let is_value = |bytes| bytes <= Copy::TINY_BYTES;
+        self.are_mostly(|wait| fetched(self.scope, wait).is_some_and(is_value))
+    }
+
+    /// Whether what comes back may say what is launched next. Only what `.item()` brings is mostly printed.
+    fn decide(&self) -> bool {
+        let is_item = |wait| self.operator(wait) == Some("aten::_local_scalar_dense");
+        let is_printed = || cases::PRINTED_VALUE.holds(self.are_mostly(is_item));
+        let of_values = self.scope.planned.is_none() && self.are_of_values() && !is_printed();
+        cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
+    }
+
+    /// What all waits last. They keep engines from working beside each other, too, which is no idle time.
+    fn removed(&self) -> Ns {
+        let calls = &self.scope.causes.graph().calls;
+        let window = self.scope.window_on(self.f.index).unwrap_or(self.f.span);
+        let waited = self.scope.processes(self.f).into_iter();
+        let waited = waited
+            .flat_map(|process| calls.ended(process, Ns::MAX))
+            .filter(|call| calls.waited[**call as usize] != NONE)
+            .map(|&call| calls.span(call))
+            .filter(|span| span.overlaps(window));
+        Span::union_len(waited.collect())
+    }
+
+    fn longest_first(&self) -> Vec<Occurrence> {
+        let calls = &self.scope.causes.graph().calls;
+        let mut at: Vec<(CallId, Ns)> =
+            self.by_wait.iter().map(|(&wait, &ns)| (wait, ns)).collect();
+        at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
+        let row = |it: &(CallId, Ns)| Occurrence::Row(calls.at(it.0));
+        at.iter().map(row).collect()
+    }
+}
+
+/// What engines could hide of each other. Only a scenario says which kernels of two streams need each other. On one stream
+/// each waits for the one before.
+fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
+    match scope.planned {
+        Some(_) => Engines::new(scope, f).packable(),
+        None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
+            Engines::new(scope, f).hideable()
+        }
+        None => 0,
+    }
+}
+
+/// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.
+fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
+    let calls = &scope.causes.graph().calls;
+    let is_copy = calls.kind[wait as usize] == CallKind::Copy && fetched(scope, wait).is_some();
+    is_copy && scope.causes.is_staged(calls.waited[wait as usize])
+}
+
+/// Bytes that what was waited for brings to the CPU.
+fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
+    let graph = scope.causes.graph();
+    let waited = graph.calls.waited[wait as usize];
+    let (lane, row) = (waited != NONE).then(|| graph.ops.place(waited))?;
+    match scope.trace.what(lane, row) {
+        What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
+        _ => None,
+    }
+}
+
+/// Bytes a nanosecond at which one core reads memory at best.
+const READ_RATE: f64 = 20.0;
+
+/// Whether the CPU works on what it waits for: a large copy to its memory. After it the CPU is at work for as long as it
+/// takes to read that. It cannot go on without.
+fn is_needed(scope: &Scope, wait: CallId) -> bool {
+    let Some(bytes) = fetched(scope, wait) else {
+        return false;
+    };
+    let calls = &scope.causes.graph().calls;
+    let read = (bytes as f64 / READ_RATE) as Ns;
+    let mut after = std::iter::successors(Some(wait), |call| calls.next(*call)).skip(1);
+    let next = after.find(|&call| !calls.kind[call as usize].is_wait());
+    let next = next.map_or(Ns::MAX, |next| calls.start[next as usize]);
+    bytes > Copy::TINY_BYTES && next.saturating_sub(calls.end[wait as usize]) >= read
+}

@@ -1,0 +1,491 @@
+//! What copies take, and what could run beside them.
+
+use super::*;
+
+/// A copy of 16 MiB at `gbps`, and its end.
+fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
+    let end = start + (copy.bytes as f64 / gbps) as Ns;
+    scene.copy_of(copy, start, end);
+    end
+}
+
+#[test]
+fn pageable_copies() {
+    let copy = |from| Copy {
+        from,
+        ..pinned(Direction::H2D, 1, 16 << 20)
+    };
+    let scene = |kind, gbps| {
+        let mut scene = Scene::new();
+        scene.kernel("k", 1, 0, 1_000_000);
+        large(&mut scene, copy(kind), 1_000_000, gbps);
+        scene
+    };
+    let found = sick("pageable-copy", &mut scene(MemoryKind::Pageable, 10.0));
+    // 16 MiB at 10 GB/s take 1.678 ms, at the peak of 55 they take 0.305.
+    assert_eq!(found.bound_ns, 1_677_721 - 305_041);
+    assert_eq!((found.count, found.severity), (1, Severity::Warning));
+    cured("pageable-copy", &mut scene(MemoryKind::Pinned, 55.0));
+    // Where nobody measured the link, what one of the GPU's generation reaches at best: 13 GB/s, for 1.291 ms.
+    let mut older = scene(MemoryKind::Pageable, 10.0);
+    older.device(DeviceInfo {
+        capability: (7, 5),
+        ..DeviceInfo::default()
+    });
+    let unknown = Peaks { h2d: None, ..PEAKS };
+    let found = in_scope(&older.trace(), None, unknown, all);
+    assert_eq!(found[0].bound_ns, 1_677_721 - 1_290_556);
+    // Eight lanes of PCIe 4.0 carry 13.5 GB/s, for 1.243 ms.
+    let mut known = scene(MemoryKind::Pageable, 10.0);
+    known.device(DeviceInfo {
+        link: "PCIe 4.0 x8".to_owned(),
+        capability: (8, 9),
+        ..DeviceInfo::default()
+    });
+    let found = in_scope(&known.trace(), None, unknown, all);
+    assert_eq!(found[0].bound_ns, 1_677_721 - 1_242_757);
+    // Where the GPU has a link of its own to the CPU, or its memory, nobody knows what they reach.
+    for (name, capability) in [("NVIDIA GH200 480GB", (9, 0)), ("Orin", (8, 7))] {
+        let mut older = scene(MemoryKind::Pageable, 10.0);
+        older.device(DeviceInfo {
+            name: name.to_owned(),
+            capability,
+            ..DeviceInfo::default()
+        });
+        let found = in_scope(&older.trace(), None, unknown, all);
+        assert_eq!(found[0].bound_ns, 1_677_721);
+    }
+    // A little one is taken along at once.
+    let mut small = Scene::new();
+    let small_copy = Copy {
+        bytes: 4096,
+        ..copy(MemoryKind::Pageable)
+    };
+    small
+        .copy_of(small_copy, 0, 2_000)
+        .kernel("k", 1, 3_000, 9_000);
+    cured("pageable-copy", &mut small);
+}
+
+#[test]
+fn a_pageable_copy_saves_its_own_time_and_idle_time_in_its_call() {
+    let copy = Copy {
+        from: MemoryKind::Pageable,
+        ..pinned(Direction::H2D, 1, 16 << 20)
+    };
+    // 3 ms of the CPU's own work stand behind a call of 1.7 ms, whose copy takes 1.678: they stay.
+    let scene = |first: bool| {
+        let mut scene = Scene::new();
+        if first {
+            scene.kernel("k", 1, -1_010_000, -10_000);
+        }
+        scene.call("cudaMemcpyAsync", 0, 1_700_000);
+        large(&mut scene, copy, 10_000, 10.0);
+        scene
+            .call("cudaLaunchKernel", 4_700_000, 4_701_000)
+            .kernel("k", 1, 4_703_000, 5_703_000);
+        scene
+    };
+    // At the peak it takes 0.305 ms. In the call the GPU idles from 0 to 10 us, and for 12.279 behind the copy.
+    let bound = 1_677_721 - 305_041 + 10_000 + 12_279;
+    assert_eq!(sick("pageable-copy", &mut scene(true)).bound_ns, bound);
+    // What is copied once before the first kernel is set-up.
+    cured("pageable-copy", &mut scene(false));
+    // Copied again, it is not.
+    let mut again = scene(false);
+    for at in [6_000_000, 9_000_000] {
+        large(&mut again, copy, at, 20.0);
+        again.kernel("k", 1, at + 900_000, at + 2_900_000);
+    }
+    assert_eq!(sick("pageable-copy", &mut again).count, 3);
+}
+
+#[test]
+fn tiny_copies_and_the_waits_between_them() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        let at = i * 20_000;
+        scene.call("cudaMemcpyAsync", at, at + 3_000).copy(
+            Direction::D2H,
+            1,
+            4,
+            at + 4_000,
+            at + 5_500,
+        );
+        scene.call("cudaStreamSynchronize", at + 3_500, at + 12_000);
+    }
+    let trace_of = |scene: &mut Scene| scene.take();
+    let batch = trace_of(&mut scene);
+    let found = sick("tiny-copies", Scene::new().put(batch.clone()));
+    // The first copy, and what the host does for each of the others: between two copies nothing but 8 us.
+    assert_eq!((found.count, found.bound_ns), (100, 99 * 20_000 + 1_500));
+    // On the device each takes 1.5 us, its call 3.
+    let told = "150 µs, their calls 300 µs";
+    assert!(found.title.ends_with(told), "{}", found.title);
+    let found = sick("sync-in-loop", Scene::new().put(batch));
+    // The gaps are 18.5 us each, but the waits last 8.5: without them no more is won.
+    assert_eq!((found.count, found.bound_ns), (99, 99 * 8_500));
+    // Work of the host between the copies stays: 50 us of it are none of theirs.
+    let mut busy = Scene::new();
+    for i in 0..100 {
+        let at = i * 60_000;
+        busy.call("cudaMemcpyAsync", at, at + 10_000).copy(
+            Direction::D2H,
+            1,
+            4,
+            at + 8_000,
+            at + 9_500,
+        );
+    }
+    assert_eq!(sick("tiny-copies", &mut busy).bound_ns, 99 * 10_000 + 1_500);
+    let mut cure = Scene::new();
+    cure.call("cudaMemcpyAsync", 0, 3_000)
+        .copy(Direction::D2H, 1, 400, 4_000, 6_000);
+    cure.call("cudaStreamSynchronize", 3_500, 12_000);
+    let batch = cure.take();
+    cured("tiny-copies", Scene::new().put(batch.clone()));
+    cured("sync-in-loop", Scene::new().put(batch));
+}
+
+#[test]
+fn a_copy_back_and_the_wait_behind_it_are_one_wait_for_a_value() {
+    // As `.item()` does it, every 60 us: the copy's call takes 10 us, the wait behind it 4.
+    let mut scene = Scene::new();
+    for at in (0..50).map(|i| i * 60_000) {
+        scene.call("cudaMemcpyAsync", at, at + 10_000);
+        let copy = Copy {
+            to: MemoryKind::Pageable,
+            ..pinned(Direction::D2H, 1, 4)
+        };
+        scene.copy_of(copy, at + 8_000, at + 9_500);
+        scene.call("cudaStreamSynchronize", at + 10_500, at + 14_500);
+    }
+    // 49 pauses, for each of which the CPU had waited for 14 us before.
+    let all = all_of(&mut scene);
+    let found = all.iter().find(|it| it.rule == "sync-in-loop");
+    let found = found.expect("sync-in-loop");
+    assert_eq!((found.count, found.bound_ns), (49, 49 * 14_000));
+    assert!(found.advice.contains("`.item()`"), "{}", found.advice);
+}
+
+/// Eight batches of upload and kernel, one after the other or overlapped.
+fn batches(is_async: bool, is_overlapped: bool) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..8u32 {
+        let step = if is_overlapped { 300_000 } else { 600_000 };
+        let at = Ns::from(i) * step;
+        let copy = Copy {
+            is_async,
+            ..pinned(Direction::H2D, i, 15_000_000)
+        };
+        scene.copy_of(copy, at, at + 290_000);
+        scene.kernel("k", i, at + 300_000, at + 590_000);
+    }
+    scene
+}
+
+#[test]
+fn engines_that_take_turns() {
+    let found = sick("no-overlap", &mut batches(true, false));
+    // All copies could run beside kernels, which are as busy. Whether the batches allow that is not known.
+    // With the 10 us between a copy and its kernel.
+    assert_eq!(found.bound_ns, 8 * (290_000 + 10_000));
+    assert_eq!(found.severity, Severity::Info);
+    cured("no-overlap", &mut batches(true, true));
+    // The same graph again works in the same memory: these are no independent batches.
+    let launched = |name: &str| {
+        let mut scene = Scene::new();
+        for at in (0..8).map(|i| i * 600_000) {
+            scene.call("cudaMemcpyAsync", at - 90_000, at - 85_000);
+            scene.copy(Direction::H2D, 1, 15_000_000, at, at + 290_000);
+            scene.call(name, at - 80_000, at - 75_000);
+            scene.kernel("k", 1, at + 300_000, at + 590_000);
+        }
+        scene
+    };
+    sick("no-overlap", &mut launched("cudaLaunchKernel"));
+    cured("no-overlap", &mut launched("cudaGraphLaunch"));
+    // A program that hardly copies has nothing to overlap.
+    let mut kernels = Scene::new();
+    kernels
+        .copy(Direction::H2D, 1, 1 << 20, 0, 20_000)
+        .kernel("k", 1, 20_000, 9_000_000);
+    cured("no-overlap", &mut kernels);
+}
+
+#[test]
+fn a_single_copy_engine_overlaps_no_directions() {
+    let scene = |copy_engines: u32| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            copy_engines,
+            ..DeviceInfo::default()
+        });
+        for i in 0..16 {
+            let direction = [Direction::H2D, Direction::D2H][i as usize % 2];
+            let at = Ns::from(i) * 100_000;
+            scene.copy(direction, 1 + i % 2, 4 << 20, at, at + 95_000);
+        }
+        scene
+    };
+    sick("no-overlap", &mut scene(2));
+    cured("no-overlap", &mut scene(1));
+}
+
+#[test]
+fn directions_that_are_queued_on_streams_of_their_own_are_told_no_such_thing() {
+    // Copies up and down by turns, each called when the one before it ended, or all at first.
+    let scene = |is_ahead: bool, streams: u32| {
+        let mut scene = Scene::new();
+        scene.memset(9, 4, 990_000, 991_000);
+        for i in 0..16 {
+            let at = 1_000_000 + Ns::from(i) * 100_000;
+            let call = if is_ahead {
+                Ns::from(i) * 3_000
+            } else {
+                at - 5_000
+            };
+            scene.call("cudaMemcpyAsync", call, call + 2_000);
+            let direction = [Direction::H2D, Direction::D2H][i as usize % 2];
+            scene.copy(direction, 1 + i % streams, 4 << 20, at, at + 95_000);
+        }
+        scene
+    };
+    let told = |scene: &mut Scene| {
+        let advice = sick("no-overlap", scene).advice;
+        assert!(
+            advice.contains("put the two directions on two streams"),
+            "{advice}"
+        );
+    };
+    told(&mut scene(false, 2));
+    cured("no-overlap", &mut scene(true, 2));
+    // What other operations have streams for is no matter of the copies.
+    told(&mut scene(true, 1));
+}
+
+#[test]
+fn large_copies_below_the_calibrated_peak() {
+    let scene = |gbps: f64| {
+        let mut scene = Scene::new();
+        let end = large(&mut scene, pinned(Direction::D2H, 1, 16 << 20), 0, gbps);
+        large(&mut scene, pinned(Direction::D2H, 1, 16 << 20), end, gbps);
+        scene
+    };
+    let found = sick("low-bandwidth", &mut scene(27.5));
+    assert_eq!(found.count, 2);
+    // Half the peak takes twice the time: half of it could be saved, give or take a rounding.
+    assert!((found.bound_ns - 610_080).abs() <= 2, "{}", found.bound_ns);
+    cured("low-bandwidth", &mut scene(52.0));
+    // Two at once share the link: each sees half of it, together they fill it.
+    let mut shared = Scene::new();
+    for stream in 1..=2 {
+        large(
+            &mut shared,
+            pinned(Direction::D2H, stream, 16 << 20),
+            0,
+            27.5,
+        );
+    }
+    cured("low-bandwidth", &mut shared);
+}
+
+#[test]
+fn copying_all_the_while() {
+    let scene = |kernel: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * (100_000 + kernel);
+            scene.copy(Direction::H2D, 1, 4 << 20, at, at + 100_000);
+            scene.kernel("k", 1, at + 100_000, at + 100_000 + kernel);
+        }
+        scene
+    };
+    let found = sick("copy-bound", &mut scene(2_000));
+    assert_eq!((found.count, found.bound_ns), (10, 1_000_000));
+    // With more to compute overlap is what is missing.
+    let mut more = scene(50_000);
+    assert_eq!(sick("no-overlap", &mut more).rule, "no-overlap");
+    cured("copy-bound", &mut scene(50_000));
+    // One batch has nothing to be beside: 100 us of 150 are its copy.
+    let mut one = Scene::new();
+    one.copy(Direction::H2D, 1, 4 << 20, 0, 100_000);
+    one.kernel("k", 1, 100_000, 150_000);
+    assert_eq!(sick("copy-bound", &mut one).bound_ns, 100_000);
+}
+
+/// Results of 4 MiB, each fetched by a call that waits: of pageable memory that is no matter of syncs.
+#[test]
+fn a_blocking_copy_of_pageable_memory_is_no_sync() {
+    let scene = |to| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 1_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 8_000, at + 208_000);
+            scene.call("cudaMemcpy", at + 10_000, at + 900_000);
+            let copy = Copy {
+                to,
+                is_async: false,
+                ..pinned(Direction::D2H, 1, 4 << 20)
+            };
+            scene.copy_of(copy, at + 210_000, at + 890_000);
+        }
+        scene
+    };
+    cured("sync-in-loop", &mut scene(MemoryKind::Pageable));
+    sick("pageable-copy", &mut scene(MemoryKind::Pageable));
+    // 19 pauses of 118 us, from the end of a copy to the next kernel.
+    let found = sick("sync-in-loop", &mut scene(MemoryKind::Pinned));
+    assert_eq!((found.count, found.bound_ns), (19, 19 * 118_000));
+}
+
+#[test]
+fn copies_of_one_direction_on_two_streams() {
+    let scene = |other: Direction| {
+        let mut scene = Scene::new();
+        for i in 0..20u32 {
+            let at = Ns::from(i) * 100_000;
+            let direction = if i % 2 == 0 { Direction::H2D } else { other };
+            scene
+                .call(
+                    "cudaMemcpyAsync",
+                    Ns::from(i) * 1_000,
+                    Ns::from(i) * 1_000 + 900,
+                )
+                .copy(direction, 1 + i % 2, 4 << 20, at + 50_000, at + 150_000);
+        }
+        scene
+    };
+    let found = all_of(&mut scene(Direction::H2D));
+    let found = found.iter().find(|f| f.rule == "same-direction-streams");
+    assert_eq!(found.map(|f| (f.count, f.bound_ns)), Some((19, 0)));
+    let cure = all_of(&mut scene(Direction::D2H));
+    assert!(
+        cure.iter().all(|f| f.rule != "same-direction-streams"),
+        "{cure:?}"
+    );
+    // Those of two processes take turns.
+    let mut of_two = scene(Direction::H2D).take();
+    let is_second =
+        |at: &activity::Activity| matches!(at.what, What::Copy(it) if it.place.stream == 2);
+    let mut other = of_two.clone();
+    other.process = 1;
+    other.items.retain(is_second);
+    of_two.items.retain(|it| !is_second(it));
+    let mut trace = trace::Trace::default();
+    trace.apply(of_two);
+    trace.apply(other);
+    let found = in_scope(&trace, None, PEAKS, all);
+    assert!(found.iter().all(|f| f.rule != "same-direction-streams"));
+    assert_eq!(figures::testing::whole(&trace)[0].stream_count, 2);
+}
+
+#[test]
+fn communication_that_nothing_runs_beside() {
+    // Steps of a kernel of 70 us and a collective of 30, on a stream of its own, and the same beside each other.
+    let beside = |beside: Ns, gemm: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 100_000;
+            scene.kernel("gemm", 1, at, at + gemm);
+            let from = at + gemm - beside;
+            let name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+            scene.kernel(name, 2, from, from + 30_000);
+        }
+        scene
+    };
+    let scene = |is_beside: bool| beside(if is_beside { 30_000 } else { 0 }, 70_000);
+    let found = sick("exposed-communication", &mut scene(false));
+    assert_eq!((found.count, found.bound_ns), (10, 300_000));
+    let words = "take 300 µs (30 %); 300 µs (30 %) of it is not overlapped, mostly ncclDevKernel";
+    assert!(found.title.contains(words), "{}", found.title);
+    cured("exposed-communication", &mut scene(true));
+    // One that takes 2 ms, ten times what all others do, waits for another rank: overlap hides the 20 us that the second
+    // longest takes, and those of the other nine.
+    let mut late = beside(0, 70_000);
+    late.kernel("ncclDevKernel_AllGather_RING_LL", 2, 1_000_000, 3_000_000);
+    let found = sick("exposed-communication", &mut late);
+    assert_eq!(found.bound_ns, 10 * 30_000 + 30_000);
+    assert!(
+        found.title.contains("one of them 2.00 ms"),
+        "{}",
+        found.title
+    );
+    // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
+    let found = sick("exposed-communication", &mut beside(27_000, 97_000));
+    let words = "take 300 µs (30 %); 30.0 µs (3 %) of it is not overlapped";
+    assert!(found.title.contains(words), "{}", found.title);
+    cured("exposed-communication", &mut beside(29_700, 99_700));
+    // Beside kernels of 10 us, collectives of 30 can hide no more than these.
+    let found = sick("exposed-communication", &mut beside(0, 10_000));
+    assert_eq!(found.bound_ns, 10 * 10_000);
+    // Where hardly anything else runs there is nothing to hide them behind.
+    cured("exposed-communication", &mut beside(0, 200));
+}
+
+#[test]
+fn pages_that_the_driver_moves() {
+    let scene = |stream: u32| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 5_000, 1_005_000);
+        scene.without_call();
+        for i in 0..100 {
+            let at = 10_000 + i * 9_000;
+            let direction = if i % 4 == 0 {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            };
+            scene.copy(direction, stream, 4 << 10, at, at + 2_000);
+        }
+        scene
+    };
+    let found = sick("page-migration", &mut scene(activity::Place::NO_STREAM));
+    // 400 KiB have to be moved in any case, at 55 GB/s in 7.447 us.
+    assert_eq!((found.count, found.bound_ns), (100, 200_000 - 7_447));
+    let words = "75 times to the GPU and 25 times back: 400 KiB in 200 µs";
+    assert!(found.title.contains(words), "{}", found.title);
+    // Nobody asked for them, so that nobody can gather them.
+    cured("tiny-copies", &mut scene(activity::Place::NO_STREAM));
+    cured("page-migration", &mut scene(2));
+    // Nor is anything to be prefetched that was.
+    cured("page-migration", &mut scene(activity::Place::PREFETCHED));
+    // Without calls on the timeline nothing is said of them.
+    let found = sick("tiny-copies", &mut scene(2));
+    assert!(!found.title.contains("calls"), "{}", found.title);
+}
+
+#[test]
+fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
+    // Twenty pages of 4 and 64 KiB by turns come back. The CPU is at work on each for 2 ns a byte, and a fault takes 50 us.
+    let scene = |fault: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 5_000, 105_000);
+        scene.without_call();
+        let mut at = 200_000;
+        for bytes in [4096, 65_536].repeat(10) {
+            scene.copy(
+                Direction::D2H,
+                activity::Place::NO_STREAM,
+                bytes,
+                at,
+                at + 5_000,
+            );
+            at += 5_000 + fault + 2 * bytes as Ns;
+        }
+        scene
+    };
+    // 10 * (4,096 + 65,536) bytes take 12.66 us at 55 GB/s; 19 pauses lie between two pages.
+    let found = sick("page-migration", &mut scene(50_000));
+    let off = found.bound_ns - (20 * 5_000 - 12_660 + 19 * 50_000);
+    assert!(off.abs() < 20, "{found:?}");
+    assert!(
+        found
+            .title
+            .contains("about 950 µs for the CPU's page faults"),
+        "{}",
+        found.title
+    );
+}

@@ -1,0 +1,495 @@
+//! What only a program's first calls pay.
+
+use super::*;
+use activity::RangeKind;
+use trace::SourceKind;
+
+/// Two kernels by turns, every 100 us. Launches take 5 us, but for the one with this number.
+fn launches(slow: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..20 {
+        let took = if i == slow { 2_000_000 } else { 5_000 };
+        scene.call("cudaLaunchKernel", at, at + took);
+        at += took + 2_000;
+        scene.kernel(if i % 2 == 0 { "a" } else { "b" }, 1, at, at + 90_000);
+        at += 95_000;
+    }
+    scene
+}
+
+#[test]
+fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
+    for first in [0, 1] {
+        let found = sick("cold-start", &mut launches(first));
+        assert_eq!((found.count, found.bound_ns), (1, 2_000_000));
+        let what = "cold start: 2.00 ms spent on loading GPU code";
+        assert!(found.title.starts_with(what), "{}", found.title);
+    }
+    cured("cold-start", &mut launches(2));
+    cured("cold-start", &mut launches(20));
+}
+
+#[test]
+fn what_a_profiler_takes_to_start_is_no_cold_start() {
+    // Twelve kernels, each launched twice within 5 us, but for the first launch of this many of them.
+    let told = |slow: i64, source| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..24 {
+            let took = if i < slow { 2_000_000 } else { 5_000 };
+            scene.call("cudaLaunchKernel", at, at + took);
+            at += took + 2_000;
+            scene.kernel(&format!("k{}", i % 12), 1, at, at + 90_000);
+            at += 95_000;
+        }
+        let mut trace = scene.trace();
+        trace.source.kind = source;
+        let found = in_scope(&trace, None, PEAKS, all);
+        let found = found.into_iter().find(|it| it.rule == "cold-start");
+        found.map(|it| it.bound_ns)
+    };
+    assert_eq!(told(1, SourceKind::Kineto), None);
+    assert_eq!(told(2, SourceKind::Kineto), Some(4_000_000));
+    // Nsight Systems is there before the program.
+    assert_eq!(told(1, SourceKind::Nsys), Some(2_000_000));
+}
+
+/// Kernels with an allocation before each, of 1 us. These take a second.
+fn allocations(slow: &[i64], usual: Ns) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..20 {
+        let took = if slow.contains(&i) {
+            1_000_000_000
+        } else {
+            usual
+        };
+        scene.call("cudaMalloc", at, at + took);
+        at += took + 1_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + 96_000);
+        at += 100_000;
+    }
+    scene
+}
+
+#[test]
+fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
+    // Every other one takes a second, long after all that is done for the first time: that is the loop.
+    let often: Vec<i64> = (1..10).map(|i| 2 * i).collect();
+    let found = sick("alloc-in-loop", &mut allocations(&often, 1_000));
+    assert_eq!(found.bound_ns, 9 * 1_000_000_000 + 10 * 1_000);
+    cured("alloc-in-loop", &mut allocations(&[4, 9], 1_000));
+    // Those of a loop that takes its time for each are one, with such or without.
+    let found = sick("alloc-in-loop", &mut allocations(&[], 60_000));
+    // The first one came before the first operation.
+    assert_eq!(found.bound_ns, 19 * 60_000);
+    let found = sick("alloc-in-loop", &mut allocations(&[4], 6_000_000));
+    assert_eq!(found.bound_ns, 18 * 6_000_000);
+    assert!(
+        found.title.contains(", 1.00 s of it in 1 outlier (over 10"),
+        "{}",
+        found.title
+    );
+}
+
+#[test]
+fn a_cache_that_a_cold_program_fills_is_no_loop() {
+    // 20 launches with an allocation of 60 us before each. The first launch takes so long, and so many are given back.
+    let scene = |first: Ns, given_back: usize| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..20 {
+            scene.call("cudaMalloc", at, at + 60_000);
+            let took = if i == 0 { first } else { 5_000 };
+            scene.call("cudaLaunchKernel", at + 61_000, at + 61_000 + took);
+            at += 61_000 + took;
+            scene.kernel("k", 1, at + 1_000, at + 91_000);
+            if i < given_back {
+                scene.call("cudaFree", at + 92_000, at + 95_000);
+            }
+            at += 100_000;
+        }
+        scene
+    };
+    cured("alloc-in-loop", &mut scene(2_000_000, 1));
+    sick("alloc-in-loop", &mut scene(2_000_000, 20));
+    sick("alloc-in-loop", &mut scene(5_000, 1));
+    // What is behind its first launch is no start: its steps take memory again and again.
+    let steady = Span::new(2_200_000, 5_300_000);
+    let trace = scene(2_000_000, 1).trace();
+    let found = in_scope(&trace, Some(steady), PEAKS, all);
+    let found = found.iter().find(|it| it.rule == "alloc-in-loop");
+    assert!(found.is_some_and(|it| it.count >= 18), "{found:?}");
+}
+
+/// Operators of 1 ms with a launch and a wait in each. The host's own part of this one takes a second, and so many of them
+/// there are.
+fn operators(slow: i64, number: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..number {
+        let own = if i == slow { 1_000_000_000 } else { 900_000 };
+        scene.range(
+            RangeKind::CpuOp,
+            "aten::cudnn_convolution",
+            0,
+            at,
+            at + own + 100_000,
+        );
+        let launched = at + own;
+        scene.call("cudaLaunchKernel", launched, launched + 3_000);
+        scene.kernel("k", 1, launched + 6_000, launched + 80_000);
+        scene.call("cudaStreamSynchronize", launched + 4_000, launched + 90_000);
+        at += own + 100_000;
+    }
+    scene
+}
+
+#[test]
+fn the_first_operator_of_a_name_is_a_cold_start_and_not_what_binds_the_host() {
+    // Before the first one the GPU has done nothing: another launch before makes the gap.
+    let scene = |slow: i64, number: i64| {
+        let mut scene = operators(slow, number);
+        scene.call("cudaLaunchKernel", -300_000, -297_000);
+        scene.kernel("before", 1, -290_000, -200_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(0, 5));
+    // All of it but the wait, of 86 us.
+    assert_eq!(found.bound_ns, 1_000_100_000 - 86_000);
+    assert_eq!(
+        found.advice,
+        "Warm up before measuring: run everything once."
+    );
+    cured("host-bound", &mut scene(0, 5));
+    // Of three nobody knows what one takes, and a later one is none.
+    for (slow, number) in [(0, 3), (2, 5)] {
+        cured("cold-start", &mut scene(slow, number));
+        sick("no-cure", &mut scene(slow, number));
+    }
+}
+
+#[test]
+fn of_few_calls_those_before_the_quickest_are_first_ones() {
+    let scene = |name: &str, times: [Ns; 3]| {
+        let mut scene = Scene::new();
+        let mut at = -2_000_000_000;
+        for took in times {
+            scene.call(name, at, at + took);
+            at += took + 1_000;
+        }
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 6_000, 50_006_000);
+        scene
+    };
+    let found = sick(
+        "cold-start",
+        &mut scene("cudaFree", [266_000_000, 715_000_000, 4_000]),
+    );
+    assert_eq!((found.count, found.bound_ns), (2, 981_000_000));
+    // The quickest first: what came later took its time for something else.
+    cured(
+        "cold-start",
+        &mut scene("cudaFree", [4_000, 266_000_000, 715_000_000]),
+    );
+    // What locks pages may be long for that, but for the call that makes the context.
+    let locking = |times| scene("cudaHostAlloc", times);
+    let found = sick(
+        "cold-start",
+        &mut locking([266_000_000, 715_000_000, 4_000]),
+    );
+    assert_eq!((found.count, found.bound_ns), (1, 266_000_000));
+    cured("cold-start", &mut locking([1_000_000, 715_000_000, 4_000]));
+    cured(
+        "cold-start",
+        &mut scene("cudaFree", [266_000_000, 715_000_000, 200_000_000]),
+    );
+}
+
+#[test]
+fn the_first_call_of_all_makes_the_context_whatever_it_is() {
+    let scene = |before: Ns| {
+        let mut scene = Scene::new();
+        scene.call(
+            "cuModuleGetLoadingMode",
+            -900_000_000,
+            -900_000_000 + before,
+        );
+        scene.call("cudaHostAlloc", -300_000_000, -25_000_000);
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 6_000, 50_006_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(1_000));
+    assert_eq!((found.count, found.bound_ns), (1, 275_000_000));
+    cured("cold-start", &mut scene(200_000));
+}
+
+#[test]
+fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
+    // The launch of a kernel takes 2 s the first time. The second event that is made takes 0.7 s, the others 1 us.
+    let scene = |slow: &[i64]| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..20 {
+            scene.kernel("k", 1, at, at + 90_000);
+            let event = if slow.contains(&i) {
+                700_000_000
+            } else {
+                1_000
+            };
+            scene.call("cudaEventCreateWithFlags", at + 91_000, at + 91_000 + event);
+            at += 92_000 + event;
+            let launch = if i == 4 { 2_000_000_000 } else { 5_000 };
+            let name = if i < 4 { "k" } else { "other" };
+            scene.call("cudaLaunchKernel", at, at + launch);
+            at += launch + 2_000;
+            scene.kernel(name, 1, at, at + 10_000);
+            at += 11_000;
+        }
+        scene
+    };
+    let found = sick("cold-start", &mut scene(&[1]));
+    assert_eq!((found.count, found.bound_ns), (2, 2_700_000_000));
+    cured("host-bound", &mut scene(&[1]));
+    // Later on it is what the program does.
+    assert_eq!(sick("cold-start", &mut scene(&[9])).count, 1);
+    // 2 us between calls beside each. What lies before the slow launch of a new kernel is no batch.
+    let twice = sick("host-bound", &mut scene(&[9, 14])).bound_ns;
+    assert_eq!(twice, 2 * 700_002_000);
+    // What happens once is no batch that could be prepared.
+    cured("host-bound", &mut scene(&[9]));
+}
+
+#[test]
+fn what_is_paid_before_the_first_operation_costs_the_gpu_nothing() {
+    let mut scene = launches(0);
+    let found = sick("cold-start", &mut scene);
+    assert_eq!(found.inside_ns, Some(0));
+    let said = "; could save at most 2.00 ms of the program's time, none while the GPU works";
+    assert_eq!((found.worth().as_str(), found.gain()), (said, None));
+}
+
+#[test]
+fn a_profiler_that_begins_with_a_later_step_sees_no_first_calls() {
+    let scene = |step: &str| {
+        let mut scene = launches(1);
+        scene.range(RangeKind::Nvtx, step, 0, 0, 4_000_000);
+        scene
+    };
+    sick("cold-start", &mut scene("ProfilerStep#0"));
+    cured("cold-start", &mut scene("ProfilerStep#6"));
+}
+
+#[test]
+fn where_most_launches_are_first_ones_they_are_all_the_same_cold() {
+    // Six kernels, a launch of 5 ms each, and two short ones again; two frees of 20 ms between them set a library up.
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for (i, name) in ["a", "b", "c", "d", "e", "f", "a", "b"]
+        .into_iter()
+        .enumerate()
+    {
+        if i == 2 || i == 3 {
+            scene.call("cudaFree", at, at + 20_000_000);
+            at += 20_001_000;
+        }
+        let took = if i < 6 { 5_000_000 } else { 5_000 };
+        scene.call("cudaLaunchKernel", at, at + took);
+        scene.kernel(name, 1, at + took + 1_000, at + took + 3_000);
+        at += took + 10_000;
+    }
+    for _ in 0..3 {
+        scene.call("cudaFree", at, at + 1_000);
+        at += 2_000;
+    }
+    let found = sick("cold-start", &mut scene);
+    assert_eq!((found.count, found.bound_ns), (8, 70_000_000));
+    // The first launch lies before the first operation. Each other kernel begins 1 us after its launch.
+    assert_eq!(found.inside_ns, Some(65_005_000));
+}
+
+#[test]
+fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
+    // Three kernels with 50 ms of the CPU before each, the same or each another.
+    let scene = |names: [&str; 4]| {
+        let mut scene = Scene::new();
+        for (at, name) in (0..).map(|i| i * 51_000_000).zip(names) {
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.kernel(name, 1, at + 4_000, at + 1_000_000);
+        }
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 300_000_000);
+        scene
+    };
+    assert_eq!(sick("host-bound", &mut scene(["k"; 4])).count, 3);
+    cured("host-bound", &mut scene(["a", "b", "c", "d"]));
+}
+
+/// Three kernels by turns, so many rounds of them. Before the first launch of each the CPU works so long, and loads
+/// code for 240 us; before a later one it works for 30 us.
+fn built(work: Ns, rounds: usize) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..3 * rounds {
+        if i < 3 {
+            at += work;
+            scene.call("cuModuleLoadData", at, at + 240_000);
+            at += 240_000;
+        } else {
+            at += 30_000;
+        }
+        scene.call("cuLaunchKernel", at, at + 10_000);
+        scene.kernel(["a", "b", "c"][i % 3], 1, at + 12_000, at + 17_000);
+        at += 17_000;
+    }
+    scene
+}
+
+#[test]
+fn what_the_cpu_does_to_build_a_kernel_is_part_of_loading_it() {
+    // Of the first kernel only the load is seen to be it. The others: from the launch before, 7 us before its kernel ends.
+    let found = sick("cold-start", &mut built(880_000, 2));
+    let loads = 2 * (7_000 + 880_000 + 240_000);
+    assert_eq!((found.count, found.bound_ns), (5, 240_000 + loads));
+    assert_eq!(found.inside_ns, Some(2 * (880_000 + 240_000)));
+    cured("no-cure", &mut built(880_000, 2));
+    // Nobody launches them again: the loads are all that is known. Nor does building a kernel take so much longer.
+    for (work, rounds) in [(880_000, 1), (3_000_000, 2)] {
+        let found = sick("cold-start", &mut built(work, rounds));
+        assert_eq!((found.count, found.bound_ns), (3, 3 * 240_000));
+        sick("no-cure", &mut built(work, rounds));
+    }
+}
+
+#[test]
+fn each_process_has_first_calls_of_its_own() {
+    let mut trace = launches(0).trace();
+    let process = 1;
+    trace.apply(Batch {
+        process,
+        ..launches(0).take()
+    });
+    let graph = causes::graph::Graph::new(&trace);
+    let first = causes::first_use::FirstUse::of(&trace, &graph);
+    assert_eq!(first.calls.len(), 2);
+}
+
+#[test]
+fn what_compiles_a_kernel_is_told_by_its_name_a_range_or_the_process_that_is_waited_for() {
+    // A kernel, and 50 ms later another one for the first and only time. A wait for nothing lies between.
+    let scene = |name: &str, range: &str, loads: bool| {
+        let mut scene = Scene::new();
+        scene.call("cuLaunchKernel", 0, 5_000);
+        scene.kernel("first", 1, 7_000, 10_000);
+        if !range.is_empty() {
+            scene.range(RangeKind::Nvtx, range, 0, 10_000_000, 45_000_000);
+        }
+        scene.call("cuCtxSynchronize", 48_000_000, 48_008_000);
+        if loads {
+            scene.call("cuModuleLoadData", 49_000_000, 49_900_000);
+        }
+        scene.call("cuLaunchKernel", 50_005_000, 50_010_000);
+        scene.kernel(name, 1, 50_012_000, 51_000_000);
+        scene
+    };
+    let compiled = [
+        ("triton_poi_fused_copy_0", "", false),
+        ("fused_add_15680171862954066917", "", false),
+        ("cudapy::matmul$241(Array<double>)", "", false),
+        ("k", "KernelExecutor::compileFusion", false),
+        ("k", "poll", true),
+    ];
+    for (name, range, loads) in compiled {
+        let found = sick("cold-start", &mut scene(name, range, loads));
+        assert_eq!(found.bound_ns, 50_000_000, "{name} {range}");
+        cured("no-cure", &mut scene(name, range, loads));
+    }
+    let others = [
+        ("k", "", false),
+        ("fused_add_2", "", false),
+        ("k", "Torch-Compiled Region", false),
+        ("k", "ColorJitter", false),
+        ("k", "poll", false),
+    ];
+    for (name, range, loads) in others {
+        cured("cold-start", &mut scene(name, range, loads));
+        sick("no-cure", &mut scene(name, range, loads));
+    }
+}
+
+#[test]
+fn what_takes_long_before_the_first_kernel_is_a_cold_start_and_what_unloads_is_none() {
+    // Frees of 5 us, the second and the fourth of 20 and 30 ms, and then the only kernel.
+    let mut scene = Scene::new();
+    let mut at = -60_000_000;
+    scene.copy(Direction::H2D, 1, 1_000, at - 10_000, at - 5_000);
+    for took in [5_000, 20_000_000, 5_000, 30_000_000, 5_000, 5_000] {
+        scene.call("cudaFree", at, at + took);
+        at += took + 1_000;
+    }
+    scene.call("cudaLaunchKernel", 0, 5_000);
+    scene.kernel("k", 1, 7_000, 10_000);
+    scene.call("cuModuleUnload", 20_000, 900_000_000);
+    let found = sick("cold-start", &mut scene);
+    assert_eq!((found.count, found.bound_ns), (2, 50_000_000));
+}
+
+#[test]
+fn libraries_of_cuda_that_open_are_loading_and_the_profilers_are_not() {
+    for (library, is_loading) in [
+        ("dlopen(libcublasLt.so.12)", true),
+        ("dlopen(libcupti.so.12)", false),
+        ("dlopen(_sqlite3.so)", false),
+        ("Unrecognized", false),
+    ] {
+        let mut scene = launches(20);
+        scene.overhead(library, 103_000, 180_000);
+        scene.overhead(library, 203_000, 280_000);
+        assert_eq!(causes::is_loading(library), is_loading);
+        let found = findings(&mut scene);
+        assert_eq!(found.iter().any(|it| it.rule == "cold-start"), is_loading);
+    }
+}
+
+#[test]
+fn a_copy_that_makes_the_context_is_a_cold_start() {
+    // Of so long the first copy to a symbol runs for 2 us. Kernels of 10 ms follow.
+    let scene = |first: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMemcpyToSymbol", 0, first);
+        scene.copy(Direction::H2D, 1, 4_096, first - 3_000, first - 1_000);
+        for at in (0..10).map(|i| first + 10_000 + i * 10_010_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + 10_006_000);
+        }
+        scene
+    };
+    let found = sick("cold-start", &mut scene(90_000_000));
+    assert_eq!((found.count, found.bound_ns), (1, 90_000_000));
+    cured("cold-start", &mut scene(9_000_000));
+    // A memset leaves no record where nobody asks for one: all of it makes the context.
+    let mut scene = scene(90_000_000);
+    scene.call("cudaMemsetAsync", -95_000_000, -5_000_000);
+    let found = sick("cold-start", &mut scene);
+    assert_eq!((found.count, found.bound_ns), (1, 90_000_000));
+}
+
+#[test]
+fn what_kernels_allocate_that_run_for_the_first_time_is_in_no_loop() {
+    // Kernels of 20 us, with an allocation of 30 us before each.
+    let scene = |kernels: usize| {
+        let mut scene = Scene::new();
+        for i in 0..24 {
+            let at = i as Ns * 100_000;
+            scene.call("cudaMalloc", at, at + 30_000);
+            scene.call("cudaLaunchKernel", at + 40_000, at + 45_000);
+            scene.kernel(&format!("k{}", i % kernels), 1, at + 50_000, at + 70_000);
+        }
+        scene
+    };
+    // Between the first operation and the last.
+    assert_eq!(sick("alloc-in-loop", &mut scene(2)).bound_ns, 23 * 30_000);
+    cured("alloc-in-loop", &mut scene(24));
+}

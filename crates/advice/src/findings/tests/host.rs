@@ -1,0 +1,506 @@
+//! A host that does not keep up: it launches, allocates, loads, waits, or is at something else.
+
+use super::*;
+use activity::RangeKind;
+
+#[test]
+fn allocating_between_launches() {
+    let scene = |alloc: &str, free: &str| {
+        let mut scene = Scene::new();
+        for i in 0..20 {
+            let at = i * 100_000;
+            scene.call(alloc, at, at + 30_000);
+            scene
+                .call("cudaLaunchKernel", at + 31_000, at + 34_000)
+                .kernel("k", 1, at + 40_000, at + 60_000);
+            scene.call(free, at + 62_000, at + 92_000);
+        }
+        scene
+    };
+    let found = sick("alloc-in-loop", &mut scene("cudaMalloc", "cudaFree"));
+    // All but the first allocation, which came before the first operation, and the last free.
+    assert_eq!((found.count, found.bound_ns), (38, 38 * 30_000));
+    // AMD's take as long, and only those for the host are something else.
+    let found = sick("alloc-in-loop", &mut scene("hipMalloc", "hipFree"));
+    assert_eq!((found.count, found.bound_ns), (38, 38 * 30_000));
+    cured("alloc-in-loop", &mut scene("hipHostMalloc", "hipHostFree"));
+    // A pool that gives its memory back at each sync takes as long as none.
+    let found = sick(
+        "alloc-in-loop",
+        &mut scene("cudaMallocAsync", "cudaFreeAsync"),
+    );
+    assert_eq!((found.count, found.bound_ns), (38, 38 * 30_000));
+    assert!(
+        found.advice.contains("release threshold"),
+        "{}",
+        found.advice
+    );
+    // Twenty buffers allocated before the work are no loop.
+    let mut ahead = Scene::new();
+    ahead.kernel("warm", 1, 0, 10);
+    for i in 0..20 {
+        ahead.call("cudaMalloc", i * 30_000, (i + 1) * 30_000);
+    }
+    ahead
+        .call("cudaLaunchKernel", 600_000, 603_000)
+        .kernel("k", 1, 610_000, 900_000);
+    cured("alloc-in-loop", &mut ahead);
+}
+
+#[test]
+fn short_kernels_are_launch_bound_only_when_the_gpu_waits_for_them() {
+    let found = sick("launch-bound", &mut short_kernels(false));
+    assert_eq!((found.count, found.bound_ns), (99, 99 * 10_000));
+    assert_eq!(found.severity, Severity::Warning);
+    cured("launch-bound", &mut short_kernels(true));
+    // A loader takes 4 us of each gap: launching less often leaves that.
+    let mut loaded = short_kernels(false);
+    for at in (0..99).map(|i| i * 12_000 + 8_000) {
+        loaded.range(RangeKind::CpuOp, "DataLoader.__next__", 0, at, at + 4_000);
+    }
+    assert_eq!(sick("launch-bound", &mut loaded).bound_ns, 99 * 6_000);
+}
+
+#[test]
+fn code_that_is_loaded_on_first_use() {
+    let scene = |first: Ns| {
+        let mut scene = Scene::new();
+        scene.overhead("lazy function loading", 1_000, 1_000 + first);
+        scene.call("cudaLaunchKernel", 500, 2_000 + first);
+        scene.kernel("k", 1, first + 8_000, first + 3_000_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene(300_000));
+    // With the launch around it, which is the first of its kernel.
+    assert_eq!((found.count, found.bound_ns), (2, 301_500));
+    cured("cold-start", &mut scene(2_000));
+    // What the profiler itself needs is not the program's cold start.
+    let mut own = Scene::new();
+    own.overhead("activity buffer request", 1_000, 300_000);
+    own.kernel("k", 1, 310_000, 3_000_000);
+    cured("cold-start", &mut own);
+}
+
+#[test]
+fn a_host_at_other_work() {
+    let scene = |pause: Ns, name: &str| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 10_000_000;
+            if !name.is_empty() {
+                let kind = RangeKind::CpuOp;
+                scene.range(kind, name, 0, at + 4_000, at + 10_000_000);
+            }
+            scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
+                "k",
+                1,
+                at + 6_000,
+                at + 10_000_000 - pause,
+            );
+        }
+        scene
+    };
+    // Gaps of 5 ms and the 6 us of a launch, which are not the host's other work.
+    let found = sick("host-bound", &mut scene(5_000_000, "DataLoader"));
+    assert_eq!((found.count, found.bound_ns), (9, 9 * 5_000_000));
+    assert!(found.advice.contains("next batch"), "{}", found.advice);
+    cured("host-bound", &mut scene(500_000, "DataLoader"));
+    // Other processes prepare batches already.
+    let workers = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+    let found = sick("host-bound", &mut scene(5_000_000, workers));
+    assert!(
+        found.advice.starts_with("Its workers are too slow"),
+        "{}",
+        found.advice
+    );
+    // What is no loading may need what the GPU made.
+    let found = sick("host-bound", &mut scene(5_000_000, "solve"));
+    let gain = Some("cutting CPU work saves at most 45.0 ms".to_owned());
+    assert_eq!((found.bound_ns, found.gain()), (9 * 5_000_000, gain));
+    assert!(!found.advice.contains("next batch"), "{}", found.advice);
+    // Of code that nobody knows nothing can be advised.
+    cured("host-bound", &mut scene(5_000_000, ""));
+    sick("no-cure", &mut scene(5_000_000, ""));
+}
+
+#[test]
+fn data_that_is_set_up_is_no_batch() {
+    // Ten weights of 1 MiB are read for 5 ms each and sent: of 55 ms 50 are the CPU's. With kernels they are batches.
+    let scene = |has_kernels: bool| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 5_500_000;
+            scene.range(RangeKind::CpuOp, "load", 0, at - 5_000_000, at);
+            scene.call("cudaMemcpyAsync", at, at + 3_000);
+            scene.copy(Direction::H2D, 1, 1 << 20, at + 6_000, at + 200_000);
+            if has_kernels {
+                scene.call("cudaLaunchKernel", at + 4_000, at + 7_000);
+                scene.kernel("k", 1, at + 200_000, at + 500_000);
+            }
+        }
+        scene
+    };
+    sick("host-bound", &mut scene(true));
+    cured("host-bound", &mut scene(false));
+}
+
+/// After one kernel the CPU reads what it wrote, 4 ms between each two of ten pages: nothing could be prepared ahead.
+#[test]
+fn a_cpu_that_reads_managed_results() {
+    let mut scene = Scene::new();
+    scene
+        .call("cudaLaunchKernel", 0, 3_000)
+        .kernel("k", 1, 6_000, 1_000_000);
+    scene.call("cudaDeviceSynchronize", 4_000, 1_002_000);
+    scene.without_call();
+    for page in 0..10 {
+        let at = 5_000_000 + page * 4_002_000;
+        scene.copy(
+            Direction::D2H,
+            activity::Place::NO_STREAM,
+            4096,
+            at,
+            at + 2_000,
+        );
+    }
+    let batch = scene.take();
+    cured("host-bound", Scene::new().put(batch.clone()));
+    // Page faults may take all of it.
+    cured("no-cure", Scene::new().put(batch.clone()));
+    let mut scene = Scene::new();
+    scene.put(batch);
+    let at = 5_000_000 + 10 * 4_002_000;
+    scene
+        .call("cudaLaunchKernel", at, at + 3_000)
+        .kernel("k", 1, at + 4_000, at + 9_000);
+    cured("host-bound", Scene::new().put(scene.take()));
+}
+
+/// Pages go to the GPU, and 50 ms later the only kernel is launched: there is nothing to prepare it beside.
+#[test]
+fn what_precedes_all_work_cannot_be_prepared_ahead() {
+    let scene = |kernels: Ns| {
+        let mut scene = Scene::new();
+        let stream = activity::Place::NO_STREAM;
+        scene.copy(Direction::H2D, stream, 4096, 0, 2_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 1_000_000_000);
+        for at in (1..=kernels).map(|i| i * 50_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
+                "k",
+                1,
+                at + 4_000,
+                at + 1_000_000,
+            );
+        }
+        scene
+    };
+    cured("host-bound", &mut scene(1));
+    assert_eq!(sick("host-bound", &mut scene(3)).count, 2);
+}
+
+/// Twenty kernels of 500 us. After each its sync returns 10 us late, the CPU reads for so long, and launches the next.
+fn turns(takes: &str, reads: Ns) -> Scene {
+    let mut scene = Scene::new();
+    scene.call(takes, -50_000, -40_000);
+    for at in (0..20).map(|i| i * (520_000 + reads)) {
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.kernel("k", 1, at + 5_000, at + 505_000);
+        scene.call("cudaDeviceSynchronize", at + 4_000, at + 515_000);
+    }
+    scene
+}
+
+#[test]
+fn a_sync_before_managed_memory_is_read_may_have_to_stay() {
+    // Of each gap of 420 us the CPU reads for 405.
+    let found = sick("sync-in-loop", &mut turns("cudaMalloc", 400_000));
+    assert_eq!((found.severity, found.count), (Severity::Warning, 19));
+    cured("sync-in-loop", &mut turns("cudaMallocManaged", 4_000_000));
+    let kept = |reads| {
+        let mut scene = turns("cudaMallocManaged", reads);
+        findings(&mut scene)
+            .into_iter()
+            .find(|it| it.rule == "sync-in-loop")
+    };
+    // The syncs' own ends and the launches stay: 19 times 15 us of 18 ms, which is below 2 %.
+    assert_eq!(kept(400_000), None);
+    // Of 10 ms they are more, and whether the CPU reads between them nobody knows.
+    let found = kept(0).expect("a remark");
+    assert_eq!(found.severity, Severity::Info);
+    assert!(found.refused.is_some(), "{found:?}");
+}
+
+#[test]
+fn few_waits_that_cost_much_are_told_and_few_that_cost_little_are_not() {
+    // Kernels that are waited for, so many, with 3 us from the end of the one to the start of the next.
+    let scene = |batches: i64, kernel: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..batches {
+            let at = i * (kernel + 3_000);
+            scene.call("cudaLaunchKernel", at - 1_900, at);
+            scene.kernel("k", 1, at, at + kernel);
+            scene.call("cudaStreamSynchronize", at + 100, at + kernel + 1_000);
+        }
+        scene
+    };
+    // Four gaps of 3 us beside five kernels of 8: 23 %. Two of them would be two parts of a program.
+    let found = sick("sync-in-loop", &mut scene(5, 8_000));
+    assert_eq!(found.count, 4);
+    cured("sync-in-loop", &mut scene(3, 8_000));
+    // 1.5 %.
+    cured("sync-in-loop", &mut scene(5, 160_000));
+}
+
+#[test]
+fn a_value_that_is_fetched_before_long_work_keeps_its_sync() {
+    // Ten kernels of 60 ms whose flag of one byte is copied back, with 82 ms of the CPU's own work behind each.
+    let mut scene = Scene::new();
+    let copy = Copy {
+        to: MemoryKind::Pageable,
+        ..pinned(Direction::D2H, 1, 1)
+    };
+    for at in (0..10).map(|i| i * 142_000_000) {
+        scene.call("cudaLaunchKernel", at, at + 2_000);
+        scene.kernel("k", 1, at + 5_000, at + 60_000_000);
+        scene.call("cudaMemcpy", at + 3_000, at + 60_004_000);
+        scene.copy_of(copy, at + 60_001_000, at + 60_002_000);
+    }
+    let batch = scene.take();
+    cured("sync-in-loop", Scene::new().put(batch.clone()));
+    let found = sick("no-cure", Scene::new().put(batch));
+    // Nine times from the copy's call, which ends 60.004 ms after the launch began, to the next launch.
+    assert_eq!(
+        (found.count, found.bound_ns),
+        (9, 9 * (142_000_000 - 60_004_000))
+    );
+}
+
+/// Twenty kernels of 6 ms that are waited for, with 5 ms of the CPU behind each: it may need what they left in its memory.
+#[test]
+fn what_the_cpu_works_on_for_long_may_be_what_it_waited_for() {
+    let scene = |work: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * (6_015_000 + work)) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 10_000, at + 6_010_000);
+            scene.call("cudaDeviceSynchronize", at + 10_000, at + 6_015_000);
+        }
+        scene
+    };
+    cured("sync-in-loop", &mut scene(5_000_000));
+    // From a kernel's end to the next one's begin, 19 times.
+    let found = sick("sync-in-loop", &mut scene(900_000));
+    assert_eq!(found.bound_ns, 19 * 915_000);
+}
+
+/// A loop whose kernel says by a value whether it goes on. What `.item()` of PyTorch brings is mostly printed.
+#[test]
+fn a_value_may_decide_what_is_launched_next() {
+    let scene = |operator: Option<&str>| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 60_000) {
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("at::native::reduce", 1, at + 3_000, at + 9_000);
+            scene.call("cudaMemcpyAsync", at + 3_000, at + 13_000);
+            scene.copy_of(pinned(Direction::D2H, 1, 4), at + 15_000, at + 16_000);
+            scene.call("cudaStreamSynchronize", at + 13_500, at + 17_500);
+            if let Some(operator) = operator {
+                scene.range(RangeKind::CpuOp, operator, 0, at + 2_500, at + 18_000);
+            }
+        }
+        scene
+    };
+    let found = sick(
+        "sync-in-loop",
+        &mut scene(Some("aten::_local_scalar_dense")),
+    );
+    assert_eq!((found.severity, found.refused), (Severity::Warning, None));
+    for operator in [None, Some("aten::nonzero")] {
+        let found = sick("sync-in-loop", &mut scene(operator));
+        assert_eq!(found.severity, Severity::Info);
+        assert!(found.refused.is_some());
+    }
+}
+
+/// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.
+#[test]
+fn managed_memory_may_decide_what_is_launched_next() {
+    let scene = |is_managed: bool| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 60_000) {
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("relax", 1, at + 3_000, at + 9_000);
+            scene.call("cudaDeviceSynchronize", at + 3_000, at + 40_000);
+        }
+        if is_managed {
+            let stream = activity::Place::NO_STREAM;
+            scene.without_call();
+            scene.copy(Direction::D2H, stream, 4 << 10, 45_000, 46_000);
+        }
+        scene
+    };
+    let found = sick("sync-in-loop", &mut scene(false));
+    assert_eq!((found.severity, found.refused), (Severity::Warning, None));
+    let stays = "Where a result decides what is launched next, its sync has to stay.";
+    assert!(found.advice.ends_with(stays), "{}", found.advice);
+    let found = sick("sync-in-loop", &mut scene(true));
+    assert_eq!(found.severity, Severity::Info);
+    assert!(found.refused.is_some());
+}
+
+/// Frames come 25 times a second, whatever runs in them. Kernels of one block take 5 of the 40 ms.
+#[test]
+fn steps_that_something_else_paces_have_nothing_to_gain() {
+    let scene = |period: Ns| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        for at in (0..60).map(|i| i * period) {
+            for (name, at) in [("a", at), ("b", at + 3_000_000)] {
+                scene.call("cudaLaunchKernel", at, at + 5_000);
+                let shape = LaunchShape {
+                    grid: [1, 1, 1],
+                    block: [256, 1, 1],
+                    ..LaunchShape::default()
+                };
+                scene.shaped(shape, name, 1, at + 6_000, at + 2_506_000);
+                scene.call("cudaDeviceSynchronize", at + 6_000, at + 2_507_000);
+            }
+        }
+        let trace = scene.trace();
+        let facts = crate::facts::Facts::new(&trace);
+        let advice = crate::advice::Advice::new(&facts);
+        let scope = advice.scope(None, facts.devices());
+        advice.of_program(&scope, facts.steps()).findings
+    };
+    let found = scene(40_040_000);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].title.starts_with("25 steps a second"),
+        "{}",
+        found[0].title
+    );
+    assert!(scene(35_000_000).len() > 1);
+}
+
+#[test]
+fn work_behind_a_sync_has_one_account() {
+    // Ten kernels of 6 ms that are waited for, and 5 ms of the CPU behind each: 5.015 ms idle nine times, of 105.135.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * 11_015_000) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 10_000, at + 6_010_000);
+        scene.call("cudaDeviceSynchronize", at + 10_000, at + 6_015_000);
+    }
+    let trace = scene.trace();
+    let graph = causes::graph::Graph::new(&trace);
+    let causes = causes::Causes::new(&trace, &graph);
+    let mut groups = causes::Shares::default();
+    for (gap, pieces) in causes.gaps_with_pieces(0, None) {
+        for piece in &*pieces {
+            groups[causes.group(gap, piece) as usize] += piece.span.len();
+        }
+    }
+    let host = groups[causes::Group::Host as usize];
+    assert_eq!((host, groups.iter().sum::<Ns>()), (45_000_000, 45_135_000));
+    let devices = figures::count(&trace, None, None);
+    let verdict = crate::verdict::find(&trace, &causes, (None, &devices), &[], None).remove(0);
+    assert_eq!(verdict.bound_by, crate::verdict::Bound::Host);
+    assert!(
+        (verdict.share - 45_000.0 / 105_135.0).abs() < 1e-9,
+        "{verdict:?}"
+    );
+    let found = in_scope(&trace, None, PEAKS, all);
+    let of = |rule: &str| found.iter().find(|it| it.rule == rule).expect("found");
+    // Whether the CPU could work beside the GPU nobody knows.
+    assert!(!found.iter().any(|it| it.rule == "sync-in-loop"));
+    assert_eq!(of("no-cure").bound_ns, 45_000_000);
+}
+
+#[test]
+fn one_gap_that_holds_nearly_all_is_told_as_one() {
+    // A kernel of 1 ms, 10 s of the CPU, and 100 kernels of 1 ms that begin 1.5 ms apart: 101 ms in 149.5 without it.
+    let mut scene = Scene::new();
+    for i in 0..101 {
+        let at = i * 1_500_000 + if i > 0 { 9_999_500_000 } else { 0 };
+        scene.call("cudaLaunchKernel", at - 5_000, at - 3_000);
+        scene.kernel("k", 1, at, at + 1_000_000);
+    }
+    let batch = scene.take();
+    cured("host-bound", Scene::new().put(batch.clone()));
+    let found = sick("no-cure", Scene::new().put(batch));
+    let told = "nearly all in one gap (the GPU is busy for 67 % of the remaining time): cuptop knows no cure";
+    assert!(found.title.ends_with(told), "{}", found.title);
+}
+
+#[test]
+fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
+    // A kernel every 5 ms, launched within 6 us. It runs for 10 us: the CPU works for 4.984 ms before each but the first.
+    let scene = |names: [&str; 5]| {
+        let mut scene = Scene::new();
+        for (i, name) in (0..).zip(names) {
+            let at = i * 5_000_000;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel(name, 1, at + 6_000, at + 16_000);
+        }
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 30_000_000);
+        scene
+    };
+    let found = sick("host-bound", &mut scene(["a", "a", "b", "a", "b"]));
+    assert_eq!((found.count, found.bound_ns), (3, 3 * 4_984_000));
+    cured("host-bound", &mut scene(["a", "b", "c", "d", "e"]));
+}
+
+#[test]
+fn what_a_library_tries_is_no_sync_of_the_program() {
+    let scene = |operator: &str| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 100_000;
+            scene.range(RangeKind::CpuOp, operator, 0, at, at + 80_000);
+            scene.call("cudaLaunchKernel", at + 1_000, at + 4_000);
+            scene.kernel("k", 1, at + 8_000, at + 40_000);
+            scene.call("cudaEventSynchronize", at + 5_000, at + 41_000);
+        }
+        scene
+    };
+    sick("sync-in-loop", &mut scene("aten::item"));
+    let all = all_of(&mut scene("aten::cudnn_convolution"));
+    assert!(all.iter().all(|it| it.rule != "sync-in-loop"), "{all:?}");
+}
+
+#[test]
+fn a_loader_that_has_workers_is_not_told_to_have_some() {
+    // Kernels of 1 ms, with a loader before each that takes 4.
+    let advice = |loader: &str| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 5_000_000) {
+            scene.range(RangeKind::CpuOp, loader, 0, at + 1_000_000, at + 4_990_000);
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 10_000, at + 1_010_000);
+        }
+        sick("host-bound", &mut scene).advice
+    };
+    let single = advice("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+    assert!(single.starts_with("Prepare the next batch"), "{single}");
+    let several = advice("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__");
+    assert!(several.contains("num_workers"), "{several}");
+}
+
+#[test]
+fn a_finding_of_a_small_part_does_not_tell_of_the_rest() {
+    // Kernels of 100 us, an allocation of 100 us behind each, and 2.8 ms of unnamed CPU code.
+    let mut scene = Scene::new();
+    for at in (0..20).map(|i| i * 3_020_000) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 10_000, at + 110_000);
+        scene.call("cudaMalloc", at + 120_000, at + 220_000);
+    }
+    let batch = scene.take();
+    sick("alloc-in-loop", Scene::new().put(batch.clone()));
+    let found = sick("no-cure", Scene::new().put(batch));
+    assert!(
+        found.title.starts_with("CPU work keeps the GPU idle"),
+        "{}",
+        found.title
+    );
+}

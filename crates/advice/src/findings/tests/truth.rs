@@ -1,0 +1,245 @@
+//! What was once said wrongly of real traces.
+
+use super::*;
+use activity::{Kernel, SyncKind, What};
+use trace::SourceKind;
+use trace::testing::{launched, place};
+
+/// One launch of a graph of 2,000 kernels of this time, 1.3 us apart.
+fn graph(time: Ns) -> Scene {
+    let mut scene = Scene::new();
+    scene.call("cudaGraphLaunch", 1_000, 31_000);
+    scene.kernel("k", 1, 40_000, 40_000 + time);
+    for i in 1..2_000 {
+        let start = 40_000 + (time + 1_300) * i;
+        let kernel = Kernel {
+            place: place(1),
+            shape: 0,
+            graph: 1,
+            node: i as u64,
+        };
+        scene.push(start, start + time, 1, What::Kernel(kernel));
+    }
+    scene
+}
+
+#[test]
+fn a_graph_that_is_launched_once_is_not_launch_bound() {
+    // The GPU is idle for 39 % of the time: it takes that between two nodes.
+    cured("launch-bound", &mut graph(2_000));
+}
+
+#[test]
+fn records_of_nodes_cost_where_nodes_are_short() {
+    let found = |time: Ns| {
+        let mut trace = graph(time).trace();
+        trace.source.kind = SourceKind::Traced;
+        in_scope(&trace, None, PEAKS, |scope| {
+            all(scope).into_iter().find(|f| f.rule == "graph-records")
+        })
+    };
+    // 0.15 us a node at the least: 4.5 % of 3.3 us, and 0.15 % of 100.
+    let told = found(2_000);
+    let told = told.expect("found");
+    assert_eq!((told.bound_ns, told.severity), (0, Severity::Info));
+    assert_eq!(found(98_700), None);
+}
+
+#[test]
+fn records_of_launches_cost_where_the_gpu_waits_for_them() {
+    let found = |mut scene: Scene| {
+        let mut trace = scene.trace();
+        trace.source.kind = SourceKind::Traced;
+        let all = in_scope(&trace, None, PEAKS, all);
+        all.into_iter().find(|f| f.rule == "launch-records")
+    };
+    // 199 gaps of 8 us with a launch in each, 0.7 to 2.6 us, in 1.992 ms.
+    let told = found(launched(200, 10_000, 2_000)).expect("found");
+    assert_eq!((told.bound_ns, told.severity), (0, Severity::Info));
+    assert!(told.title.contains("517 µs (26 %"), "{}", told.title);
+    assert!(!told.advice.contains("--waits"), "{}", told.advice);
+    // The GPU is never without work, or what it waits for takes long.
+    assert_eq!(found(launched(200, 10_000, 20_000)), None);
+    assert_eq!(found(launched(200, 200_000, 2_000)), None);
+    // What waits were recorded for is the first thing to leave out.
+    let mut waits = launched(200, 10_000, 2_000);
+    waits.sync(SyncKind::Stream, Some(1), None, 2_100_000, 2_110_000);
+    let told = found(waits).expect("found");
+    assert!(
+        told.advice.starts_with("Leave out --waits"),
+        "{}",
+        told.advice
+    );
+}
+
+/// Kernels of 10 us that are waited for for 12, so far apart.
+fn waited_for(apart: Ns) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * apart;
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.kernel("k", 1, at + 5_000, at + 15_000);
+        scene.call("cudaStreamSynchronize", at + 4_000, at + 16_000);
+    }
+    scene
+}
+
+#[test]
+fn without_waits_no_more_is_saved_than_they_last() {
+    let found = sick("sync-in-loop", &mut waited_for(50_000));
+    // 19 of them are followed by idle time, of 1 us within and no more than 11 us after.
+    assert!(found.bound_ns <= 20 * 12_000, "{found:?}");
+    // What follows a wait is not its fault beyond what it lasted: 0.24 of 200 ms.
+    cured("sync-in-loop", &mut waited_for(10_000_000));
+}
+
+/// Kernels of 2 us, each launched 10 us after the one before has ended. So many of them are waited for.
+#[test]
+fn no_graph_reaches_across_a_wait() {
+    let scene = |each: i64| {
+        let mut scene = Scene::new();
+        for i in 0..120 {
+            let at = i * 12_000;
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("k", 1, at + 6_000, at + 8_000);
+            if i % each == each - 1 {
+                scene.call("cudaDeviceSynchronize", at + 5_000, at + 10_000);
+            }
+        }
+        scene
+    };
+    cured("launch-bound", &mut scene(1));
+    // Of 119 pauses 59 have a wait, and 14.
+    let few = sick("launch-bound", &mut scene(2));
+    assert_eq!((few.bound_ns, few.severity), (60 * 10_000, Severity::Info));
+    let many = sick("launch-bound", &mut scene(8));
+    assert_eq!(
+        (many.bound_ns, many.severity),
+        (105 * 10_000, Severity::Warning)
+    );
+}
+
+/// Iterations that copy 8 MiB back, wait for it, and work on it for so long; before it they wait once for a kernel.
+fn read_back(work: Ns) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..20 {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 8_000, at + 108_000);
+        scene.call("cudaStreamSynchronize", at + 6_000, at + 110_000);
+        at += 110_000;
+        scene.call("cudaMemcpyAsync", at + 2_000, at + 6_000);
+        scene.copy(Direction::D2H, 1, 8 << 20, at + 10_000, at + 160_000);
+        scene.call("cudaStreamSynchronize", at + 7_000, at + 162_000);
+        at += 162_000 + work;
+    }
+    scene
+}
+
+#[test]
+fn a_wait_for_what_the_cpu_works_on_is_no_wait_to_be_removed() {
+    // One core reads 8 MiB in 420 us at best.
+    let told = |work: Ns| {
+        let all = findings(&mut read_back(work));
+        let found = all.into_iter().find(|it| it.rule == "sync-in-loop");
+        found.map(|it| (it.count, it.refused.is_some()))
+    };
+    assert_eq!(told(500_000), None);
+    assert_eq!(told(50_000).map(|it| it.1), Some(false));
+}
+
+#[test]
+fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
+    // Eager decoding: kernels of 2.3 us with 70 us of Python between them.
+    let mut scene = Scene::new();
+    for i in 0..5_000 {
+        let at = i * 75_000;
+        scene.range(
+            activity::RangeKind::CpuOp,
+            "aten::mul",
+            1,
+            at + 4_000,
+            at + 70_000,
+        );
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("elementwise", 1, at + 5_000, at + 7_300);
+    }
+    let trace = scene.trace();
+    in_scope(&trace, None, PEAKS, |scope| {
+        let mut verdicts =
+            crate::verdict::find(&trace, scope.causes, (None, scope.devices), &[], None);
+        let all = all(scope);
+        assert_eq!(all[0].rule, "launch-bound");
+        assert!(all[0].advice.contains("CUDA graph"), "{}", all[0].advice);
+        assert!(all.iter().all(|it| it.rule != "host-bound"));
+        crate::verdict::promise(&mut verdicts, all.first());
+        // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
+        let told = "launch-bound: GPU idle 97 % of 375 ms, while the CPU launches 5,000 kernels of 2.30 µs · \
+                    using a CUDA graph saves at most 363 ms";
+        assert_eq!(verdicts[0].headline(), told);
+    });
+}
+
+#[test]
+fn one_batch_has_nothing_to_run_beside() {
+    // An upload, twenty kernels over it, and the way back: bitonic sort.
+    let sort = |rounds: i64| {
+        let mut scene = Scene::new();
+        for round in 0..rounds {
+            let at = round * 4_000_000;
+            scene.call("cudaMemcpy", at, at + 1_000_000);
+            scene.copy(Direction::H2D, 1, 32 << 20, at, at + 1_000_000);
+            for i in 0..20 {
+                let at = at + 1_000_000 + i * 100_000;
+                scene.call("cudaLaunchKernel", at - 9_000, at - 5_000);
+                scene.kernel("sort", 1, at, at + 99_000);
+            }
+            scene.call("cudaMemcpy", at + 2_900_000, at + 4_000_000);
+            scene.copy(Direction::D2H, 1, 32 << 20, at + 3_000_000, at + 4_000_000);
+        }
+        scene
+    };
+    cured("no-overlap", &mut sort(1));
+    sick("no-overlap", &mut sort(4));
+}
+
+#[test]
+fn pauses_between_tiny_copies_are_not_their_cost() {
+    // 100 copies of 4 bytes, a wait of 10 ms after each tenth of them for something else.
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..100 {
+        scene.call("cudaMemcpyAsync", at, at + 3_000);
+        scene.copy(Direction::D2H, 1, 4, at + 4_000, at + 6_000);
+        at += 8_000;
+        if i % 10 == 9 {
+            scene.call("cudaDeviceSynchronize", at, at + 10_000_000);
+            at += 10_002_000;
+        }
+    }
+    // Copies and their calls take 1 ms of 90.
+    cured("tiny-copies", &mut scene);
+}
+
+#[test]
+fn idle_time_without_a_rule_is_told_with_where_to_look() {
+    let scene = || {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            scene.kernel("k", 1, i * 1_000_000, i * 1_000_000 + 100_000);
+        }
+        scene
+    };
+    let found = sick("no-cure", &mut scene());
+    assert_eq!(found.bound_ns, 9 * 900_000);
+    assert!(
+        found
+            .title
+            .starts_with("an unknown cause keeps the GPU idle for 8.10 ms")
+    );
+    assert!(found.advice.contains("no CUDA calls"), "{}", found.advice);
+    // Nothing more could have been recorded.
+    let mut scene = scene();
+    scene.call("cudaStreamSynchronize", 0, 9_000_000);
+    assert_eq!(sick("no-cure", &mut scene).advice, "No record says why.");
+}

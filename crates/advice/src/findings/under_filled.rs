@@ -1,0 +1,183 @@
+//! Kernels with fewer blocks than the GPU has SMs, or with blocks of less than a warp.
+
+use rustc_hash::FxHashMap;
+
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first};
+use activity::text::{NAME_MAX, counted, cut_middle};
+use activity::units::{count, duration, percent, share};
+use activity::{Activity, NameId, Ns, What, occupancy};
+use figures::collectives::is_collective;
+
+/// Threads that an SM works for at once, at most.
+const LANES: u64 = 128;
+
+/// Those of a warp: with fewer in a block it is not full.
+const WARP: f64 = 32.0;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
+    if multiprocessors == 0 {
+        return None;
+    }
+    let kernels = Kernels::of(scope, f, multiprocessors);
+    let are_together = kernels.all as f64 > f.compute_ns as f64 * cases::BESIDE_EACH_OTHER.value();
+    let share = share(kernels.time, kernels.all);
+    let saving = (kernels.wasted as Ns).min(f.compute_ns);
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(saving));
+    if are_together || !cases::UNDER_FILLED_SHARE.is_reached_by(share) || !is_worth {
+        return None;
+    }
+    let has_blocks = kernels.blocks.0 >= multiprocessors;
+    let (most, _) = kernels
+        .by_name
+        .iter()
+        .max_by_key(|it| (*it.1, *it.0))
+        .map(|it| (*it.0, *it.1))?;
+    // Only beside each other would they fill it: no record says that they may run so.
+    if cases::AS_LONG_WITH_TWICE.holds(kernels.take_as_long(most) && !has_blocks) {
+        return None;
+    }
+    let found = scope.found(f.span_ns, saving, &longest_first(kernels.at.clone()));
+    let number = kernels.at.len();
+    let mean = kernels.time / number as Ns;
+    Some(Finding {
+        severity: match cases::LITTLE_TO_DO.is_reached_by(mean) {
+            true => found.severity,
+            false => Severity::Info,
+        },
+        title: format!(
+            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
+            counted(number as u64, "kernel", "kernels"),
+            kernels.size_text(),
+            duration(kernels.time),
+            percent(share),
+            cut_middle(scope.trace.names().short(most), NAME_MAX),
+        ),
+        advice: match has_blocks {
+            true => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
+            _ if number == 1 => "Launch more blocks: split the work finer.",
+            false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
+        }
+        .to_owned(),
+        cure: if has_blocks { "launching larger blocks" } else { "" },
+        ..found
+    })
+}
+
+/// The kernels of a device, and those of them that leave much of it empty.
+struct Kernels {
+    /// How long all of them run.
+    all: Ns,
+    /// By kernel and blocks: how long in all, and how often.
+    sizes: FxHashMap<(NameId, u64), (Ns, Ns)>,
+    /// How long those run that fill too little, what of it is left empty, and where they are.
+    time: Ns,
+    wasted: f64,
+    at: Vec<(Ns, Occurrence)>,
+    by_name: FxHashMap<NameId, Ns>,
+    /// Least and greatest number of their blocks, and of threads in a block.
+    blocks: (u64, u64),
+    threads: (u64, u64),
+}
+
+impl Kernels {
+    fn of(scope: &Scope, f: &DeviceFigures, multiprocessors: u64) -> Self {
+        let mut kernels = Kernels {
+            all: 0,
+            sizes: FxHashMap::default(),
+            time: 0,
+            wasted: 0.0,
+            at: Vec::new(),
+            by_name: FxHashMap::default(),
+            blocks: (u64::MAX, 0),
+            threads: (u64::MAX, 0),
+        };
+        let is_managed = scope.is_managed(f);
+        let mut spared: FxHashMap<NameId, bool> = FxHashMap::default();
+        for (place, activity) in scope.operations(f) {
+            let mut is_spared = |name: NameId, length: Ns| {
+                let full = scope.trace.names().full(name);
+                let is_long = cases::EMPTY_MAX.is_reached_by(length);
+                let spared = spared.entry(name);
+                *spared.or_insert_with(|| cases::FEW_SMS_MEANT.holds(is_collective(full)))
+                    || !is_long && cases::DOES_NOTHING.holds(full.ends_with("()"))
+                    || !is_long && cases::WAITS_FOR_PAGES.holds(is_managed)
+            };
+            let occurrence = Occurrence::Row(place);
+            kernels.add(
+                scope,
+                (&activity, occurrence),
+                multiprocessors,
+                &mut is_spared,
+            );
+        }
+        kernels
+    }
+
+    fn add(
+        &mut self,
+        scope: &Scope,
+        (activity, place): (&Activity, Occurrence),
+        multiprocessors: u64,
+        is_spared: &mut impl FnMut(NameId, Ns) -> bool,
+    ) {
+        let What::Kernel(kernel) = activity.what else {
+            return;
+        };
+        let length = activity.span.len();
+        self.all += length;
+        let shape = scope.trace.shape(kernel.shape);
+        let blocks = occupancy::blocks(&shape);
+        // Where the source does not say, they fill an SM.
+        let threads = match shape.block.iter().map(|&n| u64::from(n)).product() {
+            0 => LANES,
+            threads => threads,
+        };
+        let sms = blocks as f64 / multiprocessors as f64;
+        let of_warp = threads as f64 / WARP;
+        let (sum, count) = self.sizes.entry((shape.name, blocks)).or_default();
+        (*sum, *count) = (*sum + length, *count + 1);
+        let is_filled = cases::UNDER_FILLED_BLOCKS.is_reached_by(sms.min(of_warp));
+        let is_long = cases::UNDER_FILLED_MIN.is_reached_by(length);
+        if blocks == 0 || is_filled || !is_long || is_spared(shape.name, length) {
+            return;
+        }
+        let fill = sms.min(sms * threads as f64 / LANES as f64).min(of_warp);
+        self.time += length;
+        self.wasted += length as f64 * (1.0 - fill);
+        *self.by_name.entry(shape.name).or_default() += length;
+        self.at.push((length, place));
+        self.blocks = (self.blocks.0.min(blocks), self.blocks.1.max(blocks));
+        self.threads = (self.threads.0.min(threads), self.threads.1.max(threads));
+    }
+
+    /// Whether a kernel's own launches with twice the blocks and more are no shorter. Longer ones have more to do.
+    fn take_as_long(&self, kernel: NameId) -> bool {
+        let sizes = self.sizes.iter().filter(|it| it.0.0 == kernel);
+        let sizes: Vec<(u64, (Ns, Ns))> = sizes.map(|(&(_, blocks), &it)| (blocks, it)).collect();
+        let all: Ns = sizes.iter().map(|it| it.1.0).sum();
+        let mean = |(sum, count): (Ns, Ns)| sum as f64 / count as f64;
+        let usual: Vec<_> = sizes.iter().filter(|it| it.1.0 * 4 >= all).collect();
+        let are_alike = |few: &(u64, (Ns, Ns)), many: &(u64, (Ns, Ns))| {
+            let ratio = mean(many.1) / mean(few.1);
+            many.0 >= 2 * few.0 && (0.9..=1.0 / 0.9).contains(&ratio)
+        };
+        usual
+            .iter()
+            .any(|few| usual.iter().any(|many| are_alike(few, many)))
+    }
+
+    /// How many blocks they have, and threads where those are few.
+    fn size_text(&self) -> String {
+        let ((least, greatest), (fewest, most)) = (self.blocks, self.threads);
+        let blocks = match counted(greatest, "block", "blocks") {
+            blocks if least < greatest => format!("{} to {blocks}", count(least)),
+            blocks => blocks,
+        };
+        let up_to = if fewest < most { "up to " } else { "" };
+        match counted(most, "thread", "threads") {
+            threads if most < LANES => format!("{blocks} of {up_to}{threads}"),
+            _ => blocks,
+        }
+    }
+}

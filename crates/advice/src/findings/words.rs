@@ -1,0 +1,127 @@
+//! What a finding is worth, in words.
+
+use std::cmp::Reverse;
+
+use super::{Finding, Per, Predicted, Severity};
+use activity::Ns;
+use activity::units::{duration, percent, share};
+use causes::stacks::LineShare;
+
+/// Above this part of the time a saving is nearly all of it: two figures that look alike read as an error.
+const NEARLY_ALL: f64 = 0.95;
+
+/// The line at which the host was seen meanwhile, to be put after a title; empty without one.
+pub(super) fn seen_at(line: Option<&LineShare>) -> String {
+    line.map_or_else(String::new, |it| {
+        format!("; meanwhile the CPU was at {}", it.words())
+    })
+}
+
+impl Finding {
+    /// What it is worth, in words: what its edit is predicted to save, else the bound and why nothing is predicted.
+    /// Empty for what is no matter of time.
+    pub fn worth(&self) -> String {
+        match (self.saving_ns, &self.predicted) {
+            (Some(saving), Some(predicted)) => {
+                let estimate = match (predicted.is_estimate, predicted.samples) {
+                    (true, samples) => format!(", estimated from the last {samples} steps"),
+                    _ => String::new(),
+                };
+                format!("; {}{estimate}", predicted.saves(saving))
+            }
+            _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
+            _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
+                let [inside, all] = [self.most(), self.bound_ns].map(duration);
+                match self.inside_ns {
+                    Some(0) => {
+                        format!(
+                            "; could save at most {all} of the program's time, none while the GPU works"
+                        )
+                    }
+                    _ => format!(
+                        "; could save at most {inside} while the GPU works, {all} of the program's time"
+                    ),
+                }
+            }
+            _ if self.step.is_some() => {
+                format!("; could save at most {} a step", duration(self.most()))
+            }
+            _ => format!("; could save at most {}", duration(self.bound_ns)),
+        }
+    }
+
+    /// What its cure brings, for the end of a headline: "pinning saves 7.6 ms". It is the saving that
+    /// [`Finding::worth`] has. `None` for what is no matter of time, and for remarks.
+    pub fn gain(&self) -> Option<String> {
+        if self.severity < Severity::Warning || self.cure.is_empty() {
+            return self.gain.clone();
+        }
+        let (saves, time) = match (self.saving_ns, &self.predicted) {
+            (Some(_), Some(predicted)) => ("saves", predicted.on_top),
+            _ => ("saves at most", self.most()),
+        };
+        (time > 0).then(|| format!("{} {saves} {}", self.cure, duration(time)))
+    }
+
+    /// What it could save at most while the GPU works: in one step, where steps were looked at.
+    fn most(&self) -> Ns {
+        match self.step {
+            Some((step, all)) => (share(self.weight(), all) * step as f64) as Ns,
+            None => self.weight(),
+        }
+    }
+
+    /// What stands first: warnings, of a job the late rank, and what could save most.
+    pub(crate) fn order(&self) -> Reverse<(Severity, bool, Ns)> {
+        Reverse((self.severity, self.gain.is_some(), self.weight()))
+    }
+
+    /// What it is predicted to save, else its bound, or what of that lies in the time looked at.
+    fn weight(&self) -> Ns {
+        let bound = self.inside_ns.unwrap_or(self.bound_ns);
+        self.saving_ns.unwrap_or(bound)
+    }
+
+    /// Why nothing is predicted, as a sentence; empty where something is, or where no edit describes the cure.
+    pub fn refusal(&self) -> String {
+        match (&self.refused, &self.edit) {
+            (Some(reason), Some(edit)) => format!("Cannot predict `{edit}`: {reason}."),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Predicted {
+    /// How far it can be trusted, as a sentence.
+    pub fn certainty(&self) -> String {
+        let off = percent(self.replay_error);
+        format!("Savings are predicted by a replay (replay error {off}).")
+    }
+
+    /// "predicted to save 4.4 ms of 8.3 ms a repeat". Below other findings, what it saves on top of them and by itself.
+    fn saves(&self, on_top: Ns) -> String {
+        let per = match self.per {
+            Per::Repeat => " a repeat",
+            Per::Step => " a step",
+            Per::Run => "",
+        };
+        let of_all = format!("of {}{per}", duration(self.measured_ns));
+        let alone = duration((self.measured_ns - self.predicted_ns).max(0));
+        let above = match self.above {
+            1 => "the one above is fixed",
+            _ => "those above are fixed",
+        };
+        let saves = match share(self.on_top, self.measured_ns) > NEARLY_ALL {
+            true => format!("predicted to save nearly all {of_all}"),
+            false => format!("predicted to save {} {of_all}", duration(self.on_top)),
+        };
+        match (on_top, self.above) {
+            // Nothing but the others, or nothing at all.
+            (0, 0) => format!("predicted to save nothing {of_all}"),
+            (0, _) => format!("predicted to save {alone} {of_all} by itself, nothing once {above}"),
+            (_, 0) => saves,
+            _ if alone == duration(self.on_top) => format!("{saves}, also once {above}"),
+            _ => format!("{saves} once {above}, {alone} by itself"),
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Where the time of a device went: classes that sum to it.
+
+use std::hash::Hash;
+use std::ops::AddAssign;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Bound, STALL_SHARE, path};
+use activity::units::share;
+use activity::{Direction, NameId, Ns, ShapeId, Span, What};
+use causes::graph::{CallId, OpId};
+use causes::stacks::StackCounts;
+use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares};
+use figures::DeviceFigures;
+use figures::collectives::Collectives;
+use jobs::JobAnalysis;
+use trace::{LaneId, Trace};
+
+/// One operation that takes less says nothing of a program.
+const SHORT: Ns = 1_000_000;
+
+/// The time of a device (or of several, added up) by what bounds it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Split {
+    /// First operation to last.
+    pub span: Span,
+    /// The same of each device, added up.
+    pub sum: Ns,
+    /// What of it was not recorded: no part of any share.
+    pub not_recorded: Ns,
+    /// Idle time as the legend has it.
+    pub groups: Shares,
+    /// By what bounds it; it sums to the device's time. `Nothing` is the profiler's own, where records are missing, and what
+    /// was not recorded.
+    pub times: [Ns; Bound::Unknown as usize + 1],
+    /// What of `Peer` collective kernels take, but `waiting`.
+    pub collective: Ns,
+    /// Waiting inside collectives for ranks that came later, with nothing beside it: a part of `Peer`.
+    pub waiting: Ns,
+    /// The same by the rank that came last (index into [`jobs::Alignment::ranks`]).
+    pub waited_for: FxHashMap<usize, Ns>,
+    /// What only first calls take, and loading code, of all of it and by what that was.
+    pub cold: FxHashMap<CpuWork, Ns>,
+    /// Idle time in `Host` by what the host was at.
+    pub host_by: FxHashMap<CpuWork, Ns>,
+    /// Idle time in `Sync` by the waiting call.
+    pub sync_by: FxHashMap<NameId, Ns>,
+    /// What the launching threads were seen doing in idle time, by class.
+    pub seen: FxHashMap<Bound, StackCounts>,
+    /// Waits of `Sync`.
+    pub syncs: u64,
+    /// Kernels, and copies to and from memory of the host.
+    pub counts: [u64; 2],
+    /// Kernels by name: time.
+    pub kernels: FxHashMap<NameId, Ns>,
+    /// Time of CUDA graphs of which only the whole was recorded.
+    pub graphs: Ns,
+    /// The shapes that they were launched with.
+    pub shapes: FxHashSet<ShapeId>,
+    /// Time in which a copy of each direction ran.
+    pub directions: [Ns; Direction::NAMED.len()],
+    /// Time in which any kernel ran (but `waiting`), in which any copy ran, and both.
+    pub computing: Ns,
+    /// See `computing`.
+    pub copying: Ns,
+    /// See `computing`.
+    pub both: Ns,
+    /// The host's part of the chain that ends with the last operation.
+    pub on_path: Ns,
+    /// The least that it could take.
+    pub ideal: Ns,
+}
+
+/// What the host was at while the GPU was idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum CpuWork {
+    /// A CUDA call, a CPU op, a range.
+    Name(NameId),
+    /// Loading GPU code.
+    Load,
+    /// Building a kernel before its first launch.
+    Build,
+    /// Managed memory, whose pages come back to it.
+    Pages,
+    /// Nothing that is recorded.
+    Untraced,
+}
+
+impl Split {
+    pub(super) fn of(
+        trace: &Trace,
+        causes: &Causes<'_>,
+        f: &DeviceFigures,
+        window: Option<Span>,
+        ranks: Option<&JobAnalysis>,
+    ) -> Split {
+        let mut split = Split {
+            span: f.span,
+            sum: f.span_ns,
+            computing: f.compute_ns,
+            copying: f.copy_ns,
+            both: f.overlap_ns,
+            not_recorded: f.not_recorded_ns,
+            counts: [f.kernels, f.h2d.count + f.d2h.count],
+            ..Split::default()
+        };
+        *split.at(Bound::Nothing) = f.not_recorded_ns;
+        for (time, direction) in split.directions.iter_mut().zip(Direction::NAMED) {
+            *time = f.direction(direction).map_or(0, |d| d.busy_ns);
+        }
+        split.busy(f);
+        let in_collectives = split.waiting(ranks, f, window);
+        let alone = Collectives::of(trace, f, window).alone;
+        split.collective = (alone - split.waiting).clamp(0, split.time_of(Bound::Compute));
+        *split.at(Bound::Compute) -= split.collective;
+        *split.at(Bound::Peer) += split.collective;
+        split.kernels(trace, f, window, &in_collectives);
+        let mut waits = FxHashSet::default();
+        for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
+            split.gap(causes, &mut waits, (gap, &pieces));
+        }
+        split.syncs = waits.len() as u64;
+        let ops = causes.graph().ops.of_device(f.index);
+        let graph = causes.graph();
+        let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
+        let ops = ops.iter().filter(within);
+        if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
+            split.on_path = path::on_host(graph, last, f.span);
+        }
+        let engines = match trace.devices()[f.index].info.copy_engines {
+            1 => f.h2d.busy_ns + f.d2h.busy_ns,
+            _ => split.directions.iter().copied().max().unwrap_or(0),
+        };
+        split.ideal = f
+            .compute_ns
+            .max(engines)
+            .max(path::longest_chain(graph, f.index, f.span))
+            .min(f.recorded_ns());
+        split
+    }
+
+    /// Several devices beside each other.
+    pub(super) fn add(mut self, other: Split) -> Split {
+        for (into, from) in [
+            (&mut self.sum, other.sum),
+            (&mut self.waiting, other.waiting),
+            (&mut self.collective, other.collective),
+            (&mut self.not_recorded, other.not_recorded),
+            (&mut self.computing, other.computing),
+            (&mut self.copying, other.copying),
+            (&mut self.both, other.both),
+            (&mut self.on_path, other.on_path),
+            (&mut self.graphs, other.graphs),
+        ] {
+            *into += from;
+        }
+        add_each(&mut self.times, other.times);
+        add_each(&mut self.groups, other.groups);
+        add_each(&mut self.counts, other.counts);
+        add_each(&mut self.directions, other.directions);
+        add(&mut self.waited_for, other.waited_for);
+        add(&mut self.host_by, other.host_by);
+        add(&mut self.cold, other.cold);
+        add(&mut self.sync_by, other.sync_by);
+        add(&mut self.kernels, other.kernels);
+        for (class, seen) in &other.seen {
+            self.seen.entry(*class).or_default().add(seen);
+        }
+        self.shapes.extend(other.shapes);
+        self.syncs += other.syncs;
+        self.span = self.span.hull(other.span);
+        self.ideal = self.ideal.max(other.ideal);
+        self
+    }
+
+    /// The time that shares are of.
+    pub(super) fn whole(&self) -> Ns {
+        (self.sum - self.not_recorded).max(0)
+    }
+
+    /// Idle time.
+    pub(super) fn idle(&self) -> Ns {
+        self.groups.iter().sum()
+    }
+
+    /// Whether it is one short operation and nothing else.
+    pub(super) fn is_single(&self) -> bool {
+        let is_one = self.counts.iter().sum::<u64>() <= 1 && self.time_of(Bound::Peer) == 0;
+        is_one && self.idle() == 0 && self.sum < SHORT
+    }
+
+    /// Idle time that only first calls take.
+    pub(super) fn cold(&self) -> Ns {
+        self.cold.values().sum()
+    }
+
+    /// Whether that is most of the idle time.
+    pub(super) fn is_cold(&self) -> bool {
+        2 * self.cold() >= self.idle().max(1)
+    }
+
+    /// The time without the profiler's own and what left no record: what decides what bounds it.
+    pub(super) fn counted(&self) -> Ns {
+        (self.sum - self.times[Bound::Nothing as usize]).max(0)
+    }
+
+    /// The host's share of the chain that ends with the last operation.
+    pub(super) fn path_share(&self) -> f64 {
+        share(self.on_path, self.sum)
+    }
+
+    /// Whether waiting in collectives for later ranks is most of what other devices take, or by itself enough to be bound by.
+    pub(super) fn waits_for_ranks(&self) -> bool {
+        let is_large = share(self.waiting, self.counted()) >= STALL_SHARE;
+        self.waiting > 0 && (is_large || 2 * self.waiting >= self.time_of(Bound::Peer))
+    }
+
+    pub(super) fn time_of(&self, bound: Bound) -> Ns {
+        match bound {
+            Bound::Nothing => 0,
+            bound => self.times[bound as usize],
+        }
+    }
+
+    fn at(&mut self, bound: Bound) -> &mut Ns {
+        &mut self.times[bound as usize]
+    }
+
+    /// While a kernel and a copy ran, the busier engine is what takes the time.
+    fn busy(&mut self, f: &DeviceFigures) {
+        let engine = self.directions.iter().copied().max().unwrap_or(0);
+        *self.at(Bound::Compute) += f.busy_ns - f.copy_ns;
+        let copies = match f.p2p.busy_ns > 0 && f.p2p.busy_ns == engine {
+            true => Bound::Peer,
+            false => Bound::Copy,
+        };
+        *self.at(copies) += f.copy_ns - f.overlap_ns;
+        let both = match engine > f.compute_ns {
+            true => copies,
+            false => Bound::Compute,
+        };
+        *self.at(both) += f.overlap_ns;
+    }
+
+    /// Takes what the device waited for other ranks out of what it computed. Returns it by kernel.
+    fn waiting(
+        &mut self,
+        ranks: Option<&JobAnalysis>,
+        f: &DeviceFigures,
+        window: Option<Span>,
+    ) -> FxHashMap<(LaneId, usize), Ns> {
+        let mut by_kernel = FxHashMap::default();
+        let Some(ranks) = ranks else {
+            return by_kernel;
+        };
+        for (wait, exposed) in ranks.waits_on(f.index, window) {
+            // Of several ranks on one device each may wait while another computes.
+            let time = exposed.min(self.time_of(Bound::Compute));
+            *self.at(Bound::Compute) -= time;
+            self.computing = (self.computing - time).max(0);
+            *self.at(Bound::Peer) += time;
+            self.waiting += time;
+            *self.waited_for.entry(wait.for_rank).or_default() += time;
+            by_kernel.insert((wait.lane, wait.row), time);
+        }
+        by_kernel
+    }
+
+    fn kernels(
+        &mut self,
+        trace: &Trace,
+        f: &DeviceFigures,
+        window: Option<Span>,
+        waiting: &FxHashMap<(LaneId, usize), Ns>,
+    ) {
+        let mut shapes: FxHashMap<ShapeId, Ns> = FxHashMap::default();
+        for (id, lane) in trace.streams_of(f.index) {
+            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            for (row, activity) in trace.activities(id, rows) {
+                if let What::Kernel(kernel) = activity.what {
+                    let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
+                    *shapes.entry(kernel.shape).or_default() += activity.span.len() - waited;
+                } else if matches!(activity.what, What::Graph(_)) {
+                    self.graphs += activity.span.len();
+                }
+            }
+        }
+        for (id, time) in shapes {
+            *self.kernels.entry(trace.shape(id).name).or_default() += time;
+            self.shapes.insert(id);
+        }
+    }
+
+    fn gap(
+        &mut self,
+        causes: &Causes<'_>,
+        waits: &mut FxHashSet<CallId>,
+        (gap, pieces): (Gap, &[Piece]),
+    ) {
+        for piece in pieces {
+            let length = piece.span.len();
+            let group = causes.group(gap, piece);
+            self.groups[group as usize] += length;
+            let bound = match causes.wait_of(piece).filter(|_| group == Group::Sync) {
+                Some(wait) => {
+                    *self.at(Bound::Sync) += length;
+                    waits.insert(causes.graph().calls.with_copy(wait));
+                    if let Some(name) = causes.host_name(Culprit::Call(wait)) {
+                        *self.sync_by.entry(name).or_default() += length;
+                        if causes.is_first(gap.next, piece) {
+                            *self.cold.entry(CpuWork::Name(name)).or_default() += length;
+                        }
+                    }
+                    Bound::Sync
+                }
+                None => {
+                    let bound = causes.bound(gap, piece.cause);
+                    self.piece(causes, gap.next, piece, bound);
+                    bound
+                }
+            };
+            if piece.cause.is_of_host() {
+                let seen = self.seen.entry(bound).or_default();
+                causes.add_samples(gap.next, piece.span, seen);
+            }
+        }
+    }
+
+    /// Puts what is left of a piece where it belongs.
+    fn piece(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece, bound: Bound) {
+        let time = piece.span.len();
+        let doing = || match piece.cause {
+            Cause::Load => CpuWork::Load,
+            Cause::Pages => CpuWork::Pages,
+            _ if causes.makes(next, piece) => CpuWork::Build,
+            _ => causes
+                .host_name(piece.culprit)
+                .map_or(CpuWork::Untraced, CpuWork::Name),
+        };
+        if bound == Bound::Host {
+            *self.host_by.entry(doing()).or_default() += time;
+        }
+        if piece.cause.is_of_host() && causes.is_first(next, piece) {
+            *self.cold.entry(doing()).or_default() += time;
+        }
+        *self.at(bound) += time;
+    }
+}
+
+fn add_each<T: AddAssign, const N: usize>(into: &mut [T; N], from: [T; N]) {
+    into.iter_mut()
+        .zip(from)
+        .for_each(|(into, from)| *into += from);
+}
+
+fn add<K: Eq + Hash>(into: &mut FxHashMap<K, Ns>, from: FxHashMap<K, Ns>) {
+    for (key, time) in from {
+        *into.entry(key).or_default() += time;
+    }
+}

@@ -1,0 +1,810 @@
+use super::split::Split;
+use super::*;
+use activity::{
+    Batch, Copy, DeviceInfo, Direction, Frame, HostCall, LaunchShape, MemoryKind, Place, RangeKind,
+    SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample, What,
+};
+use causes::Group;
+use causes::graph::Graph;
+use trace::testing::{Scene, pinned, place};
+
+fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let verdicts = find(&trace, &causes, (None, &devices), &[], None);
+    for verdict in &verdicts {
+        assert!(verdict.ideal_ns <= verdict.span_ns, "{verdict:?}");
+        assert!((0.0..=1.0).contains(&verdict.share), "{verdict:?}");
+    }
+    verdicts
+}
+
+fn verdict(scene: &mut Scene) -> Verdict {
+    let mut all = verdicts(scene);
+    let [whole, one] = all.as_mut_slice() else {
+        panic!("one device: {all:?}");
+    };
+    // Of one device the whole says the same.
+    assert_eq!(whole.device, None);
+    whole.device = Some(0);
+    assert_eq!(whole, one);
+    one.clone()
+}
+
+/// Kernels of 10 us, each launched when the one before it has ended, `after` ns later. With a wait the host is
+/// told of the end; without one it is at something else until then.
+fn one_by_one(is_waiting: bool, after: i64) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..50 {
+        scene.call("cuLaunchKernel", at, at + 2_000);
+        let start = at + 5_000;
+        scene.kernel("step", 1, start, start + 10_000);
+        let end = start + 10_000 + 1_000;
+        if is_waiting {
+            scene.call("cuStreamSynchronize", at + 2_500, end);
+        }
+        at = end + after;
+    }
+    scene
+}
+
+#[test]
+fn waiting_for_each_kernel_is_sync_bound() {
+    // 49 gaps of 10 us: 1 us until the wait returns, 4 us of the host, 5 us until the next one starts.
+    let v = verdict(&mut one_by_one(true, 4_000));
+    assert_eq!(v.bound_by, Bound::Sync);
+    let idle = 49.0 * 10_000.0;
+    assert_eq!(v.span_ns, 50 * 10_000 + 49 * 10_000);
+    assert!((v.share - idle / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+    assert_eq!(v.ideal_ns, 50 * 10_000);
+    assert_eq!(
+        v.text,
+        "sync-bound: GPU idle 49 % of 990 µs, in 49 syncs, mostly cuStreamSynchronize"
+    );
+}
+
+#[test]
+fn one_short_operation_is_too_little_to_judge() {
+    let one = |length: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cuLaunchKernel", 0, 2_000);
+        scene.kernel("foo", 1, 3_000, 3_000 + length);
+        verdict(&mut scene)
+    };
+    let short = one(2_180);
+    assert_eq!(short.bound_by, Bound::Nothing);
+    assert_eq!(
+        short.text,
+        "too little to judge: only one operation in 2.18 µs"
+    );
+    assert_eq!(one(2_000_000).bound_by, Bound::Compute);
+}
+
+/// Six trials of a convolution, each of a kernel of its own that is waited for, of 40 us every 100: the first shape of a program.
+#[test]
+fn what_a_library_tries_first_is_a_cold_start() {
+    let verdict = |operator: &str| {
+        let mut scene = Scene::new();
+        for i in 0..12 {
+            let at = i * 100_000;
+            scene.call("cudaLaunchKernel", at + 10_000, at + 14_000);
+            scene.kernel(&format!("trial{i}"), 1, at + 20_000, at + 60_000);
+            scene.call("cudaEventSynchronize", at + 15_000, at + 62_000);
+        }
+        scene.range(RangeKind::CpuOp, operator, 0, 1_000, 1_199_000);
+        verdict(&mut scene)
+    };
+    let searched = verdict("aten::cudnn_convolution");
+    // 11 pauses of 60 us between 12 kernels of 40.
+    assert!(
+        (searched.share - 660.0 / 1_140.0).abs() < 1e-9,
+        "{searched:?}"
+    );
+    assert!(
+        searched.text.starts_with("cold start: GPU idle 58 %"),
+        "{}",
+        searched.text
+    );
+    let plain = verdict("aten::item");
+    assert!(!plain.text.starts_with("cold start"), "{}", plain.text);
+}
+
+#[test]
+fn communication_that_takes_more_than_launching_leaves_a_busy_gpu_busy() {
+    // One that computes for longer is kept waiting from a third on. Of 50 times 100 us a kernel takes 55 and an all-reduce the given time; the rest it waits for the next launch.
+    let bound = |collective: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..50 {
+            let at = i * 100_000;
+            scene.call("cuLaunchKernel", at - 5_000, at - 3_000);
+            scene.call("cuLaunchKernel", at + 1_000, at + 3_000);
+            let end = at + 55_000;
+            scene.kernel("gemm", 1, at, end);
+            scene.kernel(
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                1,
+                end,
+                end + collective,
+            );
+        }
+        verdict(&mut scene).bound_by
+    };
+    assert_eq!(
+        [bound(23_000), bound(10_000)],
+        [Bound::Compute, Bound::Launch]
+    );
+}
+
+/// Idle time by group, as a legend has it.
+fn by_group(causes: &Causes<'_>) -> [Ns; Group::ALL.len()] {
+    let mut sums = [0; Group::ALL.len()];
+    for (gap, pieces) in causes.gaps_with_pieces(0, None) {
+        for piece in &*pieces {
+            sums[causes.group(gap, piece) as usize] += piece.span.len();
+        }
+    }
+    sums
+}
+
+#[test]
+fn the_groups_of_a_legend_are_the_parts_of_a_verdict() {
+    let scenes = [(true, 4_000), (true, 500_000), (false, 4_000_000)];
+    for (mut scene, rest) in scenes.map(|(waits, after)| (one_by_one(waits, after), after)) {
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::count(&trace, None, None);
+        let split = Split::of(&trace, &causes, &devices[0], None, None);
+        let [host, launch, sync, set_up, queue, profiler, unknown] = by_group(&causes);
+        assert_eq!((split.groups, profiler), (by_group(&causes), 0));
+        assert_eq!(
+            [split.time_of(Bound::Host), split.time_of(Bound::Launch)],
+            [host + set_up, launch]
+        );
+        assert_eq!(
+            [
+                split.time_of(Bound::Sync),
+                split.time_of(Bound::Unknown),
+                queue
+            ],
+            [sync, unknown, 0]
+        );
+        // 49 gaps of the host's time and of 6 us around it, by hand.
+        let gaps = 49 * (rest + 6_000);
+        assert_eq!(host + launch + sync + set_up + unknown, gaps);
+        let [of_host, of_launch] = [rest > 1_000_000, rest == 500_000];
+        assert_eq!([host > gaps / 2, launch > gaps / 2], [of_host, of_launch]);
+    }
+}
+
+#[test]
+fn the_part_in_a_headline_is_that_of_what_it_names() {
+    // Ten kernels of 100 us. After each the CPU allocates for 400 us, then does 1.49 ms of its own, and launches 10 us
+    // before the next: of nine pauses of 1.9 ms and 1 ms of kernels, 18.1 ms, its own work is 13.41.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * 2_000_000) {
+        scene.call("cudaLaunchKernel", at - 10_000, at - 5_000);
+        scene.kernel("k", 1, at, at + 100_000);
+        scene.call("cudaMalloc", at + 100_000, at + 500_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(
+        v.text,
+        "CPU-bound: GPU idle 94 % of 18.1 ms, 78 % of it waiting for CPU code that was not traced"
+    );
+}
+
+#[test]
+fn what_a_wait_does_not_last_is_not_its_fault() {
+    // The waits last 13.5 us, the gaps 506 us: without the waits the host would be at work all the same.
+    let v = verdict(&mut one_by_one(true, 500_000));
+    assert_eq!(v.bound_by, Bound::Launch);
+    let rest = 49.0 * (506_000.0 - 13_500.0);
+    assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+}
+
+#[test]
+fn a_cpu_that_works_for_long_after_a_wait_is_what_binds() {
+    // Kernels of 60 ms that are waited for, with 82 ms of the CPU's own work behind: the waits would hide 60 of them.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * (60_006_000 + 82_000_000)) {
+        scene.call("cuLaunchKernel", at, at + 2_000);
+        scene.kernel("step", 1, at + 5_000, at + 60_005_000);
+        scene.call("cuStreamSynchronize", at + 2_500, at + 60_006_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host, "{v:?}");
+    let work = 9.0 * 82_000_000.0;
+    assert!((v.share - work / v.span_ns as f64).abs() < 1e-4, "{v:?}");
+}
+
+#[test]
+fn launches_that_do_not_keep_up_and_a_host_at_work() {
+    let v = verdict(&mut one_by_one(false, 40_000));
+    assert_eq!(v.bound_by, Bound::Launch);
+    // 50 kernels of 10 us, 49 gaps of 46 us, of which the host is outside of calls for 41: 2,009 of 2,754 us.
+    assert_eq!(
+        v.text,
+        "launch-bound: GPU idle 82 % of 2.75 ms, while the CPU launches 50 kernels of 10.0 µs"
+    );
+    let v = verdict(&mut one_by_one(false, 4_000_000));
+    assert_eq!(v.bound_by, Bound::Host);
+    assert_eq!(
+        v.text,
+        "CPU-bound: GPU idle 100 % of 197 ms, waiting for CPU code that was not traced"
+    );
+    // 50 kernels of 10 us against 50 and 49 gaps of 4,006 us.
+    let bound = "Lower bound with perfect overlap: 500 µs (measured 197 ms).";
+    assert_eq!(v.details(), [bound]);
+}
+
+#[test]
+fn kernels_queued_ahead_are_gpu_bound() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        scene.call("cuLaunchKernel", i * 3_000, i * 3_000 + 2_000);
+        let name = if i % 4 == 0 { "softmax" } else { "gemm" };
+        let start = 1_000_000 + i * 10_000;
+        scene.kernel(name, 1, start, start + 9_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Compute);
+    assert!((v.share - 900.0 / 999.0).abs() < 1e-9, "{v:?}");
+    // 900 us of 999 us, three quarters of them in one kernel.
+    assert_eq!(
+        v.text,
+        "GPU-bound: kernels run 90 % of 999 µs, 75 % of it in gemm"
+    );
+}
+
+#[test]
+fn a_kernel_on_few_sms_says_on_how_many() {
+    let text = |launches: &[(u32, u32)]| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            multiprocessors: 108,
+            ..DeviceInfo::default()
+        });
+        for (at, &(stream, blocks)) in (1..).zip(launches) {
+            let shape = LaunchShape {
+                grid: [blocks, 1, 1],
+                ..LaunchShape::default()
+            };
+            let start = at * 50_000 / Ns::from(launches.iter().map(|it| it.0).max().unwrap_or(1));
+            scene.shaped(shape, "add", stream, start, start + 50_000);
+        }
+        verdict(&mut scene).text
+    };
+    let said = "GPU-bound: kernels run 100 % of 100 µs, all in add";
+    assert_eq!(text(&[(1, 1), (1, 1)]), format!("{said} on 1 of 108 SMs"));
+    let shape = LaunchShape {
+        grid: [1; 3],
+        block: [1; 3],
+        ..LaunchShape::default()
+    };
+    let mut scene = Scene::new();
+    scene.shaped(shape, "add", 1, 0, 50_000);
+    let alone = verdict(scene.shaped(shape, "add", 1, 50_000, 100_000)).text;
+    assert_eq!(alone, format!("{said} on 1 thread"));
+    let most = "on at most 53 of 108 SMs";
+    assert_eq!(text(&[(1, 1), (1, 53)]), format!("{said} {most}"));
+    assert_eq!(text(&[(1, 1), (1, 54)]), said, "half of them are many");
+    // Beside each other they may fill it.
+    assert!(!text(&[(1, 1), (2, 1), (1, 1), (2, 1)]).contains("SMs"));
+}
+
+#[test]
+fn copying_all_the_while_is_copy_bound() {
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 95_000);
+        scene.kernel("k", 1, at + 95_000, at + 100_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Copy);
+    assert!((v.share - 0.95).abs() < 1e-9);
+    assert_eq!(v.ideal_ns, 20 * 95_000);
+    assert!(
+        v.text
+            .starts_with("copy-bound: H2D copies run 95 % of 2.00 ms, not overlapped by kernels"),
+        "{}",
+        v.text
+    );
+    // Copies that are too few to be named are copies all the same.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 90_000);
+        scene.copy(Direction::D2D, 1, 4 << 20, at + 90_000, at + 95_000);
+        scene.kernel("k", 1, at + 95_000, at + 100_000);
+    }
+    let text = verdict(&mut scene).text;
+    let said = "copy-bound: copies run 95 % of 2.00 ms (H2D 90 %), not overlapped by kernels";
+    assert!(text.starts_with(said), "{text}");
+    // The same copies with kernels beside them most of the time.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 100_000;
+        scene.copy(Direction::H2D, 1, 4 << 20, at, at + 100_000);
+        scene.kernel("k", 2, at, at + 80_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Copy);
+    assert!(
+        v.text.ends_with("overlapped by kernels for 80 % of it"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn a_device_that_nothing_explains_says_so() {
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        scene.kernel("k", 1, i * 100_000, i * 100_000 + 10_000);
+    }
+    assert_eq!(verdict(&mut scene).bound_by, Bound::Unknown);
+    let nothing = verdicts(&mut Scene::new());
+    assert_eq!(nothing.len(), 1);
+    assert_eq!(nothing[0].bound_by, Bound::Nothing);
+}
+
+#[test]
+fn a_chain_across_streams_is_the_least_it_can_take() {
+    // Kernels of 10 us on two streams, each waiting for the other stream's: no engine is busy at once, and no
+    // number of streams would help.
+    let mut scene = Scene::new();
+    for i in 0..10u32 {
+        let (stream, other) = (1 + i % 2, 1 + (i + 1) % 2);
+        let at = i64::from(i) * 1_000;
+        if i > 0 {
+            scene.call("cuStreamWaitEvent", at, at + 100).sync(
+                activity::SyncKind::StreamWaitEvent,
+                Some(stream),
+                Some(i - 1),
+                at,
+                at + 100,
+            );
+        }
+        let start = 20_000 + i64::from(i) * 12_000;
+        scene.call("cuLaunchKernel", at + 200, at + 400);
+        scene.copy(
+            if other == 1 {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            },
+            stream,
+            1 << 10,
+            start,
+            start + 10_000,
+        );
+        scene
+            .call("cuEventRecord", at + 500, at + 600)
+            .event(stream, i, at + 550);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.ideal_ns, 100_000, "{v:?}");
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract() {
+    let v = verdict(&mut one_by_one(false, 4_000_000));
+    let json = serde_json::to_value(&v).expect("json");
+    assert_eq!(json["bound_by"], "host");
+    assert_eq!(json["device"], 0);
+    for key in ["share", "ideal_ns", "text"] {
+        assert!(!json[key].is_null(), "{key}");
+    }
+}
+
+/// Kernels of 10 us, each waited for, and then 5 ms of the host's: `loop.py:4`, where it was seen every 10 ms, in these functions of libraries.
+fn sleeping_in(inner: &[(&str, &str)]) -> Verdict {
+    let mut scene = one_by_one(true, 5_000_000);
+    let mut trace = scene.trace();
+    let frames = [("/w/loop.py", "main")].into_iter().chain(inner.to_vec());
+    let defs = frames.zip(1_u32..).flat_map(|((file, function), id)| {
+        let frame = Frame {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line: 4,
+        };
+        let caller = id - 1;
+        [
+            SampleDef::Frame { id, frame },
+            SampleDef::Stack {
+                id,
+                caller,
+                frame: id,
+            },
+        ]
+    });
+    let look = |i: i64| StackSample {
+        // In the middle of each other sleep.
+        time: 16_000 + 2_500_000 + 2 * i * 5_016_000,
+        changed: vec![SeenAt {
+            thread: 0,
+            stack: 1 + inner.len() as u32,
+            is_running: false,
+        }],
+    };
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 0,
+            defs: defs.collect(),
+            looks: (0..20).map(look).collect(),
+            sampling: Sampling {
+                hz: 100,
+                ..Sampling::default()
+            },
+        }),
+        ..Batch::default()
+    });
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    find(&trace, &causes, (None, &devices), &[], None).remove(0)
+}
+
+#[test]
+fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
+    let v = sleeping_in(&[]);
+    assert_eq!(v.bound_by, Bound::Host, "{v:?}");
+    // 49 gaps of 5,006 us, of which the ends of the waits, of 1 us each, and the 5 us that launches take are no part.
+    let rest = 49.0 * (5_006_000.0 - 1_000.0 - 5_000.0);
+    assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
+    assert!(v.text.ends_with("waiting for main (loop.py:4)"), "{v:?}");
+    let seen = "Meanwhile the CPU was at loop.py:4 in 20 of 20 stack samples (100 %).";
+    assert_eq!(v.details()[0], seen);
+}
+
+#[test]
+fn who_waits_for_a_batch_waits_for_the_loader_and_not_for_its_queue() {
+    let packages = "/w/lib/python3/site-packages";
+    let loader = format!("{packages}/torch/utils/data/dataloader.py");
+    let queues = "/usr/lib/python3/multiprocessing/queues.py";
+    let v = sleeping_in(&[(&loader, "__next__"), (queues, "Queue.get")]);
+    assert!(
+        v.text.ends_with("waiting for DataLoader (loop.py:4)"),
+        "{v:?}"
+    );
+    // Of other libraries the deepest function is named.
+    let hub = format!("{packages}/hub/model.py");
+    let v = sleeping_in(&[(&hub, "generate"), (queues, "Queue.get")]);
+    assert!(
+        v.text.ends_with("waiting for Queue.get (loop.py:4)"),
+        "{v:?}"
+    );
+}
+
+#[test]
+fn idle_time_that_nothing_explains_outweighs_less_that_the_host_explains() {
+    // Of a millisecond 450 us are busy, 230 the host's before a launch, 320 nobody's: those kernels have no call.
+    let mut scene = Scene::new();
+    for i in 0..20 {
+        let at = i * 1_000_000;
+        scene.call("cuLaunchKernel", at - 6_000, at - 4_000);
+        scene.kernel("k", 1, at, at + 200_000);
+        scene.without_call();
+        scene.kernel("k", 1, at + 520_000, at + 770_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Unknown, "{v:?}");
+    // Kernels run 8.98 of 19.77 ms.
+    assert_eq!(
+        v.text,
+        "unknown: GPU idle 54 % of 19.8 ms, 59 % of it for no recorded reason"
+    );
+}
+
+#[test]
+fn one_slow_launch_is_no_matter_of_launching_often() {
+    let mut scene = Scene::new();
+    scene.call("cuLaunchKernel", 0, 3_000);
+    scene.kernel("k", 1, 5_000, 25_000);
+    scene.call("cuLaunchKernel", 30_000, 6_530_000);
+    scene.kernel("new", 1, 6_532_000, 6_552_000);
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host);
+    // It is the first launch of its kernel: 6.5 of 6.507 ms idle.
+    let told = "cold start: GPU idle 99 % of 6.55 ms, loading GPU code";
+    assert_eq!(v.text, told);
+}
+
+#[test]
+fn the_pause_behind_a_steps_last_operation_is_the_steps() {
+    // Each 100 us three kernels of 10 us at once, then nothing for 70 us: 70 % idle, however many steps are looked at.
+    let mut scene = Scene::new();
+    for i in 0..6 {
+        let at = 10_000 + i * 100_000;
+        for (nth, name) in (0..).zip(["embed", "layer", "loss"]) {
+            let call = at - 9_000 + nth * 2_000;
+            scene.call("cuLaunchKernel", call, call + 1_000);
+            let start = at + nth * 10_000;
+            scene.kernel(name, 1, start, start + 10_000);
+        }
+    }
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let steps = steps::find(&trace, None);
+    let all = find(&trace, &causes, (None, &devices), &steps, None);
+    let count = all[0].steps.expect("steps") as i64;
+    assert!(count > 1, "{all:?}");
+    assert_eq!(all[0].span_ns, count * 100_000);
+    assert!(
+        all[0].text.contains("GPU idle 70 % of each 100 µs step"),
+        "{}",
+        all[0].text
+    );
+}
+
+#[test]
+fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
+    // The CPU prepares for 300 us of 400; what it launches then keeps the GPU busy for 100.
+    let step = |name: &str| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::Nvtx, name, 0, 0, 400_000);
+        scene.range(RangeKind::Nvtx, "prepare", 0, 1_000, 290_000);
+        for i in 0..10 {
+            scene.call("cuLaunchKernel", 295_000 + i * 1_000, 296_000 + i * 1_000);
+            let start = 300_000 + i * 10_000;
+            scene.kernel(&format!("k{i}"), 1, start, start + 10_000);
+        }
+        verdict(&mut scene)
+    };
+    let marked = step("ProfilerStep#6");
+    assert_eq!((marked.span_ns, marked.ideal_ns), (400_000, 100_000));
+    assert!(
+        marked.text.contains("GPU idle 75 % of 400 µs"),
+        "{}",
+        marked.text
+    );
+    // What any other range holds is no step.
+    assert_eq!(step("main").span_ns, 100_000);
+}
+
+#[test]
+fn where_all_launches_failed_no_kernel_ran() {
+    let mut scene = Scene::new();
+    let name = scene.name("cudaLaunchKernel");
+    let (thread, code) = (1, 209);
+    scene.push(0, 90_000, 0, What::Call(HostCall { thread, name, code }));
+    scene.call("cudaMemcpyAsync", 95_000, 96_000);
+    scene.copy(Direction::D2H, 1, 4, 98_000, 99_000);
+    let told = verdict(&mut scene);
+    let said = "no kernel ran: 1 of 1 launches failed (error 209: built for other GPUs)";
+    assert_eq!((told.text.as_str(), told.bound_by), (said, Bound::Nothing));
+}
+
+#[test]
+fn kernels_that_were_launched_and_left_no_record_did_run() {
+    let told = |name: &str, code: i32| {
+        let mut scene = Scene::new();
+        let name = scene.name(name);
+        let thread = 1;
+        scene.push(0, 90_000, 0, What::Call(HostCall { thread, name, code }));
+        nothing_ran(&scene.trace())
+    };
+    let missing = "the GPU's records are missing: kernels were launched, but none was recorded";
+    assert_eq!(told("cudaLaunchKernel", 0), missing);
+    for (name, code) in [
+        ("cudaLaunchKernel", 700),
+        ("cudaLaunchHostFunc", 0),
+        ("cudaMalloc", 0),
+    ] {
+        assert_eq!(told(name, code), "no GPU operation was recorded");
+    }
+}
+
+#[test]
+fn a_capture_of_graphs_is_no_work_of_the_gpu() {
+    let scene = |runs: Ns, before: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaFree", -before, 0);
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("fill", 1, 5_000, 5_000 + runs);
+        scene.call("cudaStreamBeginCapture", 10_000, 11_000);
+        for i in 0..100 {
+            let at = 12_000 + i * 9_000;
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+        }
+        scene.call("cudaStreamEndCapture", 930_000, 940_000);
+        scene.call("cudaLaunchKernel", 950_000, 953_000);
+        scene.kernel("fill", 1, 955_000, 956_000);
+        verdict(&mut scene)
+    };
+    // From 10 to 940 us of 953.
+    let told = "capturing CUDA graphs takes 930 µs of 953 µs: set-up, done once before launches";
+    let capture = scene(1_000, 0);
+    assert_eq!(
+        (capture.text.as_str(), capture.bound_by),
+        (told, Bound::Nothing)
+    );
+    // Kernels of 301 us are less than a third of that, those of 501 us are not.
+    assert_eq!(scene(300_000, 0).bound_by, Bound::Nothing);
+    assert_ne!(scene(500_000, 0).bound_by, Bound::Nothing);
+    // Behind 5 ms before the first operation, of the 951 us from that to the end of the last.
+    let late = scene(1_000, 5_000_000).text;
+    assert!(late.contains("takes 930 µs of 951 µs"), "{late}");
+}
+
+#[test]
+fn a_capture_is_told_while_it_goes_on() {
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 3_000);
+    scene.kernel("fill", 1, 5_000, 6_000);
+    scene.call("cudaStreamBeginCapture", 10_000, 11_000);
+    scene.call("cudaLaunchKernel", 903_000, 906_000);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let judged = |from| {
+        let window = Some(Span::new(from, 910_000));
+        let devices = figures::count(&trace, None, window);
+        find(&trace, &causes, (window, &devices), &[], None).remove(0)
+    };
+    // From 10 us on, of 906 until the last call; then of the 206 from 700 us on.
+    let [all, late] = [-1, 700_000].map(|from| judged(from).text);
+    assert!(all.contains("takes 896 µs of 906 µs"), "{all}");
+    assert!(late.contains("takes 206 µs of 206 µs"), "{late}");
+}
+
+/// Ranks capture at once: two that do so from 10 to 940 us of 953 us take these 930 us and no more.
+#[test]
+fn captures_at_the_same_time_count_once() {
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 3_000);
+    scene.kernel("fill", 1, 5_000, 6_000);
+    for (name, from, to) in [
+        ("cudaStreamBeginCapture", 10_000, 11_000),
+        ("cudaStreamEndCapture", 930_000, 940_000),
+    ] {
+        scene.call(name, from, to);
+        let name = scene.name(name);
+        let other = HostCall {
+            thread: 2,
+            name,
+            code: 0,
+        };
+        scene.push(from, to, 0, What::Call(other));
+    }
+    scene.call("cudaLaunchKernel", 950_000, 953_000);
+    scene.kernel("fill", 1, 955_000, 956_000);
+    let told = verdict(&mut scene).text;
+    assert!(told.contains("takes 930 µs of 953 µs"), "{told}");
+}
+
+#[test]
+fn steps_that_do_not_speak_for_the_program_do_not_speak_in_its_verdict() {
+    // Copies of 30 ms each way around a loop over one kernel that takes 40 ms: 60 of 100 ms are copies.
+    let mut scene = Scene::new();
+    scene.copy(Direction::H2D, 1, 4 << 20, 0, 30_000_000);
+    for i in 0..40 {
+        let at = 30_000_000 + i * 1_000_000;
+        scene.kernel("solve", 1, at, at + 1_000_000);
+    }
+    scene.copy(Direction::D2H, 1, 4 << 20, 70_000_000, 100_000_000);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let steps = steps::find(&trace, None);
+    assert_eq!(steps.len(), 1, "the loop is found");
+    let all = find(&trace, &causes, (None, &devices), &steps, None);
+    assert_eq!(
+        (all[0].bound_by, all[0].steps),
+        (Bound::Copy, None),
+        "{:?}",
+        all[0]
+    );
+    assert!((all[0].share - 0.6).abs() < 1e-9);
+}
+
+#[test]
+fn communication_with_nothing_beside_it_is_no_computing() {
+    // Of 100 us each 30 compute, 10 compute beside a collective, 60 are that alone.
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        let at = i * 100_000;
+        scene.kernel("gemm", 1, at, at + 40_000);
+        scene.kernel(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)",
+            2,
+            at + 30_000,
+            at + 100_000,
+        );
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Peer, "{v:?}");
+    assert!((v.share - 0.6).abs() < 1e-9, "{v:?}");
+    assert!(
+        v.text.starts_with(
+            "communication-bound: collectives run without overlap 60 % of 1.00 ms, mostly nccl"
+        ),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn a_name_of_four_hundred_characters_is_cut() {
+    let long = format!("Cijk_{}_WG32_8_1", "MT256x128x64_".repeat(30));
+    let mut scene = Scene::new();
+    scene.kernel(&long, 1, 0, 1_000_000);
+    let v = verdict(&mut scene);
+    assert!(v.text.chars().count() <= HEADLINE_MAX, "{}", v.text);
+    assert!(
+        v.text.contains("Cijk_") && v.text.ends_with("_WG32_8_1"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn pages_that_the_host_touches_are_no_launches_that_do_not_keep_up() {
+    let mut scene = Scene::new();
+    scene.call("cuLaunchKernel", 0, 2_000);
+    scene.kernel("add", 1, 5_000, 15_000);
+    scene.call("cuStreamSynchronize", 3_000, 20_000);
+    scene.without_call();
+    for i in 0..100 {
+        let at = 120_000 + 105_000 * i;
+        scene.copy(Direction::D2H, Place::NO_STREAM, 4096, at, at + 5_000);
+    }
+    let v = verdict(&mut scene);
+    assert_eq!(v.bound_by, Bound::Host);
+    // The gap after the wait may be a part of what the wait cost; the other 99 are the host's.
+    let host = 99.0 * 100_000.0;
+    assert!(v.share * v.span_ns as f64 >= host, "{v:?}");
+    assert!(
+        v.text.ends_with("waiting for CPU access to managed memory"),
+        "{}",
+        v.text
+    );
+}
+
+#[test]
+fn what_copies_take_beside_copying_is_told_with_them() {
+    // Ten times 250 us of staging, 500 us up, 250 us down: 9,750 us from the first operation to the last.
+    let mut scene = Scene::new();
+    let copy = Copy {
+        from: MemoryKind::Pageable,
+        ..pinned(Direction::H2D, 1, 4 << 20)
+    };
+    for at in (0..10).map(|i| i * 1_000_000) {
+        scene.call("cudaMemcpyAsync", at, at + 700_000);
+        scene.copy_of(copy, at + 250_000, at + 750_000);
+        scene.call("cudaMemcpyAsync", at + 710_000, at + 720_000);
+        scene.copy(Direction::D2H, 1, 1 << 20, at + 750_000, at + 1_000_000);
+    }
+    let text = verdict(&mut scene).text;
+    // 5,000, 2,500 and 9 * 250 us of these.
+    let told =
+        "copies run 100 % of 9.75 ms (H2D 51 %, D2H 26 %, staging and gaps before copies 23 %)";
+    assert!(text.contains(told), "{text}");
+}
+
+#[test]
+fn graphs_recorded_as_a_whole_are_told_before_a_kernel_beside_them() {
+    // Ten graphs of 995 us, and a kernel of 5 us behind each.
+    let mut scene = Scene::new();
+    for at in (0..10).map(|i| i * 1_000_000) {
+        scene.call("cudaGraphLaunch", at - 9_000, at - 2_000);
+        let graph = activity::Graph {
+            place: place(1),
+            graph: 3,
+        };
+        scene.push(at, at + 995_000, 0, What::Graph(graph));
+        scene.kernel("add_one", 1, at + 995_000, at + 1_000_000);
+    }
+    let text = verdict(&mut scene).text;
+    // 9.95 of 10 ms, in whole percents.
+    let told = "GPU-bound: CUDA graphs, recorded only as a whole, run 100 % of 10.0 ms";
+    assert_eq!(text, told);
+}

@@ -1,0 +1,446 @@
+//! A verdict in a line: the class, how much, and where.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::split::{CpuWork, Split};
+use super::{Bound, Verdict};
+use activity::text::{NAME_MAX, counted, cut_middle, printable};
+use activity::units::{duration, percent, share};
+use activity::{Direction, NameId, Ns, What, occupancy};
+use causes::Cause;
+use causes::graph::CallKind;
+use causes::stacks::LineShare;
+use figures::busy;
+use figures::collectives::is_collective;
+use jobs::{JobAnalysis, Stretch};
+use trace::describe::host_name;
+use trace::{SourceKind, Trace, short};
+
+/// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
+/// from outside may well have kept its GPU busy.
+pub fn nothing_ran(trace: &Trace) -> &'static str {
+    let was_looked_at = || {
+        let stacks = trace
+            .processes()
+            .iter()
+            .any(|it| it.sampled.totals().looks > 0);
+        stacks || trace.hardware().was_read()
+    };
+    match trace.source.kind {
+        SourceKind::Attached => {
+            "cuptop watches this program from outside, so it cannot record kernels and copies"
+        }
+        SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
+            "cuptop watched this program from outside, so it recorded no kernels or copies"
+        }
+        _ if has_launched(trace) => {
+            "the GPU's records are missing: kernels were launched, but none was recorded"
+        }
+        _ => "no GPU operation was recorded",
+    }
+}
+
+/// Whether the launch of a kernel returned no error.
+fn has_launched(trace: &Trace) -> bool {
+    let launches =
+        |name: &str| CallKind::of(name) == CallKind::Launch && !name.contains("HostFunc");
+    let is_one = |what: What| matches!(what, What::Call(of) if of.code == 0 && launches(trace.names().full(of.name)));
+    trace
+        .threads()
+        .any(|(id, lane, _)| lane.kept().any(|row| is_one(trace.what(id, row))))
+}
+
+/// What takes this part of a class is named for the whole of it.
+const MOST: f64 = 0.5;
+
+/// Columns of a headline, without what the best cure brings.
+pub const HEADLINE_MAX: usize = 100;
+
+/// So many columns of a name are told at least.
+const NAME_MIN: usize = 12;
+
+/// Copies that kernels hide for less than this part of their time have nothing beside them.
+const HIDDEN_MIN: f64 = 0.05;
+
+/// What copies take of the time beside copying is told from this part on.
+const REST_MIN: f64 = 0.01;
+
+/// So many launches, in a step or in all, are many.
+const LAUNCHES_MIN: u64 = 8;
+
+/// What is told of.
+pub(super) struct Told<'a> {
+    pub trace: &'a Trace,
+    pub split: &'a Split,
+    pub bound: Bound,
+    /// The part of the time that it takes.
+    pub part: f64,
+    pub line: Option<&'a LineShare>,
+    /// The median step, and how many there are; `None` without steps.
+    pub step: Option<(Ns, usize)>,
+    /// Devices.
+    pub devices: usize,
+}
+
+impl Told<'_> {
+    pub(super) fn say(&self) -> String {
+        let text = match self.bound {
+            Bound::Host | Bound::Launch | Bound::Sync if self.split.is_cold() => {
+                self.idle("cold start", self.part, &self.first_calls())
+            }
+            Bound::Host => {
+                let (time, why) = self.cpu_work();
+                self.idle("CPU-bound", share(time, self.split.whole()), &why)
+            }
+            Bound::Launch => self.idle("launch-bound", self.part, &self.launches()),
+            Bound::Sync => self.idle("sync-bound", self.part, &self.syncs()),
+            Bound::Copy => self.copies(),
+            Bound::Compute | Bound::Memory => self.compute(),
+            Bound::Peer if self.split.waits_for_ranks() => {
+                let (part, of, several) = (percent(self.part), self.whole(), self.several());
+                format!(
+                    "peer-bound{several}: {part} of {of} goes to waiting for other ranks in collectives"
+                )
+            }
+            Bound::Peer => self.peer(),
+            Bound::Unknown => {
+                let why = ["for no recorded reason".to_owned(), String::new()];
+                self.idle("unknown", self.part, &why)
+            }
+            Bound::Nothing => self.nothing(),
+        };
+        printable(&text)
+    }
+
+    /// " on 2 GPUs".
+    fn several(&self) -> String {
+        match self.devices {
+            0 | 1 => String::new(),
+            many => format!(" on {many} GPUs"),
+        }
+    }
+
+    /// What shares are of: "each 37.2 ms step", "1.47 ms".
+    fn whole(&self) -> String {
+        match self.step {
+            Some((step, _)) => format!("each {} step", duration(step)),
+            None => duration(self.split.span.len()),
+        }
+    }
+
+    /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 70 % of it waiting for DataLoader": of `why` the second part is a
+    /// name to be cut.
+    fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
+        let idle = share(self.split.idle(), self.split.whole());
+        let of_it = match percent(part / idle).as_str() {
+            "100 %" => String::new(),
+            part => format!("{part} of it "),
+        };
+        let idle = percent(idle);
+        let (several, of) = (self.several(), self.whole());
+        let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_it}{why}");
+        match name.as_str() {
+            "" => text,
+            name => format!("{text} {}", cut_to(name, &text)),
+        }
+    }
+
+    fn first_calls(&self) -> [String; 2] {
+        let most = most(&self.split.cold);
+        let is_most = |time| share(time, self.split.cold()) >= MOST;
+        match most.filter(|(_, time)| is_most(*time)) {
+            Some((CpuWork::Name(name), _)) => {
+                let name = host_name(self.trace, name);
+                ["in slow first calls, mostly".to_owned(), name]
+            }
+            Some((CpuWork::Build, _)) => ["building kernels".to_owned(), String::new()],
+            Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
+                ["loading GPU code".to_owned(), String::new()]
+            }
+            Some((CpuWork::Load, _)) => {
+                let all = "loading GPU code and in slow first calls".to_owned();
+                [all, String::new()]
+            }
+            _ => ["in slow first calls to libraries".to_owned(), String::new()],
+        }
+    }
+
+    /// What the CPU did, and how much of it that was.
+    fn cpu_work(&self) -> (Ns, [String; 2]) {
+        let place = self.line.map(|line| format!(" ({})", line.place));
+        let most = most(&self.split.host_by);
+        let all = self.split.time_of(Bound::Host);
+        let waiting = "waiting for".to_owned();
+        match most.filter(|(_, time)| share(*time, all) >= MOST) {
+            Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
+            Some((CpuWork::Build, time)) => (time, ["building kernels".to_owned(), String::new()]),
+            Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
+            Some((CpuWork::Name(name), time)) => {
+                let name = host_name(self.trace, name);
+                (
+                    time,
+                    [waiting, format!("{name}{}", place.unwrap_or_default())],
+                )
+            }
+            most => match (self.line, most) {
+                (Some(line), _) => {
+                    let deepest = line.deepest.as_ref().and_then(|it| it.rsplit(' ').next());
+                    let is_loader = |it: &String| it.starts_with("torch/utils/data/dataloader.py");
+                    let of = match line.call.as_ref().is_some_and(is_loader) {
+                        true => "DataLoader",
+                        false => deepest.unwrap_or(&line.function),
+                    };
+                    (all, [waiting, format!("{of}{}", place.unwrap_or_default())])
+                }
+                (None, Some((_, time))) => {
+                    (time, [waiting, "CPU code that was not traced".to_owned()])
+                }
+                (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
+            },
+        }
+    }
+
+    /// "while the CPU launches 1,150 kernels of 7.8 µs".
+    fn launches(&self) -> [String; 2] {
+        let [kernels, copies] = self.split.counts;
+        let (number, time, one, many) = match kernels >= copies {
+            true => {
+                let time = self.split.kernels.values().sum::<Ns>();
+                (kernels, time, "kernel", "kernels")
+            }
+            false => (copies, self.split.copying, "copy", "copies"),
+        };
+        let each = duration(time / (number as Ns).max(1));
+        let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
+        let number = number.div_ceil(steps);
+        if number < LAUNCHES_MIN {
+            return ["in launching and short CPU work".to_owned(), String::new()];
+        }
+        let text = format!("while the CPU launches {}", counted(number, one, many));
+        match self.step {
+            // The time of a step leaves no room for more.
+            Some(_) => [text, String::new()],
+            None => [text, format!("of {each}")],
+        }
+    }
+
+    fn syncs(&self) -> [String; 2] {
+        let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
+        let number = counted(self.split.syncs.div_ceil(steps), "sync", "syncs");
+        let Some((name, _)) = most(&self.split.sync_by) else {
+            return [format!("in {number}"), String::new()];
+        };
+        let name = self.trace.names().short(name).to_owned();
+        [format!("in {number}, mostly"), name]
+    }
+
+    fn copies(&self) -> String {
+        let split = self.split;
+        let by = split.directions.iter().copied().zip(Direction::NAMED);
+        let mut by: Vec<(Ns, Direction)> = by.filter(|d| d.0 > 0).collect();
+        by.sort_by_key(|d| std::cmp::Reverse(d.0));
+        let names: Vec<String> = by
+            .iter()
+            .filter(|d| share(d.0, by[0].0) >= 0.1)
+            .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.whole()))))
+            .collect();
+        let rest = share(
+            (split.time_of(Bound::Copy) - split.copying).max(0),
+            split.whole(),
+        );
+        let rest =
+            (rest >= REST_MIN).then(|| format!("staging and gaps before copies {}", percent(rest)));
+        let names: Vec<String> = names.into_iter().chain(rest).collect();
+        let hidden = share(split.both, split.copying);
+        let beside = match hidden < HIDDEN_MIN {
+            true => "not overlapped by kernels".to_owned(),
+            false => format!("overlapped by kernels for {} of it", percent(hidden)),
+        };
+        let part = percent(self.part);
+        // Other copies, or what belongs to copying, may add to it without being named.
+        let is_all = |d: &(Ns, Direction)| percent(share(d.0, split.whole())) == part;
+        let (one, names) = match (names.as_slice(), by.first().filter(|d| is_all(d))) {
+            ([], _) => (String::new(), String::new()),
+            ([_], Some(d)) => (format!("{} ", d.1.label()), String::new()),
+            (names, _) => (String::new(), format!(" ({})", names.join(", "))),
+        };
+        let (of, several) = (self.whole(), self.several());
+        format!("copy-bound{several}: {one}copies run {part} of {of}{names}, {beside}")
+    }
+
+    fn peer(&self) -> String {
+        let (split, part, of) = (self.split, percent(self.part), self.whole());
+        let several = self.several();
+        if 2 * split.collective < split.time_of(Bound::Peer) {
+            return format!(
+                "peer-bound{several}: copies between GPUs, and waiting for them, take {part} of {of}"
+            );
+        }
+        let is_collective = |name: &NameId| is_collective(self.trace.names().full(*name));
+        let collectives = split.kernels.iter().filter(|(name, _)| is_collective(name));
+        let most = collectives.max_by_key(|&(name, time)| (*time, *name));
+        let text =
+            format!("communication-bound{several}: collectives run without overlap {part} of {of}");
+        match most {
+            None => text,
+            Some((&name, _)) => {
+                let text = format!("{text}, mostly");
+                let name = short::short(self.trace.names().full(name));
+                format!("{text} {}", cut_to(&name, &text))
+            }
+        }
+    }
+
+    fn compute(&self) -> String {
+        let (split, of, several) = (self.split, self.whole(), self.several());
+        let all = split.kernels.values().sum::<Ns>() + split.graphs;
+        if 2 * split.graphs >= all.max(1) {
+            let part = percent(share(split.graphs.min(split.computing), split.whole()));
+            return format!(
+                "GPU-bound{several}: CUDA graphs, recorded only as a whole, run {part} of {of}"
+            );
+        }
+        let Some((name, time)) = most(&split.kernels) else {
+            return format!(
+                "GPU-bound{several}: memsets run {} of {of}",
+                percent(self.part)
+            );
+        };
+        let computing = share(split.computing, split.whole());
+        // Kernels beside each other: the part of all kernel time is what can be said of one.
+        let of_kernel = match percent(share(time, all)).as_str() {
+            "100 %" => "all".to_owned(),
+            part => format!("{part} of it"),
+        };
+        let computing = percent(computing);
+        if let Some(words) = busy::words(self.trace, Some(split.span)) {
+            return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
+        }
+        // What exchanges data takes few SMs on purpose.
+        let is_meant = is_collective(self.trace.names().full(name));
+        let sms = match is_meant
+            || all as f64 > split.computing as f64 * cases::BESIDE_EACH_OTHER.value()
+        {
+            true => String::new(),
+            false => self.sms(name),
+        };
+        let name = short::short(self.trace.names().full(name));
+        let text = format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in");
+        format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
+    }
+
+    /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more.
+    fn sms(&self, name: NameId) -> String {
+        let devices = self.trace.devices().iter();
+        let mut sms: Vec<_> = devices.map(|it| it.info.multiprocessors).collect();
+        sms.dedup();
+        let shapes = self.split.shapes.iter().map(|&id| self.trace.shape(id));
+        let shapes = shapes.filter(|it| it.name == name);
+        if shapes
+            .clone()
+            .all(|it| it.block == [1; 3] && it.grid == [1; 3])
+        {
+            return " on 1 thread".to_owned();
+        }
+        let blocks = shapes.map(|it| occupancy::blocks(&it));
+        match (&sms[..], blocks.clone().min(), blocks.max()) {
+            (&[sms], Some(few), Some(many)) if few > 0 && 2 * many < u64::from(sms) => {
+                let most = if few == many { "" } else { "at most " };
+                format!(" on {most}{many} of {sms} SMs")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn nothing(&self) -> String {
+        let (split, of) = (self.split, self.whole());
+        let percent_of = |time: Ns| percent(share(time, split.whole()));
+        if split.is_single() {
+            return format!("too little to judge: only one operation in {of}");
+        }
+        let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
+        format!(
+            "no single limit{}: kernels {}, copies {}, idle {} of {of}",
+            self.several(),
+            percent_of(split.time_of(Bound::Compute)),
+            percent_of(copies),
+            percent_of(split.idle()),
+        )
+    }
+}
+
+/// What is said in the place of a verdict of a timeline in which graphs are captured.
+pub(super) fn of_capture([captured, all]: [Ns; 2]) -> String {
+    let (captured, all) = (duration(captured), duration(all));
+    format!("capturing CUDA graphs takes {captured} of {all}: set-up, done once before launches")
+}
+
+/// A name for what a headline of this beginning has room for.
+fn cut_to(name: &str, before: &str) -> String {
+    let room = HEADLINE_MAX.saturating_sub(before.chars().count() + 1);
+    cut_middle(name, room.clamp(NAME_MIN, NAME_MAX))
+}
+
+/// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long, or
+/// the profiler does.
+pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> {
+    let late = ranks.late.first().filter(|late| !late.is_profilers())?;
+    let saving = late.saving?;
+    // Its collectives may lie in a small part of what is looked at.
+    let cost = match late.unit {
+        Stretch::Step => share(saving.now_ns - saving.without_ns, saving.now_ns),
+        Stretch::Collective => share(saving.all_ns, span),
+    };
+    if !cases::WARNING_SHARE.is_reached_by(cost) {
+        return None;
+    }
+    let text = cut_middle(&ranks.headline(late), HEADLINE_MAX);
+    Some((cost, printable(&text)))
+}
+
+fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {
+    by.iter()
+        .map(|(&key, &time)| (key, time))
+        .max_by_key(|&(key, time)| (time, key))
+}
+
+impl Verdict {
+    /// All in one sentence: what bounds it, and what the best cure brings.
+    pub fn headline(&self) -> String {
+        match &self.gain {
+            Some(gain) => format!("{} · {gain}", self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The device that it is about and the headline, for a list.
+    pub fn line(&self) -> String {
+        match self.device {
+            Some(device) => format!("GPU {device}: {}", self.headline()),
+            None => self.headline(),
+        }
+    }
+
+    /// What does not fit the headline: samples, and the least that it could take.
+    pub fn details(&self) -> Vec<String> {
+        let mut details = Vec::new();
+        details.extend(
+            self.line
+                .as_ref()
+                .map(|line| format!("Meanwhile the CPU was at {}.", line.words())),
+        );
+        let is_idle = matches!(
+            self.bound_by,
+            Bound::Compute | Bound::Memory | Bound::Unknown
+        );
+        if !is_idle && (1..self.span_ns).contains(&self.ideal_ns) {
+            let (least, took) = (duration(self.ideal_ns), duration(self.span_ns));
+            details.push(format!(
+                "Lower bound with perfect overlap: {least} (measured {took})."
+            ));
+        }
+        details
+    }
+}

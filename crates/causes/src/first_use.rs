@@ -1,0 +1,563 @@
+//! Calls that take long the first time: a library that starts, a kernel whose code is loaded when it is first launched.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
+use activity::stats::lower_median;
+use activity::{NameId, Ns, RangeKind, Span, What};
+use trace::{Lane, LaneId, LaneKey, LaneKind, SourceKind, Trace};
+
+/// Calls of a function whose times are looked at.
+const SAMPLE: usize = 1_000;
+
+/// Whether a call took so much longer than its function does at the median that something else than its work took the time.
+pub fn is_outlier(time: Ns, median: Ns) -> bool {
+    cases::COLD_MIN.is_reached_by(time) && time >= cases::OUTLIER.value() * median
+}
+
+/// When something was done for the first time, and where its row is.
+pub type First = (Span, (LaneId, usize));
+
+/// What a program did for the first time, in the whole of its timeline. Nothing of one whose beginning is not there.
+#[derive(Clone, Debug, Default)]
+pub struct FirstUse {
+    /// Calls, in order of time.
+    pub calls: Vec<First>,
+    /// Operators, in order of time.
+    pub operators: Vec<First>,
+    /// Kernels that were launched for the first time, each with when the CPU made it ready.
+    pub made: FxHashMap<OpId, Span>,
+}
+
+impl FirstUse {
+    pub fn of(trace: &Trace, graph: &Graph) -> Self {
+        if !has_beginning(trace, graph) {
+            return FirstUse::default();
+        }
+        let operators = operators(trace, graph);
+        FirstUse {
+            calls: calls(trace, graph, &operators),
+            made: made(trace, graph),
+            operators,
+        }
+    }
+
+    /// Whether a call is one of them.
+    pub fn has_call(&self, span: Span, at: (LaneId, usize)) -> bool {
+        self.calls.binary_search(&(span, at)).is_ok()
+    }
+
+    /// Whether a stretch lies in an operator that is one of them.
+    pub fn has_operator(&self, span: Span) -> bool {
+        let mut all = self.operators.iter();
+        all.any(|(first, _)| first.start <= span.start && span.end <= first.end)
+    }
+}
+
+/// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
+/// long a few times counts too, while the program was still at such.
+fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
+    let calls = Calls::of(trace, graph);
+    let mut slow = calls.slow_first();
+    slow.extend(calls.slow_without_others());
+    slow.extend(calls.slow_of_few());
+    let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
+    let cold = cold.chain(operators.iter().map(|it| it.0.end)).max();
+    slow.extend(calls.slow_before(cold.unwrap_or(Ns::MIN)));
+    slow.extend(calls.opening_copies());
+    slow.sort_unstable();
+    slow.dedup();
+    calls.leave_out_profilers(&mut slow);
+    let found = slow.into_iter();
+    let mut found: Vec<First> = found
+        .map(|call| (graph.calls.span(call), graph.calls.at(call)))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// A function that a process calls: each has first calls of its own.
+type Function = (usize, NameId);
+
+/// The calls of a program, as far as their times can be compared.
+struct Calls<'t> {
+    trace: &'t Trace,
+    graph: &'t Graph,
+    /// By function, without those that launch a kernel for the first time.
+    all: FxHashMap<Function, Vec<CallId>>,
+    /// What a call takes, where there are enough to tell.
+    medians: FxHashMap<Function, Ns>,
+    /// First calls of a function, and first launches of a kernel.
+    first: Vec<(CallId, Function)>,
+    /// The latter alone.
+    launches: Vec<(CallId, Function)>,
+    /// By process its first call that is no quick question: whatever it is, it makes the context.
+    opening: FxHashMap<usize, CallId>,
+}
+
+impl<'t> Calls<'t> {
+    fn of(trace: &'t Trace, graph: &'t Graph) -> Self {
+        let mut calls = Calls {
+            trace,
+            graph,
+            all: FxHashMap::default(),
+            medians: FxHashMap::default(),
+            first: Vec::new(),
+            launches: Vec::new(),
+            opening: FxHashMap::default(),
+        };
+        let mut met: FxHashSet<(Function, Option<NameId>)> = FxHashSet::default();
+        for call in 0..graph.calls.len() as CallId {
+            calls.add(call, &mut met);
+        }
+        let told = calls.all.iter();
+        let told = told.filter(|it| cases::CALLS_MIN.is_reached_by(it.1.len()));
+        let median = |list: &[CallId]| {
+            let mut times: Vec<Ns> = list.iter().map(|it| calls.time(it)).collect();
+            lower_median(&mut times)
+        };
+        calls.medians = told
+            .filter_map(|(&function, list)| Some((function, median(list)?)))
+            .collect();
+        calls
+    }
+
+    fn time(&self, call: &CallId) -> Ns {
+        self.graph.calls.span(*call).len()
+    }
+
+    fn add(&mut self, call: CallId, met: &mut FxHashSet<(Function, Option<NameId>)>) {
+        let calls = &self.graph.calls;
+        let (i, kind) = (call as usize, calls.kind[call as usize]);
+        let (lane, row) = calls.at(call);
+        let process = self.trace.lanes()[lane].key().process;
+        if cases::COLD_MIN.is_reached_by(self.time(&call)) {
+            self.opening.entry(process).or_insert(call);
+        }
+        // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
+        let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
+        if !is_asked || calls.waited[i] != NONE {
+            return;
+        }
+        let What::Call(of) = self.trace.what(lane, row) else {
+            return;
+        };
+        if cases::FAILED_LAUNCH.holds(kind == CallKind::Launch && of.code != 0) {
+            return;
+        }
+        let kernel = match kind {
+            CallKind::Launch => kernel(self.trace, self.graph, calls.first_op[i]),
+            _ => None,
+        };
+        let function = (process, of.name);
+        let list = self.all.entry(function).or_default();
+        if met.insert((function, kernel)) {
+            self.first.push((call, function));
+            self.launches.extend(kernel.map(|_| (call, function)));
+            if cases::FIRST_LAUNCHES.holds(kernel.is_some()) {
+                return;
+            }
+        }
+        if list.len() < SAMPLE {
+            list.push(call);
+        }
+    }
+
+    /// First ones that took much longer than those after them.
+    fn slow_first(&self) -> Vec<CallId> {
+        let is_slow = |(call, function): &&(CallId, Function)| {
+            let median = self.medians.get(function);
+            median.is_some_and(|&median| is_outlier(self.time(call), median))
+        };
+        let slow = self.first.iter().filter(is_slow);
+        slow.map(|it| it.0).collect()
+    }
+
+    /// First launches where few are no first ones, so that there is nothing to hold one against.
+    fn slow_without_others(&self) -> impl Iterator<Item = CallId> {
+        let is_alone = |it: &&(CallId, Function)| !self.medians.contains_key(&it.1);
+        let alone = self.launches.iter().filter(is_alone).map(|it| it.0);
+        alone.filter(|call| {
+            cases::LAUNCH_ALONE.holds(cases::COLD_MIN.is_reached_by(self.time(call)))
+        })
+    }
+
+    /// Of a few calls of a function those before the quickest, and one that makes the context.
+    fn slow_of_few(&self) -> Vec<CallId> {
+        let mut slow = Vec::new();
+        let is_few = |it: &(&Function, &Vec<CallId>)| !self.medians.contains_key(it.0);
+        for (function, list) in self.all.iter().filter(is_few) {
+            let quick = (0..list.len())
+                .min_by_key(|&at| self.time(&list[at]))
+                .unwrap_or(0);
+            let is_slow = |call: &CallId| {
+                let time = self.time(call);
+                let is_like_others = time < cases::OUTLIER.value() * self.time(&list[quick]);
+                cases::FEW_MIN.is_reached_by(time)
+                    && !is_like_others
+                    && !cases::LOCKS_PAGES.holds(self.locks(*function) && !self.opens(call))
+            };
+            slow.extend(list[..quick].iter().copied().filter(is_slow));
+            if let [only] = list[..]
+                && cases::FEW_MIN.is_reached_by(self.time(&only))
+                && cases::OPENING_CALL.holds(self.opens(&only))
+            {
+                slow.push(only);
+            }
+        }
+        slow
+    }
+
+    /// What took long a few times, before the last first one had ended, which was then, or before all kernels.
+    fn slow_before(&self, cold: Ns) -> Vec<CallId> {
+        let calls = &self.graph.calls;
+        let launched = calls.kind.iter().position(|&it| it == CallKind::Launch);
+        let launched = launched.map_or(Ns::MIN, |call| calls.start[call]);
+        let mut slow = Vec::new();
+        for (function, list) in &self.all {
+            let median = self.medians.get(function).copied().unwrap_or(0);
+            let is_long = |call: &&CallId| {
+                let time = self.time(call);
+                cases::FEW_MIN.is_reached_by(time) && is_outlier(time, median)
+            };
+            let long: Vec<CallId> = list.iter().filter(is_long).copied().collect();
+            let until = match cases::BEFORE_LAUNCHES.holds(median > 0) {
+                true => cold.max(launched),
+                false => cold,
+            };
+            let is_cold = |&call: &CallId| calls.start[call as usize] < until;
+            let locks = cases::LOCKS_PAGES.holds(self.locks(*function) && median == 0);
+            let is_few = long.len() < cases::CALLS_MIN.value();
+            if cases::COLD_MEANWHILE.holds(is_few && long.iter().all(is_cold) && !locks) {
+                slow.extend(long);
+            }
+        }
+        slow
+    }
+
+    /// Copies and memsets that make the context, by what they take beyond their bytes.
+    fn opening_copies(&self) -> impl Iterator<Item = CallId> {
+        let is_one = |call: &CallId| {
+            let calls = &self.graph.calls;
+            let moved = match calls.first_op[*call as usize] {
+                NONE => self.name(*call).contains("Memset").then_some(0),
+                op => Some(self.graph.ops.span(op).len()),
+            };
+            let time = self.time(call);
+            let is_slow = |moved| {
+                cases::FEW_MIN.is_reached_by(time) && time >= cases::OUTLIER.value() * moved
+            };
+            calls.kind[*call as usize] == CallKind::Copy
+                && !cases::BEGINS_LATE.holds(self.is_of_kineto())
+                && moved.is_some_and(is_slow)
+        };
+        self.opening.values().copied().filter(is_one)
+    }
+
+    /// Leaves out the first launch of all where it is the only slow one: PyTorch's profiler starts in it.
+    fn leave_out_profilers(&self, slow: &mut Vec<CallId>) {
+        let is_launch = |call: &&CallId| self.launches.iter().any(|it| it.0 == **call);
+        let is_profilers = self.is_of_kineto()
+            && self.launches.len() > cases::CALLS_MIN.value()
+            && slow.iter().filter(is_launch).count() == 1;
+        if is_profilers {
+            let first = self.launches[0].0;
+            let is_quick = |call: &CallId| !cases::FEW_MIN.is_reached_by(self.time(call));
+            slow.retain(|call| !cases::PROFILER_STARTS.holds(*call == first && is_quick(call)));
+        }
+    }
+
+    /// Whether it is the first of its process that is no quick question.
+    fn opens(&self, call: &CallId) -> bool {
+        self.opening.values().any(|of| of == call)
+    }
+
+    /// Whether a function locks pages, by its name.
+    fn locks(&self, function: Function) -> bool {
+        self.trace.names().full(function.1).contains("Host")
+    }
+
+    fn name(&self, call: CallId) -> &'t str {
+        let (lane, row) = self.graph.calls.at(call);
+        match self.trace.what(lane, row) {
+            What::Call(of) => self.trace.names().full(of.name),
+            _ => "",
+        }
+    }
+
+    fn is_of_kineto(&self) -> bool {
+        self.trace.source.kind == SourceKind::Kineto
+    }
+}
+
+/// A kernel's first launch, the time since the launch or wait before, and the shortest such time before a later launch.
+struct Making {
+    op: OpId,
+    span: Span,
+    later: Ns,
+    /// Whether a tenth of it loaded code, and whether a name says that the kernel was compiled.
+    loads: bool,
+    compiles: bool,
+}
+
+/// First launches of a kernel that the CPU made ready, each with the time since the launch or wait before. Libraries that
+/// compile at run time look for it, build it and load it there.
+fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
+    let calls = &graph.calls;
+    // By thread: since when it has launched nothing, what of that it loaded, and until when.
+    let mut threads: FxHashMap<LaneId, (Ns, Ns, Ns)> = FxHashMap::default();
+    let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
+    for call in 0..calls.len() as CallId {
+        let (lane, span) = (calls.at(call).0, calls.span(call));
+        match calls.kind[call as usize] {
+            CallKind::Load => {
+                let load = |it: &mut (Ns, Ns, Ns)| *it = (it.0, it.1 + span.len(), span.end);
+                threads.entry(lane).and_modify(load);
+            }
+            // A wait for nothing parts nothing.
+            kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
+            kind if kind.is_wait() || matches!(kind, CallKind::Copy | CallKind::Launch) => {
+                let op = calls.first_op[call as usize];
+                let before = threads.insert(lane, (span.end, 0, Ns::MIN));
+                let Some(((since, loading, loaded), name)) = before.zip(kernel(trace, graph, op))
+                else {
+                    continue;
+                };
+                let made = Span::new(since.min(span.start), span.start);
+                let few = made.len() / cases::OUTLIER.value();
+                let key = (trace.lanes()[lane].key().process, name);
+                let first = kernels.entry(key);
+                let first = first.and_modify(|it| it.later = it.later.min(made.len()));
+                first.or_insert_with(|| Making {
+                    op,
+                    span: made,
+                    loads: cases::BUILDS.holds(loading >= few),
+                    compiles: cases::FEW_MIN.is_reached_by(made.len())
+                        && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
+                        || cases::COLD_MIN.is_reached_by(made.len())
+                            && compiles(trace, lane, made, loaded >= span.start - few),
+                    later: Ns::MAX,
+                });
+            }
+            _ => {}
+        }
+    }
+    // Other work may lie between, too: reading a file takes much longer than loading.
+    kernels.retain(|_, it| {
+        let is_usual = it.later != Ns::MAX && !is_outlier(it.span.len(), it.later);
+        !cases::WAITS_AGAIN.holds(is_usual)
+            && cases::COLD_MIN.is_reached_by(it.span.len())
+            && (it.loads || it.compiles)
+    });
+    let is_shown = kernels.values().any(|it| it.later != Ns::MAX);
+    kernels.retain(|_, it| it.compiles || !cases::NEVER_AGAIN.holds(!is_shown));
+    kernels.into_values().map(|it| (it.op, it.span)).collect()
+}
+
+/// Whether a kernel is named as `torch.compile`, nvFuser, CuPy and Julia name what they compile at run time. Numba appends
+/// `$` and a number, TorchScript a hash.
+fn is_compiled(name: &str) -> bool {
+    let number_after = |mark: char| {
+        let (_, end) = name.split('(').next()?.rsplit_once(mark)?;
+        end.bytes()
+            .all(|it| it.is_ascii_digit())
+            .then_some(end.len())
+    };
+    let makers = ["triton_", "nvfuser_", "cupy_", "julia_"];
+    makers.iter().any(|maker| name.starts_with(maker))
+        || number_after('$') > Some(0)
+        || name.starts_with("fused_") && number_after('_') >= Some(10)
+}
+
+/// Whether a thread was in ranges named like compiling for half of a time, or waited for another process and then `loads`.
+fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
+    let key = trace.lanes()[thread].key();
+    let LaneKind::Thread { thread } = key.kind else {
+        return false;
+    };
+    let is_mine = |lane: &Lane| {
+        let of = lane.key();
+        of.process == key.process
+            && matches!(of.kind, LaneKind::Range { thread: of, .. } if of == thread)
+    };
+    let lanes = trace.lanes().iter().enumerate().filter(|it| is_mine(it.1));
+    let rows = lanes.flat_map(|(id, lane)| lane.rows(span).map(move |row| (id, row)));
+    let named = rows.filter(|&(id, row)| {
+        let What::Range(range) = trace.what(id, row) else {
+            return false;
+        };
+        let name = trace.names().full(range.name).to_lowercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        let waits = ["poll", "ppoll", "waitpid", "wait4"].contains(&name.as_str());
+        cases::WAITS_FOR_COMPILER.holds(loads && waits)
+            || cases::COMPILING.holds(has(&["nvrtc", "compil", "jit"]))
+                && !cases::COMPILED_RUNS.holds(has(&["compiled", "jitter"]))
+    });
+    let named = named.map(|(id, row)| trace.lanes()[id].span(row).intersect(span));
+    let named = Span::merged(named.collect()).into_iter().map(Span::len);
+    2 * named.sum::<Ns>() >= span.len()
+}
+
+/// First operators of a name on their thread that took much longer than those after them, as code is compiled. And those
+/// in which a library times by events what is fastest.
+fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
+    let calls = 0..graph.calls.len() as CallId;
+    let timed = calls.filter(|&call| graph.calls.kind[call as usize] == CallKind::WaitEvent);
+    let timed = timed.filter_map(|call| operator(trace, graph, call));
+    let timed = timed.filter(|(_, name)| cases::SEARCH.holds(is_search(name)));
+    let mut found: Vec<First> = timed.map(|it| it.0).collect();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let is_of_ops = !cases::SYSTEM_CALLS.holds(trace.source.kind == SourceKind::Nsys)
+            && matches!(lane.key().kind, LaneKind::Range { .. });
+        if !is_of_ops || lane.kept().start > 0 {
+            continue;
+        }
+        let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();
+        for (row, activity) in trace.activities(id, lane.kept()) {
+            if let What::Range(range) = activity.what
+                && range.kind == RangeKind::CpuOp
+            {
+                let list = rows.entry(range.name).or_default();
+                if list.len() < SAMPLE {
+                    list.push(row);
+                }
+            }
+        }
+        let told = |list: &Vec<usize>| cases::CALLS_MIN.is_reached_by(list.len());
+        for list in rows.into_values().filter(told) {
+            let time = |row: &usize| lane.span(*row).len();
+            let mut times: Vec<Ns> = list.iter().map(time).collect();
+            let usual = lower_median(&mut times).unwrap_or(0);
+            let span = lane.span(list[0]);
+            if cases::FEW_MIN.is_reached_by(span.len()) && is_outlier(span.len(), usual) {
+                found.push((span, (id, list[0])));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether an operator is one of a library that waits only while it tries what is fastest, once for each shape.
+pub fn is_search(name: &str) -> bool {
+    name.contains("cudnn") || name.contains("miopen")
+}
+
+/// The innermost CPU op, or range, that a call was made in, and its name.
+pub fn operator<'t>(trace: &'t Trace, graph: &Graph, call: CallId) -> Option<(First, &'t str)> {
+    let (lane, row) = graph.calls.at(call);
+    let lane = &trace.lanes()[lane];
+    let LaneKind::Thread { thread } = lane.key().kind else {
+        return None;
+    };
+    // CPU ops lie among the ranges.
+    let kind = RangeKind::Nvtx;
+    let kind = LaneKind::Range { kind, thread };
+    let id = trace.lane_id(LaneKey { kind, ..lane.key() })?;
+    let row = trace.lanes()[id].at(lane.span(row).start)?;
+    let What::Range(op) = trace.what(id, row) else {
+        return None;
+    };
+    let first = (trace.lanes()[id].span(row), (id, row));
+    Some((first, trace.names().full(op.name)))
+}
+
+/// Launches that took long and were the first of their kernel in the process: its code is loaded meanwhile. Only what came
+/// before tells, so that an answer holds while a timeline grows.
+pub fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
+    let calls = &graph.calls;
+    let mut long: FxHashMap<(usize, NameId), Vec<CallId>> = FxHashMap::default();
+    for call in 0..calls.len() as CallId {
+        let i = call as usize;
+        let is_long = cases::COLD_MIN.is_reached_by(calls.span(call).len());
+        if calls.kind[i] == CallKind::Launch && is_long && calls.waited[i] == NONE {
+            let process = trace.lanes()[calls.at(call).0].key().process;
+            if let Some(name) = kernel(trace, graph, calls.first_op[i]) {
+                long.entry((process, name)).or_default().push(call);
+            }
+        }
+    }
+    if long.is_empty() || trace.evicted().is_some() {
+        return FxHashSet::default();
+    }
+    let mut first: FxHashMap<(usize, NameId), Ns> = FxHashMap::default();
+    for (id, lane) in trace.streams() {
+        for (_, activity) in trace.activities(id, lane.kept()) {
+            if let What::Kernel(kernel) = activity.what {
+                let of = (lane.key().process, trace.shape(kernel.shape).name);
+                let start = activity.span.start;
+                if long.contains_key(&of) {
+                    let first = first.entry(of).or_insert(start);
+                    *first = start.min(*first);
+                }
+            }
+        }
+    }
+    let start = |call: CallId| graph.ops.start[calls.first_op[call as usize] as usize];
+    let is_first = |(of, call): &((usize, NameId), CallId)| first.get(of) == Some(&start(*call));
+    let all = long
+        .into_iter()
+        .flat_map(|(of, list)| list.into_iter().map(move |call| (of, call)));
+    all.filter(is_first).map(|(_, call)| call).collect()
+}
+
+/// What of an operator's time is the host's own: without the calls in it that wait for the device or copy.
+pub fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
+    let key = trace.lanes()[lane].key();
+    let span = trace.lanes()[lane].span(row);
+    let LaneKind::Range { thread, .. } = key.kind else {
+        return vec![span];
+    };
+    let mut own = Vec::new();
+    let mut from = span.start;
+    let mine =
+        |&(_, calls, of): &(LaneId, &Lane, u32)| calls.key().process == key.process && of == thread;
+    for (id, calls, _) in trace.threads().filter(mine) {
+        for row in calls.starting(span) {
+            let call = trace.activity(id, row);
+            let What::Call(what) = call.what else {
+                continue;
+            };
+            let kind = CallKind::of(trace.names().full(what.name));
+            if kind.is_wait() || kind == CallKind::Copy {
+                own.push(Span::new(from, call.span.start.max(from)));
+                from = from.max(call.span.end);
+            }
+        }
+    }
+    own.push(Span::new(from.min(span.end), span.end));
+    own.retain(|part| !part.is_empty());
+    own
+}
+
+/// The kernel that an operation is.
+pub fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
+    let (lane, row) = (op != NONE).then(|| graph.ops.place(op))?;
+    match trace.what(lane, row) {
+        What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
+        _ => None,
+    }
+}
+
+/// Whether nothing was let go and the graph has the first call: else what looks like the first is none.
+fn has_beginning(trace: &Trace, graph: &Graph) -> bool {
+    let names = (0..trace.names().len() as NameId).map(|id| trace.names().full(id));
+    let mut steps = names.filter_map(|name| name.strip_prefix("ProfilerStep#"));
+    let is_later = match steps.next() {
+        Some(first) => first != "0" && steps.all(|other| other != "0"),
+        None => false,
+    };
+    if cases::LATER_STEP.holds(is_later) {
+        return false;
+    }
+    let mut begin = Ns::MAX;
+    for (_, lane, _) in trace.threads().filter(|(_, lane, _)| !lane.is_empty()) {
+        if lane.kept().start > 0 {
+            return false;
+        }
+        begin = begin.min(lane.span(0).start);
+    }
+    let starts = &graph.calls.start;
+    starts.first().is_some_and(|&start| start <= begin)
+}

@@ -1,0 +1,129 @@
+//! Operations that ran without leaving a record.
+//!
+//! A graph's launches leave as many operations each, but where the profiler loses some. A launch that
+//! leaves none, among launches that do, ran all the same.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
+use activity::What;
+use trace::{LaneId, Trace};
+
+/// Launches of a process leave records when this part of them does.
+const RECORDED: f64 = 0.9;
+
+/// Operations before which others must have run, with the call that launched those.
+pub(super) fn find(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, CallId> {
+    let mut missing = FxHashMap::default();
+    short_graphs(trace, graph, &mut missing);
+    silent_launches(trace, graph, &mut missing);
+    missing
+}
+
+/// Launches of graphs that left fewer operations than the same graph usually does.
+fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, CallId>) {
+    // Operations and the last of them, by launch.
+    let mut launches: FxHashMap<CallId, (u32, u32, OpId)> = FxHashMap::default();
+    for op in 0..graph.ops.len() as OpId {
+        let call = graph.ops.call[op as usize];
+        if call == NONE || !graph.ops.is_graph(op) {
+            continue;
+        }
+        let (lane, row) = graph.ops.place(op);
+        let id = trace.what(lane, row).graph();
+        let launch = launches.entry(call).or_insert((id, 0, op));
+        launch.1 += 1;
+        launch.2 = op;
+    }
+    let process = |call: CallId| trace.lanes()[graph.calls.at(call).0].key().process;
+    let mut counts: FxHashMap<(usize, u32), FxHashMap<u32, u32>> = FxHashMap::default();
+    for (&call, &(id, count, _)) in &launches {
+        let of = counts.entry((process(call), id)).or_default();
+        *of.entry(count).or_default() += 1;
+    }
+    let usual = |key: (usize, u32)| {
+        let of = counts.get(&key)?;
+        let most = of.iter().max_by_key(|&(&count, &times)| (times, count))?;
+        (*most.1 > 1).then_some(*most.0)
+    };
+    for (&call, &(id, count, last)) in &launches {
+        if usual((process(call), id)).is_some_and(|usual| count < usual) {
+            for op in [graph.calls.first_op[call as usize], last] {
+                missing.insert(op, call);
+            }
+            let (lane, row) = graph.ops.place(last);
+            if let Some(next) = graph.op_at(lane, row + 1) {
+                missing.insert(next, call);
+            }
+        }
+    }
+}
+
+/// Launches that left no operation, where nearly all others of their process did.
+fn silent_launches(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, CallId>) {
+    let calls = &graph.calls;
+    let is_launch = |call: CallId| {
+        matches!(
+            calls.kind[call as usize],
+            CallKind::Launch | CallKind::GraphLaunch
+        )
+    };
+    let mut tally: FxHashMap<usize, (u64, u64)> = FxHashMap::default();
+    let captured = captured(graph);
+    for call in (0..calls.len() as CallId).filter(|&c| is_launch(c) && !captured.contains(&c)) {
+        let of = tally
+            .entry(trace.lanes()[calls.at(call).0].key().process)
+            .or_default();
+        of.0 += 1;
+        of.1 += u64::from(calls.first_op[call as usize] != NONE);
+    }
+    let mut silent: FxHashMap<LaneId, CallId> = FxHashMap::default();
+    // Before a thread's first launch that left an operation, and after its last, nothing was recorded.
+    let mut has_begun: FxHashMap<LaneId, ()> = FxHashMap::default();
+    for call in 0..calls.len() as CallId {
+        let (lane, row) = calls.at(call);
+        let op = calls.first_op[call as usize];
+        if op != NONE {
+            has_begun.insert(lane, ());
+            if let Some(silent) = silent.remove(&lane) {
+                missing.insert(op, silent);
+            }
+            continue;
+        }
+        let (all, recorded) = tally
+            .get(&trace.lanes()[lane].key().process)
+            .copied()
+            .unwrap_or_default();
+        let is_ok = matches!(trace.what(lane, row), What::Call(c) if c.code == 0);
+        if is_launch(call)
+            && !captured.contains(&call)
+            && is_ok
+            && has_begun.contains_key(&lane)
+            && recorded as f64 >= all as f64 * RECORDED
+        {
+            silent.insert(lane, call);
+        }
+    }
+}
+
+/// Launches that went into a graph: the thread was capturing.
+fn captured(graph: &Graph) -> FxHashSet<CallId> {
+    let mut capturing: FxHashSet<LaneId> = FxHashSet::default();
+    let mut captured = FxHashSet::default();
+    for call in 0..graph.calls.len() as CallId {
+        let lane = graph.calls.at(call).0;
+        match graph.calls.kind[call as usize] {
+            CallKind::CaptureBegin => {
+                capturing.insert(lane);
+            }
+            CallKind::CaptureEnd => {
+                capturing.remove(&lane);
+            }
+            CallKind::Launch if capturing.contains(&lane) => {
+                captured.insert(call);
+            }
+            _ => {}
+        }
+    }
+    captured
+}

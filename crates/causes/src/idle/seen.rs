@@ -1,0 +1,51 @@
+//! What stack samples saw of the host while nothing ran.
+
+use super::{Cause, Causes};
+use crate::graph::{NONE, OpId};
+use crate::stacks::StackCounts;
+use activity::Span;
+use trace::LaneKind;
+
+impl Cause {
+    /// Whether what the launching thread was at is what explains it.
+    pub fn is_of_host(self) -> bool {
+        !matches!(
+            self,
+            Cause::Event
+                | Cause::Engine
+                | Cause::Stream
+                | Cause::Process
+                | Cause::EngineChange
+                | Cause::Queued
+                | Cause::Profiler
+                | Cause::Missing
+        )
+    }
+}
+
+impl Causes<'_> {
+    /// Adds what the thread that launched `next` was seen doing within `span`.
+    pub fn add_samples(&self, next: OpId, span: Span, seen: &mut StackCounts) {
+        if !self.ready.is_sampled {
+            return;
+        }
+        let (process, thread) = self.launcher(next).unwrap_or_else(|| {
+            // Nothing says who launched it: the main thread is where a program's lines are.
+            let lane = &self.trace.lanes()[self.graph.ops.place(next).0];
+            let process = lane.key().process;
+            (process, self.trace.processes()[process].info.pid)
+        });
+        seen.add_samples(self.trace, process, thread, span);
+    }
+
+    /// The process and the thread that launched an operation.
+    pub fn launcher(&self, op: OpId) -> Option<(usize, u32)> {
+        let call = self.graph.ops.call[op as usize];
+        let (lane, _) = (call != NONE).then(|| self.graph.calls.at(call))?;
+        let key = self.trace.lanes()[lane].key();
+        match key.kind {
+            LaneKind::Thread { thread } => Some((key.process, thread)),
+            _ => None,
+        }
+    }
+}

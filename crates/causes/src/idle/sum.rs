@@ -1,0 +1,217 @@
+//! Pieces added up: how much of the idle time has one cause, one culprit, one root.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::{Cause, Causes, Certainty, Culprit, Piece};
+use crate::graph::{CallId, OpId};
+use crate::stacks::{LineShare, StackCounts};
+use activity::{NameId, Ns, What};
+use trace::{LaneId, describe};
+
+/// How much of a device's idle time has one cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IdleCause {
+    /// The cause; in JSON its [`Cause::id`].
+    pub cause: Cause,
+    /// The call, range, overhead or stream that is to blame; absent where none is named.
+    pub culprit: Option<String>,
+    /// The wait before it, without which more could have been queued ahead.
+    pub root: Option<String>,
+    /// "fact", "likely" or "unknown".
+    pub certainty: &'static str,
+    /// Pieces of gaps.
+    pub count: u64,
+    pub total_ns: Ns,
+    /// The source line at which the launching thread was seen for most of it; absent where too few samples tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<LineShare>,
+    /// The samples that tell it.
+    #[serde(skip)]
+    pub seen: StackCounts,
+}
+
+impl Cause {
+    /// What programs know it by, whatever people read.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Cause::SyncDevice => "wait for the device",
+            Cause::SyncStream => "wait for a stream",
+            Cause::SyncEvent => "wait for an event",
+            Cause::Host => "host work",
+            Cause::Lock => "lock of another thread's call",
+            Cause::Call => "CUDA call",
+            Cause::GraphSetup => "graph set-up",
+            Cause::QueueFull => "queue full",
+            Cause::Event => "event of another stream",
+            Cause::Engine => "engine taken",
+            Cause::Stream => "another stream",
+            Cause::EngineChange => "change of engine",
+            Cause::Queued => "between queued operations",
+            Cause::Missing => "records missing",
+            other => other.label(),
+        }
+    }
+}
+
+impl Serialize for Cause {
+    fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.id())
+    }
+}
+
+/// The time of each cause, most first.
+pub fn by_cause(rows: &[IdleCause]) -> Vec<(Cause, Ns)> {
+    let mut by: Vec<(Cause, Ns)> = Vec::new();
+    for row in rows {
+        match by.iter_mut().find(|of| of.0 == row.cause) {
+            Some(of) => of.1 += row.total_ns,
+            None => by.push((row.cause, row.total_ns)),
+        }
+    }
+    by.sort_by_key(|of| std::cmp::Reverse(of.1));
+    by
+}
+
+/// What names a culprit: pieces with the same are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Label {
+    Nobody,
+    Name(NameId),
+    Stream(LaneId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    cause: Cause,
+    certainty: Certainty,
+    culprit: Label,
+    root: Option<NameId>,
+}
+
+/// Sums under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    sums: FxHashMap<Key, (u64, Ns, StackCounts)>,
+}
+
+impl Sums {
+    /// Adds a piece of the gap that `next` ends.
+    pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
+        let seen = self.add_unseen(causes, piece);
+        if piece.cause.is_of_host() {
+            causes.add_samples(next, piece.span, seen);
+        }
+    }
+
+    /// The same without a look at stack samples. Where those of its sum are.
+    pub(super) fn add_unseen(&mut self, causes: &Causes<'_>, piece: &Piece) -> &mut StackCounts {
+        let key = Key {
+            cause: piece.cause,
+            certainty: piece.certainty,
+            culprit: causes.named(piece),
+            root: piece.root.and_then(|call| causes.call_name(call)),
+        };
+        let sum = self.sums.entry(key).or_default();
+        sum.0 += 1;
+        sum.1 += piece.span.len();
+        &mut sum.2
+    }
+
+    pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {
+        let names = causes.trace.names();
+        let mut rows: Vec<IdleCause> = self
+            .sums
+            .into_iter()
+            .map(|(key, (count, total_ns, seen))| IdleCause {
+                cause: key.cause,
+                culprit: causes.label(key.culprit),
+                root: key.root.map(|name| names.full(name).to_owned()),
+                certainty: key.certainty.label(),
+                count,
+                total_ns,
+                line: None,
+                seen,
+            })
+            .collect();
+        // Streams of one name are one.
+        let key = |r: &IdleCause| (r.cause, r.culprit.clone(), r.root.clone(), r.certainty);
+        rows.sort_by_cached_key(key);
+        rows.dedup_by(|row, before| {
+            let is_same = key(row) == key(before);
+            if is_same {
+                before.count += row.count;
+                before.total_ns += row.total_ns;
+                before.seen.add(&row.seen);
+            }
+            is_same
+        });
+        for row in &mut rows {
+            row.line = row.seen.telling(causes.trace);
+        }
+        // What is equal stays in the order of its key.
+        rows.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
+        rows
+    }
+}
+
+impl Causes<'_> {
+    /// The call, range, overhead or stream that a piece is blamed on; `None` where none is named.
+    pub fn culprit(&self, piece: &Piece) -> Option<String> {
+        self.label(self.named(piece))
+    }
+
+    fn label(&self, label: Label) -> Option<String> {
+        match label {
+            Label::Nobody => None,
+            Label::Name(name) => Some(self.trace.names().full(name).to_owned()),
+            Label::Stream(lane) => Some(describe::lane_stream(self.trace, lane)),
+        }
+    }
+
+    /// What a piece's culprit is counted under.
+    pub(super) fn named(&self, piece: &Piece) -> Label {
+        match piece.culprit {
+            Culprit::Nobody => Label::Nobody,
+            // Every launch has its latency; which function launched says nothing.
+            Culprit::Call(_) if matches!(piece.cause, Cause::Latency | Cause::Unknown) => {
+                Label::Nobody
+            }
+            of @ (Culprit::Call(_) | Culprit::Row(..)) => {
+                self.host_name(of).map_or(Label::Nobody, Label::Name)
+            }
+            Culprit::Op(op) => match piece.cause {
+                Cause::Event | Cause::Engine | Cause::Stream => {
+                    Label::Stream(self.graph.ops.place(op).0)
+                }
+                _ => Label::Nobody,
+            },
+        }
+    }
+
+    /// Which record is to blame.
+    pub(super) fn place(&self, culprit: Culprit) -> Option<(LaneId, usize)> {
+        match culprit {
+            Culprit::Nobody => None,
+            Culprit::Call(call) => Some(self.graph.calls.at(call)),
+            Culprit::Op(op) => Some(self.graph.ops.place(op)),
+            Culprit::Row(lane, row) => Some((lane, row)),
+        }
+    }
+
+    /// The name of the call, range or overhead that is to blame.
+    pub fn host_name(&self, culprit: Culprit) -> Option<NameId> {
+        let (lane, row) = self.place(culprit)?;
+        match self.trace.what(lane, row) {
+            What::Call(call) => Some(call.name),
+            What::Range(range) => Some(range.name),
+            What::Overhead(overhead) => Some(overhead.name),
+            _ => None,
+        }
+    }
+
+    pub(super) fn call_name(&self, call: CallId) -> Option<NameId> {
+        self.host_name(Culprit::Call(call))
+    }
+}

@@ -1,0 +1,21 @@
+//! Why a GPU is idle, told from what was recorded.
+//!
+//! [`graph`] holds what depended on what. [`idle`] cuts each gap into pieces and tells the cause of each: its names stand
+//! at the root of the crate, [`Causes`] first. [`first_use`] finds calls that were slow because something happened for
+//! the first time. [`nested`] knows which range of a thread is innermost, and [`stacks`] which line samples saw.
+//! [`evidence`] names the record that shows something. Nothing here needs more than the store.
+
+pub mod evidence;
+pub mod first_use;
+pub mod graph;
+mod idle;
+pub mod nested;
+pub mod stacks;
+
+pub use idle::{
+    Bound, Cause, Causes, Certainty, Culprit, Explanation, Gap, Group, IdleCause, IdleSums,
+    LAUNCH_GAP_MAX, Piece, Pieces, Ready, Shares, by_cause, explain, is_loading, is_profilers,
+};
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -1,0 +1,125 @@
+//! Between a host call and its operation: how long the operation waited, how many waited with it.
+
+use serde::Serialize;
+
+use activity::{Ns, Span};
+use trace::{CallIndex, Trace};
+
+/// How long operations waited from the start of their host call to their own start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LaunchDelay {
+    /// Operations whose host call is known.
+    pub count: u64,
+    /// Half of them waited no longer than this.
+    pub p50_ns: Ns,
+    pub p90_ns: Ns,
+    /// Ninety-nine of a hundred.
+    pub p99_ns: Ns,
+    pub max_ns: Ns,
+}
+
+/// How many operations a device had been given and had not begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct QueueDepth {
+    pub max: u64,
+    /// On average over the time from the first host call to the last operation's start.
+    pub mean: f64,
+}
+
+/// Both figures for the operations of one device (index into [`Trace::devices`]) that start within
+/// `window`, or for all.
+pub fn of_device(
+    trace: &Trace,
+    calls: &CallIndex,
+    device: usize,
+    window: Option<Span>,
+) -> (LaunchDelay, QueueDepth) {
+    let waits = waits(trace, calls, device, window);
+    (delay(&waits), depth(waits))
+}
+
+/// Host call's start to operation's start, for each operation whose call is known. An operation never
+/// starts before its call; where the clocks say so, it did not wait.
+pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Span>) -> Vec<Span> {
+    let mut waits = Vec::new();
+    for (_, lane) in trace.streams_of(device) {
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        waits.reserve_exact(rows.len());
+        for row in rows {
+            if let Some(call) = calls.span(trace, lane.key().process, lane.correlation(row)) {
+                waits.push(Span::new(call.start, lane.span(row).start));
+            }
+        }
+    }
+    waits
+}
+
+fn delay(waits: &[Span]) -> LaunchDelay {
+    let mut lengths: Vec<Ns> = waits.iter().map(|w| w.len()).collect();
+    lengths.sort_unstable();
+    LaunchDelay {
+        count: lengths.len() as u64,
+        p50_ns: percentile(&lengths, 50),
+        p90_ns: percentile(&lengths, 90),
+        p99_ns: percentile(&lengths, 99),
+        max_ns: lengths.last().copied().unwrap_or(0),
+    }
+}
+
+/// The smallest of `sorted` that at least `percent` per cent of them do not exceed (nearest rank).
+fn percentile(sorted: &[Ns], percent: usize) -> Ns {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+fn depth(mut waits: Vec<Span>) -> QueueDepth {
+    let mut leaves: Vec<Ns> = waits.iter().map(|w| w.end).collect();
+    // Streams are sorted: a sort that finds such runs only merges them.
+    leaves.sort();
+    waits.sort_by_key(|w| w.start);
+    let (Some(first), Some(last)) = (waits.first(), leaves.last()) else {
+        return QueueDepth::default();
+    };
+    let length = last - first.start;
+    let waited: Ns = waits.iter().map(|w| w.len()).sum();
+    let (mut gone, mut max) = (0, 0);
+    for (joined, wait) in waits.iter().enumerate() {
+        // At one moment what leaves the queue leaves before what joins it; what joins and leaves at once was never in it.
+        while leaves.get(gone).is_some_and(|leave| *leave <= wait.start) {
+            gone += 1;
+        }
+        max = max.max((joined + 1).saturating_sub(gone));
+    }
+    QueueDepth {
+        max: max as u64,
+        mean: if length > 0 {
+            waited as f64 / length as f64
+        } else {
+            0.0
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let sorted: Vec<Ns> = (1..=10).collect();
+        assert_eq!(percentile(&sorted, 50), 5);
+        assert_eq!(percentile(&sorted, 90), 9);
+        assert_eq!(percentile(&sorted, 99), 10);
+        assert_eq!(percentile(&[], 50), 0);
+        assert_eq!(percentile(&[7], 99), 7);
+    }
+
+    #[test]
+    fn a_queue_is_as_deep_as_what_waits_at_once() {
+        let waits = [Span::new(0, 10), Span::new(2, 20), Span::new(10, 30)];
+        let depth = depth(waits.to_vec());
+        assert_eq!(depth.max, 2);
+        assert!((depth.mean - 48.0 / 30.0).abs() < 1e-12);
+        assert_eq!(super::depth(Vec::new()), QueueDepth::default());
+    }
+}

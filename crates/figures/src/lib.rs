@@ -1,0 +1,36 @@
+//! What a timeline says in numbers: questions about a [`trace::Trace`] with exact answers.
+//!
+//! The root holds the figures of a device over the whole timeline or one pass (the definitions of the report's JSON).
+//! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what
+//! they do with it; [`class`]: what limits them). [`launches`] has what lies between a CUDA call and its operation, and
+//! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
+//! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
+//! and [`steps`] finds the iterations of a program. [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
+//! counters said meanwhile, and [`lines`] at which line the program was.
+
+pub mod breakdown;
+pub mod busy;
+pub mod class;
+pub mod collectives;
+pub mod counted;
+mod device;
+pub mod fill;
+pub mod hardware;
+pub mod launches;
+pub mod lines;
+pub mod memory;
+pub mod off_cpu;
+pub mod passes;
+pub mod shapes;
+pub mod steps;
+pub mod tables;
+pub mod variants;
+
+pub use device::*;
+pub use variants::VariantFigures;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+#[cfg(test)]
+mod tests;

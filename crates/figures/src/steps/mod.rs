@@ -1,0 +1,430 @@
+//! The steps of a program: the iterations that it is made of, found by themselves.
+//!
+//! Steps come from ranges that mark them (`ranges`), or else from the operations themselves, which repeat
+//! (`period`). Such ranges are the repeats of a scenario, `ProfilerStep#N`, another range with a counter, and
+//! a range of one name again and again. Where neither shows steps there are none: nothing is guessed.
+//!
+//! A step reaches from its first operation on a GPU to the first one of the next step. So the steps of a
+//! loop leave nothing out. What lies before the first steady step is the start-up, what lies behind the last
+//! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
+//! Such steps exceed the median of the later half of all steps by over 10 % and by over four of its
+//! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
+//! Fewer than five steps tell too little for that. Of those only the first may be warm-up, where it takes one
+//! and a half times the median of the others.
+//!
+//! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
+//! them only ([`recent`]).
+
+mod operations;
+mod period;
+mod ranges;
+mod slow;
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use activity::{Ns, Span};
+use trace::{Lane, LaneKind, Trace};
+
+use activity::stats;
+pub use slow::Slow;
+use trace::parallel;
+
+/// What showed the steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The repeats of a scenario's variant, by its name.
+    Repeats(String),
+    /// Ranges `ProfilerStep#N`, as PyTorch's profiler writes them.
+    ProfilerStep,
+    /// Ranges of this name, its numbers written as `#`.
+    Ranges(String),
+    /// The operations repeat.
+    Period {
+        /// Operations on the busiest stream that make up a step.
+        operations: usize,
+    },
+}
+
+impl Origin {
+    /// In a few words: "ProfilerStep ranges", "ranges `iter`", "period of 60 operations".
+    pub fn text(&self) -> String {
+        match self {
+            Origin::Repeats(name) => format!("repeats of `{name}`"),
+            Origin::ProfilerStep => "ProfilerStep ranges".to_owned(),
+            Origin::Ranges(name) => format!("ranges `{name}`"),
+            Origin::Period { operations: 1 } => "one operation again and again".to_owned(),
+            Origin::Period { operations } => format!("period of {operations} operations"),
+        }
+    }
+}
+
+/// The steps of one process. There is always at least one steady step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps {
+    /// The process: index into [`Trace::processes`].
+    pub process: usize,
+    /// What showed them.
+    pub from: Origin,
+    /// All steps, in order. They touch, but where something else was done between two of them.
+    pub spans: Vec<Span>,
+    /// Which of `spans` are steady: not warm-up, and seen to their end.
+    pub steady: Range<usize>,
+    /// From the process's first operation to its first steady step.
+    pub start_up: Span,
+    /// From the last steady step to the end of the process's last operation.
+    pub tail: Span,
+    /// Which part of the time of kernels lies in steps: of few in all, of many in those that are no warm-up.
+    pub work_share: f64,
+    /// Whether one marked range holds all that launched them, or an op of PyTorch is seen but once. They may be parts of one pass,
+    /// such as the layers of a model.
+    pub is_in_one: bool,
+    /// Whether they copy from or to the CPU, as a loop does that is fed or that looks at results.
+    pub has_copies: bool,
+    /// Median time of a steady step.
+    pub median_ns: Ns,
+    /// The time that 95 % of the steady steps do not exceed.
+    pub p95_ns: Ns,
+    /// Median distance of a steady step's time from the median, times 1.4826: of a normal distribution
+    /// its standard deviation.
+    pub deviation_ns: Ns,
+    /// How many steady steps are slow: above the median by more than 5 % of it and by more than four
+    /// deviations.
+    pub slow_count: usize,
+    /// The slowest of them, slowest first, at most [`Slow::SHOWN`].
+    pub slow: Vec<Slow>,
+}
+
+/// How often a second cameras and displays have a frame.
+const FRAMES: [Ns; 10] = [24, 25, 30, 48, 50, 60, 72, 90, 120, 144];
+
+impl Steps {
+    /// How many a second there are, where they are even and as many as frames: something beside the program most likely
+    /// starts them.
+    pub fn pace(&self) -> Option<Ns> {
+        let is_even = cases::PACED_MIN.is_reached_by(self.steady.len())
+            && 10 * self.deviation_ns <= self.median_ns;
+        let second = 1_000_000_000;
+        let is_off = |rate: &Ns| (rate * self.median_ns - second).abs() > second / 100;
+        FRAMES.into_iter().find(|rate| is_even && !is_off(rate))
+    }
+
+    /// What showed them, and how few there are: "period of 491 operations, 4 repeats", "ProfilerStep ranges, 1 of 3 steps".
+    pub fn origin_text(&self) -> String {
+        let (from, all) = (self.from.text(), self.spans.len());
+        match self.from {
+            _ if self.steady.len() == 1 => format!("{from}, 1 of {all} steps"),
+            Origin::Period { .. } if all < cases::FEW_STEPS.value() => {
+                format!("{from}, {all} repeats")
+            }
+            _ => from,
+        }
+    }
+
+    /// The steady steps.
+    pub fn steady(&self) -> &[Span] {
+        &self.spans[self.steady.clone()]
+    }
+
+    /// First steady step's start to the last one's end.
+    pub fn steady_span(&self) -> Span {
+        self.steady()
+            .iter()
+            .copied()
+            .reduce(Span::hull)
+            .unwrap_or_default()
+    }
+
+    /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show are a part of it where
+    /// rows of the table say so.
+    pub fn are_telling(&self) -> bool {
+        match self.from {
+            Origin::Period { operations } => {
+                let is_many = cases::MANY_STEPS.is_reached_by(self.steady.len());
+                let is_one = cases::ONE_OPERATION.holds(operations == 1);
+                !is_one && self.are_even() && (self.hold_half(is_many) || self.hold_work(is_many))
+            }
+            // Ranges of one name but for its numbers may be different parts of a program.
+            Origin::Ranges(_) => !cases::UNEVEN_RANGES.holds(self.deviation_ns > self.median_ns),
+            Origin::ProfilerStep | Origin::Repeats(_) => true,
+        }
+    }
+
+    /// Whether no few of them hold much of the time: then none is what all are at the mean.
+    fn are_even(&self) -> bool {
+        let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
+        let is_more = 2 * sum > 3 * self.median_ns * self.steady.len() as Ns;
+        !cases::UNEVEN_MEAN.holds(is_more)
+            && !cases::UNEVEN_STEPS.holds(3 * self.deviation_ns > self.median_ns)
+    }
+
+    /// Whether they take half of the time.
+    fn hold_half(&self, is_many: bool) -> bool {
+        let steady = self.steady_span().len();
+        let is_half = 2 * steady >= self.start_up.len() + steady + self.tail.len();
+        let is_pass =
+            cases::ONE_PASS.holds(self.is_in_one && !cases::IS_FED.holds(self.has_copies));
+        is_half && !is_pass && (is_many || cases::PART_SHARE.is_reached_by(self.work_share))
+    }
+
+    /// Whether nearly all the time of kernels lies in them: then a long start-up is no reason to speak of the start-up alone.
+    /// Parts of one range have no start-up before them.
+    fn hold_work(&self, is_many: bool) -> bool {
+        let is_the_work = match is_many {
+            true => cases::WORK_SHARE_OF_MANY.is_reached_by(self.work_share),
+            false => {
+                cases::WORK_SHARE.is_reached_by(self.work_share)
+                    && cases::STEPS_TIME.is_reached_by(self.steady_span().len())
+            }
+        };
+        is_the_work && !cases::ONE_PASS.holds(self.is_in_one)
+    }
+}
+
+/// The steps of every process that has some, in the order of [`Trace::processes`]. With a window, only
+/// operations and ranges that start in it are looked at.
+pub fn find(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
+    trace::made("steps");
+    let processes: Vec<usize> = (0..trace.processes().len()).collect();
+    let records = trace.lanes().iter().map(Lane::len).sum();
+    let of_each = parallel::map(records, &processes, |&process| {
+        of_process(trace, process, window)
+    });
+    of_each.into_iter().flatten().collect()
+}
+
+/// Of the telling steps of several processes those whose steady ones take longest: what predictions are made of.
+pub fn main(all: &[Steps]) -> Option<&Steps> {
+    let telling = all.iter().filter(|steps| steps.are_telling());
+    telling.max_by_key(|steps| steps.steady_span().len())
+}
+
+/// By device (index into [`Trace::devices`]) the first steps that speak for a program which has operations on it.
+pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
+    let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
+    let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
+    let mut first: FxHashMap<usize, usize> = FxHashMap::default();
+    for lane in trace.lanes().iter().filter(|lane| !lane.is_empty()) {
+        let key = lane.key();
+        if let LaneKind::Stream { device, .. } = key.kind
+            && let Some(&at) = places.get(&key.process)
+        {
+            let first = first.entry(device).or_insert(at);
+            *first = at.min(*first);
+        }
+    }
+    first
+        .into_iter()
+        .map(|(device, at)| (device, &steps[at]))
+        .collect()
+}
+
+/// Where the step begins that all of a device's operations lie in, by the mark of a profiler. What the CPU does in it
+/// before its first operation belongs to it, too.
+pub fn begins(trace: &Trace, device: usize) -> Option<Ns> {
+    let (_, lane) = trace.streams_of(device).next()?;
+    ranges::begins(trace, lane.key().process)
+}
+
+/// The steps of one process; `None` where none are shown.
+pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
+    let found = match ranges::find(trace, process, window) {
+        // What marks the period by a part of it does not say where a step begins: the operations may.
+        ranges::Answer::Steps(found) if cases::PART_OF_STEP.holds(found.is_part) => {
+            by_period(trace, process, window)
+                .filter(|it| it.spans.len().abs_diff(found.spans.len()) <= 1)
+                .or(Some(found))
+        }
+        ranges::Answer::Steps(found) => Some(found),
+        ranges::Answer::None => None,
+        ranges::Answer::Unmarked => by_period(trace, process, window).filter(|_| {
+            !cases::PASS_OVER_LAYERS.holds(ranges::is_one_pass(trace, process, window))
+        }),
+    }?;
+    finish(trace, process, window, found)
+}
+
+/// A window that holds about the last `operations` operations of a timeline, for [`find`] while it grows; `None`
+/// when there are not more than that.
+pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
+    let extent = trace.operations_extent()?;
+    let streams = || trace.streams().map(|(_, lane)| lane);
+    let since = |time: Ns| -> usize {
+        let window = Span::new(time, Ns::MAX);
+        streams().map(|lane| lane.starting(window).len()).sum()
+    };
+    if since(extent.start) <= operations {
+        return None;
+    }
+    let (mut low, mut high) = (extent.start, extent.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if since(middle) <= operations {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(Span::new(low, Ns::MAX))
+}
+
+/// Steps as a search found them.
+struct Found {
+    from: Origin,
+    spans: Vec<Span>,
+    /// Whether the end of the last one was seen, too.
+    is_closed: bool,
+    /// Whether what marks them holds only a part of each.
+    is_part: bool,
+}
+
+fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
+    let (lane, rows) = operations::busiest(trace, process, window)?;
+    let spans_of = |units: &period::Units| -> Vec<Span> {
+        let start = |row: usize| trace.lanes()[lane].span(row).start;
+        let span = |unit: &Range<usize>| {
+            let (from, to) = (rows.start + unit.start, rows.start + unit.end);
+            let end = if to < rows.end {
+                start(to)
+            } else {
+                (from..to)
+                    .map(|row| trace.lanes()[lane].span(row).end)
+                    .max()?
+            };
+            Some(Span::new(start(from), end))
+        };
+        units.units.iter().filter_map(span).collect()
+    };
+    // The same kernel on data of another size is another operation, unless nothing repeats so.
+    [operations::Identity::Exact, operations::Identity::Name]
+        .into_iter()
+        .find_map(|identity| {
+            let (symbols, uploads) = operations::symbols(trace, lane, rows.clone(), identity);
+            let units = period::find(&symbols, uploads)?;
+            Some(Found {
+                from: Origin::Period {
+                    operations: units.length,
+                },
+                spans: spans_of(&units),
+                // Whether what follows belongs to it is not known.
+                is_closed: false,
+                is_part: false,
+            })
+        })
+}
+
+fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> Option<Steps> {
+    let Found {
+        from,
+        mut spans,
+        is_closed,
+        ..
+    } = found;
+    if trace.has_unrecorded() {
+        // Nobody knows how many there were in such a while.
+        spans.retain(|span| !trace.recorded(process).misses(*span));
+        if !cases::STEPS_MIN.is_reached_by(spans.len()) {
+            return None;
+        }
+    }
+    let seen = spans.len() - usize::from(!is_closed);
+    let first = match from {
+        Origin::Repeats(_) => 0,
+        _ => warm_up(&spans[..seen]),
+    };
+    let steady = first..seen;
+    let all = operations::extent(trace, process, window)?;
+    let steady_spans = spans.get(steady.clone())?;
+    let times = times(steady_spans);
+    let (median, deviation) = (stats::median(&times)?, stats::median_deviation(&times)?);
+    let mut steps = Steps {
+        process,
+        start_up: Span::new(all.start, spans[steady.start].start),
+        tail: Span::new(spans[steady.end - 1].end, all.end),
+        work_share: 0.0,
+        is_in_one: false,
+        has_copies: false,
+        median_ns: median as Ns,
+        p95_ns: stats::quantile(&times, 0.95)? as Ns,
+        deviation_ns: (deviation * 1.4826) as Ns,
+        slow_count: 0,
+        slow: Vec::new(),
+        from,
+        spans,
+        steady,
+    };
+    hold(trace, window, all, &mut steps)?;
+    slow::find(trace, &mut steps);
+    Some(steps)
+}
+
+/// Puts to steps what they hold of all that the process did on GPUs. `None` where a period holds too little, or loops that
+/// follow each other.
+fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
+    let process = steps.process;
+    let is_period = matches!(steps.from, Origin::Period { .. });
+    let streams: Vec<_> = operations::streams(trace, process).collect();
+    if is_period {
+        let is_uneven = cases::UNEVEN_PERIOD.holds(steps.deviation_ns > steps.median_ns);
+        if is_uneven || !operations::keeps_kernels(trace, &streams, steps.steady()) {
+            return None;
+        }
+    }
+    let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
+    // Many that become shorter and shorter are no steps alike.
+    let counted = match cases::MANY_STEPS.is_reached_by(steps.steady.len()) {
+        true => steps.steady.start,
+        false => 0,
+    };
+    let work = steps.spans[counted..].iter().map(|&span| kernels(span));
+    steps.work_share = work.sum::<Ns>() as f64 / kernels(all).max(1) as f64;
+    // What holds next to nothing of what the GPU did is set-up, such as copies before the work.
+    let time = |span: Span| -> Ns {
+        let rows = streams
+            .iter()
+            .flat_map(|it| it.1.starting(span).map(|row| it.1.span(row)));
+        rows.map(Span::len).sum()
+    };
+    let held: Ns = steps.spans.iter().copied().map(time).sum();
+    let is_little = !cases::LEAST_SHARE.is_reached_by(steps.work_share);
+    if is_period && is_little && 2 * held < time(all) {
+        return None;
+    }
+    // A range that leaves some of the repeats out is no pass over all of them.
+    let repeats = steps.spans.iter().copied().reduce(Span::hull)?;
+    let is_once = || cases::ONCE_BESIDE.holds(ranges::is_once(trace, process, window));
+    steps.is_in_one =
+        is_period && (ranges::is_in_one(trace, process, window, repeats) || is_once());
+    steps.has_copies =
+        steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
+    Some(())
+}
+
+/// How many leading steps are warm-up (see the module's words).
+fn warm_up(spans: &[Span]) -> usize {
+    if let [first, others @ ..] = spans
+        && !cases::FEW_STEPS.is_reached_by(spans.len())
+    {
+        let usual = stats::median(&times(others)).unwrap_or(f64::INFINITY);
+        return usize::from(first.len() as f64 >= cases::WARM_UP_OF_FEW.value() * usual);
+    }
+    let later = times(&spans[spans.len() / 2..]);
+    let (Some(median), Some(distance)) = (stats::median(&later), stats::median_deviation(&later))
+    else {
+        return 0;
+    };
+    let share = cases::WARM_UP_SHARE.value();
+    let limit = median + (share * median).max(4.0 * 1.4826 * distance);
+    spans[..spans.len() / 2]
+        .iter()
+        .take_while(|span| span.len() as f64 > limit)
+        .count()
+}
+
+fn times(spans: &[Span]) -> Vec<f64> {
+    spans.iter().map(|span| span.len() as f64).collect()
+}
+
+#[cfg(test)]
+mod tests;

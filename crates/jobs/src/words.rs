@@ -1,0 +1,145 @@
+//! What is known of late ranks, in words.
+
+use super::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
+use activity::stats;
+use activity::units::{count, duration};
+use causes::Cause;
+
+/// Steps that are named by their numbers.
+const NUMBERED: usize = 4;
+
+impl JobAnalysis {
+    /// Why a rank is late, in words; `None` where nothing shows.
+    pub fn reason(&self, late: &Lateness) -> Option<String> {
+        Some(match &late.reason {
+            Reason::Idle(cause) => match (&cause.line, &cause.culprit, cause.cause) {
+                (Some(line), ..) => format!("its CPU is at {}", line.place),
+                (None, _, Cause::Unknown) => "its GPU is idle, and no record says why".to_owned(),
+                (None, None, Cause::Host) => "its CPU is in code that was not traced".to_owned(),
+                (None, Some(culprit), Cause::Host | Cause::Call) => {
+                    format!("its CPU is in {culprit}")
+                }
+                (None, None, _) => format!("its GPU is idle: {}", cause.cause.label()),
+                (None, Some(culprit), _) => {
+                    format!("its GPU is idle: {} ({culprit})", cause.cause.label())
+                }
+            },
+            Reason::IdleForMany => "its GPU is idle for several causes".to_owned(),
+            Reason::SlowKernels(ratio) => {
+                format!("its kernels take {ratio:.2}× as long as on other ranks")
+            }
+            Reason::MoreWork(more) => {
+                let (mine, theirs) = (duration(more.mine), duration(more.theirs));
+                let other = &self.ranks[more.other].name;
+                format!("its kernels take {mine}, {theirs} on {other}")
+            }
+            Reason::Waited(rank) => format!("it waits for {}, too", self.ranks[*rank].name),
+            Reason::Unknown => return None,
+        })
+    }
+
+    /// "straggler rank 5: 3.1 ms late every third step, its CPU is at train.py:12".
+    pub fn headline(&self, late: &Lateness) -> String {
+        let (name, how) = (&self.ranks[late.rank].name, late.how());
+        let why = self.reason(late);
+        let why = why.unwrap_or_else(|| "and no record says why".to_owned());
+        format!("straggler {name}: {how}, {why}")
+    }
+
+    /// The headline, how often it is last, on which steps, and what its cure is worth.
+    pub fn sentence(&self, late: &Lateness) -> String {
+        let sums = &self.split.sums[late.rank];
+        let mut text = format!(
+            "{}. Last in {} of {} collectives, by {} in all.",
+            self.headline(late),
+            count(sums.last_arrivals),
+            count(sums.judged),
+            duration(sums.late_ns)
+        );
+        if !late.steps.is_empty() {
+            let numbers = late.steps.iter().take(NUMBERED);
+            let numbers: Vec<String> = numbers.map(|it| it.step.to_string()).collect();
+            let more = if late.steps.len() > NUMBERED {
+                " …"
+            } else {
+                ""
+            };
+            text.push_str(&format!(" Late steps: {}{more}.", numbers.join(", ")));
+        }
+        if let Some(without) = late.without("its") {
+            text.push_str(&format!(" Predicted: {without}."));
+        }
+        text
+    }
+}
+
+impl Lateness {
+    /// Whether the profiler itself made it late.
+    pub fn is_profilers(&self) -> bool {
+        matches!(&self.reason, Reason::Idle(cause) if cause.cause == Cause::Profiler)
+    }
+
+    /// "3.1 ms late every third step".
+    fn how(&self) -> String {
+        let by: Vec<f64> = self.steps.iter().map(|it| it.by as f64).collect();
+        let (steps, all) = self
+            .saving
+            .map_or((0, self.exposed_ns), |it| (it.steps, it.all_ns));
+        let each = |of: usize| duration(all / (of.max(1) as i64));
+        let unit = self.unit_name();
+        match self.pattern {
+            Pattern::ByTurns { late, of } => {
+                let by = stats::median(&by).map_or_else(|| each(late), |by| duration(by as i64));
+                match self.period() {
+                    Some(period) => format!("{by} late every {} {unit}", ordinal(period)),
+                    None => format!("{by} late on {late} of {} {unit}s", count(of as u64)),
+                }
+            }
+            Pattern::Steady if steps > 0 => format!("{} late every {unit}", each(steps)),
+            Pattern::Steady | Pattern::Unknown => format!("delays the others by {}", duration(all)),
+        }
+    }
+
+    /// Of late steps that lie equally far apart, how far: three at least, and none left out at either end.
+    fn period(&self) -> Option<usize> {
+        let Pattern::ByTurns { late, of } = self.pattern else {
+            return None;
+        };
+        let at: Vec<usize> = self.steps.iter().map(|it| it.step).collect();
+        let period = at.get(1)? - at[0];
+        let is_even = at.windows(2).all(|two| two[1] - two[0] == period);
+        let last = *at.last()?;
+        (is_even && at.len() >= 3 && at.len() == late && at[0] < period && last + period >= of)
+            .then_some(period)
+    }
+
+    /// What its cure is worth, with whose delays they are: "without rank 5's delays 18.9 ms a step instead of 22.0 ms, on average".
+    /// On average, as the median step need not be late.
+    pub fn without(&self, whose: &str) -> Option<String> {
+        let saving = self.saving?;
+        let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));
+        let unit = self.unit_name();
+        Some(format!(
+            "without {whose} delays {without} a {unit} instead of {now}, on average"
+        ))
+    }
+
+    /// What lateness is told by.
+    fn unit_name(&self) -> &'static str {
+        match self.unit {
+            Stretch::Step => "step",
+            Stretch::Collective => "collective",
+        }
+    }
+}
+
+/// "second", "third", "7th".
+fn ordinal(number: usize) -> String {
+    match number {
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        4 => "fourth".to_owned(),
+        5 => "fifth".to_owned(),
+        number => format!("{number}th"),
+    }
+}
