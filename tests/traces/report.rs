@@ -3,6 +3,7 @@
 //! The figures were printed by `tests/data/traces/oracle.py`, an independent implementation of their definitions.
 
 use cuptop::bundled::LIBRARY;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +41,45 @@ fn figures_of_real_traces_are_those_of_the_reference() {
             assert_eq!(found[device]["idle_ns"], sum, "{name} device {device}");
         }
     }
+}
+
+/// The names of all fields within a value. Below some of them stand ids, reasons and figures, which have a page of their own.
+fn fields(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields_of) => {
+            for (name, inner) in fields_of {
+                into.insert(name.clone());
+                if !["streams", "rejected", "figures"].contains(&name.as_str()) {
+                    fields(inner, into);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|it| fields(it, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_docs_name_every_field_of_the_report() {
+    let docs = include_str!("../../docs/REPORT.md");
+    let code = docs.split('`').skip(1).step_by(2);
+    let named: BTreeSet<&str> = code
+        .flat_map(|it| it.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .collect();
+    let mut found = BTreeSet::new();
+    for (path, _) in real_traces() {
+        let json = report(&path).json().expect("JSON");
+        fields(
+            &serde_json::from_str(&json).expect("valid JSON"),
+            &mut found,
+        );
+    }
+    assert!(found.len() > 120, "{} fields", found.len());
+    let missing: Vec<_> = found
+        .iter()
+        .filter(|name| !named.contains(name.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "docs/REPORT.md lacks {missing:?}");
 }
 
 #[test]
