@@ -51,8 +51,8 @@ const SAMPLES: &str = "\
     exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|low_bandwidth:percent=42 %|\
     low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|and_faults=, and about 1.20 ms for the CPU's page faults|\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
-    no_core:looked_ns=3.10 ms|no_overlap:parts=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|The CPU was at:samples=270|The CPU was at:of=282|\
-    pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|\
+    no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|The CPU was at:samples=270|The CPU was at:of=282|\
+    pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|\
     watched:records=1,200|watched:percent=4 %|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu_ns=4.10 ms|report/whatif:chain_ns=3.80 ms|\
     report/whatif:host_ns=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
     graph:NODE_LEAST=530 ns|graph:NODE_MOST=2.80 µs|edits:AROUND_MAX=20.0 µs|range from:from=18 % faster|\
@@ -69,7 +69,7 @@ const SAMPLES: &str = "\
     `{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|\
     report/whatif:what=The run takes 1.20 ms|report/gpus:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|\
     edits:name=load_batch|edits/graph:many=|report/compare:name=streamed|report/compare:told=26 % faster in streamed|\
-    ranks:other=rank 3|ranks:line=train.py:12|report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|\
+    jobs:other=rank 3|jobs:line=train.py:12|report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|\
     of_host=DataLoader|outliers=, 900 µs of it in 1 outlier (over 10× the median)|duration=1.20 ms|percent=42 %|\
     bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|source=measured on an NVIDIA H200|\
     class=launch-bound|part=53 %|why=while the CPU launches 900 kernels of 2.30 µs|several=|of=8.30 ms|whole=each 37.2 ms step|\
@@ -77,7 +77,7 @@ const SAMPLES: &str = "\
     computing=93 %|of_kernel=61 % of it|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|told=train.py:19|\
     line=train.py:19 in 270 of 282 stack samples (96 %)|it=train.py:19 in 270 of 282 stack samples (96 %)|stream=stream 7|\
     elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
-    untraced=, in code that was not traced|direction=H2D|entry=transpose|spent_on=loading GPU code|id=1|device=0|\
+    untraced=, in code that was not traced|direction=H2D|entry=transpose|cold_start:text=loading GPU code|id=1|device=0|\
     doing=, 81 % of it in DataLoader|seen=|first=GPUs 0|last=1|and=and|title=the GPU waits for the CPU|cores= of 4 cores|\
     all=128|len=96|group=CPU work|premise=pin|samples=40|memory=, 3 GiB|rest=|many=3|few_blocks=8 blocks|\
     multiprocessors=132|most=1980|cut_middle=matmul|short=matmul|mean=1410|reasons=thermal limit|edit=graph|\
