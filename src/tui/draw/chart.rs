@@ -11,7 +11,6 @@ use super::range::Range;
 use crate::tui::sweep::{Curve, Sweep};
 use crate::tui::theme::{Role, Theme};
 use activity::units::number;
-use canvas::Canvas;
 use scenario::figures::Kind;
 
 /// The chart, ready to be drawn.
@@ -53,62 +52,29 @@ impl Chart {
         };
         let legend: Vec<&(String, Role)> = told.iter().chain(&self.notes).collect();
         let lines = (legend.len() as u16).min(area.height / 2);
+        let Some((xs, ys)) = self.ranges() else {
+            return;
+        };
         if area.width < GUTTER + 10 || area.height < lines + 6 {
             return;
         }
         let longest = names.iter().map(|name| pen::width(name)).max();
         let side = longest.map_or(2, |columns| columns as u16 + 4);
-        let title = Rect::new(area.x + 1, area.y, area.width - 1, 1);
         let text = format!(
             "{} by {}: {} is better",
             self.sweep.title(),
             self.sweep.x_title,
             if self.sweep.is_time() { "less" } else { "more" }
         );
-        pen::text(buf, title, 0, &text, theme.fg(Role::Dim));
+        pen::text(buf, area, 1, &text, theme.fg(Role::Dim));
         let plot = Rect::new(
             area.x + GUTTER,
             area.y + 1,
             area.width - GUTTER - side,
             area.height - lines - 3,
         );
-        let all = || self.sweep.curves.iter().flat_map(|c| c.points.iter());
-        let xs = Range::of(all().map(|p| p.0), self.sweep.is_log);
-        let roof = self.sweep.roof;
-        let ceiling = roof.map(|(_, flops)| flops * 1.1);
-        let (min, max) = all().fold((f64::INFINITY, 0.0_f64), |(min, max), p| {
-            (min.min(p.1), max.max(p.1))
-        });
-        // Below a factor of 30 a linear axis from 0 shows proportions best.
-        let is_log = roof.is_some() || max > 30.0 * min;
-        let floor = if is_log { min } else { 0.0 };
-        let ys = Range::of(all().map(|p| p.1).chain([floor]).chain(ceiling), is_log);
-        let (Some(xs), Some(ys)) = (xs, ys) else {
-            return;
-        };
         self.draw_axes(theme, plot, xs, ys, buf);
-        let mut canvas = Canvas::new(plot);
-        if let Some((memory, flops)) = roof {
-            let bound = |share: f64| {
-                let bound = (xs.value(share) * memory).min(flops);
-                canvas.place(share, ys.share(bound))
-            };
-            let width = f64::from(plot.width);
-            let places: Vec<_> = (0..=plot.width)
-                .map(|x| bound(f64::from(x) / width))
-                .collect();
-            canvas.curve(Role::Rule, &places);
-        }
-        for curve in &self.sweep.curves {
-            let place = |(x, y): &(f64, f64)| canvas.place(xs.share(*x), ys.share(*y));
-            let places: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
-            canvas.curve(curve.role, &places);
-            // What was measured, where it can be told apart.
-            if 3 * places.len() <= usize::from(plot.width) {
-                canvas.marks(curve.role, &places);
-            }
-        }
-        canvas.draw(theme, plot, buf);
+        canvas::draw(&self.strokes(plot, xs, ys), theme, plot, buf);
         for crossing in &self.sweep.crossings {
             let at = (xs.share(crossing.x), ys.share(crossing.y));
             self.draw_crossing(theme, plot, at, crossing.x, buf);
@@ -120,6 +86,43 @@ impl Chart {
             let text = pen::cut(text, usize::from(line.width - x));
             pen::text(buf, line, x, &text, theme.fg(Role::Text));
         }
+    }
+
+    /// The axes; `None` without a point.
+    fn ranges(&self) -> Option<(Range, Range)> {
+        let all = || self.sweep.curves.iter().flat_map(|c| c.points.iter());
+        let ceiling = self.sweep.roof.map(|(_, flops)| flops * 1.1);
+        let (min, max) = all().fold((f64::INFINITY, 0.0_f64), |(min, max), p| {
+            (min.min(p.1), max.max(p.1))
+        });
+        // Below a factor of 30 a linear axis from 0 shows proportions best.
+        let is_log = self.sweep.roof.is_some() || max > 30.0 * min;
+        let floor = if is_log { min } else { 0.0 };
+        let xs = Range::of(all().map(|p| p.0), self.sweep.is_log)?;
+        let ys = all().map(|p| p.1).chain([floor]).chain(ceiling);
+        Some((xs, Range::of(ys, is_log)?))
+    }
+
+    /// The roof, and the curves under it.
+    fn strokes(&self, plot: Rect, xs: Range, ys: Range) -> Vec<canvas::Stroke> {
+        let roof = self.sweep.roof.map(|(memory, flops)| {
+            let share = |x: u16| f64::from(x) / f64::from(plot.width);
+            let bound = |x: f64| (x, ys.share((xs.value(x) * memory).min(flops)));
+            canvas::Stroke {
+                role: Role::Rule,
+                places: (0..=plot.width).map(share).map(bound).collect(),
+                is_marked: false,
+            }
+        });
+        let curves = self.sweep.curves.iter().map(|curve| canvas::Stroke {
+            role: curve.role,
+            places: (curve.points.iter())
+                .map(|(x, y)| (xs.share(*x), ys.share(*y)))
+                .collect(),
+            // What was measured, where it can be told apart.
+            is_marked: 3 * curve.points.len() <= usize::from(plot.width),
+        });
+        roof.into_iter().chain(curves).collect()
     }
 
     /// What stands where each curve ends: its name, and what it came to.

@@ -158,6 +158,58 @@ impl Layout {
     }
 }
 
+/// How many lines rows have, by their kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Heights([u16; 4]);
+
+impl Default for Heights {
+    fn default() -> Self {
+        Heights([1; 4])
+    }
+}
+
+impl Heights {
+    /// Shares out `spare` lines, so that no row has more than `most`. Rows of a kind get one at once, and third and
+    /// fourth lines leave `below`.
+    pub fn new(
+        kinds: impl Iterator<Item = RowKind> + Clone,
+        most: u16,
+        mut spare: usize,
+        below: usize,
+    ) -> Self {
+        let mut heights = Heights::default();
+        for height in 2..=most {
+            let kept = if height == 2 { 0 } else { below };
+            for (i, of_turn) in heights.0.iter_mut().enumerate() {
+                let count = kinds.clone().filter(|kind| turn(*kind) == Some(i)).count();
+                if *of_turn == height - 1 && count + kept <= spare {
+                    *of_turn = height;
+                    spare -= count;
+                }
+            }
+        }
+        heights
+    }
+
+    pub fn lines(&self, kind: RowKind) -> u16 {
+        turn(kind).map_or(1, |turn| self.0[turn])
+    }
+}
+
+/// In which order rows get more lines where there is room for it; `None` for those that never do.
+fn turn(kind: RowKind) -> Option<usize> {
+    match kind {
+        RowKind::Gpu(_) => Some(0),
+        RowKind::Stream(_) | RowKind::Predicted(_) => Some(1),
+        RowKind::Bandwidth(..)
+        | RowKind::Overlap(_)
+        | RowKind::Memory(_)
+        | RowKind::Counter(..) => Some(2),
+        RowKind::Thread(_) | RowKind::Range(..) => Some(3),
+        RowKind::Title | RowKind::Folded(_) | RowKind::Overhead(_) => None,
+    }
+}
+
 /// Columns that the names of rows would take.
 fn names(state: &State) -> u16 {
     let widths = state.rows.list.iter().map(|row| match row.kind {

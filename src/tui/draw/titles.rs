@@ -40,3 +40,17 @@ pub fn title(theme: &Theme, title: &str, line: Rect, buf: &mut Buffer) {
     let label = pen::cut(title, usize::from(line.width).saturating_sub(4));
     pen::text(buf, line, 0, &format!(" {label} "), theme.fg(Role::Dim));
 }
+
+/// " name ─ figures ────"
+pub fn heading(theme: &Theme, name: &str, figures: &str, line: Rect, buf: &mut Buffer) {
+    let (room, rule) = (usize::from(line.width), theme.fg(Role::Rule));
+    let figures = pen::cut(figures, room.saturating_sub(12));
+    let name = pen::cut(name, room.saturating_sub(pen::width(&figures) + 8));
+    let mut x = pen::text(buf, line, 0, &format!(" {name} "), theme.bold(Role::Text));
+    if !figures.is_empty() {
+        pen::cell(buf, line, x, '─', rule);
+        let text = format!(" {figures} ");
+        x = pen::text(buf, line, x + 1, &text, theme.fg(Role::Dim));
+    }
+    (x..line.width).for_each(|x| pen::cell(buf, line, x, '─', rule));
+}

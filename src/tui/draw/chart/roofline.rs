@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
+use super::canvas::{self, POINTS, Stroke};
 use crate::tui::draw::pen;
 use crate::tui::theme::{Role, Theme};
 use activity::units::percent;
@@ -105,23 +105,32 @@ fn draw_axes(theme: &Theme, plot: Rect, buf: &mut Buffer) {
 
 /// The borders of the classes, and a circle for each kernel.
 fn draw_curves(marks: &[Mark], theme: &Theme, plot: Rect, buf: &mut Buffer) {
-    let mut canvas = Canvas::new(plot);
-    for (x, y) in [(NEAR, 0.0), (0.0, NEAR), (1.0, 1.0)] {
-        let ends = [canvas.place(NEAR, NEAR), canvas.place(x, y)];
-        canvas.curve(Role::Rule, &ends);
-    }
-    for mark in marks {
-        let (x, y) = canvas.place(mark.dram, mark.compute);
+    let curve = |role, places| Stroke {
+        role,
+        places,
+        ..Stroke::default()
+    };
+    let borders = [(NEAR, 0.0), (0.0, NEAR), (1.0, 1.0)];
+    let borders = borders.map(|end| curve(Role::Rule, vec![(NEAR, NEAR), end]));
+    let circle = |mark: &Mark| {
         // A kernel that takes all of the time is half as high as the plot: four points a line.
         let radius = (f64::from(plot.height) * mark.time.sqrt()).max(1.0);
         let at = |step: u32| {
             let angle = TAU * f64::from(step) / f64::from(STEPS);
-            (x + radius * angle.cos(), y + radius * angle.sin())
+            let (x, y) = (radius * angle.cos(), radius * angle.sin());
+            let share = |points: f64, cells: u16, of: u16| points / f64::from(cells * of - 1);
+            (
+                mark.dram + share(x, plot.width, POINTS.0),
+                mark.compute + share(y, plot.height, POINTS.1),
+            )
         };
-        let circle: Vec<(f64, f64)> = (0..=STEPS).map(at).collect();
-        canvas.curve(mark.role, &circle);
-    }
-    canvas.draw(theme, plot, buf);
+        curve(mark.role, (0..=STEPS).map(at).collect())
+    };
+    let curves: Vec<Stroke> = borders
+        .into_iter()
+        .chain(marks.iter().map(circle))
+        .collect();
+    canvas::draw(&curves, theme, plot, buf);
 }
 
 #[cfg(test)]

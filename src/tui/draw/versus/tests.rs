@@ -1,5 +1,7 @@
+use super::super::ink::Ink;
 use super::*;
 use crate::tui::fixture::{self, EPOCH};
+use activity::Ns;
 
 const US: Ns = 1_000;
 /// A column of the picture: the longer half's 4300 µs over 86 columns.
@@ -26,7 +28,7 @@ fn drawn(order: [usize; 2], trace: &Trace) -> Vec<String> {
     let versus = Versus::new([half(0), half(1)], &words, Role::Good, false, area, 10);
     let theme = Theme::default();
     let mut buf = Buffer::empty(area);
-    versus.draw(&theme, area, &mut buf);
+    versus.draw(&theme, &mut buf);
     crate::tui::tests::text(&buf)
         .lines()
         .map(str::to_owned)
@@ -75,32 +77,30 @@ fn where_the_second_takes_longer_the_first_is_hatched() {
 fn nothing_of_what_comes_after_a_half_is_drawn() {
     let trace = fixture::trace();
     let start = EPOCH + 100 * US;
-    // `sequential` has 12 operations on one stream. Its second batch begins 1100 µs after the first.
-    let is_it = |lane: &trace::Lane| lane.at(start).is_some() && lane.len() == 12;
-    let id = trace.lanes().iter().position(is_it).expect("the stream");
-    // A half that ends in the gap before it: its last column of 172 µs reaches into the second batch.
-    let span = Span::new(start, start + 1_050 * US);
-    let scale = scale(span, 8_600 * US, 50);
-    let last = Span::new(start + 1_032 * US, start + 1_204 * US);
-    assert_eq!((scale.columns, scale.cell(6)), (7, last));
-    let input = StripInput {
-        scale,
-        scope: span,
-        record: None,
-        gap: None,
-        has_gaps: false,
-        found: None,
-        waits: None,
+    // The second batch of `sequential` begins 1100 µs after the first, which ends 100 µs before.
+    let both = TimeScale::new(Span::new(0, 8_600 * US), 860);
+    let of_main = |end: Ns| {
+        let half = Half {
+            trace: &trace,
+            span: Span::new(start, start + end),
+            name: "",
+            figures: "",
+            idle: &IdleMap::default(),
+        };
+        let is_stream = |row: &Row| matches!(row.kind, RowKind::Stream(_));
+        let row = lane_rows(&half).into_iter().find(is_stream);
+        let scale = half_scale(half.span, both);
+        match lane_row(&half, row.expect("a stream"), scale, (10, 900)).plot {
+            Plot::Strip(strip) => strip.cells,
+            _ => panic!("a stream is a strip"),
+        }
     };
-    let mut strip = Strip::new(&trace, id, &input);
-    assert!(strip.cells[6] != Ink::Nothing);
-    end_at(&trace, id, scale, span.end, &mut strip);
-    assert_eq!(strip.cells[6], Ink::Nothing);
-    // One that ends with the upload of the second batch: what is inked of the column is what lies in it.
-    let mut strip = Strip::new(&trace, id, &input);
-    let end = start + 1_118 * US;
-    end_at(&trace, id, scale, end, &mut strip);
-    assert!(strip.cells[6] != Ink::Nothing, "nothing begins behind it");
+    // A half that ends in the gap before it, and one that ends with its upload: a column is 10 µs, or a little less.
+    for (end, columns, is_inked) in [(1_096 * US, 110, false), (1_118 * US, 112, true)] {
+        let cells = of_main(end);
+        assert_eq!(cells.len(), columns);
+        assert_eq!(cells[columns - 1] != Ink::Nothing, is_inked, "{end}");
+    }
 }
 
 #[test]
@@ -120,31 +120,20 @@ fn rows_without_room_are_counted() {
             let area = Rect::new(0, 0, width, height);
             let versus = Versus::new(halves, &[], Role::Good, true, area, 11);
             let mut buf = Buffer::empty(area);
-            versus.draw(&Theme::default(), area, &mut buf);
-            let lines = &versus.lines;
-            let shown = lines
-                .iter()
-                .filter(|(_, l)| matches!(l, Line::Lane(_)))
-                .count();
-            let hidden: usize = lines
-                .iter()
-                .filter_map(|(_, line)| match line {
-                    Line::Title { figures, .. } => figures
-                        .split(" more")
-                        .next()?
-                        .trim_start_matches(" · ")
-                        .parse::<usize>()
-                        .ok(),
-                    Line::Lane(_) => None,
-                })
-                .sum();
+            versus.draw(&Theme::default(), &mut buf);
+            let shown = versus.rows.len();
+            let words = versus.titles.iter().filter_map(|(_, [_, figures])| {
+                let count = figures.split(" more").next()?;
+                count.trim_start_matches(" · ").parse::<usize>().ok()
+            });
+            let hidden: usize = words.sum();
             // A stream and a thread, four streams and a thread; both devices where there is room for all.
             let all = if shown == 9 { 9 } else { 7 };
             assert!(
-                versus.is_empty() || shown + hidden == all,
+                versus.titles.is_empty() || shown + hidden == all,
                 "{width}x{height}: {shown} {hidden}"
             );
-            let last = lines.last().map_or(0, |(at, _)| at.bottom());
+            let last = versus.rows.last().map_or(0, |(at, _)| at.bottom());
             assert!(last <= height, "{width}x{height}");
         }
     }

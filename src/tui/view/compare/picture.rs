@@ -63,7 +63,6 @@ pub(super) struct Picture {
     of: Option<CacheKey>,
     idle: IdleCache,
     versus: Versus,
-    area: Rect,
 }
 
 impl Picture {
@@ -83,28 +82,45 @@ impl Picture {
             self.idle = IdleCache::default();
         }
         self.of = Some(of);
-        self.area = area;
-        let gutter = Layout::of(state).gutter;
-        let versus = line.and_then(|line| match &state.model.run.beside {
-            Some(beside) => timelines(state, (beside, line), area, gutter, &mut self.idle),
-            None => variants(state, line, area, gutter, &mut self.idle),
+        let comparison = line.and_then(|line| match &state.model.run.beside {
+            Some(beside) => timelines(state, beside, line),
+            None => variants(state, line),
         });
-        self.versus = versus.unwrap_or_default();
+        self.versus = comparison.map_or_else(Versus::default, |it| {
+            let idle = self.idle.maps(it.traces, it.spans);
+            let half = |i: usize| Half {
+                idle: idle[i],
+                trace: it.traces[i],
+                span: it.spans[i],
+                name: &it.names[i],
+                figures: &it.figures[i],
+            };
+            let gutter = Layout::of(state).gutter;
+            let halves = [half(0), half(1)];
+            Versus::new(halves, &it.words, it.role, it.has_host, area, gutter)
+        });
     }
 
     pub(super) fn draw(&self, theme: &Theme, buf: &mut Buffer) {
-        self.versus.draw(theme, self.area, buf);
+        self.versus.draw(theme, buf);
     }
 }
 
+/// What stands above each other, and what is said of it.
+struct Comparison<'a> {
+    traces: [&'a Trace; 2],
+    spans: [Span; 2],
+    names: [String; 2],
+    figures: [String; 2],
+    /// What the second saves.
+    words: Vec<String>,
+    role: Role,
+    /// Whether it is the host's time that is compared.
+    has_host: bool,
+}
+
 /// The two timelines, each with its stretch of median time.
-fn timelines(
-    state: &State,
-    (beside, line): (&OtherRun, usize),
-    area: Rect,
-    gutter: u16,
-    idle: &mut IdleCache,
-) -> Option<Versus> {
+fn timelines<'a>(state: &'a State, beside: &'a OtherRun, line: usize) -> Option<Comparison<'a>> {
     let pair = beside.pairs.get(line)?;
     let (mut words, role) = words(1.0 / pair.ratio, "", pair.spans);
     let (role, most) = match pair.told() {
@@ -113,28 +129,15 @@ fn timelines(
     };
     words.truncate(most);
     words[0] = pair.told().unwrap_or_else(|| super::NOT_TOLD.to_owned());
-    let figures = [0, 1].map(|side| pair.in_words(side));
-    let traces = [beside.trace.as_ref(), &state.model.run.trace];
-    let names = ["A", "B"].map(str::to_owned);
-    let names = [0, 1].map(|i| format!("{} {}", names[i], printable(&beside.names[i])));
-    let idle = idle.maps(traces, pair.spans);
-    let halves = halves(traces, pair.spans, &names, &figures, idle);
-    Some(Versus::new(halves, &words, role, false, area, gutter))
-}
-
-fn halves<'a>(
-    traces: [&'a Trace; 2],
-    spans: [Span; 2],
-    names: &'a [String; 2],
-    figures: &'a [String; 2],
-    idle: [&'a IdleMap; 2],
-) -> [Half<'a>; 2] {
-    [0, 1].map(|i| Half {
-        idle: idle[i],
-        trace: traces[i],
-        span: spans[i],
-        name: &names[i],
-        figures: &figures[i],
+    let name = |i: usize| format!("{} {}", ["A", "B"][i], printable(&beside.names[i]));
+    Some(Comparison {
+        traces: [beside.trace.as_ref(), &state.model.run.trace],
+        spans: pair.spans,
+        names: [0, 1].map(name),
+        figures: [0, 1].map(|side| pair.in_words(side)),
+        words,
+        role,
+        has_host: false,
     })
 }
 
@@ -171,30 +174,27 @@ fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
     })
 }
 
-fn variants(
-    state: &State,
-    line: usize,
-    area: Rect,
-    gutter: u16,
-    idle: &mut IdleCache,
-) -> Option<Versus> {
+fn variants(state: &State, line: usize) -> Option<Comparison<'_>> {
     let (base, cure, faster) = pair(state, line)?;
     let all = &state.model.run.measured.variants;
     let is_wall = faster.by == Kind::Wall;
-    let trace = &state.model.run.trace;
     let span = |v: &VariantFigures| match is_wall {
         true => Some(v.pass.span),
         false => v.pass.operations,
     };
-    let (a, b) = (&all[base], &all[cure]);
-    let spans = [span(a)?, span(b)?];
-    let names = [a, b].map(|v| printable(&v.label()));
-    let figures = [figures(a, spans[0]), figures(b, spans[1])];
+    let both = [&all[base], &all[cure]];
+    let spans = [span(both[0])?, span(both[1])?];
     let clock = if is_wall { ", by the host's time" } else { "" };
     let (words, role) = words(faster.factor, clock, spans);
-    let idle = idle.maps([trace; 2], spans);
-    let halves = halves([trace; 2], spans, &names, &figures, idle);
-    Some(Versus::new(halves, &words, role, is_wall, area, gutter))
+    Some(Comparison {
+        traces: [&state.model.run.trace; 2],
+        spans,
+        names: both.map(|v| printable(&v.label())),
+        figures: [0, 1].map(|i| figures(both[i], spans[i])),
+        words,
+        role,
+        has_host: is_wall,
+    })
 }
 
 /// "2.16× faster" and "4.47 ms saved".

@@ -6,50 +6,16 @@ use super::cell::RowContent;
 use super::rows;
 use super::summary_panel::SummaryPanel;
 use crate::tui::draw::lane;
-use crate::tui::draw::layout::Layout;
+use crate::tui::draw::layout::{Heights, Layout};
 use crate::tui::draw::link::LinkLine;
 use crate::tui::state::State;
 use crate::tui::state::row::{Row, RowKind};
 use crate::tui::time_scale::TimeScale;
 
-/// In which order rows get more lines where there is room for it, all of a kind at once; `None` for those
-/// that never do.
-fn turn(kind: RowKind) -> Option<usize> {
-    match kind {
-        RowKind::Gpu(_) => Some(0),
-        RowKind::Stream(_) | RowKind::Predicted(_) => Some(1),
-        RowKind::Bandwidth(..)
-        | RowKind::Overlap(_)
-        | RowKind::Memory(_)
-        | RowKind::Counter(..) => Some(2),
-        RowKind::Thread(_) | RowKind::Range(..) => Some(3),
-        RowKind::Title | RowKind::Folded(_) | RowKind::Overhead(_) => None,
-    }
-}
-
 /// Lines that a row has at most.
 const MOST: u16 = 4;
 /// Lines that third and fourth lines of rows leave to the variants and findings below.
 const BELOW: usize = 10;
-
-/// How many lines the rows of each turn have when so many are to spare, of which third and fourth lines leave `below`.
-fn heights(rows: &[(usize, &Row)], mut spare: usize, below: usize) -> [u16; 4] {
-    let mut heights = [1; 4];
-    for height in 2..=MOST {
-        let kept = if height == 2 { 0 } else { below };
-        for (i, of_turn) in heights.iter_mut().enumerate() {
-            let count = rows
-                .iter()
-                .filter(|(_, row)| turn(row.kind) == Some(i))
-                .count();
-            if *of_turn == height - 1 && count + kept <= spare {
-                *of_turn = height;
-                spare -= count;
-            }
-        }
-    }
-    heights
-}
 
 /// Lines of the view from which one of them says what the colours of GPUs mean.
 const LEAST: u16 = 8;
@@ -84,7 +50,9 @@ pub(super) fn lines(
         .take(usize::from(area.height) + 1)
         .collect();
     let spare = usize::from(area.height).saturating_sub(shown.len());
-    let first_gpu = shown.iter().find(|(_, row)| turn(row.kind) == Some(0));
+    let first_gpu = shown
+        .iter()
+        .find(|(_, row)| matches!(row.kind, RowKind::Gpu(_)));
     let first_gpu = first_gpu.map(|(i, _)| *i);
     let legend = if first_gpu.is_some() && is_at_top && area.height >= LEAST {
         rows::legend(state, usize::from(area.width.saturating_sub(layout.gutter)))
@@ -98,9 +66,10 @@ pub(super) fn lines(
     let heights = if is_at_top {
         // Findings that stand beside the rows need nothing below them.
         let below = if layout.panel.is_empty() { BELOW } else { 0 };
-        heights(&shown, spare.saturating_sub(usize::from(has_legend)), below)
+        let spare = spare.saturating_sub(usize::from(has_legend));
+        Heights::new(shown.iter().map(|(_, row)| row.kind), MOST, spare, below)
     } else {
-        [1; 4]
+        Heights::default()
     };
     let mut lines = Vec::new();
     let mut y = area.y;
@@ -108,8 +77,7 @@ pub(super) fn lines(
         if y >= area.bottom() {
             break;
         }
-        let height = turn(row.kind).map_or(1, |turn| heights[turn]);
-        let height = height.min(area.bottom() - y);
+        let height = heights.lines(row.kind).min(area.bottom() - y);
         lines.push(ScreenRow {
             row: i,
             area: Rect::new(area.x, y, area.width, height),
