@@ -1,11 +1,11 @@
 //! Operations as CSV: one line for each kernel, copy and memset, by start (`docs/REPORT.md`).
 
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use super::rows::{self, Marks};
-use activity::What;
 use activity::units::gb_per_s;
-use trace::{LaneKind, Trace, describe};
+use trace::Trace;
 
 const COLUMNS: &str = "process,pid,device,device_name,context,stream,kind,name,start_ns,end_ns,duration_ns,\
 bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,correlation,simulated,lost_records,recorded_start_ns";
@@ -14,78 +14,49 @@ bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,corr
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let marks = Marks::of(trace);
     writeln!(out, "{COLUMNS}")?;
-    for (id, row) in rows::operations(trace) {
-        let key = trace.lanes()[id].key();
-        let LaneKind::Stream {
-            device,
-            context,
-            stream,
-        } = key.kind
-        else {
-            continue;
-        };
-        let activity = trace.activity(id, row);
-        let info = &trace.devices()[device].info;
-        let Some(kind) = rows::kind(&activity.what) else {
-            continue;
-        };
-        let name = match activity.what {
-            What::Kernel(_) => quoted(&describe::whole(trace, &activity.what)),
-            _ => String::new(),
-        };
-        let span = activity.span;
-        let pid = trace.processes()[key.process].info.pid;
+    for it in rows::operations(trace) {
+        let (span, copy, shape) = (it.activity.span, it.copy, it.shape);
+        let rate = it.bytes.and_then(|bytes| gb_per_s(bytes, span.len()));
         write!(
             out,
-            "{},{pid},{},{},{context},{stream},{kind},{name},{},{},{}",
-            key.process,
-            info.id,
-            quoted(&info.name),
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},",
+            it.process,
+            it.pid,
+            it.device.id,
+            quoted(&it.device.name),
+            it.context,
+            it.stream,
+            it.kind,
+            cell(it.name.map(|name| quoted(&name))),
             span.start,
             span.end,
-            span.len()
+            span.len(),
+            cell(it.bytes),
+            cell(rate.map(|rate| format!("{rate:.4}"))),
         )?;
-        match rows::bytes(&activity.what) {
-            Some(bytes) => {
-                let rate = gb_per_s(bytes, span.len()).map(|r| format!("{r:.4}"));
-                write!(out, ",{bytes},{}", rate.unwrap_or_default())?;
-            }
-            None => write!(out, ",,")?,
-        }
-        match activity.what {
-            What::Copy(c) => {
-                write!(
-                    out,
-                    ",{},{},{},,,,",
-                    c.from.label(),
-                    c.to.label(),
-                    c.is_async
-                )?;
-            }
-            What::Kernel(k) => {
-                let s = trace.shape(k.shape);
-                write!(
-                    out,
-                    ",,,,{},{},{},{}",
-                    rows::size(s.grid),
-                    rows::size(s.block),
-                    s.registers,
-                    rows::shared(&s)
-                )?;
-            }
-            _ => write!(out, ",,,,,,,")?,
-        }
         writeln!(
             out,
-            ",{},{},{},{},{}",
-            activity.what.graph(),
-            activity.correlation,
+            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            cell(copy.map(|copy| copy.from.label())),
+            cell(copy.map(|copy| copy.to.label())),
+            cell(copy.map(|copy| copy.is_async)),
+            cell(shape.map(|shape| rows::size(shape.grid))),
+            cell(shape.map(|shape| rows::size(shape.block))),
+            cell(shape.map(|shape| shape.registers)),
+            cell(shape.map(|shape| rows::shared(&shape))),
+            it.activity.what.graph(),
+            it.activity.correlation,
             marks.simulated,
             marks.lost,
-            trace.as_recorded(key.process, span).start
+            trace.as_recorded(it.process, span).start
         )?;
     }
     Ok(())
+}
+
+/// A value, or nothing.
+fn cell(value: Option<impl Display>) -> impl Display {
+    fmt::from_fn(move |f| value.as_ref().map_or(Ok(()), |value| value.fmt(f)))
 }
 
 /// A text as RFC 4180 wants it; one that a spreadsheet would take for a formula stands behind an apostrophe.

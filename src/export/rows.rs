@@ -3,7 +3,7 @@
 use activity::{
     Activity, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Metric, Ns, SyncKind, What,
 };
-use trace::{GpuWindow, LaneId, Trace, describe};
+use trace::{GpuWindow, LaneId, LaneKind, Trace, describe};
 
 /// Marks that every export of a timeline carries.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +43,67 @@ impl Marks {
     }
 }
 
+/// A kernel, a copy or a memset, as tables have it.
+pub(super) struct Operation<'a> {
+    /// Its lane and its row there.
+    pub(super) place: (LaneId, usize),
+    pub(super) process: usize,
+    pub(super) pid: u32,
+    pub(super) device: &'a DeviceInfo,
+    pub(super) context: u32,
+    pub(super) stream: u32,
+    pub(super) kind: &'static str,
+    /// Of a kernel.
+    pub(super) name: Option<String>,
+    pub(super) activity: Activity,
+    /// Bytes that it moved or wrote.
+    pub(super) bytes: Option<u64>,
+    pub(super) copy: Option<Copy>,
+    pub(super) shape: Option<LaunchShape>,
+}
+
+impl<'a> Operation<'a> {
+    /// `None` for what is none.
+    fn find(trace: &'a Trace, place: (LaneId, usize)) -> Option<Self> {
+        let key = trace.lanes()[place.0].key();
+        let LaneKind::Stream {
+            device,
+            context,
+            stream,
+        } = key.kind
+        else {
+            return None;
+        };
+        let activity = trace.activity(place.0, place.1);
+        let (name, shape) = match activity.what {
+            What::Kernel(kernel) => (
+                Some(describe::whole(trace, &activity.what)),
+                Some(trace.shape(kernel.shape)),
+            ),
+            _ => (None, None),
+        };
+        Some(Operation {
+            place,
+            process: key.process,
+            pid: trace.processes()[key.process].info.pid,
+            device: &trace.devices()[device].info,
+            context,
+            stream,
+            kind: kind(&activity.what)?,
+            name,
+            bytes: bytes(&activity.what),
+            copy: match activity.what {
+                What::Copy(copy) => Some(copy),
+                _ => None,
+            },
+            shape,
+            activity,
+        })
+    }
+}
+
 /// The operations of all streams, by start.
-pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
+pub(super) fn operations(trace: &Trace) -> impl Iterator<Item = Operation<'_>> {
     let mut list: Vec<(Ns, u32, u32)> = Vec::new();
     for (id, lane) in trace.streams() {
         let rows = lane.kept();
@@ -52,8 +111,7 @@ pub(super) fn operations(trace: &Trace) -> Vec<(LaneId, usize)> {
     }
     list.sort_unstable();
     list.into_iter()
-        .map(|(_, lane, row)| (lane as usize, row as usize))
-        .collect()
+        .filter_map(|(_, lane, row)| Operation::find(trace, (lane as usize, row as usize)))
 }
 
 /// The name of an operation or a call in traces of Kineto. It has words of its own for copies, memsets and syncs, and
@@ -104,7 +162,7 @@ pub(super) fn sync_name(kind: SyncKind) -> &'static str {
 }
 
 /// The kind of an operation in tables: copies by their direction. `None` for what is none.
-pub(super) fn kind(what: &What) -> Option<&'static str> {
+fn kind(what: &What) -> Option<&'static str> {
     Some(match what {
         What::Copy(copy) => match copy.direction {
             Direction::H2D => "h2d",

@@ -13,7 +13,7 @@ use super::rows::{self, Marks};
 use activity::{RangeKind, Span, What};
 use advice::Facts;
 use figures::hardware;
-use trace::{LaneId, LaneKind, Trace, describe};
+use trace::{LaneId, LaneKind, Trace};
 
 use crate::report::{self, KnownGpus, Report};
 
@@ -163,59 +163,34 @@ impl Writer<'_> {
     }
 
     fn operations(&mut self, facts: &Facts<'_>) -> rusqlite::Result<()> {
-        let trace = self.trace;
-        for (id, row) in rows::operations(trace) {
-            let key = trace.lanes()[id].key();
-            let LaneKind::Stream {
-                device,
-                context,
-                stream,
-            } = key.kind
-            else {
-                continue;
-            };
-            let activity = trace.activity(id, row);
-            let Some(kind) = rows::kind(&activity.what) else {
-                continue;
-            };
-            let name = match activity.what {
-                What::Kernel(_) => Some(self.name(&describe::whole(trace, &activity.what))?),
-                _ => None,
-            };
-            let (from, to) = match activity.what {
-                What::Copy(copy) => (Some(copy.from.label()), Some(copy.to.label())),
-                _ => (None, None),
-            };
-            let shape = match activity.what {
-                What::Kernel(kernel) => Some(trace.shape(kernel.shape)),
-                _ => None,
-            };
-            let call = facts.calls().find(key.process, activity.correlation);
+        for it in rows::operations(self.trace) {
+            let name = it.name.map(|name| self.name(&name)).transpose()?;
+            let call = facts.calls().find(it.process, it.activity.correlation);
             let call = call.and_then(|at| self.calls.get(&at).copied());
             self.insert("operation", 20)?.execute(params![
                 None::<i64>,
-                key.process,
-                self.pid(key.process),
-                trace.devices()[device].info.id,
-                context,
-                stream,
-                kind,
+                it.process,
+                it.pid,
+                it.device.id,
+                it.context,
+                it.stream,
+                it.kind,
                 name,
-                activity.span.start,
-                activity.span.end,
-                rows::bytes(&activity.what).map(whole),
-                from,
-                to,
-                shape.map(|s| rows::size(s.grid)),
-                shape.map(|s| rows::size(s.block)),
-                shape.map(|s| s.registers),
-                shape.map(|s| whole(rows::shared(&s))),
-                activity.what.graph(),
-                activity.correlation,
+                it.activity.span.start,
+                it.activity.span.end,
+                it.bytes.map(whole),
+                it.copy.map(|copy| copy.from.label()),
+                it.copy.map(|copy| copy.to.label()),
+                it.shape.map(|shape| rows::size(shape.grid)),
+                it.shape.map(|shape| rows::size(shape.block)),
+                it.shape.map(|shape| shape.registers),
+                it.shape.map(|shape| whole(rows::shared(&shape))),
+                it.activity.what.graph(),
+                it.activity.correlation,
                 call,
             ])?;
             self.operations
-                .insert((id, row), self.db.last_insert_rowid());
+                .insert(it.place, self.db.last_insert_rowid());
         }
         Ok(())
     }
