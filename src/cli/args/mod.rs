@@ -142,6 +142,28 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_lists_its_values_and_says_nothing_of_them() {
+        let mut root = command();
+        root.build();
+        for name in ["trace", "attach"] {
+            let verb = root.find_subcommand(name).expect("a verb");
+            for option in ["hardware", "waits"] {
+                let mut all = verb.get_arguments();
+                let option = all.find(|it| it.get_long() == Some(option));
+                let values = option.expect("an option").get_possible_values();
+                let seen: Vec<_> = values
+                    .iter()
+                    .map(|it| (it.get_name(), it.get_help()))
+                    .collect();
+                assert!(
+                    matches!(seen[..], [("on", None), ("off", None)]),
+                    "{name}: {seen:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_follows_the_traced_program_is_its_own() {
         for between in [&[][..], &["--"]] {
             let before = ["cuptop", "trace", "--headless"];

@@ -151,10 +151,9 @@ pub struct Recorded {
 /// Whether something is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// It is.
+    // What they mean stands with each option.
     #[default]
     On,
-    /// It is not.
     Off,
 }
 

@@ -103,16 +103,17 @@ impl Host for RealHost {
     }
 }
 
-/// Runs $VISUAL or $EDITOR, which may have arguments, on a file.
+/// Runs $VISUAL or $EDITOR on a file.
 fn edit(file: &Path) -> io::Result<()> {
     let set = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
-    let editor = set("VISUAL")
-        .or_else(|| set("EDITOR"))
-        .unwrap_or_else(|| "vi".to_owned());
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let status = Command::new(program)
-        .args(words)
+    let editor = set("VISUAL").or_else(|| set("EDITOR"));
+    edit_by(editor.as_deref().unwrap_or("vi"), file)
+}
+
+/// A shell reads what the editor is called, as git has it: it may have arguments, and quotes around blanks.
+fn edit_by(editor: &str, file: &Path) -> io::Result<()> {
+    let status = Command::new("sh")
+        .args(["-c", &format!("{editor} \"$@\""), editor])
         .arg(file)
         .status()
         .map_err(|e| io::Error::new(e.kind(), format!("cannot run {editor}: {e}")))?;

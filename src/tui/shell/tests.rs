@@ -250,3 +250,17 @@ fn a_failing_thread_is_a_line_of_the_log() {
         out.screen
     );
 }
+
+#[test]
+fn an_editor_may_stand_in_a_folder_with_a_blank_and_have_arguments() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("my editor.sh");
+    let file = folder.path().join("a scenario.toml");
+    std::fs::write(&script, "printf '%s|' \"$@\" > \"$2\"").expect("a script");
+    let editor = format!("sh '{}' --wait", script.display());
+    super::edit_by(&editor, &file).expect("an editor");
+    let seen = std::fs::read_to_string(&file).expect("a file");
+    assert_eq!(seen, format!("--wait|{}|", file.display()));
+    let error = super::edit_by("false", &file).expect_err("a failure");
+    assert!(error.to_string().starts_with("false ended with"), "{error}");
+}
