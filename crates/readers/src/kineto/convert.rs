@@ -46,23 +46,6 @@ pub(super) struct Converter {
 }
 
 impl Converter {
-    /// Whether an event with this phase and category need not be read any further.
-    pub(super) fn passes(phase: u8, category: &str) -> bool {
-        matches!(
-            (phase, category),
-            (b's' | b't' | b'f', _) | (b'X', "gpu_user_annotation")
-        )
-    }
-
-    /// Counts an event by what [`super::event::glance`] saw of it. False when it has to be read.
-    pub(super) fn pass_over(&mut self, phase: u8, category: &str) -> bool {
-        let passes = Self::passes(phase, category);
-        if passes && phase == b'X' {
-            self.leave_out(category, 1);
-        }
-        passes
-    }
-
     /// Adds the events of a later part of the same file.
     pub(super) fn absorb(&mut self, later: Converter) {
         self.gather.absorb(later.gather);

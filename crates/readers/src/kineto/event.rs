@@ -32,31 +32,23 @@ pub(super) struct Event<'a> {
     pub(super) read: Args<'a>,
 }
 
+impl Event<'_> {
+    /// Whether nobody needs the rest of it: of a flow arrow, or of a range that is drawn again on the GPU. Many of a
+    /// trace's events are such.
+    pub(super) fn is_passed_over(&self) -> bool {
+        match self.phase.0.as_ref() {
+            "s" | "t" | "f" => true,
+            "X" => self.category.0 == "gpu_user_annotation",
+            _ => false,
+        }
+    }
+}
+
 /// Whether a JSON value looks like an event: it has a phase.
 pub(super) fn is_event(text: &[u8]) -> bool {
     let read =
         |text| serde_json::from_slice::<Event<'_>>(text).is_ok_and(|e| !e.phase.0.is_empty());
     read(text) || read(repair(text).as_bytes())
-}
-
-/// The phase and the category of an event that begins with them, as Kineto's do. Most of a trace's text is events that
-/// need no further reading.
-pub(super) fn glance(text: &[u8]) -> Option<(u8, &str)> {
-    let rest = text.strip_prefix(b"{")?.trim_ascii_start();
-    let rest = rest
-        .strip_prefix(b"\"ph\": \"")
-        .or_else(|| rest.strip_prefix(b"\"ph\":\""))?;
-    let (&phase, rest) = rest.split_first()?;
-    let rest = rest.strip_prefix(b"\",")?.trim_ascii_start();
-    if phase != b'X' {
-        return Some((phase, ""));
-    }
-    let rest = rest
-        .strip_prefix(b"\"cat\": \"")
-        .or_else(|| rest.strip_prefix(b"\"cat\":\""))?;
-    let end = memchr::memchr2(b'"', b'\\', rest)?;
-    let category = std::str::from_utf8(&rest[..end]).ok()?;
-    (rest[end] == b'"').then_some((phase, category))
 }
 
 macro_rules! keys {
@@ -164,8 +156,8 @@ impl<'a> Args<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl<'de> Visitor<'de> for Whole {
+        struct EventVisitor;
+        impl<'de> Visitor<'de> for EventVisitor {
             type Value = Event<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an event: an object")
@@ -188,7 +180,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
                 Ok(event)
             }
         }
-        deserializer.deserialize_map(Whole)
+        deserializer.deserialize_map(EventVisitor)
     }
 }
 
@@ -199,8 +191,8 @@ fn digits(raw: &RawValue) -> &str {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl<'de> Visitor<'de> for Whole {
+        struct ArgsVisitor;
+        impl<'de> Visitor<'de> for ArgsVisitor {
             type Value = Args<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("arguments: an object")
@@ -219,7 +211,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
                 Ok(args)
             }
         }
-        deserializer.deserialize_map(Whole)
+        deserializer.deserialize_map(ArgsVisitor)
     }
 }
 
@@ -269,37 +261,3 @@ fn whole(value: f64) -> Option<i64> {
 /// A text of an event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_glance_sees_what_serde_reads() {
-        let cases = [
-            (
-                r#"{"ph": "X", "cat": "python_function", "name": 1}"#,
-                Some((b'X', "python_function")),
-            ),
-            (
-                "{\n    \"ph\":\"X\",\"cat\":\"kernel\"}",
-                Some((b'X', "kernel")),
-            ),
-            (r#"{"ph": "f", "id": 3}"#, Some((b'f', ""))),
-            (r#"{"name": "a", "ph": "X", "cat": "kernel"}"#, None),
-            (r#"{"ph": "X", "name": "a"}"#, None),
-            (r#"{"ph": "X", "cat": "ker\u006eel"}"#, None),
-            ("{", None),
-            (r#"{"ph": ""#, None),
-        ];
-        for (text, seen) in cases {
-            assert_eq!(glance(text.as_bytes()), seen, "{text}");
-            if let (Some((phase, category)), Ok(event)) =
-                (seen, serde_json::from_str::<Event<'_>>(text))
-            {
-                assert_eq!(event.phase.0.as_bytes(), [phase]);
-                assert!(category.is_empty() || event.category.0 == category);
-            }
-        }
-    }
-}

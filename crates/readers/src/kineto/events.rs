@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::convert::Converter;
-use super::event::{self, Event};
+use super::event::Event;
 use super::fast;
 use super::repair::repair;
 use super::scan::{ScanError, Scanner};
@@ -81,14 +81,6 @@ impl Events {
 
     fn event<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ScanError> {
         let text = scanner.rest();
-        if let Some((phase, category)) = event::glance(text)
-            && Converter::passes(phase, category)
-            && let Some(length) = fast::flat(text)
-        {
-            self.converter.pass_over(phase, category);
-            scanner.advance(length);
-            return Ok(());
-        }
         let mut event = Event::default();
         if let Some(length) = fast::event(text, &mut event) {
             self.converter.take(&event);
@@ -102,11 +94,6 @@ impl Events {
     fn any_event<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ScanError> {
         let at = scanner.offset();
         let text = scanner.value()?;
-        if let Some((phase, category)) = event::glance(text)
-            && self.converter.pass_over(phase, category)
-        {
-            return Ok(());
-        }
         match serde_json::from_slice::<Event<'_>>(text) {
             Ok(event) => self.converter.take(&event),
             Err(_) if text == b"null" => {}

@@ -10,7 +10,7 @@ use super::event::{ArgsKey, Event, EventKey, Place, Text};
 const DEPTH_MAX: u32 = 16;
 
 /// The length of the object that a text begins with, if there is neither an object, a list nor an escape in it.
-pub(super) fn flat(text: &[u8]) -> Option<usize> {
+fn flat(text: &[u8]) -> Option<usize> {
     let length = memchr::memchr(b'}', text)?;
     let inside = text[..length].strip_prefix(b"{")?;
     let quotes = memchr::memchr_iter(b'"', inside).count();
@@ -20,13 +20,15 @@ pub(super) fn flat(text: &[u8]) -> Option<usize> {
     is_whole.then_some(length + 1)
 }
 
-/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape.
+/// Reads the event that a text begins with, and returns its length; `None` for one that is not of the common shape. Of one
+/// that is passed over it reads no more than tells so.
 pub(super) fn event<'a>(text: &'a [u8], into: &mut Event<'a>) -> Option<usize> {
     let mut reader = Reader { text, at: 0 };
-    let mut has_args = false;
-    reader.object(|reader, key| {
+    let (mut has_args, mut end) = (false, None);
+    let whole = reader.object(|reader, key| {
         use EventKey as Key;
-        match EventKey::of(key) {
+        let key = Key::of(key);
+        match key {
             Key::Phase => into.phase = reader.words()?,
             Key::Category => into.category = reader.words()?,
             Key::Name => into.name = reader.words()?,
@@ -46,9 +48,13 @@ pub(super) fn event<'a>(text: &'a [u8], into: &mut Event<'a>) -> Option<usize> {
             }
             Key::Other => reader.skip(DEPTH_MAX)?,
         }
-        Some(())
-    })?;
-    Some(reader.at)
+        if matches!(key, Key::Phase | Key::Category) && into.is_passed_over() {
+            end = flat(text);
+        }
+        // Where its end is known nothing of it is read on.
+        end.is_none().then_some(())
+    });
+    end.or(whole.map(|()| reader.at))
 }
 
 /// A text and the position of the next unread byte.

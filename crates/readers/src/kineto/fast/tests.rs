@@ -34,7 +34,10 @@ fn agree(text: &[u8]) -> bool {
     let careful: Event<'_> = serde_json::from_slice(text)
         .or_else(|_| serde_json::from_str(&repaired))
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
-    assert_eq!(seen(&fast), seen(&careful));
+    match fast.is_passed_over() {
+        true => assert!(careful.is_passed_over()),
+        false => assert_eq!(seen(&fast), seen(&careful)),
+    }
     true
 }
 
@@ -56,6 +59,9 @@ fn what_profilers_write_is_read_the_fast_way() {
         r#"{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 5, "tid": 5, "ts": 1.5, "dur": 2, "args": {"Input Dims": [[1, 2], []], "x": -1.5e-3}} ,"#,
         r#"{"name": "cudaMemcpy", "cat": "cuda_runtime", "args": {"correlation": 9, "return value": -1}, "ts": -1, "dur": 0, "ph": "X"}"#,
         r#"{"ph": "X", "cat": "cuda_sync", "args": {"cuda_sync_kind": "Event Sync", "stream": 7, "extra": null, "y": true, "z": false}}"#,
+        r#"{"ph": "s", "id": 5, "pid": 0, "tid": 7, "cat": "ac2g", "name": "ac2g"}"#,
+        "{\n  \"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"a\"}",
+        r#"{"name": "a", "cat": "gpu_user_annotation", "ph": "X", "args": {"x": 1}}"#,
         "{ }",
     ];
     for text in cases {
