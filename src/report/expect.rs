@@ -8,7 +8,7 @@ use figures::passes::point_text;
 use figures::variants::measure::{NO_PEAK, Run};
 use figures::{Peaks, VariantFigures};
 use scenario::expect::{Compare, Expectation};
-use scenario::plan::Plan;
+use scenario::plan::{Plan, VariantPlan};
 
 /// One expectation and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,36 +52,15 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
         variants,
         peaks,
     };
-    let is_meant = |i: &usize| {
-        let v = &plan.variants[*i];
-        v.name == e.variant && (e.point.is_none() || v.point == e.point)
+    let holds = |measured: &Result<f64, String>| {
+        let is_ok = |&it: &f64| e.compare.holds(it, e.value);
+        measured.as_ref().is_ok_and(is_ok)
     };
-    let (mut failed, mut values) = (0, 0);
-    let mut worst: Option<(Option<i64>, Result<f64, String>)> = None;
-    for index in (0..plan.variants.len()).filter(is_meant) {
-        let planned = &plan.variants[index];
-        let figures = variants
-            .iter()
-            .find(|v| v.variant.index == index && v.variant.name == planned.name);
-        let measured = match figures {
-            Some(figures) => run.measure(figures, &e.figure),
-            None => Err(format!("`{}` was not measured", e.variant)),
-        };
-        let is_ok = |&m: &f64| e.compare.holds(m, e.value);
-        values += 1;
-        failed += usize::from(!measured.as_ref().is_ok_and(is_ok));
-        let is_worse = match (&worst, &measured) {
-            (None, _) => true,
-            (Some((_, Err(_))), _) => false,
-            (Some((_, Ok(_))), Err(_)) => true,
-            (Some((_, Ok(old))), Ok(new)) => is_further(e.compare, *new, *old),
-        };
-        if is_worse {
-            worst = Some((planned.point, measured));
-        }
-    }
-    let (point, measured) =
-        worst.unwrap_or_else(|| (e.point, Err(format!("`{}` was not run", e.variant))));
+    let all = measurements(&run, plan, e);
+    let failed = all.iter().filter(|(_, measured)| !holds(measured)).count();
+    let values = all.len();
+    let (point, measured) = worst(e.compare, all)
+        .unwrap_or_else(|| (e.point, Err(format!("`{}` was not run", e.variant))));
     // Where one value is meant, its name says so.
     let swept = plan
         .sweep
@@ -98,9 +77,7 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
         at,
         what: e.what.clone(),
         expected: e.expected.clone(),
-        ok: measured
-            .as_ref()
-            .is_ok_and(|&m| e.compare.holds(m, e.value)),
+        ok: holds(&measured),
         point,
         shown: measured
             .as_ref()
@@ -109,6 +86,37 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
         not_judged: measured.as_ref().is_err_and(|why| why == NO_PEAK),
         why: measured.err(),
     }
+}
+
+/// A value of the sweep, and what was measured there, or why nothing was.
+type Measurement = (Option<i64>, Result<f64, String>);
+
+fn measurements(run: &Run<'_>, plan: &Plan, e: &Expectation) -> Vec<Measurement> {
+    let all = plan.variants.iter().enumerate();
+    let is_at = |point| e.point.is_none() || point == e.point;
+    let meant = all.filter(|(_, v)| v.name == e.variant && is_at(v.point));
+    let measured = |(index, planned): (usize, &VariantPlan)| {
+        let mut figures = run.variants.iter();
+        let figures = figures.find(|v| v.variant.index == index && v.variant.name == planned.name);
+        let measured = match figures {
+            Some(figures) => run.measure(figures, &e.figure),
+            None => Err(format!("`{}` was not measured", e.variant)),
+        };
+        (planned.point, measured)
+    };
+    meant.map(measured).collect()
+}
+
+/// The first that was not measured, else the one that is furthest from what is expected.
+fn worst(compare: Compare, all: Vec<Measurement>) -> Option<Measurement> {
+    all.into_iter().reduce(|worst, next| {
+        let is_worse = match (&worst.1, &next.1) {
+            (Err(_), _) => false,
+            (Ok(_), Err(_)) => true,
+            (Ok(old), Ok(new)) => is_further(compare, *new, *old),
+        };
+        if is_worse { next } else { worst }
+    })
 }
 
 /// Whether `new` is further from what is expected than `old`.

@@ -63,14 +63,19 @@ impl Lines {
     }
 }
 
-/// Why the device was idle: what is a hundredth of it or more, whatever came before it; and what came before.
-pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
-    let of_idle = |ns: Ns| share(ns, f.idle_ns);
-    let mut rows: Vec<(String, u64, Ns, Lines)> = Vec::new();
-    let mut roots: Vec<(&str, Ns)> = Vec::new();
+/// Idle time for one reason.
+struct IdleRow {
+    what: String,
+    count: u64,
+    total: Ns,
+    lines: Lines,
+}
+
+/// The reasons, each once.
+fn reasons(f: &DeviceFigures) -> Vec<IdleRow> {
+    let mut rows: Vec<IdleRow> = Vec::new();
     // A row each for thousands of culprits is no reason to look through all of them again and again.
     let mut row_of = FxHashMap::<String, usize>::default();
-    let mut root_of = FxHashMap::<&str, usize>::default();
     for piece in &f.idle {
         let mut what = piece.cause.label().to_owned();
         if let Some(culprit) = &piece.culprit {
@@ -83,15 +88,29 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
         match row_of.entry(what.clone()) {
             Entry::Occupied(at) => {
                 let row = &mut rows[*at.get()];
-                row.1 += piece.count;
-                row.2 += piece.total_ns;
-                row.3.add(piece);
+                row.count += piece.count;
+                row.total += piece.total_ns;
+                row.lines.add(piece);
             }
             Entry::Vacant(free) => {
                 free.insert(rows.len());
-                rows.push((what, piece.count, piece.total_ns, Lines::of(piece)));
+                rows.push(IdleRow {
+                    what,
+                    count: piece.count,
+                    total: piece.total_ns,
+                    lines: Lines::of(piece),
+                });
             }
         }
+    }
+    rows
+}
+
+/// The syncs that idle time comes of, with how much of it.
+fn roots(f: &DeviceFigures) -> Vec<(&str, Ns)> {
+    let mut roots: Vec<(&str, Ns)> = Vec::new();
+    let mut root_of = FxHashMap::<&str, usize>::default();
+    for piece in &f.idle {
         let Some(root) = piece.root.as_deref() else {
             continue;
         };
@@ -101,21 +120,29 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
             None => roots.push((root, piece.total_ns)),
         }
     }
-    rows.retain(|row| of_idle(row.2) >= 0.01);
+    roots
+}
+
+/// Why the device was idle: what is a hundredth of it or more, whatever came before it; and what came before.
+pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
+    let of_idle = |ns: Ns| share(ns, f.idle_ns);
+    let mut rows = reasons(f);
+    rows.retain(|row| of_idle(row.total) >= 0.01);
     if rows.is_empty() {
         return;
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.2));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.total));
     let mut table = Table::new(["idle because", "count", "total", "share"]);
-    for (what, number, total, lines) in rows.into_iter().take(page.rows) {
+    for row in rows.into_iter().take(page.rows) {
         table.row([
-            what + &lines.words(),
-            count(number),
-            duration(total),
-            percent(of_idle(total)),
+            row.what + &row.lines.words(),
+            count(row.count),
+            duration(row.total),
+            percent(of_idle(row.total)),
         ]);
     }
     page.table(&table);
+    let mut roots = roots(f);
     roots.retain(|root| of_idle(root.1) >= 0.1);
     roots.sort_by_key(|root| std::cmp::Reverse(root.1));
     let roots: Vec<String> = roots

@@ -255,28 +255,8 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
             duration(f.recorded_ns()),
         ));
     }
-    let gaps = f.gaps;
-    if gaps.longest_ns > 0 {
-        lines.push(format!(
-            "gaps: {} over 10 µs, {} over 100 µs, {} over 1 ms, the longest {}",
-            count(gaps.over_10us),
-            count(gaps.over_100us),
-            count(gaps.over_1ms),
-            duration(gaps.longest_ns),
-        ));
-    }
-    if let Some(l) = report.launches.iter().find(|l| l.device == f.device)
-        && l.delay.count > 0
-    {
-        lines.push(format!(
-            "launch delay: p50 {}, p90 {}, p99 {}, {} at most; queue depth up to {}",
-            duration(l.delay.p50_ns),
-            duration(l.delay.p90_ns),
-            duration(l.delay.p99_ns),
-            duration(l.delay.max_ns),
-            count(l.queue.max),
-        ));
-    }
+    lines.extend(gap_line(f));
+    lines.extend(launch_line(report, f));
     if let Some(no_api) = f.no_api.filter(|n| *n > 0) {
         lines.push(format!(
             "{} without a host call on the timeline",
@@ -284,6 +264,33 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn gap_line(f: &DeviceFigures) -> Option<String> {
+    let gaps = f.gaps;
+    (gaps.longest_ns > 0).then(|| {
+        format!(
+            "gaps: {} over 10 µs, {} over 100 µs, {} over 1 ms, the longest {}",
+            count(gaps.over_10us),
+            count(gaps.over_100us),
+            count(gaps.over_1ms),
+            duration(gaps.longest_ns),
+        )
+    })
+}
+
+fn launch_line(report: &Report, f: &DeviceFigures) -> Option<String> {
+    let l = report.launches.iter().find(|l| l.device == f.device)?;
+    (l.delay.count > 0).then(|| {
+        format!(
+            "launch delay: p50 {}, p90 {}, p99 {}, {} at most; queue depth up to {}",
+            duration(l.delay.p50_ns),
+            duration(l.delay.p90_ns),
+            duration(l.delay.p99_ns),
+            duration(l.delay.max_ns),
+            count(l.queue.max),
+        )
+    })
 }
 
 /// What copies of each direction came to.

@@ -133,6 +133,32 @@ impl Answer {
     pub fn text(&self, options: &Options) -> String {
         let mut page = Page::new(options);
         page.lead(Tone::Title, &self.headline());
+        self.predicted(&mut page);
+        for row in &self.predictions {
+            if let Some(refused) = &row.refused {
+                page.wrapped(&format!("{}: no prediction: {refused}", row.edit));
+            }
+        }
+        let rows = &self.predictions;
+        let unknowns = rows.iter().flat_map(|row| &row.unknowns);
+        list(&mut page, "Why the interval is wide", unknowns);
+        list(&mut page, "Notes", rows.iter().flat_map(|row| &row.notes));
+        self.faster_kernels(&mut page);
+        let busiest = self.ideal.engines.first();
+        let engines = busiest.map_or(String::new(), |engine| {
+            format!(" ({} {})", engine.engine, duration(engine.time_ns))
+        });
+        page.closing(&format!(
+            "Lower bound with perfect overlap: {}{engines}; the longest chain of dependent operations takes {}, the CPU \
+             alone {}.",
+            duration(self.ideal.gpu_ns),
+            duration(self.ideal.chain_ns),
+            duration(self.ideal.host_ns)
+        ));
+        page.finish()
+    }
+
+    fn predicted(&self, page: &mut Page) {
         // A name is never cut: one that is too long for the table has a line of its own.
         let mut table = Table::new(["edit", "predicted", "80 % interval", "to", "saves", ""]);
         let room = page.width.saturating_sub(FIGURES).max(ROOM_MIN);
@@ -160,41 +186,24 @@ impl Answer {
         page.title("Predicted");
         page.table(&table);
         page.width = width;
-        for row in &self.predictions {
-            if let Some(refused) = &row.refused {
-                page.wrapped(&format!("{}: no prediction: {refused}", row.edit));
-            }
+    }
+
+    fn faster_kernels(&self, page: &mut Page) {
+        if self.faster.is_empty() {
+            return;
         }
-        let rows = &self.predictions;
-        let unknowns = rows.iter().flat_map(|row| &row.unknowns);
-        list(&mut page, "Why the interval is wide", unknowns);
-        list(&mut page, "Notes", rows.iter().flat_map(|row| &row.notes));
-        if !self.faster.is_empty() {
-            let mut table = Table::new(["if twice as fast", "its time", "saves", "of total time"]);
-            for row in &self.faster {
-                let share = row.gain as f64 / self.measured_ns as f64;
-                table.row([
-                    row.name.clone(),
-                    duration(row.time),
-                    duration(row.gain),
-                    percent(share),
-                ]);
-            }
-            page.title("What would gain most");
-            page.table(&table);
+        let mut table = Table::new(["if twice as fast", "its time", "saves", "of total time"]);
+        for row in &self.faster {
+            let share = row.gain as f64 / self.measured_ns as f64;
+            table.row([
+                row.name.clone(),
+                duration(row.time),
+                duration(row.gain),
+                percent(share),
+            ]);
         }
-        let busiest = self.ideal.engines.first();
-        let engines = busiest.map_or(String::new(), |engine| {
-            format!(" ({} {})", engine.engine, duration(engine.time_ns))
-        });
-        page.closing(&format!(
-            "Lower bound with perfect overlap: {}{engines}; the longest chain of dependent operations takes {}, the CPU \
-             alone {}.",
-            duration(self.ideal.gpu_ns),
-            duration(self.ideal.chain_ns),
-            duration(self.ideal.host_ns)
-        ));
-        page.finish()
+        page.title("What would gain most");
+        page.table(&table);
     }
 
     fn headline(&self) -> String {

@@ -13,7 +13,7 @@ use crate::kineto::LoadedTrace;
 pub use crate::pipe::STDIN;
 use crate::{kineto, nsys, pipe};
 use activity::door;
-use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Outlet};
+use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
 use activity::text::printable;
 use hosts::{self, Host, Place};
 use recording::{Following, Inlet};
@@ -139,33 +139,7 @@ fn open_by(
     if !places.is_empty() {
         return open_hosts(&here, &places, is_live, say);
     }
-    let mut files: Vec<TraceFile> = Vec::new();
-    let mut remarks = Vec::new();
-    let mut seen = Vec::new();
-    let mut is_stdin_taken = false;
-    for path in paths {
-        if path == Path::new(STDIN) && std::mem::replace(&mut is_stdin_taken, true) {
-            remarks.push(named_twice("standard input"));
-            continue;
-        }
-        // A pipe differs each time that it is opened.
-        let about = std::fs::metadata(path)
-            .ok()
-            .filter(|about| !about.file_type().is_fifo());
-        if let Some(id) = about.map(|about| (about.dev(), about.ino())) {
-            if seen.contains(&id) {
-                remarks.push(named_twice(&path.display().to_string()));
-                continue;
-            }
-            seen.push(id);
-        }
-        // A folder that is no recording and cannot become one.
-        let may_be = || is_live && recording::may_become_one(path);
-        match path.is_dir() && !recording::is_recording(path) && !may_be() {
-            true => files.extend(find_in_folder(path, &mut remarks)?),
-            false => files.push(detect(path, is_live)?),
-        }
-    }
+    let (files, remarks) = find_files(paths, is_live)?;
     let Some((first, format)) = files.first().map(|f| (PathBuf::from(&f.name), f.format)) else {
         return Err(OpenError::Nothing);
     };
@@ -193,6 +167,41 @@ fn open_by(
         simulated,
         is_growing,
     })
+}
+
+/// The files that paths stand for, each once, with remarks on what was left out.
+fn find_files(
+    paths: &[PathBuf],
+    is_live: bool,
+) -> Result<(Vec<TraceFile>, Vec<String>), OpenError> {
+    let mut files: Vec<TraceFile> = Vec::new();
+    let mut remarks = Vec::new();
+    let mut seen = Vec::new();
+    let mut is_stdin_taken = false;
+    for path in paths {
+        if path == Path::new(STDIN) && std::mem::replace(&mut is_stdin_taken, true) {
+            remarks.push(named_twice("standard input"));
+            continue;
+        }
+        // A pipe differs each time that it is opened.
+        let about = std::fs::metadata(path)
+            .ok()
+            .filter(|about| !about.file_type().is_fifo());
+        if let Some(id) = about.map(|about| (about.dev(), about.ino())) {
+            if seen.contains(&id) {
+                remarks.push(named_twice(&path.display().to_string()));
+                continue;
+            }
+            seen.push(id);
+        }
+        // A folder that is no recording and cannot become one.
+        let may_be = || is_live && recording::may_become_one(path);
+        match path.is_dir() && !recording::is_recording(path) && !may_be() {
+            true => files.extend(find_in_folder(path, &mut remarks)?),
+            false => files.push(detect(path, is_live)?),
+        }
+    }
+    Ok((files, remarks))
 }
 
 /// Recordings on other machines, and recordings here beside them.
@@ -249,10 +258,8 @@ fn read_all(files: Vec<TraceFile>, remarks: &[String], outlet: &Outlet) -> Outco
     let mut next = 0;
     let mut outcome = Outcome::Complete;
     let (mut anonymous, mut unread) = (0, 0);
-    for remark in remarks {
-        if notice(outlet, true, remark.clone()).is_err() {
-            return Outcome::Stopped;
-        }
+    if warn(outlet, remarks).is_err() {
+        return Outcome::Stopped;
     }
     let count = files.len();
     std::thread::scope(|scope| {
@@ -292,31 +299,38 @@ fn read_all(files: Vec<TraceFile>, remarks: &[String], outlet: &Outlet) -> Outco
                 // What was read of the files beside it until then is kept as well.
                 Outcome::Stopped => outcome = Outcome::Stopped,
                 // The other files are of use all the same; the message is about the first failure.
-                Outcome::Failed(failure) => {
-                    if outcome == Outcome::Complete {
-                        outcome = Outcome::Failed(failure);
-                    }
-                }
+                Outcome::Failed(_) if outcome != Outcome::Complete => {}
+                Outcome::Failed(failure) => outcome = Outcome::Failed(failure),
             }
         }
         unread += files.count();
-        if unread > 0 {
-            let text = format!("reading was stopped before {unread} of {count} files was begun");
-            if notice(outlet, true, text).is_err() {
-                return Outcome::Stopped;
-            }
-        }
-        if anonymous > 1 {
-            let text = format!(
-                "{anonymous} of these traces do not say which machine they are from: GPUs of one number and one name count \
-                 as one GPU. `cuptop compare A B` compares two of them"
-            );
-            if notice(outlet, true, text).is_err() {
-                return Outcome::Stopped;
-            }
+        if warn(outlet, &remarks_behind(unread, count, anonymous)).is_err() {
+            return Outcome::Stopped;
         }
         outcome
     })
+}
+
+/// What is to be said once all files were read.
+fn remarks_behind(unread: usize, count: usize, anonymous: usize) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if unread > 0 {
+        remarks.push(format!(
+            "reading was stopped before {unread} of {count} files was begun"
+        ));
+    }
+    if anonymous > 1 {
+        remarks.push(format!(
+            "{anonymous} of these traces do not say which machine they are from: GPUs of one number and one name count \
+             as one GPU. `cuptop compare A B` compares two of them"
+        ));
+    }
+    remarks
+}
+
+fn warn(outlet: &Outlet, remarks: &[String]) -> Result<(), Gone> {
+    let mut remarks = remarks.iter();
+    remarks.try_for_each(|remark| notice(outlet, true, remark.clone()))
 }
 
 /// Begins to read a file, if files like it can be read beside each other.
@@ -456,24 +470,38 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         false => pipe::copied(path).map_err(failed)?,
     };
     let at = copy.as_deref().unwrap_or(path).to_owned();
-    let found = |format, simulated| {
-        Ok(TraceFile {
-            name: name.clone(),
-            format,
-            simulated,
-            path: at.clone(),
-            copy,
-        })
+    let (format, simulated) = match at.is_dir() {
+        true if recording::is_recording(&at) || is_live && recording::may_become_one(&at) => {
+            (Format::Recording, is_simulated(&at))
+        }
+        true => return Err(is_not("a folder that is no recording")),
+        false => detect_file(path, &at, failed, is_not)?,
     };
-    if recording::is_recording(&at) || at.is_dir() && is_live && recording::may_become_one(&at) {
-        let simulated = recording::is_simulated(std::slice::from_ref(&at));
-        return found(Format::Recording, simulated);
-    }
-    if at.is_dir() {
-        return Err(is_not("a folder that is no recording"));
+    Ok(TraceFile {
+        name,
+        format,
+        simulated,
+        path: at,
+        copy,
+    })
+}
+
+fn is_simulated(recording: &PathBuf) -> bool {
+    recording::is_simulated(std::slice::from_ref(recording))
+}
+
+/// The format of the file `at`, which `path` stands for, and whether it is simulated.
+fn detect_file(
+    path: &Path,
+    at: &PathBuf,
+    failed: impl FnOnce(io::Error) -> OpenError + Copy,
+    is_not: impl Fn(&str) -> OpenError,
+) -> Result<(Format, bool), OpenError> {
+    if recording::is_recording(at) {
+        return Ok((Format::Recording, is_simulated(at)));
     }
     let mut head = Vec::new();
-    door::open(&at)
+    door::open(at)
         .and_then(|file| file.take(256).read_to_end(&mut head))
         .map_err(failed)?;
     if head.is_empty() {
@@ -490,8 +518,8 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
         return Err(is_not("a recording that is damaged, or of another version"));
     }
     if head.starts_with(nsys::MAGIC) {
-        return match nsys::is_export(&at) {
-            Ok(true) => found(Format::Nsys, false),
+        return match nsys::is_export(at) {
+            Ok(true) => Ok((Format::Nsys, false)),
             Ok(false) => Err(is_not(
                 "an SQLite database without the tables of Nsight Systems",
             )),
@@ -500,8 +528,8 @@ fn detect(path: &Path, is_live: bool) -> Result<TraceFile, OpenError> {
             ))),
         };
     }
-    match kineto::peek(&at) {
-        Ok(Some(is_simulated)) => found(Format::Kineto, is_simulated),
+    match kineto::peek(at) {
+        Ok(Some(is_simulated)) => Ok((Format::Kineto, is_simulated)),
         Ok(None) => Err(is_not(describe_content(path, &head))),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(is_not("gzip data that is damaged"))

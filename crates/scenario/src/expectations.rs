@@ -8,7 +8,7 @@ use super::expect::{Compare, Expectation, Figure};
 use super::expr::parse::{self, Piece};
 use super::expr::value::Unit;
 use super::expr::{ExprError, Loc};
-use super::figures::{FIGURES, Needs, Operand};
+use super::figures::{FIGURES, Needs, Operand, Spec};
 use super::file::{ExpectDecl, File, VariantDecl};
 use super::names::unknown;
 use super::plan::{LaunchSpec, OpKind, Sweep, VariantPlan};
@@ -26,65 +26,45 @@ pub(super) fn read(
     sites: &mut Sites,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Expectation> {
-    let mut report = |error: ExprError| diagnostics.fail::<()>(error);
+    let mut report = |error: ExprError| {
+        diagnostics.fail::<()>(error);
+    };
     let mut expectations = Vec::new();
     let mut unchecked = 0;
     for line in &file.expect {
-        let left = match left(file, line) {
-            Ok(left) => left,
+        let about = left(file, line).and_then(|left| {
+            let is_left_out = is_left_out(&left, chosen, sweep, overrides)?;
+            Ok((left, is_left_out))
+        });
+        let (left, is_left_out) = match about {
+            Ok(about) => about,
             Err(error) => {
                 report(error);
                 continue;
             }
         };
-        let is_there = |name: &str| chosen.iter().any(|variant| variant.name.text == name);
-        let is_other_there = left.figure.other().is_none_or(is_there);
-        let mut left_out = !is_there(&left.variant) || !is_other_there;
-        if let (Some((value, loc)), Some(sweep)) = (left.point, sweep)
-            && !sweep.values.contains(&value)
-        {
-            let is_set = overrides.set.iter().any(|(name, _)| *name == sweep.param);
-            left_out |= is_set;
-            if !is_set {
-                report(no_point(sweep, value, loc));
-                continue;
-            }
-        }
-        let lack = plans
-            .iter()
-            .filter(|plan| plan.name == left.variant)
-            .filter(|plan| {
-                left.point
-                    .is_none_or(|(value, _)| plan.point == Some(value))
-            })
-            .find_map(|plan| lacking(&left.figure, plan));
-        if let Some(lack) = lack {
+        let mut of_it = plans.iter().filter(|plan| left.is_about(plan));
+        if let Some(lack) = of_it.find_map(|plan| lacking(&left.figure, plan)) {
             let message = format!("{} {lack}", quoted(&left.variant));
             report(ExprError::new(line.key_loc, message));
         }
         for bound in &line.bounds {
-            let (compare, value) = match read_bound(bound, left.unit) {
-                Ok(read) => read,
-                Err(error) => {
-                    report(error);
-                    continue;
-                }
-            };
-            if left_out {
-                continue;
+            match read_bound(bound, left.unit) {
+                Err(error) => report(error),
+                Ok(_) if is_left_out => {}
+                Ok((compare, value)) => expectations.push(Expectation {
+                    what: line.key.clone(),
+                    variant: left.variant.clone(),
+                    point: left.point.map(|(value, _)| value),
+                    figure: left.figure.clone(),
+                    compare,
+                    value,
+                    expected: bound.text.clone(),
+                    site: sites.id(line.key_loc),
+                }),
             }
-            expectations.push(Expectation {
-                what: line.key.clone(),
-                variant: left.variant.clone(),
-                point: left.point.map(|(value, _)| value),
-                figure: left.figure.clone(),
-                compare,
-                value,
-                expected: bound.text.clone(),
-                site: sites.id(line.key_loc),
-            });
         }
-        unchecked += usize::from(left_out);
+        unchecked += usize::from(is_left_out);
     }
     if unchecked > 0 {
         // The user asked for it on the command line: the note is about no place in the file.
@@ -98,6 +78,27 @@ pub(super) fn read(
     expectations
 }
 
+/// Whether the command line leaves out what an expectation is about.
+fn is_left_out(
+    left: &Left,
+    chosen: &[&VariantDecl],
+    sweep: Option<&Sweep>,
+    overrides: &Overrides,
+) -> Result<bool, ExprError> {
+    let is_there = |name: &str| chosen.iter().any(|variant| variant.name.text == name);
+    let is_other_there = left.figure.other().is_none_or(is_there);
+    let is_left_out = !is_there(&left.variant) || !is_other_there;
+    match (left.point, sweep) {
+        (Some((value, loc)), Some(sweep)) if !sweep.values.contains(&value) => {
+            match overrides.set.iter().any(|(name, _)| *name == sweep.param) {
+                true => Ok(true),
+                false => Err(no_point(sweep, value, loc)),
+            }
+        }
+        _ => Ok(is_left_out),
+    }
+}
+
 /// The left side of an expectation.
 struct Left {
     variant: String,
@@ -106,9 +107,17 @@ struct Left {
     unit: Unit,
 }
 
+impl Left {
+    fn is_about(&self, plan: &VariantPlan) -> bool {
+        let is_at = |(value, _)| plan.point == Some(value);
+        plan.name == self.variant && self.point.is_none_or(is_at)
+    }
+}
+
+/// What the left side looks like.
+const SHAPE: &str = "an expectation is about \"VARIANT.FIGURE\" or \"VARIANT[param=value].FIGURE\"";
+
 fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
-    const SHAPE: &str =
-        "an expectation is about \"VARIANT.FIGURE\" or \"VARIANT[param=value].FIGURE\"";
     // Behind the quote, if the key stands in quotes as it must.
     let key = line.key.as_str();
     let is_literal = line.key_loc.end - line.key_loc.start == key.len() + 2;
@@ -130,14 +139,29 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
         point = Some(read_point(file, piece.slice(rest + 1, close))?);
         rest = close + 1;
     }
-    let Some(figure) = key[rest..].strip_prefix('.') else {
+    if !key[rest..].starts_with('.') {
         let message = format!("{} does not name a figure", quoted(key));
         return Err(ExprError::new(line.key_loc, message).with_help(SHAPE));
-    };
-    let start = rest + 1;
-    let (name, operand) = match figure.split_once('.') {
+    }
+    let (spec, operand) = read_figure(file, piece, rest + 1)?;
+    Ok(Left {
+        variant: variant.to_owned(),
+        point,
+        figure: Figure::new(spec.kind, operand),
+        unit: spec.bound_unit(),
+    })
+}
+
+/// The figure that a key names from `start` on, and what it is about.
+fn read_figure<'a>(
+    file: &File,
+    piece: Piece<'a>,
+    start: usize,
+) -> Result<(&'static Spec, &'a str), ExprError> {
+    let key = piece.text;
+    let (name, operand) = match key[start..].split_once('.') {
         Some((name, operand)) => (name, Some(operand)),
-        None => (figure, None),
+        None => (&key[start..], None),
     };
     let name_loc = piece.loc(start, start + name.len());
     let Some(spec) = FIGURES.iter().find(|spec| spec.name == name) else {
@@ -149,42 +173,33 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
         return Err(ExprError::new(name_loc, message).with_help(help));
     };
     let operand_loc = piece.loc((start + name.len() + 1).min(key.len()), key.len());
-    let operand = match (spec.operand, operand) {
-        (Operand::None, None) => "",
+    let needed = |what: &str| {
+        let message = format!("{} is about {what}: \"{key}.NAME\"", quoted(name));
+        ExprError::new(name_loc, message)
+    };
+    let operand = operand.filter(|operand| spec.operand == Operand::None || !operand.is_empty());
+    match (spec.operand, operand) {
+        (Operand::None, None) => {}
         (Operand::None, Some(_)) => {
             let message = format!("nothing follows {}", quoted(name));
             return Err(ExprError::new(operand_loc, message));
         }
-        (_, Some(operand)) if !operand.is_empty() => operand,
-        (takes, _) => {
-            let what = match takes {
-                Operand::Variant => "another variant",
-                Operand::Kernel => "a kernel",
-                _ => "a range",
-            };
-            let message = format!("{} is about {what}: \"{key}.NAME\"", quoted(name));
-            return Err(ExprError::new(name_loc, message));
+        (Operand::Variant, Some(other)) => {
+            known_variant(file, other, operand_loc)?;
         }
-    };
-    match spec.operand {
-        Operand::Variant => {
-            known_variant(file, operand, operand_loc)?;
-        }
-        Operand::Kernel => {
+        (Operand::Kernel, Some(kernel)) => {
             let kernels = file.declared.kernels.iter();
             let names = kernels.map(|kernel| kernel.name.text.as_str());
-            if !names.clone().any(|name| name == operand) {
-                return Err(unknown("kernel", operand, operand_loc, names));
+            if !names.clone().any(|name| name == kernel) {
+                return Err(unknown("kernel", kernel, operand_loc, names));
             }
         }
-        Operand::Range | Operand::None => {}
+        (Operand::Range, Some(_)) => {}
+        (Operand::Variant, None) => return Err(needed("another variant")),
+        (Operand::Kernel, None) => return Err(needed("a kernel")),
+        (Operand::Range, None) => return Err(needed("a range")),
     }
-    Ok(Left {
-        variant: variant.to_owned(),
-        point,
-        figure: Figure::new(spec.kind, operand),
-        unit: spec.bound_unit(),
-    })
+    Ok((spec, operand.unwrap_or_default()))
 }
 
 /// `param=value` in brackets.

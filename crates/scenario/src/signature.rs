@@ -148,16 +148,24 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
+/// Words of a parameter that say nothing of its kind.
+const QUALIFIERS: [&str; 4] = [
+    "__restrict__",
+    "__restrict",
+    "volatile",
+    "__grid_constant__",
+];
+/// Words that types are made of: none of them is a parameter's name.
+const TYPES: [&str; 15] = [
+    "const", "signed", "unsigned", "int", "long", "short", "char", "float", "double", "bool",
+    "size_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
+];
+
 fn param(text: &str) -> Param {
     let spaced = text.replace('*', " * ").replace('&', " & ");
     let words: Vec<&str> = spaced
         .split_whitespace()
-        .filter(|word| {
-            !matches!(
-                *word,
-                "__restrict__" | "__restrict" | "volatile" | "__grid_constant__"
-            )
-        })
+        .filter(|word| !QUALIFIERS.contains(word))
         .collect();
     if let Some(star) = words.iter().position(|word| *word == "*") {
         let name = words[star + 1..]
@@ -170,28 +178,10 @@ fn param(text: &str) -> Param {
             kind: ParamKind::Pointer { is_const },
         };
     }
-    let is_type = |word: &str| {
-        matches!(
-            word,
-            "const"
-                | "signed"
-                | "unsigned"
-                | "int"
-                | "long"
-                | "short"
-                | "char"
-                | "float"
-                | "double"
-                | "bool"
-                | "size_t"
-                | "int32_t"
-                | "uint32_t"
-                | "int64_t"
-                | "uint64_t"
-        )
-    };
     let (name, kind) = match words.split_last() {
-        Some((name, kind)) if !kind.is_empty() && !is_type(name) => ((*name).to_owned(), kind),
+        Some((name, kind)) if !kind.is_empty() && !TYPES.contains(name) => {
+            ((*name).to_owned(), kind)
+        }
         _ => (String::new(), words.as_slice()),
     };
     let kind: Vec<&str> = kind

@@ -33,69 +33,75 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
         return File::default();
     }
     let (table, errors) = DeTable::parse_recoverable(text);
-    // What stands behind a bracket that is not closed is read as part of it: its errors come of the bracket.
+    if !errors.is_empty() {
+        report_toml(reader, &errors);
+        return File::default();
+    }
+    let loc = Loc::from(table.span());
+    let root = DeValue::Table(table.into_inner());
+    let field = Field {
+        value: &root,
+        loc,
+        key_loc: first_line(reader.text),
+    };
+    let top = reader.fields(field, &[keys::TOP], "a scenario");
+    let file = top.map(|top| read(reader, &top)).unwrap_or_default();
+    twice(reader, &file);
+    file
+}
+
+/// Reports what the parser finds wrong. What stands behind a bracket that is not closed is read as part of it: its
+/// errors come of the bracket.
+fn report_toml(reader: &mut Reader<'_>, errors: &[toml::de::Error]) {
     let mut errors: Vec<_> = errors.iter().collect();
     errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
     let is_open = |message: &str| message.contains("unclosed") || message.starts_with(COMMA);
     let open = errors.iter().position(|it| is_open(it.message()));
     for error in &errors[..open.map_or(errors.len(), |at| at + 1)] {
         let span = error.span().unwrap_or(0..0);
+        let message = match error.message().trim() {
+            it if it.starts_with(COMMA) => {
+                "the array before this is not closed: a `]` is missing, or a `,`"
+            }
+            it => it,
+        };
         reader.diagnostics.push(Diagnostic {
             line: u32::from(span.is_empty() && span.start == 0),
             column: 1,
-            ..Diagnostic::error(
-                span,
-                match error.message().trim() {
-                    it if it.starts_with(COMMA) => {
-                        "the array before this is not closed: a `]` is missing, or a `,`"
-                    }
-                    it => it,
-                },
-            )
+            ..Diagnostic::error(span, message)
         });
     }
-    if !errors.is_empty() {
-        return File::default();
-    }
-    let loc = Loc::from(table.span());
-    let root = DeValue::Table(table.into_inner());
-    let start = first_line(reader.text);
-    let field = Field {
-        value: &root,
-        loc,
-        key_loc: start,
-    };
+}
+
+/// Reads all sections.
+fn read(reader: &mut Reader<'_>, top: &Fields<'_>) -> File {
     let mut file = File::default();
-    let Some(top) = reader.fields(field, &[keys::TOP], "a scenario") else {
-        return file;
-    };
     let mut text = |key: &str| top.read(key, reader, Reader::text).unwrap_or_default();
     file.name = text("name");
     file.about = text("about");
     file.look_for = text("look_for");
-    file.view = view(reader, &top);
-    file.baseline = named(reader, &top, "baseline");
+    file.view = view(reader, top);
+    file.baseline = named(reader, top, "baseline");
     file.declared.params = top.read("params", reader, params);
     file.declared.sweep = top.get("sweep").and_then(|field| sweep(reader, field));
-    for (name, field) in each(reader, &top, "buffers") {
+    for (name, field) in each(reader, top, "buffers") {
         check_identifier(reader, &name);
         file.declared.buffers.extend(buffer(reader, name, field));
     }
-    for (name, field) in each(reader, &top, "kernels") {
+    for (name, field) in each(reader, top, "kernels") {
         check_identifier(reader, &name);
         file.declared.kernels.extend(kernel(reader, name, field));
     }
-    for (name, field) in each(reader, &top, "streams") {
+    for (name, field) in each(reader, top, "streams") {
         file.declared.streams.extend(stream(reader, name, field));
     }
-    for field in tables(reader, &top, "variant") {
+    for field in tables(reader, top, "variant") {
         file.variants.extend(variant(reader, field));
     }
-    for field in tables(reader, &top, "pair") {
+    for field in tables(reader, top, "pair") {
         file.pairs.extend(pair(reader, field));
     }
     file.expect = top.read("expect", reader, expect);
-    twice(reader, &file);
     file
 }
 

@@ -44,31 +44,7 @@ pub(super) fn plan(
         Some((_, values)) => values.iter().copied().map(Some).collect(),
         None => vec![None],
     };
-    if chosen.len() * points.len() > MAX_VARIANT_PLANS {
-        let message = format!(
-            "{} variants at {} values of the sweep are too many; {MAX_VARIANT_PLANS} in all can be run",
-            chosen.len(),
-            points.len()
-        );
-        let loc = file
-            .declared
-            .sweep
-            .as_ref()
-            .map_or(Loc::default(), |sweep| sweep.loc);
-        shared
-            .diagnostics
-            .push(Diagnostic::error(loc.range(), message));
-        return None;
-    }
-    let mut variants = Vec::new();
-    for variant in &chosen {
-        for point in &points {
-            variants.extend(variant_plan(file, variant, *point, &set, &mut shared));
-            if shared.diagnostics.count(Severity::Error) >= MAX_ERRORS {
-                return None;
-            }
-        }
-    }
+    let mut variants = variant_plans(file, &chosen, &points, &set, &mut shared)?;
     let sweep = sweep.map(|(sweep, _)| sweep);
     comparisons::baselines(file, &mut variants, shared.diagnostics);
     let pairs = comparisons::pairs(
@@ -98,6 +74,38 @@ pub(super) fn plan(
         expectations,
         pairs,
     })
+}
+
+/// The plan of each variant at each value of the sweep; `None` when there are too many of them, or of errors.
+fn variant_plans<'f>(
+    file: &'f File,
+    chosen: &[&'f VariantDecl],
+    points: &[Option<Value>],
+    set: &[(String, Value)],
+    shared: &mut Shared<'f>,
+) -> Option<Vec<VariantPlan>> {
+    if chosen.len() * points.len() > MAX_VARIANT_PLANS {
+        let message = format!(
+            "{} variants at {} values of the sweep are too many; {MAX_VARIANT_PLANS} in all can be run",
+            chosen.len(),
+            points.len()
+        );
+        let sweep = file.declared.sweep.as_ref();
+        let loc = sweep.map_or(Loc::default(), |sweep| sweep.loc);
+        let error = Diagnostic::error(loc.range(), message);
+        shared.diagnostics.push(error);
+        return None;
+    }
+    let mut plans = Vec::new();
+    for variant in chosen {
+        for point in points {
+            plans.extend(variant_plan(file, variant, *point, set, shared));
+            if shared.diagnostics.count(Severity::Error) >= MAX_ERRORS {
+                return None;
+            }
+        }
+    }
+    Some(plans)
 }
 
 /// Makes the plan of one variant at one value of the sweep.
