@@ -50,7 +50,7 @@ fn all(facts: &Facts<'_>, whatif: &WhatIf<'_>, variant: Option<&str>) -> Vec<Pre
     let mut of_findings: Vec<EditSet> = Vec::new();
     let mut together: Option<EditSet> = None;
     for cure in cures(facts, variant) {
-        let joined = together.map_or_else(|| cure.clone(), |it| it.with(&cure));
+        let joined = together.map_or_else(|| cure.clone(), |it| it.join(&cure));
         of_findings.push(cure);
         of_findings.push(joined.clone());
         together = Some(joined);

@@ -4,7 +4,7 @@
 use cuptop::bundled::LIBRARY;
 use std::path::Path;
 
-use scenario::keys::{self, Key, Kind};
+use scenario::keys::{self, Key, ValueKind};
 use scenario::plan::Plan;
 use scenario::view::View;
 use scenario::{
@@ -105,7 +105,7 @@ fn the_documentation_names_every_key_step_and_figure() {
         .flat_map(|form| std::iter::once(&form.head).chain(form.keys));
     for key in sections.into_iter().flatten().chain(steps) {
         assert!(is_named(key.name), "{} is not documented", key.name);
-        if let Kind::OneOf(words) = key.kind {
+        if let ValueKind::OneOf(words) = key.kind {
             for word in words {
                 assert!(
                     text.contains(&format!("\"{word}\"")),

@@ -385,7 +385,7 @@ impl Meter {
     ///
     /// # Errors
     /// When the consumer is gone.
-    pub(super) fn at(&mut self, outlet: &Outlet, done: u64) -> Result<(), Gone> {
+    pub(super) fn report(&mut self, outlet: &Outlet, done: u64) -> Result<(), Gone> {
         if done < self.next && done < self.total {
             return Ok(());
         }

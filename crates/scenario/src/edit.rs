@@ -99,7 +99,7 @@ pub enum EditKind {
 
 impl EditSet {
     /// These and others together, each once.
-    pub fn with(&self, others: &EditSet) -> EditSet {
+    pub fn join(&self, others: &EditSet) -> EditSet {
         let mut all = self.clone();
         for (edit, text) in others.edits.iter().zip(&others.texts) {
             if !all.edits.contains(edit) {

@@ -15,7 +15,7 @@ use super::view::View;
 use activity::{Direction, Ns};
 
 pub use super::site::{Site, SiteId};
-pub use ops::{Piece, Pieces, Side, Touch, copy_call, copy_waits};
+pub use ops::{CopyPiece, Pieces, Side, Touch, copy_call, copy_waits};
 
 /// Operations that one variant may have after unrolling.
 pub const MAX_OPS: usize = 2_000_000;

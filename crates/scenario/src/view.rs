@@ -20,7 +20,7 @@ pub enum View {
 
 impl View {
     /// The part of a pass whose operations take the span from `start` to `end`.
-    pub fn within(self, start: Ns, end: Ns) -> (Ns, Ns) {
+    pub fn clip(self, start: Ns, end: Ns) -> (Ns, Ns) {
         let (from, to) = match self {
             View::First(length) => (start, start.saturating_add(length)),
             View::Last(length) => (end.saturating_sub(length), end),
@@ -35,7 +35,7 @@ impl View {
 
     /// The same of a span.
     pub fn within_span(self, whole: Span) -> Span {
-        let (start, end) = self.within(whole.start, whole.end);
+        let (start, end) = self.clip(whole.start, whole.end);
         Span::new(start, end)
     }
 }
@@ -142,11 +142,11 @@ mod tests {
 
     #[test]
     fn a_view_stays_in_its_pass() {
-        assert_eq!(View::First(10).within(100, 200), (100, 110));
-        assert_eq!(View::Last(10).within(100, 200), (190, 200));
-        assert_eq!(View::Between(20, 30).within(100, 200), (120, 130));
-        assert_eq!(View::First(1000).within(100, 200), (100, 200));
-        assert_eq!(View::Last(1000).within(100, 200), (100, 200));
-        assert_eq!(View::Between(500, 600).within(100, 200), (100, 200));
+        assert_eq!(View::First(10).clip(100, 200), (100, 110));
+        assert_eq!(View::Last(10).clip(100, 200), (190, 200));
+        assert_eq!(View::Between(20, 30).clip(100, 200), (120, 130));
+        assert_eq!(View::First(1000).clip(100, 200), (100, 200));
+        assert_eq!(View::Last(1000).clip(100, 200), (100, 200));
+        assert_eq!(View::Between(500, 600).clip(100, 200), (100, 200));
     }
 }

@@ -220,7 +220,7 @@ fn partner(
     saves: Ns,
 ) -> Option<usize> {
     let together = |finding: &Finding| -> Option<(bool, Ns)> {
-        let edit = finding.edit.as_ref()?.with(&candidate.edit);
+        let edit = finding.edit.as_ref()?.join(&candidate.edit);
         let outcome = whatif.likely(&edit).ok()?;
         let bound = finding.bound_ns + candidate.finding.bound_ns;
         let is_within = finding.saving_ns? + saves <= bound;
@@ -235,7 +235,7 @@ fn partner(
 fn join(whatif: &WhatIf<'_>, finding: &mut Finding, candidate: Candidate, saves: Ns) {
     let other = candidate.finding;
     let edit = match &finding.edit {
-        Some(edit) => edit.with(&candidate.edit),
+        Some(edit) => edit.join(&candidate.edit),
         None => candidate.edit,
     };
     if let (Ok(outcome), Some(predicted)) = (whatif.predict(&edit).outcome, &mut finding.predicted)
@@ -326,7 +326,7 @@ impl Candidate {
 
     /// What it saves on top of `below`, which are so many.
     fn replay(&mut self, whatif: &WhatIf<'_>, below: Option<&(EditSet, Outcome)>, number: usize) {
-        let edit = below.map_or_else(|| self.edit.clone(), |b| b.0.with(&self.edit));
+        let edit = below.map_or_else(|| self.edit.clone(), |b| b.0.join(&self.edit));
         let outcome = whatif.likely(&edit).ok();
         let before = below.map_or(0, |b| b.1.whole_saving);
         self.last = outcome.as_ref().map_or(0, |o| o.whole_saving - before);

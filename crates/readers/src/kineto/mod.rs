@@ -278,7 +278,9 @@ impl Reading {
                 return Err(Stop::Asked);
             }
             let consumed = twin.stream_position().map_err(ScanError::Io)?;
-            self.meter.at(outlet, consumed).map_err(|_| Stop::Gone)?;
+            self.meter
+                .report(outlet, consumed)
+                .map_err(|_| Stop::Gone)?;
             let ParsedBlock { block, events, end } = match torn.take() {
                 Some(torn) => torn.join(&parsed.block)?,
                 None => parsed,

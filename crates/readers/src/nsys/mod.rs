@@ -17,7 +17,7 @@ use crate::gather::{Meter, Stop, believable, kept, notice};
 use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
 use activity::text::printable;
 use activity::{Ns, units};
-use rows::Reader;
+use rows::RowReader;
 use tables::{Tables, int};
 
 /// The first bytes of an SQLite file.
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
 
 fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Outcome> {
     let tables = Tables::open(path)?;
-    let mut reader = Reader::new(&tables)?;
+    let mut reader = RowReader::new(&tables)?;
     let shift = believable(read_start(&tables)?);
     let mut end = run(path, &tables, &mut reader, outlet);
     if !matches!(end, Err(Stop::Gone)) {
@@ -68,7 +68,7 @@ fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Out
 fn run(
     path: &Path,
     tables: &Tables,
-    reader: &mut Reader<'_>,
+    reader: &mut RowReader<'_>,
     outlet: &Outlet,
 ) -> Result<(), Stop<rusqlite::Error>> {
     let total = schema::TABLES.iter().map(|t| tables.rows(t.name)).sum();
@@ -87,7 +87,7 @@ fn run(
                 if outlet.stop.is_stopped() {
                     return Err(Stop::Asked);
                 }
-                meter.at(outlet, done).map_err(|_| Stop::Gone)?;
+                meter.report(outlet, done).map_err(|_| Stop::Gone)?;
             }
         }
     }
@@ -104,7 +104,7 @@ fn read_start(tables: &Tables) -> rusqlite::Result<Ns> {
 }
 
 /// Reports which records of the file are not on the timeline.
-fn tell(outlet: &Outlet, path: &Path, reader: &Reader<'_>) -> Result<(), Gone> {
+fn tell(outlet: &Outlet, path: &Path, reader: &RowReader<'_>) -> Result<(), Gone> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if reader.graphs > 0 {
         let text = format!(

@@ -26,7 +26,7 @@ const NVTX_MARKS: [i64; 2] = [34, 65];
 
 /// Takes rows in and keeps activities.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct RowReader<'a> {
     tables: &'a Tables,
     kinds: Kinds,
     pub(super) gather: Gather,
@@ -45,9 +45,9 @@ pub(super) struct Reader<'a> {
     pub(super) left_out: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RowReader<'a> {
     pub(super) fn new(tables: &'a Tables) -> rusqlite::Result<Self> {
-        Ok(Reader {
+        Ok(RowReader {
             tables,
             kinds: Kinds::of(tables)?,
             gather: Gather::default(),

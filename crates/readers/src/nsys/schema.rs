@@ -2,14 +2,14 @@
 
 use rusqlite::Row;
 
-use super::rows::Reader;
+use super::rows::RowReader;
 
 /// A table that the reader needs.
 pub(super) struct Table {
     pub(super) name: &'static str,
     /// The first two are the record's time; a table without the very first is skipped.
     pub(super) columns: &'static [&'static str],
-    pub(super) take: fn(&mut Reader<'_>, &Row<'_>) -> rusqlite::Result<()>,
+    pub(super) take: fn(&mut RowReader<'_>, &Row<'_>) -> rusqlite::Result<()>,
 }
 
 /// Table, the functions that take its rows, its columns.
@@ -20,7 +20,7 @@ macro_rules! tables {
         pub(super) const TABLES: &[Table] = &[$(Table {
             name: stringify!($name),
             columns: &[$(stringify!($column)),*],
-            take: |reader, row| reader.$take(row $(, Reader::$what)?),
+            take: |reader, row| reader.$take(row $(, RowReader::$what)?),
         }),*];
     };
 }

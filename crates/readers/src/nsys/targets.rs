@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::rows::Reader;
+use super::rows::RowReader;
 use super::tables::{Tables, int, large, small, text};
 use crate::gather::stream_id;
 use activity::{Def, DeviceInfo, Place, ProcessInfo, StreamInfo};
 
 /// Adds definitions for everything that the activities mention.
-pub(super) fn describe(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+pub(super) fn describe(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
     processes(tables, reader)?;
     threads(tables, reader)?;
     devices(tables, reader)?;
@@ -20,7 +20,7 @@ fn pid_of(key: i64) -> u32 {
     (key & 0xff_ffff) as u32
 }
 
-fn processes(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+fn processes(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
     let mut names: FxHashMap<i64, String> = FxHashMap::default();
     tables.each("PROCESSES", &["globalPid", "name"], |row| {
         if let Some(global) = int(row, 0) {
@@ -46,7 +46,7 @@ fn processes(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn threads(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+fn threads(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
     let mut names: FxHashMap<i64, i64> = FxHashMap::default();
     tables.each("ThreadNames", &["globalTid", "nameId"], |row| {
         if let (Some(thread), Some(name)) = (int(row, 0), int(row, 1)) {
@@ -66,7 +66,10 @@ fn threads(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+/// A GPU with its number in the export, and the one that CUDA gives it.
+type Gpu = (i64, i64, DeviceInfo);
+
+fn gpus(tables: &Tables) -> rusqlite::Result<Vec<Gpu>> {
     let mut gpus = Vec::new();
     let columns = [
         "id",
@@ -108,6 +111,11 @@ fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
         let id = int(row, 0).unwrap_or(-1);
         gpus.push((id, int(row, 1).unwrap_or(id), info));
     })?;
+    Ok(gpus)
+}
+
+fn devices(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
+    let gpus = gpus(tables)?;
     // Which GPU a process means by an ordinal depends on its CUDA_VISIBLE_DEVICES.
     let mut seen_by: FxHashMap<(u32, u32), i64> = FxHashMap::default();
     tables.each(
@@ -137,7 +145,7 @@ fn devices(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn streams(tables: &Tables, reader: &mut Reader<'_>) -> rusqlite::Result<()> {
+fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
     type Key = (u32, u32, u32);
     let mut names: FxHashMap<Key, String> = FxHashMap::default();
     let columns = ["name", "processId", "contextId", "streamId"];

@@ -28,7 +28,7 @@ impl Loc {
     }
 
     /// From the start of this one to the end of the other.
-    pub fn to(self, other: Loc) -> Loc {
+    pub fn span_to(self, other: Loc) -> Loc {
         Loc::from(self.start..other.end.max(self.start))
     }
 }

@@ -159,7 +159,7 @@ pub fn template(piece: Piece<'_>) -> Result<Template, ExprError> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum TokenKind {
     Number(Value),
     Name(String),
     /// An operator or punctuation.
@@ -168,7 +168,7 @@ enum Kind {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Token {
-    kind: Kind,
+    kind: TokenKind,
     loc: Loc,
     /// Bytes in the piece.
     at: (usize, usize),
@@ -198,9 +198,9 @@ fn tokenize(piece: Piece<'_>) -> Result<Vec<Token>, ExprError> {
             number(piece, at)?
         } else if c.is_ascii_alphabetic() || c == '_' {
             let end = word_end(text, at);
-            (Kind::Name(text[at..end].to_owned()), end)
+            (TokenKind::Name(text[at..end].to_owned()), end)
         } else if let Some(sign) = SIGNS.iter().find(|sign| text[at..].starts_with(**sign)) {
-            (Kind::Sign(sign), at + sign.len())
+            (TokenKind::Sign(sign), at + sign.len())
         } else {
             let loc = piece.loc(at, at + c.len_utf8());
             let mut error = ExprError::new(
@@ -230,7 +230,7 @@ fn word_end(text: &str, at: usize) -> usize {
 }
 
 /// A number with its unit, if it has one.
-fn number(piece: Piece<'_>, at: usize) -> Result<(Kind, usize), ExprError> {
+fn number(piece: Piece<'_>, at: usize) -> Result<(TokenKind, usize), ExprError> {
     let text = piece.text;
     let bytes = text.as_bytes();
     let digits = |mut at: usize| {
@@ -270,11 +270,22 @@ fn number(piece: Piece<'_>, at: usize) -> Result<(Kind, usize), ExprError> {
     } else {
         Value::Int(plain.parse().map_err(|_| too_large())?, Unit::None)
     };
-    let gap = text[end..].len() - text[end..].trim_start().len();
-    let start = end + gap;
+    let (value, end) = with_unit(piece, value, at, end)?;
+    Ok((TokenKind::Number(value), end))
+}
+
+/// A number that ends at `end`, with the unit behind it if there is one, and where that ends.
+fn with_unit(
+    piece: Piece<'_>,
+    value: Value,
+    at: usize,
+    end: usize,
+) -> Result<(Value, usize), ExprError> {
+    let text = piece.text;
+    let start = text.len() - text[end..].trim_start().len();
     let mut word = word_end(text, start);
     if word == start {
-        return Ok((Kind::Number(value), end));
+        return Ok((value, end));
     }
     if text[word..].starts_with("/s") && word_end(text, word + 1) == word + 2 {
         word += 2;
@@ -284,18 +295,16 @@ fn number(piece: Piece<'_>, at: usize) -> Result<(Kind, usize), ExprError> {
         let help = did_you_mean(name, UNITS.iter().map(|(known, ..)| *known)).or_else(|| {
             Some("sizes are in B, KiB, MiB, GiB, kB, MB, GB; times in ns, us, ms, s".to_owned())
         });
+        let message = format!("{} is not a unit", quoted(name));
         return Err(ExprError {
             help,
-            ..ExprError::new(
-                piece.loc(start, word),
-                format!("{} is not a unit", quoted(name)),
-            )
+            ..ExprError::new(piece.loc(start, word), message)
         });
     };
     let value = value
         .with_unit(unit, scale)
         .map_err(|message| ExprError::new(piece.loc(at, word), message))?;
-    Ok((Kind::Number(value), word))
+    Ok((value, word))
 }
 
 struct Parser<'a> {
@@ -336,7 +345,8 @@ impl Parser<'_> {
     }
 
     fn take(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token { kind: Kind::Sign(s), .. }) if *s == sign);
+        let found =
+            matches!(self.peek(), Some(Token { kind: TokenKind::Sign(s), .. }) if *s == sign);
         self.next += usize::from(found);
         found
     }
@@ -344,7 +354,7 @@ impl Parser<'_> {
     fn expr(&mut self, least: u8, depth: u32) -> Result<Expr, ExprError> {
         let mut left = self.operand(depth)?;
         while let Some(Token {
-            kind: Kind::Sign(sign),
+            kind: TokenKind::Sign(sign),
             ..
         }) = self.peek()
         {
@@ -357,7 +367,7 @@ impl Parser<'_> {
             self.next += 1;
             let right = self.expr(binds_right, depth + 1)?;
             left = Expr {
-                loc: left.loc.to(right.loc),
+                loc: left.loc.span_to(right.loc),
                 node: Node::Binary(operator, Box::new(left), Box::new(right)),
             };
         }
@@ -387,15 +397,15 @@ impl Parser<'_> {
         self.next += 1;
         let loc = token.loc;
         match &token.kind {
-            Kind::Number(value) => Ok(Expr::constant(*value, loc)),
-            Kind::Name(name) if self.take("(") => self.call(name, loc, depth),
-            Kind::Name(name) => Ok(Expr {
+            TokenKind::Number(value) => Ok(Expr::constant(*value, loc)),
+            TokenKind::Name(name) if self.take("(") => self.call(name, loc, depth),
+            TokenKind::Name(name) => Ok(Expr {
                 loc,
                 node: Node::Name(name.clone()),
             }),
-            Kind::Sign(sign @ ("-" | "!")) => {
+            TokenKind::Sign(sign @ ("-" | "!")) => {
                 let inner = self.expr(PREFIX, depth + 1)?;
-                let whole = loc.to(inner.loc);
+                let whole = loc.span_to(inner.loc);
                 let node = if *sign == "-" {
                     Node::Negate(Box::new(inner))
                 } else {
@@ -403,7 +413,7 @@ impl Parser<'_> {
                 };
                 Ok(Expr { loc: whole, node })
             }
-            Kind::Sign("(") => {
+            TokenKind::Sign("(") => {
                 let inner = self.expr(0, depth + 1)?;
                 if self.take(")") {
                     Ok(inner)
@@ -411,7 +421,7 @@ impl Parser<'_> {
                     Err(ExprError::new(loc, "this parenthesis is not closed"))
                 }
             }
-            Kind::Sign(sign) => Err(ExprError::new(
+            TokenKind::Sign(sign) => Err(ExprError::new(
                 loc,
                 format!("a number or a name is missing before {}", quoted(sign)),
             )),
@@ -463,7 +473,7 @@ impl Parser<'_> {
         }
         let end = self.tokens[self.next - 1].loc;
         Ok(Expr {
-            loc: loc.to(end),
+            loc: loc.span_to(end),
             node: Node::Call(*function, arguments),
         })
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::edit::FORMS;
 use super::super::figures::{FIGURES, Operand};
 use super::super::steps::{Form, STEPS};
-use super::super::syntax::keys::{self, Key, Kind};
+use super::super::syntax::keys::{self, Key, ValueKind};
 
 /// The schema as JSON text.
 pub fn schema() -> String {
@@ -77,33 +77,37 @@ fn one_or_more(item: &Value, most: Option<u32>) -> Value {
     json!({ "anyOf": [item, list] })
 }
 
-fn kind(kind: Kind) -> Value {
+fn kind(kind: ValueKind) -> Value {
     // Siblings of "$ref" are ignored in draft 7, so the description needs the reference inside.
     let number = || json!({ "allOf": [{ "$ref": "#/definitions/number" }] });
     match kind {
-        Kind::Text | Kind::Name | Kind::Buffer | Kind::Time => json!({ "type": "string" }),
-        Kind::Number | Kind::Size | Kind::Condition => number(),
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::OneOf(words) => json!({ "enum": words }),
-        Kind::Buffers => one_or_more(&json!({ "type": "string" }), None),
-        Kind::Dim3 => one_or_more(&number(), Some(3)),
-        Kind::Args => json!({ "type": "array", "items": number() }),
-        Kind::Numbers => json!({ "type": "array", "items": number(), "minItems": 1 }),
-        Kind::Device => json!({ "anyOf": [number(), { "const": false }] }),
-        Kind::Steps => json!({ "allOf": [{ "$ref": "#/definitions/steps" }] }),
-        Kind::Loop => {
+        ValueKind::Text | ValueKind::Name | ValueKind::Buffer | ValueKind::Time => {
+            json!({ "type": "string" })
+        }
+        ValueKind::Number | ValueKind::Size | ValueKind::Condition => number(),
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::OneOf(words) => json!({ "enum": words }),
+        ValueKind::Buffers => one_or_more(&json!({ "type": "string" }), None),
+        ValueKind::Dim3 => one_or_more(&number(), Some(3)),
+        ValueKind::Args => json!({ "type": "array", "items": number() }),
+        ValueKind::Numbers => json!({ "type": "array", "items": number(), "minItems": 1 }),
+        ValueKind::Device => json!({ "anyOf": [number(), { "const": false }] }),
+        ValueKind::Steps => json!({ "allOf": [{ "$ref": "#/definitions/steps" }] }),
+        ValueKind::Loop => {
             json!({ "type": "string", "pattern": "^\\s*[A-Za-z_][A-Za-z0-9_]*\\s+in\\s.*\\.\\." })
         }
-        Kind::View => json!({ "type": "string", "pattern": "^\\s*(first|last) |\\.\\." }),
-        Kind::Edits => {
+        ValueKind::View => json!({ "type": "string", "pattern": "^\\s*(first|last) |\\.\\." }),
+        ValueKind::Edits => {
             let words: Vec<&str> = FORMS.iter().map(|(word, _)| *word).collect();
             json!({ "type": "string", "pattern": format!("^\\s*({})\\s*([:@+]|$)", words.join("|")) })
         }
-        Kind::Params => json!({ "type": "object", "additionalProperties": number() }),
-        Kind::Tables(keys) => json!({ "type": "object", "additionalProperties": object(keys) }),
-        Kind::List(keys) => json!({ "type": "array", "items": object(keys), "minItems": 1 }),
-        Kind::Table(keys) => object(keys),
-        Kind::Expect => {
+        ValueKind::Params => json!({ "type": "object", "additionalProperties": number() }),
+        ValueKind::Tables(keys) => {
+            json!({ "type": "object", "additionalProperties": object(keys) })
+        }
+        ValueKind::List(keys) => json!({ "type": "array", "items": object(keys), "minItems": 1 }),
+        ValueKind::Table(keys) => object(keys),
+        ValueKind::Expect => {
             let comparison = json!({ "type": "string", "pattern": "^\\s*[<>]=?" });
             let figures: Vec<String> = FIGURES
                 .iter()

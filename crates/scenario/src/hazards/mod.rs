@@ -321,7 +321,7 @@ impl<'a> Walk<'a> {
         let span = from.offset..from.offset.saturating_add(bytes);
         clocks.work += ranges.touch(
             span,
-            ranges::Touch {
+            ranges::LastTouch {
                 agent: at.agent,
                 epoch,
                 access,

@@ -8,7 +8,7 @@ use super::clock::Agent;
 
 /// An access and when it was, by its agent's clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Touch {
+pub(super) struct LastTouch {
     pub(super) agent: Agent,
     pub(super) epoch: u32,
     pub(super) access: Access,
@@ -16,16 +16,16 @@ pub(super) struct Touch {
 
 /// A piece of the buffer whose bytes were all touched alike.
 #[derive(Clone, Debug)]
-struct Piece {
+struct Stretch {
     end: u64,
     /// The last write and the reads since, at most one of each agent.
-    touches: Vec<Touch>,
+    touches: Vec<LastTouch>,
 }
 
 /// The pieces of a buffer by their first byte. Bytes that nothing has touched are in none.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, Stretch>,
 }
 
 impl Ranges {
@@ -37,8 +37,8 @@ impl Ranges {
     pub(super) fn touch(
         &mut self,
         span: Range<u64>,
-        touch: Touch,
-        mut is_before: impl FnMut(&Touch) -> bool,
+        touch: LastTouch,
+        mut is_before: impl FnMut(&LastTouch) -> bool,
     ) -> u64 {
         if span.is_empty() {
             return 1;
@@ -67,7 +67,7 @@ impl Ranges {
             }
             self.pieces.insert(
                 span.start,
-                Piece {
+                Stretch {
                     end: span.end,
                     touches: vec![touch],
                 },
@@ -84,7 +84,7 @@ impl Ranges {
             return;
         };
         if piece.end > at {
-            let rest = Piece {
+            let rest = Stretch {
                 end: piece.end,
                 touches: piece.touches.clone(),
             };
@@ -94,7 +94,7 @@ impl Ranges {
     }
 
     /// Adds pieces where the span has none yet.
-    fn fill(&mut self, span: Range<u64>, touch: Touch) -> u64 {
+    fn fill(&mut self, span: Range<u64>, touch: LastTouch) -> u64 {
         let mut gaps = Vec::new();
         let mut at = span.start;
         for (start, piece) in self.pieces.range(span.clone()) {
@@ -110,7 +110,7 @@ impl Ranges {
         for gap in gaps {
             self.pieces.insert(
                 gap.start,
-                Piece {
+                Stretch {
                     end: gap.end,
                     touches: vec![touch],
                 },

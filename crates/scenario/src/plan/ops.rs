@@ -31,7 +31,7 @@ pub struct Touch {
 
 /// One call of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct CopyPiece {
     /// Read from.
     pub from: MemRef,
     /// Written to.
@@ -43,21 +43,21 @@ pub struct Piece {
 /// The calls of a copy, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces {
-    rest: Piece,
+    rest: CopyPiece,
     /// Bytes of a piece, at least 1.
     size: u64,
 }
 
 impl Iterator for Pieces {
-    type Item = Piece;
+    type Item = CopyPiece;
 
     #[inline]
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<CopyPiece> {
         let bytes = self.size.min(self.rest.bytes);
         if bytes == 0 {
             return None;
         }
-        let piece = Piece { bytes, ..self.rest };
+        let piece = CopyPiece { bytes, ..self.rest };
         self.rest.from.offset += bytes;
         self.rest.to.offset += bytes;
         self.rest.bytes -= bytes;
@@ -103,7 +103,7 @@ impl OpKind {
             _ => Default::default(),
         };
         Pieces {
-            rest: Piece { from, to, bytes },
+            rest: CopyPiece { from, to, bytes },
             size: if chunk == 0 { bytes.max(1) } else { chunk },
         }
     }
@@ -216,7 +216,7 @@ impl OpKind {
     }
 
     /// What it does, in the words of the scenario and of CUDA: "launching kernel `k` on stream `s`".
-    pub fn words(&self, plan: &VariantPlan) -> String {
+    pub fn describe(&self, plan: &VariantPlan) -> String {
         let stream = |id: usize| format!("stream `{}`", plan.streams[id].name);
         let buffer = |id: usize| format!("`{}`", plan.buffers[id].name);
         match *self {

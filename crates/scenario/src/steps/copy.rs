@@ -224,7 +224,7 @@ impl CopyStep {
                         "copy between devices with p2p",
                     )
                 };
-                unroll.error_help(from_loc.to(to_loc), message, help);
+                unroll.error_help(from_loc.span_to(to_loc), message, help);
                 None
             }
         }

@@ -81,11 +81,11 @@ impl StepKind for For {
     }
 
     fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
-        let from = unroll.whole(&self.from, "the start of a loop")?;
-        let to = unroll.whole(&self.to, "the end of a loop")?;
+        let from = unroll.whole_number(&self.from, "the start of a loop")?;
+        let to = unroll.whole_number(&self.to, "the end of a loop")?;
         let step = match &self.step {
             Some(expr) => {
-                let step = unroll.whole(expr, "the step of a loop")?;
+                let step = unroll.whole_number(expr, "the step of a loop")?;
                 if step == 0 {
                     unroll.error(expr.loc, "this loop never ends: its step is 0")?;
                 }

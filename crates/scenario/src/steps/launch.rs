@@ -106,7 +106,7 @@ impl StepKind for Launch {
             let at = decl
                 .block
                 .iter()
-                .fold(decl.block[0].loc, |loc, expr| loc.to(expr.loc));
+                .fold(decl.block[0].loc, |loc, expr| loc.span_to(expr.loc));
             unroll.error(
                 at,
                 format!("a block has {MAX_THREADS} threads at most, and this one has {threads}"),

@@ -3,7 +3,7 @@
 
 /// What a key's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text.
     Text,
     /// A name, with expressions in braces where it is in a step: "s{i}".
@@ -56,7 +56,7 @@ pub struct Key {
     /// As written in the file.
     pub name: &'static str,
     /// What its value looks like.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Whether it must be there.
     pub required: bool,
     /// What it is for, shown by editors.
@@ -70,7 +70,7 @@ macro_rules! key {
     ($($required:ident)? $name:literal $kind:ident $(($of:expr))?, $doc:expr) => {
         $crate::syntax::keys::Key {
             name: $name,
-            kind: $crate::syntax::keys::Kind::$kind $(($of))?,
+            kind: $crate::syntax::keys::ValueKind::$kind $(($of))?,
             required: key!(@is $($required)?),
             doc: $doc,
         }

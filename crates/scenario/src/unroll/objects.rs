@@ -262,7 +262,7 @@ impl<'f> Unroll<'_, 'f> {
 
     /// The index of an element of an array.
     fn element(&mut self, decl: &BufferDecl, index: &Expr, count: u64) -> Option<u64> {
-        let value = self.whole(index, "an index")?;
+        let value = self.whole_number(index, "an index")?;
         if let Some(element) = u64::try_from(value).ok().filter(|element| *element < count) {
             return Some(element);
         }

@@ -25,7 +25,7 @@ impl Unroll<'_, '_> {
     }
 
     /// A whole number. Bytes count as one, so that a size can be divided into a number of elements.
-    pub(crate) fn whole(&mut self, expr: &Expr, what: &str) -> Option<i64> {
+    pub(crate) fn whole_number(&mut self, expr: &Expr, what: &str) -> Option<i64> {
         let value = self.eval(expr)?;
         match (value, value.unit()) {
             (Value::Int(value, _), Unit::None | Unit::Bytes) => return Some(value),
@@ -52,7 +52,7 @@ impl Unroll<'_, '_> {
         bounds: RangeInclusive<i64>,
         what: &str,
     ) -> Option<i64> {
-        let value = self.whole(expr, what)?;
+        let value = self.whole_number(expr, what)?;
         if bounds.contains(&value) {
             return Some(value);
         }
@@ -71,7 +71,7 @@ impl Unroll<'_, '_> {
 
     /// A number of bytes, at least `least`.
     pub(crate) fn bytes(&mut self, expr: &Expr, least: i64) -> Option<u64> {
-        let value = self.whole(expr, "a size")?;
+        let value = self.whole_number(expr, "a size")?;
         if value >= least {
             return Some(value.unsigned_abs());
         }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use activity::{Copy, Direction, MemoryKind};
-use scenario::plan::{BufferId, HostWork, MemRef, Piece, VariantPlan};
+use scenario::plan::{BufferId, CopyPiece, HostWork, MemRef, VariantPlan};
 
 /// Which bytes of host memory were read, and how many others since.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct HostCache {
 
 impl HostCache {
     /// The host's part in a copy. Returns what [`Self::read`] does, for uploads of pageable memory.
-    pub(super) fn copy(&mut self, copy: &Copy, piece: &Piece) -> Option<u64> {
+    pub(super) fn copy(&mut self, copy: &Copy, piece: &CopyPiece) -> Option<u64> {
         match copy.direction {
             Direction::H2D if copy.from == MemoryKind::Pageable => {
                 self.read(piece.from, piece.bytes)

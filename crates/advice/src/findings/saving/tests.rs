@@ -300,7 +300,7 @@ proptest! {
                 .collect();
             prop_assert!(f.saving_ns <= Some(f.bound_ns), "{}: {:?}", f.rule, all);
         }
-        if let Some(all) = stacked().map(edit).reduce(|all, one| all.with(&one)) {
+        if let Some(all) = stacked().map(edit).reduce(|all, one| all.join(&one)) {
             let sum: Ns = stacked().filter_map(|f| f.saving_ns).sum();
             prop_assert_eq!(sum, saved(&all));
             prop_assert!(sum <= whatif.whole());

@@ -253,7 +253,7 @@ impl Session<'_> {
         }
         let error = self.driver.error(code);
         let doing = match &op {
-            Some(op) => op.kind.words(variant),
+            Some(op) => op.kind.describe(variant),
             None => "waiting for the GPU at the end of a pass".to_owned(),
         };
         let mut fault = Fault::cuda(&format!("variant `{}`: {doing}", variant.name), &error);

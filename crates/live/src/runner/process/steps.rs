@@ -10,7 +10,7 @@
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use activity::Direction;
-use scenario::plan::{HostWork, MemRef, Op, OpKind, Piece, StreamId, SyncTarget};
+use scenario::plan::{CopyPiece, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget};
 
 use super::super::driver::{Code, INVALID_VALUE, NOT_SUPPORTED, SUCCESS};
 use super::engine::{Engine, Failed, Phase};
@@ -149,9 +149,9 @@ impl<'a> Engine<'a> {
 
     /// One call that copies; asynchronous when it is given a stream.
     #[inline]
-    fn copy(&mut self, direction: Direction, stream: Option<CUstream>, piece: Piece) -> Code {
+    fn copy(&mut self, direction: Direction, stream: Option<CUstream>, piece: CopyPiece) -> Code {
         let (driver, buffers) = (&self.driver, &self.buffers);
-        let Piece { from, to, bytes } = piece;
+        let CopyPiece { from, to, bytes } = piece;
         let bytes = bytes as usize;
         // SAFETY: both sides have `bytes` bytes, as the plan's ranges lie in their buffers, and live
         // until all devices were waited for.
