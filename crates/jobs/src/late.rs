@@ -139,30 +139,9 @@ fn one(
     let least = known.noise.max((LEAST * units.median as f64) as Ns);
     let others = asked(sides, rank);
     let arose = fell_behind(sides, rank, &others, least);
-    let by_step: Vec<f64> = match &arose {
-        Some(arose) => arose.cost.iter().map(|cost| *cost as f64).collect(),
-        None => {
-            let mut sums = vec![0.0; spans.len()];
-            for late in all {
-                // Without kernels that are the same, what others lost is all that is known of its cost.
-                if let Some(step) = step_of(spans, late.start) {
-                    sums[step] += late.exposed as f64;
-                }
-            }
-            sums
-        }
-    };
+    let by_step = cost_by_step(arose.as_ref(), spans, all);
     let late = late_steps(&by_step, known.noise as f64, units.median as f64);
     let cost = by_step.iter().sum::<f64>();
-    let usual = stats::median(&by_step).unwrap_or(0.0) * by_step.len() as f64;
-    let pattern = match late.len() {
-        0 if usual >= STEADY * cost => Pattern::Steady,
-        0 => Pattern::Unknown,
-        late => Pattern::ByTurns {
-            late,
-            of: spans.len(),
-        },
-    };
     let saving = arose.as_ref().map(|_| {
         let count = (spans.len() as Ns).max(1);
         let whole = spans.iter().copied().reduce(Span::hull);
@@ -184,7 +163,7 @@ fn one(
     }
     Some(Lateness {
         rank,
-        pattern,
+        pattern: pattern(late.len(), &by_step),
         unit: units.unit,
         steps: named(&units, &late, all, arose.as_ref().map(|it| &it.nearest)),
         reason: match arose {
@@ -196,6 +175,34 @@ fn one(
         exposed_ns,
         saving,
     })
+}
+
+/// What a rank's lateness cost by step, ns. Without kernels that are the same, what others lost is all that is known of it.
+fn cost_by_step(arose: Option<&Cost>, spans: &[Span], all: &[Late]) -> Vec<f64> {
+    if let Some(arose) = arose {
+        return arose.cost.iter().map(|cost| *cost as f64).collect();
+    }
+    let mut sums = vec![0.0; spans.len()];
+    for late in all {
+        if let Some(step) = step_of(spans, late.start) {
+            sums[step] += late.exposed as f64;
+        }
+    }
+    sums
+}
+
+/// Whether a rank is late in all steps alike, or in so many of them.
+fn pattern(late: usize, by_step: &[f64]) -> Pattern {
+    let cost = by_step.iter().sum::<f64>();
+    let usual = stats::median(by_step).unwrap_or(0.0) * by_step.len() as f64;
+    match late {
+        0 if usual >= STEADY * cost => Pattern::Steady,
+        0 => Pattern::Unknown,
+        late => Pattern::ByTurns {
+            late,
+            of: by_step.len(),
+        },
+    }
 }
 
 /// What a rank's falling behind cost all others.

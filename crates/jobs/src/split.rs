@@ -4,7 +4,7 @@
 //! That needs no clock but each rank's own. It holds for mutual operations only. One that goes one way (a broadcast)
 //! can end on one rank before another has begun, so it is counted and not judged.
 
-use super::collect::{Kind, Unit};
+use super::collect::{Kind, Part, Unit};
 use super::group::Group;
 use super::operation::Operation;
 use activity::{Ns, Span};
@@ -115,53 +115,15 @@ pub(super) fn measure(
                 continue;
             }
             split.incomplete += u64::from((members.len() as u64) < u64::from(width));
-            let length = |i: usize| members[i].1.span.len();
-            let mut order: Vec<usize> = (0..members.len()).collect();
-            order.sort_by_key(|&i| (length(i), i));
-            let (last, next) = (order[0], order[1]);
-            let (transfer, by) = (length(last), length(next) - length(last));
+            let of_rank = |(slot, part)| (group.ranks[slot], part);
+            let mut members: Vec<(usize, &Part)> = members.into_iter().map(of_rank).collect();
+            // The last one to come waits least; of those that came together, the first in the group's order.
+            members.sort_by_key(|it| it.1.span.len());
+            let transfer = members[0].1.span.len();
             times.push((members[0].1.kind, width, transfer));
-            let rank_of = |i: usize| group.ranks[members[i].0];
-            for &i in &order {
-                let part = members[i].1;
-                let rank = rank_of(i);
-                let sums = &mut split.sums[rank];
-                sums.judged += 1;
-                sums.transfer_ns += transfer;
-                let wait = Span::new(part.span.start, part.span.end - transfer);
-                sums.wait_ns += wait.len();
-                if !wait.is_empty() {
-                    let exposed = exposed(trace, &lanes[rank], part.lane, wait);
-                    sums.exposed_ns += exposed;
-                    split.waits[rank].push(Wait {
-                        span: wait,
-                        for_rank: rank_of(last),
-                        lane: part.lane,
-                        row: part.row,
-                        exposed,
-                    });
-                }
-            }
-            if by > noise {
-                // What the others would have saved: they all wait for the last one until it comes.
-                let step = (order.len() - 1).div_ceil(ASKED);
-                let asked = order[1..].iter().step_by(step).map(|&i| {
-                    let part = members[i].1;
-                    let came = part.span.end - transfer;
-                    let stretch = Span::new(came - by, came);
-                    exposed(trace, &lanes[rank_of(i)], part.lane, stretch)
-                });
-                let sums = &mut split.sums[rank_of(last)];
-                sums.last_arrivals += 1;
-                sums.late_ns += by;
-                split.late.push(Late {
-                    rank: rank_of(last),
-                    start: members[last].1.span.start,
-                    by,
-                    exposed: asked.min().unwrap_or(0),
-                    lane: members[last].1.lane,
-                    row: members[last].1.row,
-                });
+            add_waits(trace, &lanes, &members, split);
+            if members[1].1.span.len() - transfer > noise {
+                add_late(trace, &lanes, &members, split);
             }
         }
         for (slot, alone) in group.alone().into_iter().enumerate() {
@@ -172,6 +134,55 @@ pub(super) fn measure(
         waits.sort_by_key(|wait| wait.span);
     }
     split.rates = rates(times);
+}
+
+/// Adds what each rank waited in a collective until the last one came. Members come last one first.
+fn add_waits(trace: &Trace, lanes: &[Vec<LaneId>], members: &[(usize, &Part)], split: &mut Split) {
+    let (last, transfer) = (members[0].0, members[0].1.span.len());
+    for &(rank, part) in members {
+        let sums = &mut split.sums[rank];
+        sums.judged += 1;
+        sums.transfer_ns += transfer;
+        let wait = Span::new(part.span.start, part.span.end - transfer);
+        sums.wait_ns += wait.len();
+        if !wait.is_empty() {
+            let exposed = exposed(trace, &lanes[rank], part.lane, wait);
+            sums.exposed_ns += exposed;
+            split.waits[rank].push(Wait {
+                span: wait,
+                for_rank: last,
+                lane: part.lane,
+                row: part.row,
+                exposed,
+            });
+        }
+    }
+}
+
+/// Adds that the last one was late, and what the others would have saved: they all wait for it until it comes.
+fn add_late(trace: &Trace, lanes: &[Vec<LaneId>], members: &[(usize, &Part)], split: &mut Split) {
+    let [(rank, last), others @ ..] = members else {
+        return;
+    };
+    let transfer = last.span.len();
+    let by = others.first().map_or(0, |it| it.1.span.len()) - transfer;
+    let asked = others.iter().step_by(others.len().div_ceil(ASKED).max(1));
+    let saved = asked.map(|&(rank, part)| {
+        let came = part.span.end - transfer;
+        let stretch = Span::new(came - by, came);
+        exposed(trace, &lanes[rank], part.lane, stretch)
+    });
+    let sums = &mut split.sums[*rank];
+    sums.last_arrivals += 1;
+    sums.late_ns += by;
+    split.late.push(Late {
+        rank: *rank,
+        start: last.span.start,
+        by,
+        exposed: saved.min().unwrap_or(0),
+        lane: last.lane,
+        row: last.row,
+    });
 }
 
 /// The streams of a rank's device, of its own process.

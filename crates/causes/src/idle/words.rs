@@ -57,6 +57,28 @@ struct Share {
     total: Ns,
 }
 
+impl Share {
+    /// How long it took, and of how much.
+    fn time(&self, length: Ns) -> String {
+        if self.total == length {
+            duration(length)
+        } else {
+            format!("{} of {}", duration(self.total), duration(length))
+        }
+    }
+}
+
+/// The greatest cause of a gap, with the words that its sentence is made of.
+struct MainCause<'a> {
+    piece: &'a Piece,
+    gap: Gap,
+    /// Who is to blame.
+    name: String,
+    /// The operation that ended the gap.
+    next: String,
+    time: String,
+}
+
 impl Causes<'_> {
     /// Why a gap is there, in a sentence.
     pub fn explain(&self, gap: Gap) -> Explanation {
@@ -87,7 +109,14 @@ impl Causes<'_> {
             true => self.seen_in(gap, &pieces, &main.piece),
             false => String::new(),
         };
-        let mut parts = vec![self.part(main, length, gap, seen.is_empty())];
+        let of_gap = MainCause {
+            piece: &main.piece,
+            gap,
+            name: self.name_of(main.piece.culprit),
+            next: self.name_of(Culprit::Op(gap.next)),
+            time: main.time(length),
+        };
+        let mut parts = vec![self.part(&of_gap, seen.is_empty())];
         let others = shares[1..]
             .iter()
             .take(2)
@@ -152,17 +181,17 @@ impl Causes<'_> {
         }
     }
 
-    /// The greatest cause in words. Without samples nothing says what the host did outside CUDA and ranges.
-    fn part(&self, share: &Share, length: Ns, gap: Gap, is_unseen: bool) -> String {
-        let piece = &share.piece;
-        let name = self.name_of(piece.culprit);
-        let time = if share.total == length {
-            duration(length)
-        } else {
-            format!("{} of {}", duration(share.total), duration(length))
-        };
-        let next = self.name_of(Culprit::Op(gap.next));
-        let text = match piece.cause {
+    /// What the CPU did for the time of the greatest cause; `None` where the GPU was at something. Without samples nothing
+    /// says what it did outside CUDA and ranges.
+    fn cpu_words(&self, main: &MainCause<'_>, is_unseen: bool) -> Option<String> {
+        let MainCause {
+            piece,
+            gap,
+            name,
+            next,
+            time,
+        } = main;
+        Some(match piece.cause {
             Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => {
                 format!("the CPU waited in {name} for {time}, and launched {next} only then")
             }
@@ -200,9 +229,23 @@ impl Causes<'_> {
             }
             Cause::Load => format!("GPU code was loaded for {time} in {name}"),
             Cause::QueueFull => format!("the launch queue was full for {time} ({name})"),
+            _ => return None,
+        })
+    }
+
+    /// What the GPU, a queue or the profiler was at meanwhile.
+    fn gpu_words(&self, main: &MainCause<'_>) -> String {
+        let MainCause {
+            piece,
+            gap,
+            name,
+            next,
+            time,
+        } = main;
+        match piece.cause {
             Cause::Event => format!(
                 "{} waited {time} for an event recorded after {}",
-                self.stream(gap),
+                self.stream(*gap),
                 self.elsewhere(piece.culprit)
             ),
             Cause::Engine => {
@@ -244,8 +287,19 @@ impl Causes<'_> {
                 ),
                 _ => format!("no record says who launched {next}"),
             },
-        };
-        match piece.certainty {
+            Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => String::new(),
+            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => String::new(),
+            Cause::Staging | Cause::Pages | Cause::Host | Cause::Launching => String::new(),
+            Cause::Lock | Cause::SlowLaunch | Cause::Call | Cause::Memory => String::new(),
+            Cause::GraphSetup | Cause::Load | Cause::QueueFull => String::new(),
+        }
+    }
+
+    /// The greatest cause in words.
+    fn part(&self, main: &MainCause<'_>, is_unseen: bool) -> String {
+        let text = self.cpu_words(main, is_unseen);
+        let text = text.unwrap_or_else(|| self.gpu_words(main));
+        match main.piece.certainty {
             Certainty::Likely => format!("likely {text}"),
             Certainty::Fact | Certainty::Unknown => text,
         }

@@ -93,35 +93,10 @@ fn one_of(on: &mut Editing<'_, '_>, mut run: Vec<u32>, pace: f64) -> Result<(), 
     let own = (fixed + node * run.len() as f64).round() as Ns;
     on.program.calls[first as usize].own = own;
     run.sort_unstable();
-    let mut is_short = false;
-    for &op in &run {
-        is_short |= on.program.ops[op as usize].time < SHORT;
-        let before = run_before(on, &run, op);
-        let between = between(&on.program.known, bound, before);
-        let of = &mut on.program.ops[op as usize];
-        of.call = first;
-        if bound == Bound::Least {
-            of.time = least(&on.program.known, of.time);
-        }
-        for dep in on.program.lists.get_mut(of.deps) {
-            if let (
-                Class::Between {
-                    kind: EdgeKind::Stream,
-                    from,
-                    to,
-                },
-                Some(between),
-            ) = (dep.class, between)
-                && holds(&run, dep.op)
-            {
-                dep.class = Class::between(EdgeKind::GraphNode, from, to);
-                dep.delay = match bound {
-                    Bound::Most => between,
-                    Bound::Least | Bound::Likely => dep.delay.min(between),
-                };
-            }
-        }
-    }
+    let is_short = run
+        .iter()
+        .any(|&op| on.program.ops[op as usize].time < SHORT);
+    make_nodes(on, &run, first);
     // A graph starts when its call has handed it over. A run that shows no steps is taken to be a loop over many
     // short graphs: nodes start as the host hands them over.
     for (i, &op) in run.iter().enumerate() {
@@ -155,6 +130,39 @@ fn one_of(on: &mut Editing<'_, '_>, mut run: Vec<u32>, pace: f64) -> Result<(), 
         ));
     }
     Ok(())
+}
+
+/// Makes the operations of a sorted run nodes of a graph that this call launches. Nodes of one stream follow each other as
+/// nodes do.
+fn make_nodes(on: &mut Editing<'_, '_>, run: &[u32], call: u32) {
+    let bound = on.scene.bound;
+    for &op in run {
+        let before = run_before(on, run, op);
+        let between = between(&on.program.known, bound, before);
+        let of = &mut on.program.ops[op as usize];
+        of.call = call;
+        if bound == Bound::Least {
+            of.time = least(&on.program.known, of.time);
+        }
+        for dep in on.program.lists.get_mut(of.deps) {
+            if let (
+                Class::Between {
+                    kind: EdgeKind::Stream,
+                    from,
+                    to,
+                },
+                Some(between),
+            ) = (dep.class, between)
+                && holds(run, dep.op)
+            {
+                dep.class = Class::between(EdgeKind::GraphNode, from, to);
+                dep.delay = match bound {
+                    Bound::Most => between,
+                    Bound::Least | Bound::Likely => dep.delay.min(between),
+                };
+            }
+        }
+    }
 }
 
 /// Whether an operation is one of a sorted run, most of which are numbered without a gap.
