@@ -93,43 +93,31 @@ fn graph(c: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
-/// A timeline that grows by a batch: what the graph takes to follow, and what the last steps of it take.
+/// What the last steps of a timeline that grows take, which the screen asks about once a second.
 fn live(c: &mut Criterion<CpuTime>) {
     let mut group = c.benchmark_group("live");
     group.sample_size(10);
-    let operations = quick::sizes([1_000_000]).sum();
-    let all: Vec<_> = batches(shape(operations)).collect();
-    let Some((last, before)) = all.split_last() else {
-        return;
-    };
-    let mut trace = Trace::default();
-    before.iter().for_each(|batch| trace.apply(batch.clone()));
-    let graph = Graph::new(&trace);
-    trace.apply(last.clone());
-    group.bench_function("extend 10^6 by a batch", |b| {
-        b.iter_batched_ref(
-            || graph.clone(),
-            |graph| graph.extend(&trace),
-            criterion::BatchSize::LargeInput,
-        );
-    });
-    let from = steps::recent(&trace, 50_000).map_or(Ns::MIN, |window| window.start);
-    let until = trace.extent().map_or(from, |span| span.end);
-    group.bench_function("last 50,000 of 10^6", |b| {
-        b.iter(|| {
-            let window = Span::new(from, until);
-            let graph = Graph::within(&trace, window);
-            let causes = Causes::new(&trace, &graph);
-            let devices = figures::count(&trace, None, Some(window));
-            black_box(verdict::find(
-                &trace,
-                &causes,
-                (Some(window), &devices),
-                &[],
-                None,
-            ))
+    for operations in quick::sizes([1_000_000, 10_000_000]) {
+        let mut trace = Trace::default();
+        batches(shape(operations)).for_each(|batch| trace.apply(batch));
+        let from = steps::recent(&trace, 50_000).map_or(Ns::MIN, |window| window.start);
+        let until = trace.extent().map_or(from, |span| span.end);
+        group.bench_function(BenchmarkId::new("last 50,000 of", operations), |b| {
+            b.iter(|| {
+                let window = Span::new(from, until);
+                let graph = Graph::within(&trace, window);
+                let causes = Causes::new(&trace, &graph);
+                let devices = figures::count(&trace, None, Some(window));
+                black_box(verdict::find(
+                    &trace,
+                    &causes,
+                    (Some(window), &devices),
+                    &[],
+                    None,
+                ))
+            });
         });
-    });
+    }
     group.finish();
 }
 

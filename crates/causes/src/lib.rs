@@ -13,8 +13,8 @@ pub mod nested;
 pub mod stacks;
 
 pub use idle::{
-    Bound, Cause, Causes, Certainty, Culprit, Explanation, Gap, Group, IdleCause, IdleSums,
-    LAUNCH_GAP_MAX, Piece, Pieces, Ready, Shares, by_cause, explain, is_loading, is_profilers,
+    Bound, Cause, Causes, Certainty, Culprit, Explanation, Gap, Group, IdleCause, LAUNCH_GAP_MAX,
+    Piece, Pieces, Ready, Shares, by_cause, explain, is_loading, is_profilers,
 };
 
 #[cfg(any(test, feature = "testing"))]

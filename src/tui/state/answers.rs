@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyst::{Analyst, Question};
-use super::idle_totals::IdleTotals;
 use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use activity::Ns;
@@ -77,8 +76,6 @@ pub struct Answers {
     question: Question<About, Answer>,
     /// What other questions about a run that has ended rest on, too.
     pub facts: Arc<LastFacts>,
-    /// Why the devices were idle since it began.
-    so_far: IdleTotals,
 }
 
 impl Answers {
@@ -89,7 +86,6 @@ impl Answers {
         if run.is_none() || !(is_wanted || analyst.has_threads() || run.records() <= UNASKED) {
             return;
         }
-        self.so_far.prepare(analyst, run);
         let is_live = run.is_running();
         // A picture that is held has the answer of its time.
         if is_live && (run.progress.is_some() || on_screen.is_held) {
@@ -136,11 +132,6 @@ impl Answers {
         let now = self.question.about(run, about(run.is_running()));
         now.or_else(|| self.question.about(run, about(true)))
             .or_else(of_variant)
-    }
-
-    /// While a program runs: for each device why it was idle since the beginning, in a line.
-    pub fn so_far(&self, run: &Run) -> &[String] {
-        self.so_far.lines(run)
     }
 
     /// Whether an answer is awaited.

@@ -12,7 +12,6 @@ pub mod answers;
 pub mod camera;
 pub mod focus;
 pub mod idle;
-mod idle_totals;
 pub mod job;
 mod journal;
 pub mod links;

@@ -27,7 +27,7 @@ const SHOWN: usize = 3;
 /// What a line of the list is of.
 #[derive(Clone, Debug, PartialEq)]
 enum Row {
-    /// What bounds the whole or a device, or why it was idle since the run began.
+    /// What bounds the whole or a device.
     Said(String),
     /// The finding: index into what was found. It is as many lines as it needs.
     Finding(usize),
@@ -109,10 +109,6 @@ impl Findings {
                     cells.push(vec![Cell::rest(part, Role::Text).bold()]);
                     self.lines.push(Row::Said(verdict.line()));
                 }
-            }
-            for line in state.model.answers.so_far(&state.model.run) {
-                cells.push(vec![Cell::rest(line, Role::Text)]);
-                self.lines.push(Row::Said(line.clone()));
             }
         }
         let mut shown = 0;

@@ -93,29 +93,18 @@ impl CallKind {
     }
 }
 
-/// Cuts columns, or makes room in them.
-macro_rules! columns {
-    ($of:expr, $change:ident, $count:expr, $($column:ident),*) => {
-        $($of.$column.$change($count);)*
+/// Makes room in columns: what grows bit by bit leaves holes in memory.
+macro_rules! reserve {
+    ($of:expr, $more:expr, $($column:ident),*) => {
+        $($of.$column.reserve($more);)*
     };
 }
-pub(super) use columns;
+pub(super) use reserve;
 
-/// Forgets what has a number from `cut` on, which began no earlier than `time`, in lists by end.
-pub(super) fn forget(lists: &mut [Vec<u32>], ends: &[Ns], cut: u32, time: Ns) {
+/// Puts lists of what ended in order.
+pub(super) fn sort_by_end(lists: &mut [Vec<u32>], ends: &[Ns]) {
     for list in lists {
-        let ended = list.partition_point(|&it| ends[it as usize] < time);
-        let mut late = list.split_off(ended);
-        late.retain(|&it| it < cut);
-        list.append(&mut late);
-    }
-}
-
-/// Puts what was added to lists by end where it belongs; nothing that ended before `time` was.
-pub(super) fn sort_by_end(lists: &mut [Vec<u32>], ends: &[Ns], time: Ns) {
-    for list in lists {
-        let ended = list.partition_point(|&it| ends[it as usize] < time);
-        list[ended..].sort_by_key(|&it| (ends[it as usize], it));
+        list.sort_by_key(|&it| (ends[it as usize], it));
     }
 }
 
@@ -220,29 +209,11 @@ impl Calls {
         list.get(list.partition_point(|&c| c <= call)).copied()
     }
 
-    /// Makes room for so many more: what grows bit by bit leaves holes in memory.
+    /// Makes room for so many more.
     pub(super) fn reserve(&mut self, more: usize) {
-        columns!(
-            self, reserve, more, lane, row, start, end, kind, previous, handed, waited, root,
-            first_op
+        reserve!(
+            self, more, lane, row, start, end, kind, previous, handed, waited, root, first_op
         );
-    }
-
-    /// Forgets the calls from `keep` on, which began no earlier than `time`.
-    pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
-        let cut = keep as CallId;
-        forget(&mut self.by_end, &self.end, cut, time);
-        columns!(
-            self, truncate, keep, lane, row, start, end, kind, previous, handed, waited, root,
-            first_op
-        );
-        for list in &mut self.by_lane {
-            list.truncate(list.partition_point(|&c| c < cut));
-        }
-        for list in &mut self.by_correlation {
-            list.retain(|entry| entry.1 < cut);
-        }
-        self.awaited.retain(|&call, _| call < cut);
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -21,16 +21,11 @@ const UNEXPLAINED: Ns = 15_000;
 const JUST_BEFORE: Ns = 5_000;
 
 impl Graph {
-    /// Finds what bound the operations from `from` on.
-    pub(super) fn bind(&mut self, trace: &Trace, from: OpId) {
-        let mut at: Vec<[usize; Engine::COUNT]> = self
-            .ops
-            .by_engine
-            .iter()
-            .map(|lists| std::array::from_fn(|e| lists[e].partition_point(|&op| op < from)))
-            .collect();
+    /// Finds what bound each operation.
+    pub(super) fn bind(&mut self, trace: &Trace) {
+        let mut at = vec![[0; Engine::COUNT]; self.ops.by_engine.len()];
         let defaults = default_streams(trace);
-        for op in from..self.ops.len() as OpId {
+        for op in 0..self.ops.len() as OpId {
             let i = op as usize;
             let lane = self.ops.lane[i] as LaneId;
             let LaneKind::Stream { device, .. } = trace.lanes()[lane].key().kind else {

@@ -36,7 +36,6 @@ pub(super) struct Events {
 impl Events {
     /// Takes the lanes of streams as the timeline has them now.
     pub(super) fn know_streams(&mut self, trace: &Trace) {
-        self.lanes.clear();
         for (id, lane) in trace.lanes().iter().enumerate() {
             let key = lane.key();
             if let LaneKind::Stream {
@@ -102,16 +101,6 @@ impl Events {
         for list in self.records.values_mut() {
             list.sort_unstable();
             list.dedup();
-        }
-    }
-
-    /// Forgets what was issued at or after `time`.
-    pub(super) fn truncate(&mut self, time: Ns) {
-        for list in self.waits.values_mut() {
-            list.truncate(list.partition_point(|w| w.issued < time));
-        }
-        for list in self.records.values_mut() {
-            list.truncate(list.partition_point(|r| r.issued < time));
         }
     }
 

@@ -6,15 +6,14 @@
 //! thread's own, its think time. It also knows the call of another thread that handed over to it, and the operation
 //! that its sync was for. `docs/ANSWERS.md` explains the whole.
 //!
-//! [`Graph::extend`] takes in what a timeline has got since the last time. It redoes everything from the first changed
-//! moment on; what lies before stays. `calls` holds the CPU's columns and `ops` those of the operations. `edges` finds
-//! what bound an operation, `events` matches waits of streams with event records, `waits` what a sync waited for.
+//! `fill` fills the columns: `calls` holds the CPU's and `ops` those of the operations. `edges` finds what bound an
+//! operation, `events` matches waits of streams with event records, `waits` what a sync waited for.
 
 mod calls;
 mod depends;
 mod edges;
 mod events;
-mod extend;
+mod fill;
 mod kind;
 mod ops;
 #[cfg(test)]
@@ -59,27 +58,19 @@ pub struct Graph {
     /// Host calls by start, without those inside another call.
     pub calls: Calls,
     events: Events,
-    taken: extend::Progress,
 }
 
 impl Graph {
     /// The graph of a whole timeline.
     pub fn new(trace: &Trace) -> Graph {
         trace::made("graph");
-        let mut graph = Graph::default();
-        graph.extend(trace);
+        // No activity starts in the last nanosecond of time.
+        let mut graph = Graph::within(trace, Span::new(Ns::MIN, Ns::MAX));
         // What grew bit by bit, and stays.
         let (ops, calls) = (&mut graph.ops, &mut graph.calls);
         let by_device = ops.by_device.iter_mut().chain(&mut ops.by_end);
         let lists = by_device.chain(ops.by_engine.iter_mut().flatten());
         lists.chain(&mut calls.by_end).for_each(Vec::shrink_to_fit);
-        graph
-    }
-
-    /// The graph of what starts within `window`, for a question about one moment of a long timeline.
-    pub fn within(trace: &Trace, window: Span) -> Graph {
-        let mut graph = Graph::default();
-        graph.take(trace, window);
         graph
     }
 

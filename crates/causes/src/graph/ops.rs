@@ -1,6 +1,6 @@
 //! The GPU's side: operations with the edge that bound each.
 
-use super::calls::{columns, forget};
+use super::calls::reserve;
 use super::kind::EdgeKind;
 use super::{CallId, OpId};
 use activity::{Direction, Ns, Span, What};
@@ -144,11 +144,6 @@ impl Ops {
         self.by_lane.get(lane).map_or(&[], |l| l.1.as_slice())
     }
 
-    /// The last operation of each stream.
-    pub fn last_of_lanes(&self) -> impl Iterator<Item = OpId> + '_ {
-        self.by_lane.iter().filter_map(|of| of.1.last().copied())
-    }
-
     pub(super) fn at(&self, lane: LaneId, row: usize) -> Option<OpId> {
         let (first, list) = self.by_lane.get(lane)?;
         list.get(row.checked_sub(*first as usize)?).copied()
@@ -171,24 +166,11 @@ impl Ops {
         list[..to].iter().rev().copied()
     }
 
-    /// Makes room for so many more: what grows bit by bit leaves holes in memory.
+    /// Makes room for so many more.
     pub(super) fn reserve(&mut self, more: usize) {
-        columns!(
-            self, reserve, more, lane, row, start, end, engine, flags, call, edge, bind
+        reserve!(
+            self, more, lane, row, start, end, engine, flags, call, edge, bind
         );
-    }
-
-    /// Forgets the operations from `keep` on, which began no earlier than `time`.
-    pub(super) fn truncate(&mut self, keep: usize, time: Ns) {
-        let cut = keep as OpId;
-        forget(&mut self.by_end, &self.end, cut, time);
-        columns!(
-            self, truncate, keep, lane, row, start, end, engine, flags, call, edge, bind
-        );
-        let sorted = |list: &mut Vec<OpId>| list.truncate(list.partition_point(|&op| op < cut));
-        self.by_lane.iter_mut().for_each(|(_, list)| sorted(list));
-        self.by_engine.iter_mut().flatten().for_each(sorted);
-        self.by_device.iter_mut().for_each(sorted);
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -121,15 +121,13 @@ proptest! {
         items.sort_by_key(|item| item.0);
         let mut trace = Trace::default();
         trace.apply(Batch { items: Vec::new(), ..batch });
-        let mut graph = Graph::default();
         let mut rest = items.as_slice();
         for cut in cuts.into_iter().chain([usize::MAX]) {
             let (now, later) = rest.split_at(cut.min(rest.len()));
             trace.apply(Batch { items: now.iter().map(|item| item.1).collect(), ..Batch::default() });
-            graph.extend(&trace);
             rest = later;
         }
-        prop_assert_eq!(said(&trace, &graph), expected);
+        prop_assert_eq!(said(&trace, &Graph::new(&trace)), expected);
     }
 }
 

@@ -24,17 +24,9 @@ const QUEUE: usize = 1_000;
 const MEMORY_WAIT_MIN: Ns = 5_000;
 
 impl Graph {
-    /// Finds the edges of the calls from `from` on, and of those before that had not returned at `time`.
-    pub(super) fn connect(&mut self, trace: &Trace, time: Ns, from: CallId) {
-        let running: Vec<CallId> = self
-            .calls
-            .by_lane
-            .iter()
-            .filter_map(|list| list[..list.partition_point(|&c| c < from)].last().copied())
-            .filter(|&c| self.calls.end[c as usize] > time)
-            .collect();
-        let calls = running.into_iter().chain(from..self.calls.len() as CallId);
-        let calls = Vec::from_iter(calls);
+    /// Finds the edges of each call.
+    pub(super) fn connect(&mut self, trace: &Trace) {
+        let calls = Vec::from_iter(0..self.calls.len() as CallId);
         let some: Vec<&[CallId]> = calls.chunks(AT_ONCE).collect();
         let of = |&call: &CallId| {
             let handed = self.handed(trace, call).unwrap_or(NONE);

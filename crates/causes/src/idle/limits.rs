@@ -7,10 +7,10 @@ use activity::stats::lower_median;
 
 /// Operations, and calls, of a timeline that tell what is usual on it. They are the first ones, so that a cause does
 /// not change with what comes after it.
-pub(super) const SAMPLE: usize = 1 << 16;
+const SAMPLE: usize = 1 << 16;
 
 /// The 99th percentiles, none above [`LATENCY_MAX`]: what takes longer is not ordinary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// From a call to its operation where nothing else held that back: launches and copies differ.
     latency: [Ns; Engine::COUNT],
@@ -21,10 +21,10 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of(graph: &Graph, sample: usize) -> Limits {
+    pub(super) fn of(graph: &Graph) -> Limits {
         let mut latencies: [Vec<Ns>; Engine::COUNT] = Default::default();
         let mut queued = [Vec::new(), Vec::new()];
-        for i in 0..graph.ops.len().min(sample) {
+        for i in 0..graph.ops.len().min(SAMPLE) {
             let op = i as OpId;
             match graph.ops.edge[i] {
                 EdgeKind::None => {}
@@ -46,7 +46,7 @@ impl Limits {
         Limits {
             latency: latencies.map(of),
             queued: queued.map(|mut all| percentile(&mut all)),
-            plain: plain(graph, sample),
+            plain: plain(graph),
         }
     }
 
@@ -65,9 +65,9 @@ impl Limits {
     }
 }
 
-fn plain(graph: &Graph, sample: usize) -> [Option<Ns>; 2] {
+fn plain(graph: &Graph) -> [Option<Ns>; 2] {
     let mut times = [Vec::new(), Vec::new()];
-    for call in 0..graph.calls.len().min(sample) as CallId {
+    for call in 0..graph.calls.len().min(SAMPLE) as CallId {
         if locks::is_plain(graph, call) {
             let is_copy = graph.calls.kind[call as usize] == CallKind::Copy;
             times[usize::from(is_copy)].push(graph.calls.span(call).len());

@@ -5,9 +5,8 @@
 //! the walk goes on to the GPU operation that it reaches. The sync passed there is the pieces' *root*, why nothing had
 //! been queued ahead. `docs/ANSWERS.md` explains it, and has the table of causes.
 //!
-//! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, `explain` asks for
-//! one, and `idle_sums` keeps sums of a timeline that grows. `locks` finds calls that waited for another's. `walk` walks,
-//! `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
+//! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, and `explain` asks
+//! for one. `locks` finds calls that waited for another's. `walk` walks, `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
 //! calls. `missing` finds operations that ran without leaving a record. `seen` has the source lines that samples saw
 //! meanwhile, and `words` says them.
 
@@ -15,7 +14,6 @@ mod explain;
 mod gaps;
 mod groups;
 mod host;
-mod idle_sums;
 mod kinds;
 mod limits;
 mod locks;
@@ -31,7 +29,6 @@ pub use explain::explain;
 use gaps::One;
 pub use gaps::Pieces;
 pub use groups::LAUNCH_GAP_MAX;
-pub use idle_sums::IdleSums;
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
 pub use sum::{IdleCause, by_cause};
 pub use words::Explanation;
@@ -74,14 +71,9 @@ pub struct Ready {
 
 impl Ready {
     pub fn new(trace: &Trace, graph: &Graph) -> Self {
-        Self::with_sample(trace, graph, limits::SAMPLE)
-    }
-
-    /// Where so many operations tell what launches take.
-    fn with_sample(trace: &Trace, graph: &Graph, sample: usize) -> Self {
         made("causes");
         Ready {
-            limits: limits::Limits::of(graph, sample),
+            limits: limits::Limits::of(graph),
             host: host::Host::of(trace),
             missing: missing::find(trace, graph),
             gaps: gaps::Gaps::new(trace.devices().len()),
@@ -95,12 +87,7 @@ impl Ready {
 impl<'a> Causes<'a> {
     /// Gets ready for questions about `trace`, whose graph is `graph`.
     pub fn new(trace: &'a Trace, graph: &'a Graph) -> Self {
-        Self::with_sample(trace, graph, limits::SAMPLE)
-    }
-
-    fn with_sample(trace: &'a Trace, graph: &'a Graph, sample: usize) -> Self {
-        let ready = Ready::with_sample(trace, graph, sample);
-        Self::ready(trace, graph, &Arc::new(ready))
+        Self::ready(trace, graph, &Arc::new(Ready::new(trace, graph)))
     }
 
     /// The same of what was made ready before for this graph.

@@ -99,14 +99,6 @@ pub(super) struct Sums {
 impl Sums {
     /// Adds a piece of the gap that `next` ends.
     pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
-        let seen = self.add_unseen(causes, piece);
-        if piece.cause.is_of_host() {
-            causes.add_samples(next, piece.span, seen);
-        }
-    }
-
-    /// The same without a look at stack samples. Where those of its sum are.
-    pub(super) fn add_unseen(&mut self, causes: &Causes<'_>, piece: &Piece) -> &mut StackCounts {
         let key = Key {
             cause: piece.cause,
             certainty: piece.certainty,
@@ -116,7 +108,9 @@ impl Sums {
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
-        &mut sum.2
+        if piece.cause.is_of_host() {
+            causes.add_samples(next, piece.span, &mut sum.2);
+        }
     }
 
     pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {

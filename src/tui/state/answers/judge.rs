@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::{Answer, StepTime};
 use crate::report::KnownGpus;
-use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use advice::{Advice, Facts, verdict, watching};
 use figures::passes::Passes;
 use figures::steps::{self, Steps};
 use scenario::plan::Plan;
-use trace::Trace;
+use trace::{LaneKind, Trace};
 
 /// Operations that are looked at while a program runs: some hundred steps of a training loop.
 const RECENT: usize = 50_000;
@@ -70,6 +69,33 @@ pub(super) fn live(trace: &Trace, looked: &Subject, stop: &Stop) -> Option<Answe
     let around = Span::new(window.start.saturating_sub(BEFORE), window.end);
     let facts = looked.facts(Facts::within(trace, around), stop);
     judge(&facts, Some(window), &steps, looked, true)
+}
+
+/// From the first record to the moment up to which operations and calls have both come. Their records arrive in buffers
+/// of their own. `None` before the first operation.
+pub(super) fn arrived(trace: &Trace) -> Option<Span> {
+    let mut last = vec![(None::<Ns>, None::<Ns>); trace.processes().len()];
+    for lane in trace.lanes() {
+        let Some(row) = lane.len().checked_sub(1) else {
+            continue;
+        };
+        let (operation, call) = last.get_mut(lane.key().process)?;
+        let of = match lane.key().kind {
+            LaneKind::Stream { .. } => operation,
+            LaneKind::Thread { .. } => call,
+            _ => continue,
+        };
+        *of = (*of).max(Some(lane.span(row).start));
+    }
+    let until = last
+        .iter()
+        .filter_map(|&(operation, call)| {
+            let operation = operation?;
+            Some(call.map_or(operation, |call| call.min(operation)))
+        })
+        .max()?;
+    let start = trace.extent()?.start;
+    Some(Span::new(start, until.max(start).saturating_add(1)))
 }
 
 /// Everything in scope.

@@ -1,9 +1,9 @@
 //! What is asked when, and of which part of a timeline that grows.
 
+use super::judge::arrived;
 use super::*;
 use crate::report::KnownGpus;
 use crate::tui::state::Status;
-use crate::tui::state::idle_totals::arrived;
 use activity::feed::Stop;
 use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
 use advice::Facts;
