@@ -6,16 +6,33 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{bytes, count, duration, number, percent, share};
+use advice::findings::{self, Scope};
 use advice::watching::WatchingCost;
-use figures::hardware::{GpuFigures, HardwareFigures, show};
+use figures::hardware::{self, GpuFigures, HardwareFigures, show};
 use figures::off_cpu::{HostIdle, OffCpuFigures};
+use trace::Trace;
+
+/// What was read, with the line on the machine.
+pub(super) fn of_machine(trace: &Trace, scope: &Scope<'_>) -> Option<HardwareFigures> {
+    let read = hardware::measure(trace, scope.devices);
+    match findings::machine(scope) {
+        None => read,
+        Some(machine) => Some(HardwareFigures {
+            machine: Some(machine.headline()),
+            ..read.unwrap_or_default()
+        }),
+    }
+}
 
 /// Counters and sensors of each GPU, and what launching threads did off their processors.
 pub(super) fn section(page: &mut Page, report: &Report) {
     if let Some(cost) = &report.watching {
         cost_of(page, cost);
     }
-    if let Some(hardware) = &report.hardware {
+    let was_read = |it: &&HardwareFigures| {
+        it.watching.rounds > 0 || !it.devices.is_empty() || !it.notes.is_empty()
+    };
+    if let Some(hardware) = report.hardware.as_ref().filter(was_read) {
         page.title(match report.devices.is_empty() {
             false => "Hardware (windows of about 0.1 s, from the first operation to the last)",
             true => "Hardware (windows of about 0.1 s, while it was looked at)",

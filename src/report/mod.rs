@@ -54,7 +54,7 @@ pub use expect::Checked;
 
 /// Which meaning the JSON's fields have: up by one when that of an old field changes. New fields alone
 /// leave it as it is.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 /// Everything that is said about a timeline.
 #[derive(Clone, Debug, Serialize)]
@@ -82,7 +82,7 @@ pub struct Report {
     pub peak_memory: Option<u64>,
     /// The steps of each process that has some.
     pub steps: Vec<steps::StepsReport>,
-    /// What GPUs' counters and sensors said; absent when nobody asked them.
+    /// What GPUs' counters and sensors said, and what describes the machine; absent when nobody asked them, and nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<HardwareFigures>,
     /// What launching threads did on and off their processors; absent when nobody looked.
@@ -333,7 +333,7 @@ impl From<&Facts<'_>> for Report {
             },
             let_go: evicted::find(trace),
             watching,
-            hardware: figures::hardware::measure(trace, devices),
+            hardware: hardware::of_machine(trace, &scope),
             off_cpu: off_cpu::sum(trace, causes, devices),
             recording: recording::find(trace),
             findings,

@@ -195,7 +195,7 @@ def main():
     other.wait()
     gpu = (shared.get("hardware", {}).get("devices") or [{}])[0]
     named = any(it["pid"] == other.pid for it in gpu.get("others", []))
-    finding = any(it["rule"] == "shared-gpu" for it in shared.get("findings", []))
+    finding = any(it["rule"] == "machine" and "this GPU" in it["title"] for it in shared.get("findings", []))
     check("another process is named, or counted where ids are another namespace's", (named and finding) or gpu.get("unknown_processes", 0) >= 1, f"{gpu.get('others')}, unknown {gpu.get('unknown_processes')}")
 
     # What it costs the program: by turns, the difference of neighbours.

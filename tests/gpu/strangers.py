@@ -42,7 +42,7 @@ HERE = pathlib.Path(__file__).resolve().parent / "strangers"
 HELPERS = {"stamp", "beside"}
 LIMIT, PACKS = 40, 6
 # What depends on the machine, or is of cuptop's own doing, accuses no program.
-OF_THE_MACHINE = {"cold-start", "launch-records", "graph-records", "throttled", "no-free-core", "cpu-limit"}
+OF_THE_MACHINE = {"cold-start", "machine", "no-cpu"}
 WORDS = {"bound_by", "steps", "may", "never", "cured", "cured_bound_by", "cured_never", "needs", "beside", "ends"}
 
 

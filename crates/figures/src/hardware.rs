@@ -11,12 +11,15 @@ use activity::{Metric, MetricUnit, Ns, Owner, SLOWDOWNS, SLOWED, Span};
 use trace::{GpuReadings, HardwareReadings, Measure, Trace};
 
 /// All of a timeline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HardwareFigures {
     /// The devices that were read.
     pub devices: Vec<GpuFigures>,
     /// Why something is not there.
     pub notes: Vec<String>,
+    /// What the finding `machine` says of the whole; absent where it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     pub watching: Watching,
 }
 
@@ -122,6 +125,7 @@ pub fn measure(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigur
             .cloned()
             .chain(devices.iter().filter_map(|f| silent(trace, f)))
             .collect(),
+        machine: None,
         watching: watching(hardware),
     })
 }

@@ -5,7 +5,7 @@ needs: torch numpy
 bound_by: host
 steps: 1
 must: host-bound no-cure
-may: pageable-copy no-free-core
+may: pageable-copy no-cpu
 never: launch-bound sync-in-loop alloc-in-loop tiny-copies no-overlap under-filled-gpu failed-calls
 cured: host-bound
 cured_bound_by: host compute

@@ -5,7 +5,7 @@ needs: torch numpy
 bound_by: host
 steps: count
 must: host-bound no-cure
-may: pageable-copy no-free-core
+may: pageable-copy no-cpu
 never: launch-bound sync-in-loop alloc-in-loop tiny-copies no-overlap under-filled-gpu failed-calls
 why: Four workers together make a batch in several times what the GPU takes for it, so the GPU waits for them.
 """

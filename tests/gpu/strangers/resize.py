@@ -5,7 +5,7 @@ needs: torch
 bound_by: host
 steps: 1
 must: host-bound no-cure
-may: pageable-copy no-free-core
+may: pageable-copy no-cpu
 never: launch-bound sync-in-loop:warning alloc-in-loop tiny-copies no-overlap failed-calls
 why: Sixteen pictures take the CPU tens of ms; the network takes the GPU a few.
 """

@@ -5,7 +5,7 @@ needs: torch
 beside: beside.py
 bound_by: compute unknown
 steps: count
-must: shared-gpu
+must: machine
 may: latency-bound tail-wave memory-chain
 never: launch-bound host-bound sync-in-loop pageable-copy alloc-in-loop no-overlap tiny-copies
 why: The other process is in no record of this one; NVML lists it. What it takes looks like longer kernels, or like idle time.

@@ -15,6 +15,22 @@ pub fn devices(findings: Vec<Finding>) -> Vec<Finding> {
     folded
 }
 
+/// What several checks of one rule found, in one line: each under the places where it was seen.
+pub(super) fn together(found: impl Iterator<Item = Vec<Finding>>) -> Option<Finding> {
+    let found = found.filter_map(|found| devices(found).pop());
+    found.reduce(|mut before, after| {
+        before.title = format!("{} · {}", before.headline(), after.headline());
+        before.advice = format!("{} {}", before.advice, after.advice);
+        before.places.clear();
+        before.severity = before.severity.max(after.severity);
+        before.count += after.count;
+        before.bound_ns = before.bound_ns.max(after.bound_ns);
+        before.evidence.extend(after.evidence);
+        before.evidence.truncate(EVIDENCE_MAX);
+        before
+    })
+}
+
 /// The findings of variants (at points of a sweep) under their labels, one of each rule for each name: `of` are
 /// name, label and findings in the order they ran.
 pub fn variants<'f>(

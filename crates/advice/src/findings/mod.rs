@@ -19,6 +19,7 @@ mod late_rank;
 mod launch_bound;
 mod limits;
 mod low_bandwidth;
+mod machine;
 mod migrations;
 mod no_core;
 pub(crate) mod no_cure;
@@ -45,6 +46,7 @@ use serde::Serialize;
 
 use crate::thresholds;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
+pub use machine::check as machine;
 pub use saving::{Per, Predicted};
 pub use scope::Scope;
 use scope::{At, Copied, Occurrence, longest_first};
@@ -179,10 +181,10 @@ enum Check {
     Timeline(fn(&Scope) -> Option<Finding>),
 }
 
-impl Rule {
-    /// What it finds.
+impl Check {
+    /// What it finds, each under its place.
     fn findings(&self, scope: &Scope) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = match self.check {
+        match self {
             Check::Device(check) => {
                 let of_device = |f: &DeviceFigures| {
                     let mut finding = check(scope, f)?;
@@ -194,7 +196,14 @@ impl Rule {
                 scope.devices.iter().filter_map(of_device).collect()
             }
             Check::Timeline(check) => check(scope).into_iter().collect(),
-        };
+        }
+    }
+}
+
+impl Rule {
+    /// What it finds.
+    fn findings(&self, scope: &Scope) -> Vec<Finding> {
+        let mut findings = self.check.findings(scope);
         for finding in &mut findings {
             let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
             finding.rule = self.name;
@@ -247,12 +256,8 @@ rules! {
     "below-roof" Device(below_roof::check) [] "coalescing memory access";
     "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
     "forgot-sync" Timeline(unwaited::check) [] "";
-    "no-free-core" Device(no_core::waits) [] "freeing a CPU core";
-    "cpu-limit" Timeline(no_core::limit) [] "adding CPU cores";
-    "throttled" Device(throttled::check) [] "";
-    "shared-gpu" Device(shared_gpu::check) [] "";
-    "graph-records" Timeline(watched::nodes) [] "";
-    "launch-records" Timeline(watched::launches) [] "";
+    "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
+    "machine" Timeline(machine::check) [] "";
     "late-rank" Timeline(late_rank::check) [] "";
 }
 

@@ -1,13 +1,19 @@
 //! The thread that launches is ready to run and does not: no core is free, or its container has used up its share.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
+use super::{Check, DeviceFigures, Finding, Occurrence, Scope, Severity, fold};
 use crate::thresholds;
 use activity::Ns;
 use activity::units::{duration, number, percent, share};
 use figures::off_cpu;
 
+/// Either of them, or both in one line.
+pub(super) fn check(scope: &Scope) -> Option<Finding> {
+    let checks = [Check::Timeline(limit), Check::Device(waits)];
+    fold::together(checks.iter().map(|check| check.findings(scope)))
+}
+
 /// Waits for a core while the GPU waited for the host.
-pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if scope
         .trace
         .processes()
@@ -40,7 +46,7 @@ pub(super) fn waits(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 /// Stops by the limit of the process's control group.
-pub(super) fn limit(scope: &Scope) -> Option<Finding> {
+fn limit(scope: &Scope) -> Option<Finding> {
     let throttling = scope
         .trace
         .processes()
@@ -69,6 +75,7 @@ pub(super) fn limit(scope: &Scope) -> Option<Finding> {
             percent(share),
             duration(throttling.throttled),
         ),
+        cure: "adding CPU cores",
         advice: "Give the job more CPUs (docker --cpus, the pod's CPU limit, srun --cpus-per-task), or start fewer threads. Throttling stops the launching thread too.".to_owned(),
         ..scope.found(scope.span().len(), throttling.throttled.min(idle), &at)
     })

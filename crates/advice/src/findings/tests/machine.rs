@@ -63,60 +63,82 @@ fn clocks(mhz: f64, slowed: usize, reasons: u64) -> Vec<Hardware> {
 
 #[test]
 fn clocks_that_are_held_down() {
-    let hot = found("throttled", clocks(1200.0, 5, 0x20), vec![]).expect("found");
+    let hot = found("machine", clocks(1200.0, 5, 0x20), vec![]).expect("found");
     assert_eq!(hot.severity, Severity::Warning);
     assert!(hot.is_no_matter_of_time(), "{hot:?}");
     assert!(hot.title.contains("thermal limit"), "{}", hot.title);
     // At the power limit and at full clocks nothing is wrong.
-    let capped = found("throttled", clocks(1990.0, 10, 0x4), vec![]).expect("found");
+    let capped = found("machine", clocks(1990.0, 10, 0x4), vec![]).expect("found");
     assert_eq!(capped.severity, Severity::Info);
     // Idle clocks, and clocks that somebody set, are none.
     assert_eq!(
-        found("throttled", clocks(345.0, 10, 0x1 | 0x2), vec![]),
+        found("machine", clocks(345.0, 10, 0x1 | 0x2), vec![]),
         None
     );
-    assert_eq!(found("throttled", clocks(1200.0, 0, 0x20), vec![]), None);
+    assert_eq!(found("machine", clocks(1200.0, 0, 0x20), vec![]), None);
+}
+
+fn listed(owner: Owner) -> Vec<Hardware> {
+    vec![Hardware::Occupants {
+        uuid: GPU,
+        time: 0,
+        all: vec![Occupant {
+            pid: 4711,
+            name: "python".to_owned(),
+            memory: Some(31 << 30),
+            owner,
+        }],
+    }]
 }
 
 #[test]
 fn somebody_else_on_the_gpu() {
-    let listed = |owner| {
-        vec![Hardware::Occupants {
-            uuid: GPU,
-            time: 0,
-            all: vec![Occupant {
-                pid: 4711,
-                name: "python".to_owned(),
-                memory: Some(31 << 30),
-                owner,
-            }],
-        }]
-    };
-    let it = found("shared-gpu", listed(Owner::Other), vec![]).expect("found");
+    let it = found("machine", listed(Owner::Other), vec![]).expect("found");
     assert!(
         it.title.contains("31 GiB") && it.title.contains("python (4711)"),
         "{}",
         it.title
     );
-    assert_eq!(found("shared-gpu", listed(Owner::Program), vec![]), None);
-    assert_eq!(found("shared-gpu", listed(Owner::Unknown), vec![]), None);
+    assert_eq!(found("machine", listed(Owner::Program), vec![]), None);
+    assert_eq!(found("machine", listed(Owner::Unknown), vec![]), None);
+}
+
+#[test]
+fn all_of_the_machine_is_in_one_line() {
+    let mut hardware = clocks(1990.0, 10, 0x4);
+    let one = found("machine", hardware.clone(), vec![]).expect("found");
+    hardware.extend(listed(Owner::Other));
+    let both = found("machine", hardware, vec![]).expect("found");
+    assert_eq!((one.severity, both.severity), (Severity::Info, Severity::Warning));
+    assert!(both.title.ends_with(&format!(" · {}", one.title)), "{}", both.title);
+    assert!(both.advice.ends_with(&one.advice), "{}", both.advice);
+}
+
+fn windows(running: Ns, waiting: Ns) -> Vec<OffCpu> {
+    let window = |i: Ns| {
+        OffCpu::Thread(ThreadWindow {
+            thread: 1,
+            span: Span::new(i * 100 * MS, (i + 1) * 100 * MS),
+            running: running * MS,
+            waiting: waiting * MS,
+        })
+    };
+    (0..10).map(window).collect()
+}
+
+fn group(throttled_periods: u64) -> Vec<OffCpu> {
+    vec![OffCpu::Group(GroupWindow {
+        span: Span::new(0, 1000 * MS),
+        periods: 10,
+        throttled_periods,
+        throttled: throttled_periods as Ns * 30 * MS,
+        cores: 2.0,
+    })]
 }
 
 #[test]
 fn a_launching_thread_without_a_core() {
-    let windows = |running, waiting| -> Vec<OffCpu> {
-        (0..10)
-            .map(|i| {
-                OffCpu::Thread(ThreadWindow {
-                    thread: 1,
-                    span: Span::new(i * 100 * MS, (i + 1) * 100 * MS),
-                    running: running * MS,
-                    waiting: waiting * MS,
-                })
-            })
-            .collect()
-    };
-    let it = found("no-free-core", vec![], windows(40, 40)).expect("found");
+    let it = found("no-cpu", vec![], windows(40, 40)).expect("found");
     assert_eq!(it.severity, Severity::Warning);
     // 99 gaps, of which 9 ms each lie before the launching call (what follows is the launch's own latency): 40 % of 891 ms.
     // At most the 400 ms that it waited in all, less what lies before the first kernel and behind the last.
@@ -132,27 +154,27 @@ fn a_launching_thread_without_a_core() {
         it.bound_ns
     );
     // A thread that sleeps waits for something else than a core.
-    assert_eq!(found("no-free-core", vec![], windows(1, 1)), None);
-    assert_eq!(found("no-free-core", vec![], vec![]), None);
+    assert_eq!(found("no-cpu", vec![], windows(1, 1)), None);
+    assert_eq!(found("no-cpu", vec![], vec![]), None);
 }
 
 #[test]
 fn a_container_that_is_stopped() {
-    let group = |throttled_periods| {
-        vec![OffCpu::Group(GroupWindow {
-            span: Span::new(0, 1000 * MS),
-            periods: 10,
-            throttled_periods,
-            throttled: throttled_periods as Ns * 30 * MS,
-            cores: 2.0,
-        })]
-    };
-    let it = found("cpu-limit", vec![], group(6)).expect("found");
+    let it = found("no-cpu", vec![], group(6)).expect("found");
     assert!(
         it.title.contains("2 cores") && it.title.contains("60 %"),
         "{}",
         it.title
     );
     assert_eq!(it.bound_ns, 180 * MS);
-    assert_eq!(found("cpu-limit", vec![], group(1)), None);
+    assert_eq!(found("no-cpu", vec![], group(1)), None);
+    // A thread without a core beside it is told in the same line, with the greater bound.
+    let both = [group(6), windows(40, 40)].concat();
+    let both = found("no-cpu", vec![], both).expect("found");
+    assert!(
+        both.title.contains("2 cores") && both.title.contains("356 ms of the 891 ms"),
+        "{}",
+        both.title
+    );
+    assert!(both.bound_ns >= 356 * MS, "{}", both.bound_ns);
 }

@@ -35,7 +35,7 @@ fn records_of_nodes_cost_where_nodes_are_short() {
         let mut trace = graph(time).trace();
         trace.source.kind = SourceKind::Traced;
         in_scope(&trace, None, PEAKS, |scope| {
-            all(scope).into_iter().find(|f| f.rule == "graph-records")
+            all(scope).into_iter().find(|f| f.rule == "machine")
         })
     };
     // 0.15 us a node at the least: 4.5 % of 3.3 us, and 0.15 % of 100.
@@ -51,7 +51,7 @@ fn records_of_launches_cost_where_the_gpu_waits_for_them() {
         let mut trace = scene.trace();
         trace.source.kind = SourceKind::Traced;
         let all = in_scope(&trace, None, PEAKS, all);
-        all.into_iter().find(|f| f.rule == "launch-records")
+        all.into_iter().find(|f| f.rule == "machine")
     };
     // 199 gaps of 8 us with a launch in each, 0.7 to 2.6 us, in 1.992 ms.
     let told = found(launched(200, 10_000, 2_000)).expect("found");
