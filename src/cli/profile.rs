@@ -69,7 +69,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// A profile by its file, or by a part of the name of its GPU.
-fn named(asked: &str) -> Result<Profile, Ending> {
+pub(super) fn named(asked: &str) -> Result<Profile, Ending> {
     let path = Path::new(asked);
     if path.exists() || asked.contains(['/', '.']) {
         return load(path);

@@ -7,7 +7,7 @@ use super::profile;
 use super::redaction::Redaction;
 use super::report::load_redacted;
 use crate::report::whatif::Answer;
-use crate::report::{KnownGpus, Report};
+use crate::report::{self, KnownGpus, Report};
 use advice::Facts;
 use replay::whatif::{Prediction, WhatIf};
 use scenario::diagnostics::{Diagnostic, Diagnostics};
@@ -23,10 +23,11 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     }
     let redaction = Redaction::new(args.anonymous);
     let (trace, code) = load_redacted(&args.traces, redaction)?;
-    let gpu = trace.devices().first().map(|device| &*device.info.name);
-    let profile = profile::choose(args.profile.as_deref(), gpu)?;
-    let mut facts = Facts::new(&trace);
-    facts.known = KnownGpus::from_iter([(&profile).into()]).rates(&trace);
+    let gpus = match &args.profile {
+        Some(asked) => KnownGpus::from_iter([(&profile::named(asked)?).into()]),
+        None => profile::kept(),
+    };
+    let facts = report::facts(&trace, None, gpus);
     let whatif = facts
         .whatif(args.variant.as_deref())
         .map_err(Ending::input)?;

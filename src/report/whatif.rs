@@ -1,6 +1,6 @@
 //! Predictions for people and for programs.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::page::{Options, Page, Tone};
 use super::table::Table;
@@ -23,8 +23,9 @@ pub struct Answer {
     pub replay_error: f64,
     /// In the order asked for.
     pub predictions: Vec<Row>,
-    /// What half of the time of one kind of operation would gain.
-    pub faster: Vec<Faster>,
+    /// What half of the time of one kind of operation would gain, where that is anything; `None` where nothing is predicted.
+    #[serde(serialize_with = "list_of")]
+    pub faster: Option<Vec<Faster>>,
     /// What a step takes at the least.
     pub ideal: IdealRow,
 }
@@ -86,6 +87,11 @@ pub struct EngineRow {
     pub time_ns: Ns,
 }
 
+/// A list, empty where there is none.
+fn list_of<S: Serializer>(rows: &Option<Vec<Faster>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rows.iter().flatten())
+}
+
 /// Operations shown in "if twice as fast".
 const TOP: usize = 5;
 
@@ -103,10 +109,8 @@ impl Answer {
             Scope::Run => ("run", None),
         };
         let scope = ScopeReport { steps, per, of };
-        let faster = match whatif.refusal() {
-            None => whatif.faster(TOP),
-            Some(_) => Vec::new(),
-        };
+        let is_told = whatif.refusal().is_none();
+        let faster = is_told.then(|| whatif.faster(TOP));
         Answer {
             scope,
             measured_ns: whatif.measured(),
@@ -189,11 +193,15 @@ impl Answer {
     }
 
     fn faster_kernels(&self, page: &mut Page) {
-        if self.faster.is_empty() {
+        let Some(rows) = &self.faster else {
+            return;
+        };
+        if rows.is_empty() {
+            page.wrapped("No kernel alone matters: with the operations of any one name twice as fast, nothing is saved.");
             return;
         }
         let mut table = Table::new(["if twice as fast", "its time", "saves", "of total time"]);
-        for row in &self.faster {
+        for row in rows {
             let share = row.gain as f64 / self.measured_ns as f64;
             table.row([
                 row.name.clone(),
@@ -333,7 +341,7 @@ mod tests {
             replayed_ns: 10_000_000,
             replay_error: 0.0,
             predictions: vec![row("graph"), row(name)],
-            faster: Vec::new(),
+            faster: None,
             ideal: IdealRow::from(Ideal::default()),
         };
         let text = answer.text(&Options {
@@ -350,5 +358,33 @@ mod tests {
         assert_eq!(json["predicted_ns"], 4_000_000);
         assert_eq!(json["saving_low_ns"], 2_000_000);
         assert_eq!(json["saving_high_ns"], 8_000_000);
+    }
+    #[test]
+    fn where_no_operation_alone_matters_a_line_says_so() {
+        let text = |faster: Option<Vec<Faster>>| {
+            let answer = Answer {
+                scope: ScopeReport {
+                    steps: 3,
+                    per: "run",
+                    of: None,
+                },
+                measured_ns: 10_000_000,
+                replayed_ns: 10_000_000,
+                replay_error: 0.0,
+                predictions: Vec::new(),
+                faster,
+                ideal: IdealRow::from(Ideal::default()),
+            };
+            answer.text(&Options::default())
+        };
+        let matters = |text: String| !text.contains("No kernel alone matters");
+        assert!(matters(text(None)));
+        assert!(!matters(text(Some(Vec::new()))));
+        let row = Faster {
+            name: "gemm".to_owned(),
+            time: 4_000_000,
+            gain: 2_000_000,
+        };
+        assert!(matters(text(Some(vec![row]))));
     }
 }

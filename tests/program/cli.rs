@@ -79,6 +79,36 @@ fn a_calibrated_gpu_is_known_by_its_name() {
     );
 }
 
+/// A calibrated link that is no faster than the copies of pageable memory: to pin it cures nothing, in the report and in
+/// what-if alike.
+#[test]
+fn whatif_predicts_the_cures_that_the_report_finds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let profiles = at.join("cuptop").join("profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/profile/src/h200.toml");
+    let bundled = std::fs::read_to_string(bundled).expect("the bundled profile");
+    let slow = bundled
+        .replacen("h2d_gbps = 55.55", "h2d_gbps = 1.0", 1)
+        .replacen("d2h_gbps = 55.45", "d2h_gbps = 1.0", 1);
+    std::fs::write(profiles.join("NVIDIA_H200.toml"), slow).expect("a profile");
+    let edits = |command: &str, list: &str| -> Vec<String> {
+        let text = said(at, &[command, &trace("pageable.json.gz"), "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let rows = json[list].as_array().expect("a list").iter();
+        let edits = rows.filter_map(|it| it["edit"].as_str());
+        edits.map(str::to_owned).collect()
+    };
+    assert_eq!(edits("report", "findings"), ["no-sync"]);
+    let predicted = edits("whatif", "predictions");
+    assert_eq!(predicted[0], "no-sync");
+    assert!(
+        predicted.iter().all(|it| !it.contains('+')),
+        "{predicted:?}"
+    );
+}
+
 #[test]
 fn a_scenario_or_a_trace_needs_no_command() {
     let folder = tempfile::tempdir().expect("a folder");

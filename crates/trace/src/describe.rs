@@ -133,7 +133,17 @@ pub fn operation_kind(what: &What) -> Option<&'static str> {
     }
 }
 
-/// The same with the whole name of a kernel, and with what a sync waits for.
+/// What GPU operations are added up under: a kernel's whole name, a copy's direction, "memset", "graph". `None` for other
+/// records.
+pub fn operation_name<'t>(trace: &'t Trace, what: &What) -> Option<&'t str> {
+    match what {
+        What::Kernel(k) => Some(trace.names().full(trace.shape(k.shape).name)),
+        What::Copy(c) => Some(c.direction.label()),
+        _ => operation_kind(what),
+    }
+}
+
+/// An activity with the whole name of a kernel, and with what a sync waits for.
 pub fn whole(trace: &Trace, what: &What) -> String {
     match what {
         What::Kernel(k) => trace.names().full(trace.shape(k.shape).name).to_owned(),

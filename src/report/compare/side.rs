@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use crate::report::{self, KnownGpus, Report};
-use activity::{Ns, Span, What};
+use activity::{Ns, Span};
 use advice::Facts;
 use causes::{Cause, Causes, by_cause};
 use figures::breakdown::Breakdown;
 use figures::passes::Passes;
 use figures::steps::{self, Origin};
-use trace::Trace;
+use trace::{Trace, describe};
 
 /// What is compared: something that takes time, and is done once or several times in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,10 +92,8 @@ fn operations(trace: &Trace, window: Span) -> FxHashMap<String, (u64, Ns)> {
     for (id, lane) in trace.streams() {
         for row in lane.starting(window) {
             let activity = trace.activity(id, row);
-            let name = match activity.what {
-                What::Kernel(k) => trace.names().full(trace.shape(k.shape).name),
-                What::Copy(c) => c.direction.label(),
-                _ => "memset",
+            let Some(name) = describe::operation_name(trace, &activity.what) else {
+                continue;
             };
             let sum = all.entry(name).or_default();
             *sum = (sum.0 + 1, sum.1 + activity.span.len());

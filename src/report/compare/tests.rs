@@ -3,10 +3,10 @@
 use super::super::page::Options;
 use super::*;
 use activity::stats::INTERVAL_MIN;
-use activity::{Batch, Def, Direction, Mode, RangeKind};
+use activity::{Batch, Def, Direction, Graph, Mode, RangeKind, What};
 use proptest::prelude::*;
 use trace::Trace;
-use trace::testing::{Scene, count_made, h200};
+use trace::testing::{Scene, count_made, h200, place};
 
 /// Four copies and kernels of lengths that do not repeat, the kernel of each after its copy or beside the next;
 /// all of it `slow` per cent longer.
@@ -107,6 +107,26 @@ fn one_run_a_side_is_compared_and_decides_little() {
         answer.text
     );
     assert!(answer.has_regressed());
+}
+
+#[test]
+fn a_graph_that_was_recorded_as_a_whole_is_no_memset() {
+    let graphs = |length: Ns| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        for i in 0..20 {
+            let graph = What::Graph(Graph {
+                place: place(1),
+                graph: 7,
+            });
+            scene.push(i * 200_000, i * 200_000 + length, 0, graph);
+        }
+        Run::of(&scene.trace())
+    };
+    let answer = Answer::new(&[graphs(100_000)], &[graphs(140_000)], None).expect("an answer");
+    let changed = answer.rows[0].changed.iter();
+    let changed: Vec<_> = changed.map(|it| (it.name.as_str(), it.change_ns)).collect();
+    assert_eq!(changed, [("graph", 20 * 40_000)]);
 }
 
 #[test]

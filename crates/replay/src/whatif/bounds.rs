@@ -8,6 +8,7 @@ use crate::program::{NONE, Program};
 use activity::stats::median_time;
 use activity::{Ns, What};
 use causes::graph::Engine;
+use trace::describe;
 
 /// What a step gains when the operations of one name take half of their time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,7 +45,8 @@ impl Ideal {
 }
 
 impl WhatIf<'_> {
-    /// What half of the time would gain, for the operations that take most of it: one replay each.
+    /// What half of the time would gain, for the operations that take most of it: one replay each. Those whose half gains
+    /// nothing are left out.
     pub fn faster(&self, top: usize) -> Vec<Faster> {
         let mut sums: FxHashMap<String, Ns> = FxHashMap::default();
         let mut labels: Vec<Vec<String>> = Vec::new();
@@ -79,20 +81,23 @@ impl WhatIf<'_> {
                 name,
             }
         };
-        order.into_iter().map(half).collect()
+        order
+            .into_iter()
+            .map(half)
+            .filter(|it| it.gain > 0)
+            .collect()
     }
 
     fn label(&self, op: u32) -> String {
         let (lane, row) = self.graph.ops.place(op);
-        match self.trace.what(lane, row) {
+        let name = match self.trace.what(lane, row) {
             What::Kernel(kernel) => {
                 let name = self.trace.shape(kernel.shape).name;
-                self.trace.names().short(name).to_owned()
+                Some(self.trace.names().short(name))
             }
-            What::Copy(copy) => copy.direction.label().to_owned(),
-            What::Memset(_) => "memset".to_owned(),
-            _ => "graph".to_owned(),
-        }
+            what => describe::operation_name(self.trace, &what),
+        };
+        name.unwrap_or_default().to_owned()
     }
 
     fn is_measured(&self, part: &Part<'_>, time: Ns) -> bool {
