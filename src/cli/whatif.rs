@@ -7,8 +7,8 @@ use super::profile;
 use super::redaction::Redaction;
 use super::report::load_redacted;
 use crate::report::whatif::Answer;
-use crate::report::{self, KnownGpus, Report};
-use advice::Facts;
+use crate::report::{self, KnownGpus};
+use advice::{Facts, JudgedPart};
 use replay::whatif::{Prediction, WhatIf};
 use scenario::diagnostics::{Diagnostic, Diagnostics};
 use scenario::edit::{EditSet, FORMS};
@@ -81,13 +81,19 @@ fn all(facts: &Facts<'_>, whatif: &WhatIf<'_>, variant: Option<&str>) -> Vec<Pre
 
 /// The edits of the findings, in their order.
 fn cures(facts: &Facts<'_>, variant: Option<&str>) -> Vec<EditSet> {
-    let report = Report::from(facts);
-    let of_variant = report.variants.iter().flatten().find(|it| {
-        let of = &it.figures;
+    facts.prepare();
+    let mut judged = facts.judgement(JudgedPart::Whole).unwrap_or_default();
+    let asked = facts.variants().iter().position(|of| {
         variant.is_none_or(|wanted| of.variant.name == wanted || of.label() == wanted)
     });
-    let findings = of_variant.map_or(report.findings.as_slice(), |it| it.findings.as_slice());
-    findings.iter().filter_map(|it| it.edit.clone()).collect()
+    if let Some(asked) = asked {
+        judged = judged.variants.swap_remove(asked);
+    }
+    judged
+        .findings
+        .into_iter()
+        .filter_map(|it| it.edit)
+        .collect()
 }
 
 /// The expression with a mark under what is wrong.

@@ -6,19 +6,23 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{bytes, count, duration, number, percent, share};
-use advice::findings::{self, Scope};
 use advice::watching::WatchingCost;
+use figures::DeviceFigures;
 use figures::hardware::{self, GpuFigures, HardwareFigures, show};
 use figures::off_cpu::{HostIdle, OffCpuFigures};
 use trace::Trace;
 
 /// What was read, with the line on the machine.
-pub(super) fn of_machine(trace: &Trace, scope: &Scope<'_>) -> Option<HardwareFigures> {
-    let read = hardware::measure(trace, scope.devices);
-    match findings::machine(scope) {
+pub(super) fn of_machine(
+    trace: &Trace,
+    devices: &[DeviceFigures],
+    machine: Option<String>,
+) -> Option<HardwareFigures> {
+    let read = hardware::measure(trace, devices);
+    match &machine {
         None => read,
-        Some(machine) => Some(HardwareFigures {
-            machine: Some(machine.headline()),
+        Some(_) => Some(HardwareFigures {
+            machine,
             ..read.unwrap_or_default()
         }),
     }

@@ -34,11 +34,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use activity::{Health, Ns, Span};
-use advice::findings::{self, Finding};
-use advice::verdict::{self, Verdict};
-use advice::watching::{self, WatchingCost};
-use advice::{Advice, Facts};
-use causes::IdleCause;
+use advice::findings::Finding;
+use advice::verdict::Verdict;
+use advice::watching::WatchingCost;
+use advice::{Facts, JudgedPart, Judgement};
 use figures::hardware::HardwareFigures;
 use figures::launches::{self, LaunchDelay, QueueDepth};
 use figures::lines::{DeviceLines, Worker};
@@ -245,82 +244,61 @@ pub fn facts<'t>(trace: &'t Trace, plan: Option<&'t Plan>, gpus: KnownGpus) -> F
     Facts::new(trace).of_run(plan, gpus.peaks(trace), gpus.rates(trace))
 }
 
+impl Source {
+    fn of(trace: &Trace) -> Source {
+        let source = &trace.source;
+        Source {
+            kind: source.kind.label(),
+            title: source.title.clone(),
+            path: source.path.clone(),
+            simulated: source.simulated,
+        }
+    }
+}
+
+impl Launches {
+    fn list(facts: &Facts<'_>) -> Vec<Launches> {
+        let of = |f: &DeviceFigures| {
+            let (delay, queue) = launches::of_device(facts.trace, facts.calls(), f.index, None);
+            Launches {
+                device: f.device,
+                delay,
+                queue,
+            }
+        };
+        parallel::map(facts.graph().ops.len(), facts.devices(), of)
+    }
+}
+
 impl From<&Facts<'_>> for Report {
     fn from(facts: &Facts<'_>) -> Report {
         facts.prepare();
-        let (trace, plan, peaks) = (facts.trace, facts.plan, facts.peaks);
-        let records = facts.graph().ops.len();
+        let (trace, peaks, records) = (facts.trace, facts.peaks, facts.graph().ops.len());
         let tables = || (tables::kernels(trace, None), tables::calls(trace, None));
         let (devices, (kernels, calls)) = parallel::join(records, || facts.devices(), tables);
-        let (advice, steps) = (Advice::new(facts), facts.steps());
-        let causes = &advice.causes;
-        let variants = facts.variants();
-        let expectations = plan.map(|plan| expect::check(plan, &variants, peaks));
-        let is_run = plan.is_some() || !variants.is_empty();
-        let variants = is_run.then(|| reports(facts, &advice, variants));
-        let job = facts.ranks().map(|it| &**it);
-        let watching = watching::measure(trace, causes, devices, None);
-        let mut scope = advice.scope(None, devices);
-        (scope.ranks, scope.watching) = (job, watching.as_ref());
-        let find = || match &variants {
-            Some(variants) if !variants.is_empty() => {
-                let named = advice::in_one(variants.iter().map(VariantReport::named));
-                (named, None, Some(findings::find(&scope, &facts.stop)))
-            }
-            _ => {
-                let of = advice.of_program(&scope, steps);
-                (of.findings, of.start_up, None)
-            }
-        };
-        let count = || {
-            let launches = parallel::map(records, devices, |f| {
-                let (delay, queue) = launches::of_device(trace, facts.calls(), f.index, None);
-                Launches {
-                    device: f.device,
-                    delay,
-                    queue,
-                }
-            });
-            let verdicts = verdict::find(trace, causes, (None, devices), steps, job);
-            (verdicts, launches)
-        };
-        // What findings save takes longer than everything else.
-        let (found, counted) = parallel::join(records, find, count);
-        let (findings, start_up_findings, harness_findings) = found;
-        let (mut verdicts, launches) = counted;
-        verdict::promise(&mut verdicts, findings.first());
-        let idle = |device: usize| -> &[IdleCause] {
-            let known = devices.iter().find(|it| it.index == device);
-            known.map_or(&[], |it| &it.idle)
-        };
-        let (ranks, job) = match job.map(|job| ranks::report(trace, job, idle, peaks.p2p)) {
-            Some((ranks, job)) => (ranks, Some(job)),
-            None => (Vec::new(), None),
-        };
+        let judge = || facts.judgement(JudgedPart::Whole).unwrap_or_default();
+        let (judged, launches) = parallel::join(records, judge, || Launches::list(facts));
+        let (causes, steps) = (facts.causes(), facts.steps());
+        let is_run = facts.plan.is_some() || !facts.variants().is_empty();
+        let job = facts.ranks();
+        let job = job.map(|job| ranks::report(facts, job, peaks.p2p));
+        let (ranks, job) = job.map_or_else(Default::default, |(ranks, job)| (ranks, Some(job)));
         // The last moment belongs to it, too.
-        let extent = trace.extent().unwrap_or_default();
-        let extent = Span::new(
-            extent.start,
-            extent.end + i64::from(trace.extent().is_some()),
-        );
+        let extent = trace.extent().map(|of| Span::new(of.start, of.end + 1));
+        let extent = extent.unwrap_or_default();
         Report {
             cuptop: env!("CARGO_PKG_VERSION"),
             schema: SCHEMA,
-            source: Source {
-                kind: trace.source.kind.label(),
-                title: trace.source.title.clone(),
-                path: trace.source.path.clone(),
-                simulated: trace.source.simulated,
-            },
+            source: Source::of(trace),
             origin_ns: extent.start,
             launches,
             kernels,
             calls,
             sync_ns: tables::sync_time(trace, None),
             peak_memory: facts.memory().peak(extent),
-            verdicts,
+            verdicts: judged.verdicts,
             steps: parallel::map(records, steps, |of| {
-                steps::StepsReport::new(trace, causes, of)
+                steps::StepsReport::new(trace, &causes, of)
             }),
             ranks,
             job,
@@ -332,58 +310,45 @@ impl From<&Facts<'_>> for Report {
                 late: trace.late(),
             },
             let_go: evicted::find(trace),
-            watching,
-            hardware: hardware::of_machine(trace, &scope),
-            off_cpu: off_cpu::sum(trace, causes, devices),
+            watching: judged.watching,
+            hardware: hardware::of_machine(trace, devices, judged.machine),
+            off_cpu: off_cpu::sum(trace, &causes, devices),
             recording: recording::find(trace),
-            findings,
-            start_up_findings,
-            harness_findings,
-            variants,
+            findings: judged.findings,
+            start_up_findings: judged.start_up,
+            harness_findings: judged.around,
+            variants: is_run.then(|| reports(facts, judged.variants)),
             pairs: pairs::list(facts),
-            expectations,
+            expectations: facts
+                .plan
+                .map(|plan| expect::check(plan, facts.variants(), peaks)),
             devices: devices.to_vec(),
             peaks,
         }
     }
 }
 
-fn reports(
-    facts: &Facts<'_>,
-    advice: &Advice<'_>,
-    variants: Vec<VariantFigures>,
-) -> Vec<VariantReport> {
-    let passes = facts.passes();
+fn reports(facts: &Facts<'_>, judged: Vec<Judgement>) -> Vec<VariantReport> {
+    let (causes, variants) = (facts.causes(), facts.variants());
     let run = measure::Run {
         plan: facts.plan,
-        variants: &variants,
+        variants,
         peaks: facts.peaks,
     };
-    let beside = |v: &VariantFigures| {
-        let speedup = measure::speedup(passes, v, &variants);
-        (speedup, work::of_variant(&run, v))
-    };
-    let beside: Vec<(Option<Speedup>, Vec<Work>)> = variants.iter().map(beside).collect();
-    let report = |(mut figures, (speedup, work)): (VariantFigures, _)| {
-        let window = Some(figures.pass.span);
+    let report = |(of, judged): (&VariantFigures, Judgement)| {
+        let mut figures = of.clone();
         for device in &mut figures.devices {
-            device.idle = advice.causes.idle(device.index, window);
+            device.idle = causes.idle(device.index, Some(figures.pass.span));
         }
-        let devices = &figures.devices;
-        let pass = passes.representative(figures.position);
-        let findings = pass.map_or_else(Vec::new, |pass| advice.of_pass(passes, pass, devices));
-        let looked = (window, devices.as_slice());
-        let mut verdicts = verdict::find(facts.trace, &advice.causes, looked, &[], None);
-        verdict::promise(&mut verdicts, findings.first());
         VariantReport {
-            speedup,
-            work,
-            verdicts,
-            findings,
+            speedup: measure::speedup(facts.passes(), of, variants),
+            work: work::of_variant(&run, of),
+            verdicts: judged.verdicts,
+            findings: judged.findings,
             figures,
         }
     };
-    variants.into_iter().zip(beside).map(report).collect()
+    variants.iter().zip(judged).map(report).collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::table::Table;
 use activity::text::{counted, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Ns, Span};
+use advice::Facts;
 use causes::stacks::LineShare;
 use causes::{Cause, IdleCause};
 use jobs::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
@@ -245,22 +246,19 @@ pub struct RateReport {
     pub link_gbps: Option<f64>,
 }
 
-/// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s. `idle` has the idle time of a device (by
-/// its index in the timeline) by cause.
-pub fn report<'a>(
-    trace: &Trace,
+/// Both forms of what is known of a job, whose GPUs copy to each other at no more than `link`, GB/s.
+pub fn report(
+    facts: &Facts<'_>,
     ranks: &JobAnalysis,
-    idle: impl Fn(usize) -> &'a [IdleCause],
     link: Option<f64>,
 ) -> (Vec<RankReport>, JobReport) {
-    let clocks = &ranks.clocks;
-    let first = ranks.ranks.first().map(|rank| rank.host.as_str());
-    let is_one_host = ranks
-        .ranks
-        .iter()
-        .all(|rank| Some(rank.host.as_str()) == first);
-    let link = link.filter(|_| is_one_host);
-    let all = ranks.ranks.iter().enumerate().map(|(i, rank)| {
+    let all = (0..ranks.ranks.len()).map(|i| RankReport::new(facts, ranks, i));
+    (all.collect(), JobReport::new(facts.trace, ranks, link))
+}
+
+impl RankReport {
+    fn new(facts: &Facts<'_>, ranks: &JobAnalysis, i: usize) -> RankReport {
+        let (trace, rank) = (facts.trace, &ranks.ranks[i]);
         let (sums, line) = (&ranks.split.sums[i], ranks.line_of_recorded(trace, i));
         let recorded = trace.as_recorded(rank.process, rank.span);
         let middle = recorded.start.midpoint(recorded.end);
@@ -275,10 +273,10 @@ pub fn report<'a>(
             device: device.info.id,
             offset_ns: line.apply(middle).saturating_sub(middle),
             drift_ppm: (line.drift * 1e9).round() / 1e3,
-            residual_ns: clocks.residuals[i].map(|residual| residual.median_ns as Ns),
+            residual_ns: ranks.clocks.residuals[i].map(|residual| residual.median_ns as Ns),
             busy_ns,
             idle_ns: span.len() - busy_ns,
-            idle: IdleShare::list(idle(rank.device)),
+            idle: IdleShare::list(facts.idle_of(rank.device)),
             transfer_ns: sums.transfer_ns,
             wait_ns: sums.wait_ns,
             exposed_wait_ns: sums.exposed_ns,
@@ -292,44 +290,52 @@ pub fn report<'a>(
             device_index: rank.device,
             place: place(ranks, i),
         }
-    });
-    let rates = ranks.split.rates.iter().map(|it| RateReport {
-        operation: it.operation.label(),
-        bytes: (it.bytes > 0).then_some(it.bytes),
-        ranks: it.ranks,
-        count: it.count,
-        transfer_ns: it.transfer_ns,
-        bus_gbps: (it.bytes > 0).then_some(it.bus_gbps),
-        link_gbps: link,
-    });
-    let info = || trace.processes().iter().map(|process| &process.info);
-    let there: BTreeSet<u32> = info().filter_map(|info| info.rank).collect();
-    // Without a number nobody knows which one a process is.
-    let world = info().filter_map(|info| info.world).max();
-    let world = world.filter(|_| !there.is_empty());
-    let job = JobReport {
-        clocks: match clocks.residual {
-            Some(_) => "collectives",
-            None => "wall clock",
-        },
-        times: match trace.is_on_one_clock() {
-            true => "aligned",
-            false => "recorded",
-        },
-        residual_ns: clocks.residual.map(|residual| residual.median_ns as Ns),
-        residual_p95_ns: clocks.residual.map(|residual| residual.p95_ns as Ns),
-        collectives: clocks.residual.map_or(0, |residual| residual.count),
-        incomplete: ranks.split.incomplete,
-        world,
-        absent: world.map_or(0, |world| world.saturating_sub(there.len() as u32)),
-        late: ranks
-            .late
-            .iter()
-            .map(|late| late_report(ranks, late))
-            .collect(),
-        rates: rates.collect(),
-    };
-    (all.collect(), job)
+    }
+}
+
+impl JobReport {
+    fn new(trace: &Trace, ranks: &JobAnalysis, link: Option<f64>) -> JobReport {
+        let residual = ranks.clocks.residual;
+        let mut hosts: Vec<&str> = ranks.ranks.iter().map(|rank| rank.host.as_str()).collect();
+        hosts.dedup();
+        let link = link.filter(|_| hosts.len() <= 1);
+        let rates = ranks.split.rates.iter().map(|it| RateReport {
+            operation: it.operation.label(),
+            bytes: (it.bytes > 0).then_some(it.bytes),
+            ranks: it.ranks,
+            count: it.count,
+            transfer_ns: it.transfer_ns,
+            bus_gbps: (it.bytes > 0).then_some(it.bus_gbps),
+            link_gbps: link,
+        });
+        let info = || trace.processes().iter().map(|process| &process.info);
+        let there: BTreeSet<u32> = info().filter_map(|info| info.rank).collect();
+        // Without a number nobody knows which one a process is.
+        let world = info().filter_map(|info| info.world).max();
+        let world = world.filter(|_| !there.is_empty());
+        JobReport {
+            clocks: match residual {
+                Some(_) => "collectives",
+                None => "wall clock",
+            },
+            times: match trace.is_on_one_clock() {
+                true => "aligned",
+                false => "recorded",
+            },
+            residual_ns: residual.map(|residual| residual.median_ns as Ns),
+            residual_p95_ns: residual.map(|residual| residual.p95_ns as Ns),
+            collectives: residual.map_or(0, |residual| residual.count),
+            incomplete: ranks.split.incomplete,
+            world,
+            absent: world.map_or(0, |world| world.saturating_sub(there.len() as u32)),
+            late: ranks
+                .late
+                .iter()
+                .map(|late| late_report(ranks, late))
+                .collect(),
+            rates: rates.collect(),
+        }
+    }
 }
 
 /// Where a rank is looked at first.
@@ -414,21 +420,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
         "{}{on} · {clocks}",
         plural(ranks.len() as u64, "rank")
     ));
-    if ranks.iter().any(|rank| rank.rank.is_none()) {
-        page.wrapped("no rank numbers in the environment: ordered by process id");
-    }
-    if job.incomplete > 0 {
-        page.wrapped(&format!(
-            "{} incomplete, as some rank is missing: their transfer time may include waiting for it",
-            counted(job.incomplete, "collective is", "collectives are")
-        ));
-    }
-    if let Some(absent) = absent(job) {
-        page.wrapped(&absent);
-    }
-    if let Some(unjudged) = unjudged(ranks) {
-        page.wrapped(&unjudged);
-    }
+    not_told(page, ranks, job);
     for late in job.late.iter().take(LATE_SHOWN) {
         page.painted(Tone::Warn, &late.text);
     }
@@ -447,6 +439,26 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
     if ranks.len() > RANKS_SHOWN && hosts.len() > HOSTS_SHOWN {
         page.wrapped(&format!("and {} more hosts", hosts.len() - HOSTS_SHOWN));
     }
+    rates(page, &job.rates);
+}
+
+/// What is not there, and what is not judged for that.
+fn not_told(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
+    if ranks.iter().any(|rank| rank.rank.is_none()) {
+        page.wrapped("no rank numbers in the environment: ordered by process id");
+    }
+    if job.incomplete > 0 {
+        page.wrapped(&format!(
+            "{} incomplete, as some rank is missing: their transfer time may include waiting for it",
+            counted(job.incomplete, "collective is", "collectives are")
+        ));
+    }
+    let lines = [absent(job), unjudged(ranks)];
+    lines.iter().flatten().for_each(|line| page.wrapped(line));
+}
+
+/// How fast messages went.
+fn rates(page: &mut Page, rates: &[RateReport]) {
     let mut table = Table::new([
         "collectives",
         "ranks",
@@ -455,7 +467,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
         "bus GB/s",
         "of the link",
     ]);
-    for it in job.rates.iter().take(RATES_SHOWN) {
+    for it in rates.iter().take(RATES_SHOWN) {
         let size = it
             .bytes
             .map_or_else(String::new, |size| format!(" {}", bytes(size)));
@@ -470,7 +482,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
                 .map_or_else(String::new, |(bus, link)| percent(bus / link)),
         ]);
     }
-    if !job.rates.is_empty() {
+    if !rates.is_empty() {
         page.table(&table);
     }
 }

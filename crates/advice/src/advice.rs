@@ -1,36 +1,52 @@
-//! What could be better in a variant, a run, or a program, with what it saves. Reports and the screen ask the same
-//! question here, so they cannot disagree.
+//! What is said of a timeline or of a part of it: what bounds it, and what could be better with what that saves. Reports
+//! and the screen ask the same question here, so they cannot disagree.
 
 use std::ops::Range;
 
 use crate::facts::Facts;
 use crate::findings::{self, Finding, Scope, fold};
+use crate::verdict::{self, Verdict};
+use crate::watching::{self, WatchingCost};
 use activity::{Ns, Span};
 use causes::Causes;
 use figures::DeviceFigures;
-use figures::passes::Passes;
 use figures::steps::{self, Steps};
 use replay::whatif::WhatIf;
-use trace::Lane;
+use trace::{Lane, parallel};
 
-/// Who tells what could be better: what reports and the screen ask alike.
-#[derive(Debug)]
-pub struct Advice<'a> {
-    facts: &'a Facts<'a>,
-    pub causes: Causes<'a>,
+/// What of a timeline is judged.
+#[derive(Clone, Copy, Debug)]
+pub enum JudgedPart<'s> {
+    /// All of it: a job as a job, a run of a scenario by its variants.
+    Whole,
+    /// A pass of a scenario's run: index into [`figures::passes::Passes::list`].
+    Pass(usize),
+    /// What was done last while it goes on, with the steps found there. Of a pass under way not all has come that its plan
+    /// says, nor any that it could be compared with.
+    Last(Span, &'s [Steps]),
 }
 
-/// What could be better in a program.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OfProgram {
-    /// In its steady steps, where it has some; else in all of it.
+/// What is said of a part of a timeline.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// What bounds the whole, then each device.
+    pub verdicts: Vec<Verdict>,
+    /// What could be better: in steady steps, where there are some; of a run in all of its variants.
     pub findings: Vec<Finding>,
-    /// What its start takes beside the steps; `None` where there are none.
+    /// What the start takes beside the steps; `None` where there are none.
     pub start_up: Option<Vec<Finding>>,
+    /// What could be better in what a run does around its measured passes; `None` of what is no run.
+    pub around: Option<Vec<Finding>>,
+    /// Of a run: what is said of each variant's median pass, in the order of [`Facts::variants`].
+    pub variants: Vec<Judgement>,
+    /// What recording it may have cost; `None` of a pass by itself.
+    pub watching: Option<WatchingCost>,
+    /// What describes the machine and the recording, in a line.
+    pub machine: Option<String>,
 }
 
-impl OfProgram {
-    /// Both in one list, the start-up last and named so.
+impl Judgement {
+    /// All findings in one list, the start-up last and named so.
     pub fn in_one(self) -> Vec<Finding> {
         let start_up = self.start_up.into_iter().flatten().map(|finding| Finding {
             places: vec!["start-up".to_owned()],
@@ -38,6 +54,43 @@ impl OfProgram {
         });
         self.findings.into_iter().chain(start_up).collect()
     }
+}
+
+impl Facts<'_> {
+    /// What is said of a part of it; `None` when it was told to stop.
+    pub fn judgement(&self, part: JudgedPart<'_>) -> Option<Judgement> {
+        let advice = Advice {
+            facts: self,
+            causes: self.causes(),
+        };
+        match part {
+            JudgedPart::Whole => advice.of_whole(),
+            JudgedPart::Pass(pass) => {
+                let window = Some(self.passes().list.get(pass)?.span);
+                let devices = self.figures(window);
+                let watching = watching::measure(self.trace, &advice.causes, &devices, window);
+                let judged = advice.of_pass(pass, &devices)?;
+                Some(Judgement { watching, ..judged })
+            }
+            JudgedPart::Last(window, steps) => {
+                let devices = self.figures(Some(window));
+                let window = Some(window);
+                let watching = watching::measure(self.trace, &advice.causes, &devices, window);
+                let mut scope = advice.scope(window, &devices);
+                scope.watching = watching.as_ref();
+                let found = |scope: &Scope<'_>| advice.of_program(scope, steps);
+                let judged = advice.judge(&scope, steps, found)?;
+                Some(Judgement { watching, ..judged })
+            }
+        }
+    }
+}
+
+/// Who tells what could be better.
+#[derive(Debug)]
+struct Advice<'a> {
+    facts: &'a Facts<'a>,
+    causes: Causes<'a>,
 }
 
 /// Before every record, and not so far that sums of times overflow.
@@ -57,14 +110,8 @@ fn before<'a>(whole: &Scope<'a>, until: Ns) -> Scope<'a> {
 }
 
 impl<'a> Advice<'a> {
-    /// Who rests on these facts.
-    pub fn new(facts: &'a Facts<'a>) -> Self {
-        let causes = facts.causes();
-        Advice { facts, causes }
-    }
-
     /// Where rules look: at what starts within `window`, or at everything. `devices` are the figures of that.
-    pub fn scope<'s>(&'s self, window: Option<Span>, devices: &'s [DeviceFigures]) -> Scope<'s> {
+    fn scope<'s>(&'s self, window: Option<Span>, devices: &'s [DeviceFigures]) -> Scope<'s> {
         Scope::new(
             self.facts.trace,
             &self.causes,
@@ -74,46 +121,100 @@ impl<'a> Advice<'a> {
         )
     }
 
-    /// In one pass of a variant, by what its measured passes would save. `devices` are the pass's figures.
-    pub fn of_pass(&self, passes: &Passes, pass: usize, devices: &[DeviceFigures]) -> Vec<Finding> {
-        let of = passes.list[pass];
-        let variant = passes.variants[of.variant].clone();
-        let plan = self.facts.plan;
-        let planned = plan.and_then(|plan| plan.variants.get(variant.index));
-        let planned = planned.filter(|planned| planned.name == variant.name);
-        let mut scope = self.scope(Some(of.span), devices);
-        scope.planned = planned;
-        let whatif = || WhatIf::of_repeats(self.facts.basis(), passes, of.variant);
-        findings::weighed(&scope, whatif, &self.facts.stop)
+    /// The verdicts beside what `find` finds there, with what the first finding promises.
+    fn judge(
+        &self,
+        scope: &Scope<'_>,
+        steps: &[Steps],
+        find: impl FnOnce(&Scope<'_>) -> Judgement,
+    ) -> Option<Judgement> {
+        let (trace, stop) = (self.facts.trace, &self.facts.stop);
+        if stop.is_stopped() {
+            return None;
+        }
+        let looked = (scope.window, scope.devices);
+        let verdicts = || verdict::find(trace, &self.causes, looked, steps, scope.ranks);
+        // What findings save takes longer than everything else.
+        let records = self.causes.graph().ops.len();
+        let (found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
+        verdict::promise(&mut verdicts, found.findings.first());
+        let judged = Judgement { verdicts, ..found };
+        (!stop.is_stopped()).then_some(judged)
     }
 
-    /// In all variants of a run: of each its pass of median time.
-    pub fn of_run(&self, passes: &Passes) -> Vec<Finding> {
-        let found: Vec<(String, String, Vec<Finding>)> = (0..passes.variants.len())
-            .filter_map(|variant| {
-                let pass = passes.representative(variant)?;
-                let of = passes.list[pass];
-                if of.is_open || !of.is_measured || self.facts.stop.is_stopped() {
-                    return None;
-                }
-                let devices = figures::count(self.facts.trace, None, Some(of.span));
-                let findings = self.of_pass(passes, pass, &devices);
-                let variant = &passes.variants[variant];
-                Some((variant.name.clone(), variant.label(), findings))
+    /// Of all of it: a job by all that its ranks did.
+    fn of_whole(&self) -> Option<Judgement> {
+        let (facts, devices, steps) = (self.facts, self.facts.devices(), self.facts.steps());
+        let figures = facts.variants().iter();
+        let variants = figures.map(|of| {
+            let pass = facts.passes().representative(of.position)?;
+            self.of_pass(pass, &of.devices)
+        });
+        let variants: Vec<Judgement> = variants.collect::<Option<_>>()?;
+        let watching = watching::measure(facts.trace, &self.causes, devices, None);
+        let mut scope = self.scope(None, devices);
+        scope.ranks = facts.ranks().map(|it| &**it);
+        scope.watching = watching.as_ref();
+        let judged = self.judge(&scope, steps, |scope| Judgement {
+            machine: findings::machine(scope).map(|it| it.headline()),
+            ..match variants.is_empty() {
+                true => self.of_program(scope, steps),
+                false => Judgement {
+                    findings: self.of_variants(&variants),
+                    around: Some(findings::find(scope, &facts.stop)),
+                    ..Judgement::default()
+                },
+            }
+        });
+        judged.map(|judged| Judgement {
+            variants,
+            watching,
+            ..judged
+        })
+    }
+
+    /// Of one pass of a variant, by what its measured passes would save. `devices` are the pass's figures.
+    fn of_pass(&self, pass: usize, devices: &[DeviceFigures]) -> Option<Judgement> {
+        let passes = self.facts.passes();
+        let of = passes.list[pass];
+        let variant = &passes.variants[of.variant];
+        let plan = self.facts.plan;
+        let planned = plan.and_then(|plan| plan.variants.get(variant.index));
+        let mut scope = self.scope(Some(of.span), devices);
+        scope.planned = planned.filter(|planned| planned.name == variant.name);
+        let whatif = || WhatIf::of_repeats(self.facts.basis(), passes, of.variant);
+        self.judge(&scope, &[], |scope| Judgement {
+            findings: findings::weighed(scope, whatif, &self.facts.stop),
+            ..Judgement::default()
+        })
+    }
+
+    /// The findings of all variants in one list, each under its variant's name; points of a sweep in one line.
+    fn of_variants(&self, judged: &[Judgement]) -> Vec<Finding> {
+        let named = self.facts.variants().iter().zip(judged);
+        let named = named.map(|(of, judged)| {
+            let label = of.label();
+            (of.variant.name.as_str(), label, judged.findings.as_slice())
+        });
+        let mut all: Vec<Finding> = fold::variants(named)
+            .into_iter()
+            .flat_map(|(name, findings)| {
+                findings.into_iter().map(move |mut finding| {
+                    finding.title = format!("{name}: {}", finding.headline());
+                    finding.places.clear();
+                    finding
+                })
             })
             .collect();
-        let found = found.iter();
-        in_one(found.map(|(name, label, found)| (name.as_str(), label.clone(), found.as_slice())))
+        all.sort_by_key(Finding::order);
+        all
     }
 
     /// In what is no run of a scenario. `whole` looks at all of it, or at what is asked about.
-    pub fn of_program(&self, whole: &Scope<'_>, steps: &[Steps]) -> OfProgram {
+    fn of_program(&self, whole: &Scope<'_>, steps: &[Steps]) -> Judgement {
         let stop = &self.facts.stop;
         if self.causes.graph().capture(whole.window).is_some() {
-            return OfProgram {
-                findings: Vec::new(),
-                start_up: None,
-            };
+            return Judgement::default();
         }
         let whatif = || replayed(self.facts, steps::main(steps), whole.window);
         let telling = steps.iter().filter(|steps| steps.are_telling());
@@ -131,9 +232,9 @@ impl<'a> Advice<'a> {
                 devices = whole.devices.iter().map(since).collect();
                 scope = whole.within(None, &devices);
             }
-            return OfProgram {
+            return Judgement {
                 findings: findings::weighed(&scope, whatif, stop),
-                start_up: None,
+                ..Judgement::default()
             };
         };
         let of_all = whole.within(Some(window), &[]);
@@ -151,9 +252,10 @@ impl<'a> Advice<'a> {
         }
         let step = steps::main(steps).map(|of| (of.median_ns, window.len()));
         findings.iter_mut().for_each(|finding| finding.step = step);
-        OfProgram {
+        Judgement {
             findings,
             start_up: Some(findings::of_start_up(&before(whole, window.start))),
+            ..Judgement::default()
         }
     }
 }
@@ -211,20 +313,4 @@ fn replayed<'a>(
     let mut of = WhatIf::of_steps(facts.basis(), Some(&last), Some(span))?;
     of.times = times;
     Ok(of)
-}
-
-/// The findings of variants in one list, each under its variant's name; points of a sweep in one line.
-pub fn in_one<'f>(of: impl IntoIterator<Item = (&'f str, String, &'f [Finding])>) -> Vec<Finding> {
-    let named = fold::variants(of).into_iter();
-    let mut all: Vec<Finding> = named
-        .flat_map(|(name, findings)| {
-            findings.into_iter().map(move |mut finding| {
-                finding.title = format!("{name}: {}", finding.headline());
-                finding.places.clear();
-                finding
-            })
-        })
-        .collect();
-    all.sort_by_key(Finding::order);
-    all
 }

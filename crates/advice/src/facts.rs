@@ -1,4 +1,4 @@
-//! What is known of a timeline: each fact made by whoever asks first, and never twice.
+//! What is known of a timeline: each fact of the whole is made by whoever asks first, and never twice.
 //!
 //! Reports, comparisons, predictions, exports and the screen ask [`Facts`] instead of making graph, causes and steps
 //! themselves. [`LastFacts`] keeps those of the state of a run that was asked about last.
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use causes::graph::Graph;
-use causes::{Causes, Ready};
+use causes::{Causes, IdleCause, Ready};
 use figures::memory::MemoryUse;
 use figures::passes::Passes;
 use figures::steps::{self, Steps};
@@ -40,6 +40,7 @@ struct FactCells {
     devices: OnceLock<Vec<DeviceFigures>>,
     passes: OnceLock<Passes>,
     memory: OnceLock<MemoryUse>,
+    variants: OnceLock<Vec<VariantFigures>>,
 }
 
 impl FactCells {
@@ -221,7 +222,13 @@ impl<'t> Facts<'t> {
         })
     }
 
-    /// The figures of what starts within `window`, or of all of it.
+    /// Why a device (index into [`Trace::devices`]) was idle.
+    pub fn idle_of(&self, device: usize) -> &[IdleCause] {
+        let of = self.devices().iter().find(|it| it.index == device);
+        of.map_or(&[], |it| &it.idle)
+    }
+
+    /// The figures of what starts within `window`, made anew, or of all of it.
     pub fn figures(&self, window: Option<Span>) -> Cow<'_, [DeviceFigures]> {
         match window {
             None => Cow::Borrowed(self.devices()),
@@ -242,9 +249,12 @@ impl<'t> Facts<'t> {
     }
 
     /// The figures of a run's variants.
-    pub fn variants(&self) -> Vec<VariantFigures> {
-        let (passes, memory) = (self.passes(), self.memory());
-        variants::of_passes(self.trace, passes, self.plan, Some(self.calls()), memory)
+    pub fn variants(&self) -> &[VariantFigures] {
+        let make = || {
+            let (passes, memory) = (self.passes(), self.memory());
+            variants::of_passes(self.trace, passes, self.plan, Some(self.calls()), memory)
+        };
+        self.made.variants.get_or_init(make)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is known of a timeline, and what could be better.
 //!
 //! [`Facts`] makes graph, causes, steps, ranks and figures, each of them once. [`verdict`] says what bounds a device, and
-//! [`findings`] what could be better. [`Advice`] asks both, and says what it saves. [`watching`] says what recording may
+//! [`findings`] what could be better. A [`Judgement`] has both, and what cures save. [`watching`] says what recording may
 //! have cost. [`thresholds`] lie below the rules, each beside what it rests on. Nothing here draws.
 
 mod advice;
@@ -11,7 +11,7 @@ pub mod thresholds;
 pub mod verdict;
 pub mod watching;
 
-pub use advice::{Advice, OfProgram, in_one};
+pub use advice::{JudgedPart, Judgement};
 pub use facts::Facts;
 
 #[cfg(test)]

@@ -94,11 +94,11 @@ impl Answers {
         let scope = on_screen.scope;
         let variant = run.variant(scope);
         let about = About { scope, is_live };
+        let pass = |of: usize| Some((of, run.passes.list.get(of)?.span));
         let looked = Subject {
-            passes: run.passes.clone(),
             pass: match scope {
                 Scope::Whole => None,
-                Scope::Pass(i) => (i < run.passes.list.len()).then_some(i),
+                Scope::Pass(of) => pass(of),
             },
             plan: run.plan.clone(),
             gpus: run.gpus.clone(),

@@ -16,7 +16,6 @@ use activity::units::duration;
 use activity::{Ns, Span};
 use advice::Facts;
 use advice::facts::LastFacts;
-use causes::IdleCause;
 use jobs::{Alignment, Heat, JobAnalysis, Wait};
 use trace::{Clock, Clocks, LaneId, Trace};
 
@@ -138,12 +137,8 @@ pub struct LateRanks {
 
 impl LateRanks {
     fn of(facts: &Facts<'_>, ranks: &JobAnalysis) -> LateRanks {
-        let of_device = |device: usize| -> &[IdleCause] {
-            let of = facts.devices().iter().find(|it| it.index == device);
-            of.map_or(&[], |it| &it.idle)
-        };
         let idle = ranks.ranks.iter().map(|rank| {
-            let all = of_device(rank.device);
+            let all = facts.idle_of(rank.device);
             let time: Ns = all.iter().map(|cause| cause.total_ns).sum();
             match time {
                 0 => format!("the GPU of {} was never idle", rank.name),
@@ -157,7 +152,7 @@ impl LateRanks {
         });
         let idle = idle.collect();
         let heat = Heat::of(ranks, facts.steps());
-        let (ranks, job) = report::report(facts.trace, ranks, of_device, None);
+        let (ranks, job) = report::report(facts, ranks, None);
         LateRanks {
             ranks,
             job,

@@ -6,8 +6,7 @@ use super::{Answer, StepTime};
 use crate::report::KnownGpus;
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use advice::{Advice, Facts, verdict, watching};
-use figures::passes::Passes;
+use advice::{Facts, JudgedPart};
 use figures::steps::{self, Steps};
 use scenario::plan::Plan;
 use trace::{LaneKind, Trace};
@@ -21,19 +20,13 @@ const BEFORE: Ns = 50_000_000;
 /// What of a run is looked at, as it was when it was asked about.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    /// Passes and variants.
-    pub(super) passes: Passes,
-    /// The pass on screen: index into `passes.list`; `None` for the whole.
-    pub(super) pass: Option<usize>,
+    /// The pass on screen, by its place in the list of passes, and when it is; `None` for the whole.
+    pub(super) pass: Option<(usize, Span)>,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) gpus: KnownGpus,
 }
 
 impl Subject {
-    fn pass(&self) -> Option<Span> {
-        self.pass.map(|pass| self.passes.list[pass].span)
-    }
-
     /// Those of its run and of its devices.
     fn facts<'t>(&'t self, facts: Facts<'t>, stop: &Stop) -> Facts<'t> {
         let (peaks, known) = (self.gpus.peaks(facts.trace), self.gpus.rates(facts.trace));
@@ -45,18 +38,17 @@ impl Subject {
 
 /// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
 pub(super) fn live(trace: &Trace, looked: &Subject, stop: &Stop) -> Option<Answer> {
-    let pass = looked.pass();
     let Some(mut window) = arrived(trace) else {
         return Some(Answer::default());
     };
     if let Some(recent) = steps::recent(trace, RECENT) {
         window.start = recent.start.max(window.start);
     }
-    if let Some(pass) = pass {
+    if let Some((_, pass)) = looked.pass {
         window = window.intersect(pass);
     }
     // A pass is a step by itself.
-    let steps = match pass {
+    let steps = match looked.pass {
         None => steps::find(trace, Some(window)),
         Some(_) => Vec::new(),
     };
@@ -68,7 +60,7 @@ pub(super) fn live(trace: &Trace, looked: &Subject, stop: &Stop) -> Option<Answe
     }
     let around = Span::new(window.start.saturating_sub(BEFORE), window.end);
     let facts = looked.facts(Facts::within(trace, around), stop);
-    judge(&facts, Some(window), &steps, looked, true)
+    answer(&facts, JudgedPart::Last(window, &steps), &steps)
 }
 
 /// From the first record to the moment up to which operations and calls have both come. Their records arrive in buffers
@@ -101,65 +93,34 @@ pub(super) fn arrived(trace: &Trace) -> Option<Span> {
 /// Everything in scope.
 pub(super) fn whole(facts: Facts<'_>, looked: &Subject, stop: &Stop) -> Option<Answer> {
     let facts = looked.facts(facts, stop);
-    if let pass @ Some(_) = looked.pass() {
-        return judge(&facts, pass, &[], looked, false);
+    if let Some((pass, _)) = looked.pass {
+        return answer(&facts, JudgedPart::Pass(pass), &[]);
     }
     facts.prepare();
     match stop.is_stopped() {
         true => None,
-        false => judge(&facts, None, facts.steps(), looked, false),
+        false => answer(&facts, JudgedPart::Whole, facts.steps()),
     }
 }
 
-/// What is said of a window, or of all of a run that has ended.
-fn judge(
-    facts: &Facts<'_>,
-    window: Option<Span>,
-    steps: &[Steps],
-    looked: &Subject,
-    is_live: bool,
-) -> Option<Answer> {
-    let (trace, stop) = (facts.trace, &facts.stop);
-    let devices = facts.figures(window);
-    if stop.is_stopped() {
-        return None;
-    }
-    let advice = Advice::new(facts);
-    // A job as a whole, once it has ended: its ranks are matched by all that they did.
-    let is_of_job = !is_live && window.is_none();
-    let ranks = is_of_job.then(|| facts.ranks()).flatten();
-    let ranks = ranks.map(|it| &**it);
-    if stop.is_stopped() {
-        return None;
-    }
-    let watching = watching::measure(trace, &advice.causes, &devices, window);
-    let mut verdicts = match devices.is_empty() {
-        true => Vec::new(),
-        false => verdict::find(trace, &advice.causes, (window, &devices), steps, ranks),
-    };
-    if stop.is_stopped() {
-        return None;
-    }
-    let findings = match looked.pass {
-        Some(pass) if !is_live => advice.of_pass(&looked.passes, pass, &devices),
-        None if !is_live && !looked.passes.list.is_empty() => advice.of_run(&looked.passes),
-        // Of a pass under way not all has come that its plan says, nor any that it could be compared with.
-        _ => {
-            let mut scope = advice.scope(window, &devices);
-            (scope.ranks, scope.watching) = (ranks, watching.as_ref());
-            advice.of_program(&scope, steps).in_one()
-        }
-    };
-    verdict::promise(&mut verdicts, findings.first());
+fn answer(facts: &Facts<'_>, part: JudgedPart<'_>, steps: &[Steps]) -> Option<Answer> {
+    let mut judged = facts.judgement(part)?;
+    let mut verdicts = std::mem::take(&mut judged.verdicts);
+    // Without one of a device nothing ran.
+    verdicts.truncate(if verdicts.len() > 1 {
+        verdicts.len()
+    } else {
+        0
+    });
     Some(Answer {
         verdicts,
-        findings,
+        watching: judged.watching,
+        findings: judged.in_one(),
         steps: steps::main(steps).map(|of| StepTime {
             count: of.steady.len(),
             median: of.median_ns,
             deviation: of.deviation_ns,
         }),
-        watching,
         ..Answer::default()
     })
 }

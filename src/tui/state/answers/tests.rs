@@ -7,7 +7,6 @@ use crate::tui::state::Status;
 use activity::feed::Stop;
 use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
 use advice::Facts;
-use figures::passes::Passes;
 use trace::Trace;
 
 fn kernel(start: Ns, end: Ns, correlation: u32) -> Activity {
@@ -111,7 +110,6 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
     let trace = trace(items);
     let stop = Stop::default();
     let looked = Subject {
-        passes: Passes::default(),
         pass: None,
         plan: None,
         gpus: KnownGpus::default(),

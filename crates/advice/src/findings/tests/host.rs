@@ -368,9 +368,8 @@ fn steps_that_something_else_paces_have_nothing_to_gain() {
         }
         let trace = scene.trace();
         let facts = crate::facts::Facts::new(&trace);
-        let advice = crate::advice::Advice::new(&facts);
-        let scope = advice.scope(None, facts.devices());
-        advice.of_program(&scope, facts.steps()).findings
+        let judged = facts.judgement(crate::JudgedPart::Whole);
+        judged.expect("not stopped").findings
     };
     let found = scene(40_040_000);
     assert_eq!(found.len(), 1, "{found:?}");
