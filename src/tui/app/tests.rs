@@ -20,6 +20,7 @@ use crate::tui::state::selection::Item;
 use crate::tui::tests::{gpus, wrong_input};
 use activity::feed::{Message, Progress};
 use activity::{Ns, Span};
+use trace::testing::Scene;
 use trace::{SourceInfo, SourceKind};
 
 const US: Ns = 1_000;
@@ -150,6 +151,23 @@ fn the_last_gap_is_said_to_be_the_last() {
     );
     // The gap to the next variant's pass is none of this one's.
     assert_eq!(selected(&app), Some((SEQUENTIAL + 3_200 * US, 100 * US)));
+}
+
+#[test]
+fn a_gap_of_the_profilers_is_not_gone_to_and_is_told() {
+    let said = |is_profilers: bool| {
+        let mut scene = Scene::new();
+        scene.kernel("k", 1, 10_000, 310_000);
+        let (end, next) = (2_280_000, if is_profilers { 2_300_000 } else { 310_000 });
+        scene.overhead("Activity Buffer Request", 320_000, end);
+        scene.kernel("k", 1, next, 2_600_000);
+        let mut app = App::of_trace(scene.trace(), None, gpus());
+        app.state.size = Size::new(120, 40);
+        press(&mut app, "L");
+        app.state.messages.flash.unwrap_or_default()
+    };
+    assert!(said(true).contains("profiler overhead"), "{}", said(true));
+    assert!(said(false).contains("never idle"), "{}", said(false));
 }
 
 #[test]

@@ -570,6 +570,20 @@ fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
 }
 
 #[test]
+fn what_the_profiler_takes_is_named_beside_what_runs() {
+    // Two kernels of 300 us in 2.59 ms, and 1.96 ms between them in which the profiler was at work on itself.
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 5_000);
+    scene.kernel("k", 1, 10_000, 310_000);
+    scene.overhead("Activity Buffer Request", 320_000, 2_280_000);
+    scene.call("cudaLaunchKernel", 2_290_000, 2_295_000);
+    scene.kernel("k", 1, 2_300_000, 2_600_000);
+    let v = verdict(&mut scene);
+    let said = "GPU-bound: kernels run 23 % of 2.59 ms (profiler overhead 76 %), all in k";
+    assert_eq!((v.bound_by, &v.text[..said.len()]), (Bound::Compute, said));
+}
+
+#[test]
 fn where_all_launches_failed_no_kernel_ran() {
     let mut scene = Scene::new();
     let name = scene.name("cudaLaunchKernel");

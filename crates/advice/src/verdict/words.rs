@@ -5,13 +5,13 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 use super::split::{CpuWork, Split};
-use super::{Bound, Verdict};
+use super::{Bound, STALL_SHARE, Verdict};
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
-use causes::Cause;
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
+use causes::{Cause, Group};
 use figures::busy;
 use figures::collectives::is_collective;
 use jobs::{JobAnalysis, Stretch};
@@ -122,11 +122,21 @@ impl Told<'_> {
         }
     }
 
-    /// What shares are of: "each 37.2 ms step", "1.47 ms".
+    /// What shares are of: "each 37.2 ms step", "1.47 ms". The profiler's own time is named where it is much: it
+    /// decides nothing, and yet keeps the GPU idle.
     fn whole(&self) -> String {
-        match self.step {
+        let of = match self.step {
             Some((step, _)) => format!("each {} step", duration(step)),
             None => duration(self.split.span.len()),
+        };
+        let profilers = self.split.groups[Group::Profiler as usize];
+        let profilers = share(profilers, self.split.whole());
+        match self.bound {
+            Bound::Host | Bound::Launch | Bound::Sync | Bound::Unknown => of,
+            _ if profilers >= STALL_SHARE => {
+                format!("{of} (profiler overhead {})", percent(profilers))
+            }
+            _ => of,
         }
     }
 

@@ -158,7 +158,10 @@ fn longest_gap(state: &mut State) {
         (None, None) => None,
     };
     let Some(gap) = longest_but_the_profilers(trace, scope, &within) else {
-        return state.say("it is never idle between its first operation and its last one");
+        return state.say(match within(scope) {
+            Some(_) => "its idle time is profiler overhead, and nothing else",
+            None => "it is never idle between its first operation and its last one",
+        });
     };
     state.focus.selection.item = Item::Gap(gap);
     state.focus.selection.cursor = gap.start;
