@@ -24,7 +24,7 @@ use figures::DeviceFigures;
 use figures::tables::NameRow;
 
 pub use answer::{Answer, Row};
-pub use side::Run;
+pub use side::{PartKind, Run};
 
 /// Two timelines side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]

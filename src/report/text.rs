@@ -384,7 +384,7 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
             "{}{} [{}]",
             finding.headline(),
             finding.worth(),
-            finding.rule
+            finding.rule.name()
         );
         page.item(mark, &[&title, &finding.advice, &finding.refusal()]);
     }

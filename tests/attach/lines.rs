@@ -104,7 +104,10 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
         (cause.cause.id(), line.place.as_str()),
         ("host work", "train.py:11")
     );
-    let finding = report.findings.iter().find(|it| it.rule == "host-bound");
+    let finding = report
+        .findings
+        .iter()
+        .find(|it| it.rule.name() == "host-bound");
     let title = &finding.expect("host-bound").title;
     assert!(title.contains("the CPU was at train.py:11 in "), "{title}");
     let page = report::text::render(&report, &report::text::Options::default());

@@ -118,7 +118,9 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
         let [raw, set] = [raw, set].map(|trace| Report::new(&trace, None, KnownGpus::default()));
         let told = |report: &Report| -> Vec<(String, i64)> {
             let found = report.findings.iter();
-            found.map(|it| (it.rule.to_owned(), it.bound_ns)).collect()
+            found
+                .map(|it| (it.rule.name().to_owned(), it.bound_ns))
+                .collect()
         };
         let (of_raw, of_set) = (told(&raw), told(&set));
         assert_eq!(of_raw.len(), of_set.len());

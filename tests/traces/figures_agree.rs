@@ -338,7 +338,14 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
 /// Of real traces the legend says the shares of the time in view, which is all of it.
 #[test]
 fn the_legend_and_the_report_say_the_same_of_every_real_trace() {
-    let of = |f: &Finding| (f.rule, f.title.clone(), f.saving_ns, f.refused.clone());
+    let of = |f: &Finding| {
+        (
+            f.rule.name(),
+            f.title.clone(),
+            f.saving_ns,
+            f.refused.clone(),
+        )
+    };
     for (path, _) in real_traces() {
         let name = path.display().to_string();
         let trace = load(std::slice::from_ref(&path)).trace;

@@ -89,7 +89,7 @@ fn findings_do_not_depend_on_how_far_clocks_are_off() {
         };
         let report = Report::new(&job.make().0, None, KnownGpus::default());
         let found = report.findings.iter();
-        let found = found.map(|it| (it.rule, it.title.clone(), it.bound_ns));
+        let found = found.map(|it| (it.rule.name(), it.title.clone(), it.bound_ns));
         let spans = report.verdicts.iter().map(|it| (it.bound_by, it.span_ns));
         (found.collect::<Vec<_>>(), spans.collect::<Vec<_>>())
     };
@@ -799,7 +799,10 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
         assert_eq!(is_peer, rank != 2, "{verdict:?}");
     }
     // A finding says the same, and what the cure is worth.
-    let finding = report.findings.iter().find(|it| it.rule == "late-rank");
+    let finding = report
+        .findings
+        .iter()
+        .find(|it| it.rule.name() == "late-rank");
     let finding = finding.expect("a finding");
     let steps = report.job.as_ref().and_then(|job| job.late[0].step_ns);
     assert!(steps.is_some() && finding.title.starts_with("straggler rank 2"));
@@ -818,7 +821,12 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
         .swap_remove(0);
     assert!(told.text.starts_with("straggler rank 2: "), "{told:?}");
     let cured = Report::new(&cured, None, KnownGpus::default());
-    assert!(cured.findings.iter().all(|it| it.rule != "late-rank"));
+    assert!(
+        cured
+            .findings
+            .iter()
+            .all(|it| it.rule.name() != "late-rank")
+    );
     assert!(serde_json::json!(cured.verdicts[0].bound_by) != peer);
 }
 

@@ -257,7 +257,7 @@ fn the_start_of_the_profiler_is_none_of_the_program() {
         let (_folder, path) = export(kind);
         let trace = load(&[path]).trace;
         let report = Report::new(&trace, None, KnownGpus::default());
-        let rules = report.findings.iter().map(|finding| finding.rule);
+        let rules = report.findings.iter().map(|finding| finding.rule.name());
         let rows = trace.lanes().iter().enumerate().flat_map(|(id, lane)| {
             let rows = lane.kept();
             rows.map(move |row| (id, row))

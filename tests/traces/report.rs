@@ -143,7 +143,11 @@ fn rules_find_in_real_traces_what_is_known_of_them() {
         // Those that save only together are one finding, which names the others.
         let all = report.findings.iter();
         let found: Vec<_> = all
-            .flat_map(|f| [f.rule].into_iter().chain(f.with.iter().copied()))
+            .flat_map(|f| {
+                [f.rule.name()]
+                    .into_iter()
+                    .chain(f.with.iter().map(|it| it.name()))
+            })
             .collect();
         for rule in there {
             assert!(

@@ -4,11 +4,10 @@ mod words;
 
 use serde::Serialize;
 
-use super::side::{Measured, Named, Run, Stretch, Subject};
+use super::side::{Measured, PartKind, Run, Stretch, Subject};
 use super::{Comparison, OperationChange, changes, comparable};
 use activity::stats::{self, Difference, Summary, Verdict};
 use activity::{Ns, Span, units};
-use causes::Cause;
 use figures::steps::Origin;
 
 /// Two sides, each of one run or several.
@@ -88,10 +87,7 @@ impl Row {
     /// The stretch of median time of one side: "8.32 ms · idle 2 % · overlap 0 %".
     pub fn in_words(&self, side: usize) -> String {
         let length = self.spans[side].len();
-        let idle = self
-            .why
-            .iter()
-            .filter(|part| part.cause.starts_with("idle"));
+        let idle = self.why.iter().filter(|part| part.cause.is_idle());
         let idle: Ns = idle.map(|part| [part.a_ns, part.b_ns][side]).sum();
         format!(
             "{} · idle {} · overlap {}",
@@ -119,10 +115,7 @@ pub struct Samples {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// What: "compute", "copy", "overlap", "memset", "not recorded", "idle: …".
-    pub cause: String,
-    /// Why nothing ran, where nothing did and that is known.
-    #[serde(skip)]
-    pub idle: Option<Cause>,
+    pub cause: PartKind,
     /// In A. Overlap is below 0: it is counted in compute and in copy.
     pub a_ns: Ns,
     pub b_ns: Ns,
@@ -355,17 +348,19 @@ impl Samples {
 fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
     let fixed = |s: &Stretch| {
         [
-            ("compute", s.parts.compute),
-            ("copy", s.parts.copy),
-            ("overlap", -s.parts.overlap),
-            ("memset", s.parts.memset()),
-            ("not recorded", s.parts.not_recorded),
+            (PartKind::Compute, s.parts.compute),
+            (PartKind::Copy, s.parts.copy),
+            (PartKind::Overlap, -s.parts.overlap),
+            (PartKind::Memset, s.parts.memset()),
+            (PartKind::NotRecorded, s.parts.not_recorded),
         ]
     };
-    let mut parts: Vec<(Named, [Ns; 2])> = Vec::new();
+    let mut parts: Vec<(PartKind, [Ns; 2])> = Vec::new();
     for (side, stretch) in [a, b].into_iter().enumerate() {
-        let fixed = fixed(stretch).map(|(cause, ns)| ((cause.to_owned(), None), ns));
-        for (cause, ns) in fixed.into_iter().chain(stretch.idle.iter().cloned()) {
+        for (cause, ns) in fixed(stretch)
+            .into_iter()
+            .chain(stretch.idle.iter().copied())
+        {
             match parts.iter_mut().find(|(c, _)| *c == cause) {
                 Some((_, sides)) => sides[side] += ns,
                 None => {
@@ -376,9 +371,8 @@ fn why(a: &Stretch, b: &Stretch) -> Vec<Part> {
             }
         }
     }
-    let parts = parts.into_iter().map(|((cause, idle), [a_ns, b_ns])| Part {
+    let parts = parts.into_iter().map(|(cause, [a_ns, b_ns])| Part {
         cause,
-        idle,
         a_ns,
         b_ns,
         change_ns: b_ns - a_ns,

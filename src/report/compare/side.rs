@@ -1,6 +1,7 @@
 //! One side of a comparison: its runs, and what of them takes time.
 
 use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
 
 use crate::report::{self, KnownGpus, Report};
 use activity::{Ns, Span};
@@ -32,8 +33,59 @@ pub(super) struct Measured {
     pub(super) median: Stretch,
 }
 
-/// What idle time is called by programs, and its cause.
-pub(super) type Named = (String, Option<Cause>);
+/// What a part of the time went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    Compute,
+    Copy,
+    /// Counted in both of these.
+    Overlap,
+    Memset,
+    NotRecorded,
+    /// Nothing ran, on several devices that share it.
+    Idle,
+    /// Nothing ran, for this cause.
+    IdleBy(Cause),
+    /// Nothing ran before the first operation or after the last.
+    IdleOutside,
+}
+
+impl PartKind {
+    /// What programs know it by.
+    pub fn id(self) -> String {
+        match self {
+            PartKind::IdleBy(cause) => format!("idle: {}", cause.id()),
+            other => other.label(),
+        }
+    }
+
+    /// What people read.
+    pub fn label(self) -> String {
+        match self {
+            PartKind::Compute => "compute".to_owned(),
+            PartKind::Copy => "copy".to_owned(),
+            PartKind::Overlap => "overlap".to_owned(),
+            PartKind::Memset => "memset".to_owned(),
+            PartKind::NotRecorded => "not recorded".to_owned(),
+            PartKind::Idle => "idle".to_owned(),
+            PartKind::IdleBy(cause) => format!("idle: {}", cause.label()),
+            PartKind::IdleOutside => {
+                "idle: before the first operation or after the last".to_owned()
+            }
+        }
+    }
+
+    pub fn is_idle(self) -> bool {
+        use PartKind::{Idle, IdleBy, IdleOutside};
+        matches!(self, Idle | IdleBy(_) | IdleOutside)
+    }
+}
+
+impl Serialize for PartKind {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(&self.id())
+    }
+}
 
 /// A stretch of time and what it went to.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +95,7 @@ pub(super) struct Stretch {
     /// Of all devices together.
     pub(super) parts: Breakdown,
     /// Nothing ran, by cause.
-    pub(super) idle: Vec<(Named, Ns)>,
+    pub(super) idle: Vec<(PartKind, Ns)>,
     /// By name: how many, and the sum of their durations.
     pub(super) operations: FxHashMap<String, (u64, Ns)>,
 }
@@ -71,18 +123,17 @@ fn idle_by_cause(
     causes: &Causes<'_>,
     window: Span,
     idle: Ns,
-) -> Vec<(Named, Ns)> {
+) -> Vec<(PartKind, Ns)> {
     let devices = facts.figures(Some(window));
     let [device] = &*devices else {
-        return vec![(("idle".to_owned(), None), idle)];
+        return vec![(PartKind::Idle, idle)];
     };
     let rows = by_cause(&causes.idle_within(&[device.index], &[window]));
     let explained: Ns = rows.iter().map(|row| row.1).sum();
-    let named = |(cause, ns): (Cause, Ns)| ((format!("idle: {}", cause.id()), Some(cause)), ns);
-    let mut all: Vec<(Named, Ns)> = rows.into_iter().map(named).collect();
+    let rows = rows.into_iter();
+    let mut all: Vec<_> = rows.map(|(of, ns)| (PartKind::IdleBy(of), ns)).collect();
     if idle > explained {
-        let outside = "idle: before the first operation or after the last";
-        all.push(((outside.to_owned(), None), idle - explained));
+        all.push((PartKind::IdleOutside, idle - explained));
     }
     all
 }

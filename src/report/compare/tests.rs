@@ -159,7 +159,7 @@ fn what_was_not_recorded_is_not_idle() {
     let changes: Vec<(bool, Ns, Ns)> = answer.rows[0]
         .why
         .iter()
-        .map(|p| (p.cause == "not recorded", p.a_ns, p.b_ns))
+        .map(|p| (p.cause == PartKind::NotRecorded, p.a_ns, p.b_ns))
         .collect();
     assert!(changes.contains(&(true, 0, 7_000)), "{changes:?}");
     let idle: Ns = changes.iter().filter(|c| !c.0).map(|c| c.1 - c.2).sum();

@@ -195,7 +195,7 @@ mod tests {
         let mut answers = Answers::default();
         answers.prepare(&analyst, &run, OnScreen::default(), true);
         let found = &answers.get(&run, Scope::Whole).expect("an answer").findings;
-        let finding = found.iter().find(|f| f.rule == "sync-in-loop");
+        let finding = found.iter().find(|f| f.rule.name() == "sync-in-loop");
         let finding = finding.expect("waits are found");
         let mut prediction = Prediction::default();
         assert_eq!(prediction.open(&run, Scope::Whole, finding), Ok(()));

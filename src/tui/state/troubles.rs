@@ -8,6 +8,7 @@ use crate::report::Checked;
 use activity::feed::SourceStatus;
 use activity::text::printable;
 use activity::units;
+use advice::findings::Rule;
 
 /// How bad it is; the worst stands first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +80,7 @@ fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec
         .get(run, scope)
         .into_iter()
         .flat_map(|a| &a.findings);
-    let mut of_variant = found.filter(|finding| finding.rule == "race");
+    let mut of_variant = found.filter(|finding| finding.rule == Rule::Race);
     let said = messages.races.iter();
     if let Some(finding) = of_variant.next() {
         let lines = said.flat_map(|race| &race[1..]);

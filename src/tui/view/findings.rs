@@ -208,7 +208,7 @@ fn rest(finding: &Finding) -> String {
     let places = plural(finding.count, "place");
     let predicted = finding.predicted.as_ref();
     let certainty = predicted.map_or_else(|| finding.refusal(), Predicted::certainty);
-    let told = format!("{}: {places}. {certainty}", finding.rule);
+    let told = format!("{}: {places}. {certainty}", finding.rule.name());
     printable(told.trim_end())
 }
 

@@ -42,7 +42,7 @@ mod unwaited;
 mod watched;
 mod words;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::thresholds;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
@@ -72,8 +72,8 @@ pub enum Severity {
 /// Something that could be better.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Finding {
-    /// The rule that found it ("pageable-copy").
-    pub rule: &'static str,
+    /// The rule that found it.
+    pub rule: Rule,
     /// How much it matters.
     pub severity: Severity,
     /// What was seen, in a line.
@@ -124,7 +124,7 @@ pub struct Finding {
     pub premise: Option<EditSet>,
     /// Rules whose findings are part of this one, because the edits save something only together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub with: Vec<&'static str>,
+    pub with: Vec<Rule>,
 }
 
 impl Finding {
@@ -160,16 +160,22 @@ impl Finding {
     }
 }
 
-/// A rule: what checks, and what cures what it finds.
+/// A rule's row: what checks, and what cures what it finds.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
-    /// What its findings are called ("pageable-copy").
-    pub name: &'static str,
+pub struct RuleRow {
+    /// What its findings are called.
+    pub rule: Rule,
     check: Check,
     /// The edits that cure what it finds, the one that takes least for granted first.
     cures: &'static [&'static str],
     /// What its cure is called in a headline ("pinning"); empty where none is known.
     cure: &'static str,
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.name())
+    }
 }
 
 /// Where a rule looks.
@@ -200,13 +206,13 @@ impl Check {
     }
 }
 
-impl Rule {
+impl RuleRow {
     /// What it finds.
     fn findings(&self, scope: &Scope) -> Vec<Finding> {
         let mut findings = self.check.findings(scope);
         for finding in &mut findings {
             let cures = self.cures.iter().filter_map(|cure| cure.parse().ok());
-            finding.rule = self.name;
+            finding.rule = self.rule;
             if finding.cure.is_empty() {
                 finding.cure = self.cure;
             }
@@ -218,10 +224,29 @@ impl Rule {
 }
 
 macro_rules! rules {
-    ($($name:literal $look:ident($check:path) [$($edit:literal)*] $cure:literal;)*) => {
+    ($($rule:ident $name:literal $look:ident($check:path) [$($edit:literal)*] $cure:literal;)*) => {
+        /// Which rule found something.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Rule {
+            $(#[doc = $name] $rule,)*
+            /// What no other rule tells of.
+            #[default]
+            NoCure,
+        }
+
+        impl Rule {
+            /// What programs and people know it by ("pageable-copy").
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $name,)*
+                    Rule::NoCure => "no-cure",
+                }
+            }
+        }
+
         /// All rules, in the order in which findings of equal weight are shown.
-        pub const RULES: &[Rule] = &[$(Rule {
-            name: $name,
+        pub const RULES: &[RuleRow] = &[$(RuleRow {
+            rule: Rule::$rule,
             check: Check::$look($check),
             cures: &[$($edit),*],
             cure: $cure,
@@ -230,35 +255,35 @@ macro_rules! rules {
 }
 
 rules! {
-    "pageable-copy" Device(pageable::check) ["pin"] "pinning";
-    "tiny-copies" Device(tiny_copies::check) ["merge-copies"] "batching small copies";
-    "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
-    "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
-    "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
+    PageableCopy "pageable-copy" Device(pageable::check) ["pin"] "pinning";
+    TinyCopies "tiny-copies" Device(tiny_copies::check) ["merge-copies"] "batching small copies";
+    SyncInLoop "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
+    AllocInLoop "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
+    LaunchBound "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
     // A host that waits for every batch launches the next one too late, whatever its stream.
-    "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
-    "cold-start" Timeline(cold_start::check) [] "warming up";
-    "under-filled-gpu" Device(under_filled::check) [] "launching larger grids";
-    "tail-wave" Device(limits::tail) [] "filling the last wave";
-    "latency-bound" Device(limits::latency) [] "reaching its roofline limit";
-    "memory-chain" Device(limits::chain) [] "fusing kernels";
-    "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
-    "race" Timeline(race::check) [] "";
-    "failed-calls" Timeline(failed::check) [] "";
-    "host-bound" Device(host_bound::check) [] "preparing work ahead";
-    "copy-bound" Device(copy_bound::check) [] "copying less";
-    "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
-    "page-migration" Device(migrations::check) [] "prefetching pages";
-    "same-direction-streams" Device(one_engine::check) [] "";
-    "through-host" Timeline(through_host::check) [] "copying directly between GPUs";
-    "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
-    "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";
-    "below-roof" Device(below_roof::check) [] "coalescing memory access";
-    "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
-    "forgot-sync" Timeline(unwaited::check) [] "";
-    "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
-    "machine" Timeline(machine::check) [] "";
-    "late-rank" Timeline(late_rank::check) [] "";
+    NoOverlap "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
+    ColdStart "cold-start" Timeline(cold_start::check) [] "warming up";
+    UnderFilledGpu "under-filled-gpu" Device(under_filled::check) [] "launching larger grids";
+    TailWave "tail-wave" Device(limits::tail) [] "filling the last wave";
+    LatencyBound "latency-bound" Device(limits::latency) [] "reaching its roofline limit";
+    MemoryChain "memory-chain" Device(limits::chain) [] "fusing kernels";
+    LowBandwidth "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
+    Race "race" Timeline(race::check) [] "";
+    FailedCalls "failed-calls" Timeline(failed::check) [] "";
+    HostBound "host-bound" Device(host_bound::check) [] "preparing work ahead";
+    CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
+    ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
+    PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";
+    SameDirectionStreams "same-direction-streams" Device(one_engine::check) [] "";
+    ThroughHost "through-host" Timeline(through_host::check) [] "copying directly between GPUs";
+    IdleGpu "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
+    Unfused "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";
+    BelowRoof "below-roof" Device(below_roof::check) [] "coalescing memory access";
+    IdleTensorCores "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
+    ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";
+    NoCpu "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
+    Machine "machine" Timeline(machine::check) [] "";
+    LateRank "late-rank" Timeline(late_rank::check) [] "";
 }
 
 /// Everything that the rules find with what it saves, in order: warnings first, then what saves most. `whatif`
@@ -290,7 +315,7 @@ pub fn weighed<'a>(
 
 /// What belongs to the start of a program, which its steps do not show: a cold start.
 pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
-    let cold_start = RULES.iter().filter(|rule| rule.name == "cold-start");
+    let cold_start = RULES.iter().filter(|rule| rule.rule == Rule::ColdStart);
     cold_start.flat_map(|rule| rule.findings(scope)).collect()
 }
 
@@ -311,7 +336,7 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     let failed = failed::Failed::of(scope.trace, scope.causes.graph());
     if failed.is_some_and(|failed| failed.is_all()) {
         // There is no other work to speak of.
-        findings.retain(|f| f.rule == "failed-calls");
+        findings.retain(|f| f.rule == Rule::FailedCalls);
     }
     let mut findings = fold::devices(findings);
     findings.sort_by_key(Finding::order);

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Finding, Occurrence, Scope, Severity};
+use super::{Finding, Occurrence, Rule, Scope, Severity};
 use crate::thresholds;
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
@@ -10,13 +10,15 @@ use causes::{Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 
 /// The rules that tell of a group's idle time.
-fn rules(group: Group) -> &'static [&'static str] {
+fn rules(group: Group) -> &'static [Rule] {
+    use Rule::{
+        AllocInLoop, ColdStart, HostBound, LaunchBound, NoOverlap, PageableCopy, SyncInLoop,
+        TinyCopies,
+    };
     match group {
-        Group::Host | Group::SetUp => {
-            &["host-bound", "cold-start", "alloc-in-loop", "sync-in-loop"]
-        }
-        Group::Launch => &["launch-bound", "tiny-copies", "alloc-in-loop", "cold-start"],
-        Group::Sync => &["sync-in-loop", "tiny-copies", "pageable-copy", "no-overlap"],
+        Group::Host | Group::SetUp => &[HostBound, ColdStart, AllocInLoop, SyncInLoop],
+        Group::Launch => &[LaunchBound, TinyCopies, AllocInLoop, ColdStart],
+        Group::Sync => &[SyncInLoop, TinyCopies, PageableCopy, NoOverlap],
         Group::Queue | Group::Profiler | Group::Unknown => &[],
     }
 }
@@ -38,7 +40,7 @@ fn advice(group: Group) -> &'static str {
 /// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
 /// is faster waits for longer.
 pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
-    let is_known = found.iter().any(|it| it.rule == "host-bound");
+    let is_known = found.iter().any(|it| it.rule == Rule::HostBound);
     let is_idle = |f: &DeviceFigures| f.idle_share() >= thresholds::COMPUTE_SHARE;
     let Some(f) = scope.devices.first() else {
         return;
@@ -46,9 +48,9 @@ pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
     if is_known || !scope.devices.iter().all(is_idle) {
         return;
     }
-    found.retain(|it| it.is_no_matter_of_time() && it.rule != "no-cure");
+    found.retain(|it| it.is_no_matter_of_time() && it.rule != Rule::NoCure);
     found.push(Finding {
-        rule: "no-cure",
+        rule: Rule::NoCure,
         severity: Severity::Info,
         title: format!("{rate} steps a second, whatever runs in them: a camera, a display or a timer most likely paces them"),
         advice: "At that pace nothing is to be gained: faster code would only wait for longer.".to_owned(),
@@ -61,7 +63,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if !cases::NO_CURE_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
-    let is_cold = found.iter().any(|it| it.rule == "cold-start");
+    let is_cold = found.iter().any(|it| it.rule == Rule::ColdStart);
     let mut sums = Shares::default();
     for (gap, pieces) in scope.gaps(f) {
         let here = untold(scope, is_cold, gap, pieces);
@@ -96,7 +98,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     };
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     Some(Finding {
-        rule: "no-cure",
+        rule: Rule::NoCure,
         severity: Severity::Info,
         title: format!(
             "{} keeps the GPU idle for {} ({}){once}{}",

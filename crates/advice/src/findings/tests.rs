@@ -49,21 +49,21 @@ fn all_of(scene: &mut Scene) -> Vec<Finding> {
 /// What the sick scene triggers and the cured one does not. Other rules may find something in both.
 fn sick(rule: &str, scene: &mut Scene) -> Finding {
     let all = findings(scene);
-    let names: Vec<_> = all.iter().map(|f| f.rule).collect();
+    let names: Vec<_> = all.iter().map(|f| f.rule.name()).collect();
     all.into_iter()
-        .find(|f| f.rule == rule)
+        .find(|f| f.rule.name() == rule)
         .unwrap_or_else(|| panic!("{rule} is not among {names:?}"))
 }
 
 fn cured(rule: &str, scene: &mut Scene) {
-    if let Some(found) = findings(scene).into_iter().find(|f| f.rule == rule) {
+    if let Some(found) = findings(scene).into_iter().find(|f| f.rule.name() == rule) {
         panic!("{found:?}");
     }
 }
 
 #[test]
 fn every_rule_has_a_name_of_its_own() {
-    let mut names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+    let mut names: Vec<_> = RULES.iter().map(|row| row.rule.name()).collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), RULES.len());
@@ -210,8 +210,8 @@ fn launches_that_failed_are_told_and_sell_no_cold_start() {
     };
     let told = |good| {
         let all = all_of(&mut scene(good));
-        let all = all.into_iter().filter(|it| it.rule != "no-cure");
-        let all = all.map(|it| (it.rule, it.gain.unwrap_or_default()));
+        let all = all.into_iter().filter(|it| it.rule.name() != "no-cure");
+        let all = all.map(|it| (it.rule.name(), it.gain.unwrap_or_default()));
         all.collect::<Vec<_>>()
     };
     let failed = |all: i64| {
@@ -239,7 +239,7 @@ fn launches_that_failed_are_told_and_sell_no_cold_start() {
         scene.call("cudaLaunchKernel", 100_000, 103_000);
         scene.kernel("k", 1, 105_000, 900_000);
         let found = all_of(&mut scene).into_iter();
-        let mut found = found.filter(|it| it.rule == "failed-calls");
+        let mut found = found.filter(|it| it.rule.name() == "failed-calls");
         found.next().and_then(|it| it.gain)
     };
     // A hint that is not taken fails nothing, nor does a wait without a context at the end.

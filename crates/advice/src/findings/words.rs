@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Finding, Per, Predicted, Severity};
+use super::{Finding, Per, Predicted, Rule, Severity};
 use activity::Ns;
 use activity::units::{duration, percent, share};
 use causes::stacks::LineShare;
@@ -29,7 +29,7 @@ impl Finding {
                 };
                 format!("; {}{estimate}", predicted.saves(saving))
             }
-            _ if self.is_no_matter_of_time() || self.rule == "no-cure" => String::new(),
+            _ if self.is_no_matter_of_time() || self.rule == Rule::NoCure => String::new(),
             _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
                 match self.inside_ns {

@@ -1,6 +1,7 @@
 //! An answer in words: for a terminal, and for a pull request.
 
 use super::{Answer, Row, Samples};
+use crate::report::compare::PartKind;
 use crate::report::compare::changes::{self, signed};
 use crate::report::page::{Options, Page, Tone};
 use crate::report::table::Table;
@@ -150,13 +151,13 @@ fn clues(row: &Row) -> String {
     if (a - b).abs() >= OVERLAP_MIN {
         told.push(format!("overlap {:.0} → {:.0} %", a * 100.0, b * 100.0));
     }
-    let sum = |is_meant: fn(&str) -> bool| -> (Ns, Ns) {
-        let meant = row.why.iter().filter(|p| is_meant(&p.cause));
+    let sum = |is_meant: fn(PartKind) -> bool| -> (Ns, Ns) {
+        let meant = row.why.iter().filter(|p| is_meant(p.cause));
         meant.fold((0, 0), |(a, b), p| (a + p.a_ns, b + p.b_ns))
     };
-    let idle = sum(|cause| cause.starts_with("idle"));
-    let compute = sum(|cause| cause == "compute");
-    let copy = sum(|cause| cause == "copy");
+    let idle = sum(PartKind::is_idle);
+    let compute = sum(|of| of == PartKind::Compute);
+    let copy = sum(|of| of == PartKind::Copy);
     // Copies that overlap each other take less time together, which the overlap has said.
     let parts = [("idle", idle), ("compute", compute), ("copy", copy)];
     let has_overlap = !told.is_empty();
@@ -313,10 +314,7 @@ fn why_table(row: &Row) -> Table {
     let mut table = Table::new(["", "A", "B", "change"]);
     for part in &row.why {
         table.row([
-            part.idle.map_or_else(
-                || part.cause.clone(),
-                |cause| format!("idle: {}", cause.label()),
-            ),
+            part.cause.label(),
             duration(part.a_ns),
             duration(part.b_ns),
             signed(part.change_ns),

@@ -32,7 +32,7 @@ fn weigh(trace: &Trace, known: &GpuRates) -> Vec<Finding> {
 #[test]
 fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
     let found = all_of(&waits(20).trace());
-    let names: Vec<&str> = found.iter().map(|f| f.rule).collect();
+    let names: Vec<&str> = found.iter().map(|f| f.rule.name()).collect();
     assert_eq!(names, ["sync-in-loop"]);
     // From 5 to 785. Without the waits a kernel follows another after 1: 20 of 20 us and 19 pauses.
     let saving = 780_000 - (400_000 + 19_000);
@@ -95,7 +95,7 @@ fn a_cpu_that_runs_ahead_of_one_wait_fills_the_pauses_behind_others() {
     let found = all_of(&trace);
     let saving = 960_000 - (10 * 52_000 + 19_000);
     assert_eq!(
-        (found[0].rule, found[0].saving_ns),
+        (found[0].rule.name(), found[0].saving_ns),
         ("sync-in-loop", Some(saving))
     );
     let mut facts = Facts::new(&trace);
@@ -118,7 +118,7 @@ fn what_cannot_be_predicted_says_why() {
         made.kernel("k", 7, at + 6_000, at + 11_000);
     }
     let found = all_of(&made.trace());
-    let bound = found.iter().find(|f| f.rule == "launch-bound");
+    let bound = found.iter().find(|f| f.rule.name() == "launch-bound");
     let bound = bound.expect("launch-bound");
     assert_eq!((bound.saving_ns, bound.alone_ns), (None, None));
     assert!(
@@ -154,7 +154,10 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
         made.call("cudaStreamSynchronize", at + 10_000, at + 308_000);
     }
     let found = all_of(&made.trace());
-    let told: Vec<_> = found.iter().map(|f| (f.rule, f.edit.clone())).collect();
+    let told: Vec<_> = found
+        .iter()
+        .map(|f| (f.rule.name(), f.edit.clone()))
+        .collect();
     let no_sync: Option<EditSet> = "no-sync".parse().ok();
     assert_eq!(
         told,
@@ -201,7 +204,7 @@ fn a_cure_that_needs_pinned_memory_is_not_predicted_without_its_rate() {
     let trace = made.trace();
     let told = |known: &GpuRates| {
         let found = weigh(&trace, known);
-        let overlap = found.into_iter().find(|f| f.rule == "no-overlap");
+        let overlap = found.into_iter().find(|f| f.rule.name() == "no-overlap");
         let overlap = overlap.expect("no-overlap");
         (overlap.saving_ns, overlap.refusal())
     };
@@ -289,16 +292,16 @@ proptest! {
         };
         for f in &found {
             if let Some(alone) = f.alone_ns {
-                prop_assert_eq!(alone, saved(&edit(f)), "{}", f.rule);
-                prop_assert!(alone <= f.bound_ns, "{}: {} of {}", f.rule, alone, f.bound_ns);
+                prop_assert_eq!(alone, saved(&edit(f)), "{}", f.rule.name());
+                prop_assert!(alone <= f.bound_ns, "{}: {} of {}", f.rule.name(), alone, f.bound_ns);
             }
         }
         for f in stacked() {
             let all: Vec<_> = found
                 .iter()
-                .map(|f| (f.rule, &f.edit, f.saving_ns, f.alone_ns, f.bound_ns, &f.with))
+                .map(|f| (f.rule.name(), &f.edit, f.saving_ns, f.alone_ns, f.bound_ns, &f.with))
                 .collect();
-            prop_assert!(f.saving_ns <= Some(f.bound_ns), "{}: {:?}", f.rule, all);
+            prop_assert!(f.saving_ns <= Some(f.bound_ns), "{}: {:?}", f.rule.name(), all);
         }
         if let Some(all) = stacked().map(edit).reduce(|all, one| all.join(&one)) {
             let sum: Ns = stacked().filter_map(|f| f.saving_ns).sum();

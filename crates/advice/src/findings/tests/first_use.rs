@@ -46,7 +46,7 @@ fn what_a_profiler_takes_to_start_is_no_cold_start() {
         let mut trace = scene.trace();
         trace.source.kind = source;
         let found = in_scope(&trace, None, PEAKS, all);
-        let found = found.into_iter().find(|it| it.rule == "cold-start");
+        let found = found.into_iter().find(|it| it.rule.name() == "cold-start");
         found.map(|it| it.bound_ns)
     };
     assert_eq!(told(1, SourceKind::Kineto), None);
@@ -120,7 +120,7 @@ fn a_cache_that_a_cold_program_fills_is_no_loop() {
     let steady = Span::new(2_200_000, 5_300_000);
     let trace = scene(2_000_000, 1).trace();
     let found = in_scope(&trace, Some(steady), PEAKS, all);
-    let found = found.iter().find(|it| it.rule == "alloc-in-loop");
+    let found = found.iter().find(|it| it.rule.name() == "alloc-in-loop");
     assert!(found.is_some_and(|it| it.count >= 18), "{found:?}");
 }
 
@@ -449,7 +449,10 @@ fn libraries_of_cuda_that_open_are_loading_and_the_profilers_are_not() {
         scene.overhead(library, 203_000, 280_000);
         assert_eq!(causes::is_loading(library), is_loading);
         let found = findings(&mut scene);
-        assert_eq!(found.iter().any(|it| it.rule == "cold-start"), is_loading);
+        assert_eq!(
+            found.iter().any(|it| it.rule.name() == "cold-start"),
+            is_loading
+        );
     }
 }
 

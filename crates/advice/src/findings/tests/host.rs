@@ -220,7 +220,7 @@ fn a_sync_before_managed_memory_is_read_may_have_to_stay() {
         let mut scene = turns("cudaMallocManaged", reads);
         findings(&mut scene)
             .into_iter()
-            .find(|it| it.rule == "sync-in-loop")
+            .find(|it| it.rule.name() == "sync-in-loop")
     };
     // The syncs' own ends and the launches stay: 19 times 15 us of 18 ms, which is below 2 %.
     assert_eq!(kept(400_000), None);
@@ -409,9 +409,14 @@ fn work_behind_a_sync_has_one_account() {
         "{verdict:?}"
     );
     let found = in_scope(&trace, None, PEAKS, all);
-    let of = |rule: &str| found.iter().find(|it| it.rule == rule).expect("found");
+    let of = |rule: &str| {
+        found
+            .iter()
+            .find(|it| it.rule.name() == rule)
+            .expect("found")
+    };
     // Whether the CPU could work beside the GPU nobody knows.
-    assert!(!found.iter().any(|it| it.rule == "sync-in-loop"));
+    assert!(!found.iter().any(|it| it.rule.name() == "sync-in-loop"));
     assert_eq!(of("no-cure").bound_ns, 45_000_000);
 }
 
@@ -464,7 +469,10 @@ fn what_a_library_tries_is_no_sync_of_the_program() {
     };
     sick("sync-in-loop", &mut scene("aten::item"));
     let all = all_of(&mut scene("aten::cudnn_convolution"));
-    assert!(all.iter().all(|it| it.rule != "sync-in-loop"), "{all:?}");
+    assert!(
+        all.iter().all(|it| it.rule.name() != "sync-in-loop"),
+        "{all:?}"
+    );
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Busy {
         });
         all_of(&mut self.scene)
             .into_iter()
-            .find(|it| it.rule == rule)
+            .find(|it| it.rule.name() == rule)
     }
 }
 

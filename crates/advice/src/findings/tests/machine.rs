@@ -34,7 +34,7 @@ fn found(rule: &str, hardware: Vec<Hardware>, off_cpu: Vec<OffCpu>) -> Option<Fi
         ..batch
     });
     let mut all = all_of(&mut scene).into_iter();
-    let found = all.find(|it| it.rule == rule)?;
+    let found = all.find(|it| it.rule.name() == rule)?;
     assert!(
         !found.evidence.is_empty() && found.advice.ends_with('.'),
         "{found:?}"
@@ -71,10 +71,7 @@ fn clocks_that_are_held_down() {
     let capped = found("machine", clocks(1990.0, 10, 0x4), vec![]).expect("found");
     assert_eq!(capped.severity, Severity::Info);
     // Idle clocks, and clocks that somebody set, are none.
-    assert_eq!(
-        found("machine", clocks(345.0, 10, 0x1 | 0x2), vec![]),
-        None
-    );
+    assert_eq!(found("machine", clocks(345.0, 10, 0x1 | 0x2), vec![]), None);
     assert_eq!(found("machine", clocks(1200.0, 0, 0x20), vec![]), None);
 }
 
@@ -109,8 +106,15 @@ fn all_of_the_machine_is_in_one_line() {
     let one = found("machine", hardware.clone(), vec![]).expect("found");
     hardware.extend(listed(Owner::Other));
     let both = found("machine", hardware, vec![]).expect("found");
-    assert_eq!((one.severity, both.severity), (Severity::Info, Severity::Warning));
-    assert!(both.title.ends_with(&format!(" · {}", one.title)), "{}", both.title);
+    assert_eq!(
+        (one.severity, both.severity),
+        (Severity::Info, Severity::Warning)
+    );
+    assert!(
+        both.title.ends_with(&format!(" · {}", one.title)),
+        "{}",
+        both.title
+    );
     assert!(both.advice.ends_with(&one.advice), "{}", both.advice);
 }
 

@@ -35,7 +35,7 @@ fn records_of_nodes_cost_where_nodes_are_short() {
         let mut trace = graph(time).trace();
         trace.source.kind = SourceKind::Traced;
         in_scope(&trace, None, PEAKS, |scope| {
-            all(scope).into_iter().find(|f| f.rule == "machine")
+            all(scope).into_iter().find(|f| f.rule.name() == "machine")
         })
     };
     // 0.15 us a node at the least: 4.5 % of 3.3 us, and 0.15 % of 100.
@@ -51,7 +51,7 @@ fn records_of_launches_cost_where_the_gpu_waits_for_them() {
         let mut trace = scene.trace();
         trace.source.kind = SourceKind::Traced;
         let all = in_scope(&trace, None, PEAKS, all);
-        all.into_iter().find(|f| f.rule == "machine")
+        all.into_iter().find(|f| f.rule.name() == "machine")
     };
     // 199 gaps of 8 us with a launch in each, 0.7 to 2.6 us, in 1.992 ms.
     let told = found(launched(200, 10_000, 2_000)).expect("found");
@@ -141,7 +141,7 @@ fn a_wait_for_what_the_cpu_works_on_is_no_wait_to_be_removed() {
     // One core reads 8 MiB in 420 us at best.
     let told = |work: Ns| {
         let all = findings(&mut read_back(work));
-        let found = all.into_iter().find(|it| it.rule == "sync-in-loop");
+        let found = all.into_iter().find(|it| it.rule.name() == "sync-in-loop");
         found.map(|it| (it.count, it.refused.is_some()))
     };
     assert_eq!(told(500_000), None);
@@ -169,9 +169,9 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
         let mut verdicts =
             crate::verdict::find(&trace, scope.causes, (None, scope.devices), &[], None);
         let all = all(scope);
-        assert_eq!(all[0].rule, "launch-bound");
+        assert_eq!(all[0].rule.name(), "launch-bound");
         assert!(all[0].advice.contains("CUDA graph"), "{}", all[0].advice);
-        assert!(all.iter().all(|it| it.rule != "host-bound"));
+        assert!(all.iter().all(|it| it.rule.name() != "host-bound"));
         crate::verdict::promise(&mut verdicts, all.first());
         // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
         let told = "launch-bound: GPU idle 97 % of 375 ms, while the CPU launches 5,000 kernels of 2.30 µs · \
