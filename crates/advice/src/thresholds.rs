@@ -1,10 +1,10 @@
-//! The thresholds of all rules, each beside what justifies it. `docs/FINDINGS.md` has the same table.
+//! Thresholds that are no rows of the table of cases (`crates/cases`), each beside what justifies it.
 //!
 //! "Measured" means on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, if nothing else is said.
 
 use activity::Ns;
 
-/// Nor is one that could save less than this, whatever its part: it is lost in what two runs differ by.
+/// A finding that could save less than this, whatever its part, is not worth a line: it is lost in what two runs differ by.
 pub const WORTH_NS: Ns = 10_000;
 
 /// A predicted saving below this part of the time, or below the replay's error, is lost in what the replay cannot

@@ -5,7 +5,7 @@ use crate::{Count, Exception, Ns, Row, Share, Times};
 macro_rules! table {
     ($($rule:literal {
         $($(#[doc = $line:literal])+
-        $name:ident: $kind:ident $(= $number:literal or $without:expr)? => [$($input:literal),*];)+
+        $name:ident: $kind:ident $(= $number:literal or $without:expr)? => [];)+
     })+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "rows have the names of constants")]
         enum Place { $($($name,)+)+ }
@@ -31,13 +31,13 @@ table! {
         /// A call that takes less is no cold start. Measured: what the profiler itself loads on its first use takes 0.2 to
         /// 0.3 ms.
         COLD_MIN: Ns = 100_000 or 0 => [];
-        /// Something that happens once held up a call that took so many times the median of its function's calls. First
+        /// A call was held up by something else than its work where it took so many times the median of its function. First
         /// launches of cold processes took 6.5 ms to 4 s beside 5 to 15 us, allocations 560 ms beside 3.
         OUTLIER: Times = 10 or 1 => [];
-        /// So many calls of a function at least tell what one takes.
+        /// At least so many calls of a function tell what one takes.
         CALLS_MIN: Count = 4 or 1 => [];
-        /// Of fewer calls those before the quickest are slow first ones from this on, and so are operators. Contexts take
-        /// 50 ms and more. The caches that a first call of Python code fills take a few hundred microseconds.
+        /// The first of fewer calls, and a first operator, are slow from this time on. Contexts take 50 ms and more. The
+        /// caches that a first call of Python code fills take a few hundred microseconds.
         FEW_MIN: Ns = 10_000_000 or 0 => [];
         /// A launch that failed does not load less when it is tried again, so that it tells nothing of a launch's time.
         FAILED_LAUNCH: Exception => [];
@@ -45,18 +45,18 @@ table! {
         FIRST_LAUNCHES: Exception => [];
         /// With nothing to hold a first launch against, it is slow from 0.1 ms on: loading code takes longer than any launch.
         LAUNCH_ALONE: Exception => [];
-        /// What locks pages takes as long as they are many, so that its first call is no cold one.
+        /// A call that locks pages takes as long as they are many, so that a slow first one is no cold start.
         LOCKS_PAGES: Exception => [];
         /// The only call of a function is a slow one where it is its process's first that is no quick question: it makes
         /// the context.
         OPENING_CALL: Exception => [];
         /// Up to three slow calls of a function are cold ones, too, before the last slow first one has ended.
         COLD_MEANWHILE: Exception => [];
-        /// So are those before the first launch: what precedes all kernels has not begun to work.
+        /// Up to three slow calls before the first launch are cold ones: the program has not begun to work.
         BEFORE_LAUNCHES: Exception => [];
         /// A profiler of PyTorch begins later than the process, so that a slow first copy does not make the context.
         BEGINS_LATE: Exception => [];
-        /// PyTorch's profiler starts in the first launch that it sees. Where that is the only slow one, nothing was loaded.
+        /// PyTorch's profiler starts in the first launch that it sees, so that one which alone is slow loaded nothing.
         PROFILER_STARTS: Exception => [];
         /// Libraries build a kernel between a launch or wait and its first launch, where a tenth of that time loads code.
         BUILDS: Exception => [];
@@ -65,7 +65,7 @@ table! {
         COMPILED_NAME: Exception => [];
         /// A kernel is compiled before its first launch where ranges named like compiling hold half of the time.
         COMPILING: Exception => [];
-        /// What is called compiled runs: such a range compiles nothing.
+        /// A range that is named after compiled code runs it, and compiles nothing.
         COMPILED_RUNS: Exception => [];
         /// A wait for another process before code is loaded is one for a compiler.
         WAITS_FOR_COMPILER: Exception => [];
@@ -110,13 +110,13 @@ table! {
         SYSTEM_POLLS: Exception => [];
         /// PyTorch's modules ("nn.Module: Block_3") are the parts of a network, and no steps.
         MODULES: Exception => [];
-        /// So are names with a number behind a dot, as a path to a module has ("blocks.9.norm").
+        /// A name with a number behind a dot ("blocks.9.norm") is a path to a module, and no step.
         MODULE_PATH: Exception => [];
-        /// But "step.9" and other words for iterations before the dot name steps.
+        /// A name with a word for iterations before the dot ("step.9") is a step all the same.
         STEP_IN_PATH: Exception => [];
-        /// Layers by that word are the parts of a network, too.
+        /// Layers by that word are the parts of a network, and no steps.
         LAYERS: Exception => [];
-        /// But a player is none.
+        /// Players are no layers.
         PLAYERS: Exception => [];
         /// Where one pass over the parts of a network is half of the work, nothing that repeats in it is a step.
         PASS_OVER_LAYERS: Exception => [];
@@ -132,17 +132,17 @@ table! {
         UNEVEN_RANGES: Exception => [];
     }
     "steps by operations" {
-        /// What the driver moves by itself, a page here and there, is in no program's loop.
+        /// Pages that the driver moves by itself, one here and there, are in no program's loop.
         DRIVERS_MOVES: Exception => [];
         /// Two pieces are alike where they share this part of their operations.
         ALIKE_SHARE: Share = 0.8 or 0.0 => [];
         /// From the first piece to the last one, this part of the operations lies in alike pieces.
         PURE_SHARE: Share = 0.8 or 0.0 => [];
-        /// So does this part of all operations, where the pieces are few.
+        /// This part of all operations lies in alike pieces, where the pieces are few.
         COVERED_SHARE: Share = 0.9 or 0.0 => [];
-        /// From so many pieces on they are many.
+        /// Pieces are many from this number on.
         MANY_PIECES: Count = 8 or usize::MAX => [];
-        /// Many may hold less of all operations, but this part.
+        /// This part of all operations lies in alike pieces, where the pieces are many.
         COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => [];
         /// A piece that comes again must do so over this many operations: two equal kernels are no period.
         REPEATED_MIN: Count = 12 or 1 => [];
@@ -155,9 +155,9 @@ table! {
         REGULAR_BETWEEN: Exception => [];
         /// A kernel takes much of the steps from this part of their kernel time on.
         MAIN_KERNEL: Share = 0.2 or 2.0 => [];
-        /// Such a kernel runs in this part of the steps: else one loop follows another.
+        /// A kernel that takes much runs in this part of the steps: else one loop follows another.
         KEPT_KERNEL: Share = 0.75 or 0.0 => [];
-        /// What holds less of the time of kernels is set-up, unless it holds half of the time of all operations.
+        /// Pieces that hold less of the time of kernels are set-up, unless they hold half of the time of all operations.
         LEAST_SHARE: Share = 0.1 or 0.0 => [];
         /// Pieces whose deviation exceeds their median are no steps.
         UNEVEN_PERIOD: Exception => [];
@@ -165,52 +165,57 @@ table! {
     "steps that speak for the program" {
         /// One operation again and again is a part of a program.
         ONE_OPERATION: Exception => [];
-        /// So many steps are many.
+        /// Steps are many from this number on.
         MANY_STEPS: Count = 10 or 0 => [];
         /// Few steps that hold less of the time of kernels are parts of a step, however long they take.
         PART_SHARE: Share = 0.7 or 0.0 => [];
         /// Steps that take less than half of the time speak for the program where they hold this part of the time of
         /// kernels. The rest is a long start-up.
         WORK_SHARE: Share = 0.9 or 0.0 => [];
-        /// Many may hold less.
+        /// Many steps speak for the program from this part of the time of kernels on.
         WORK_SHARE_OF_MANY: Share = 0.8 or 0.0 => [];
         /// Few steps that take less in all tell nothing of a program which does other things for longer.
         STEPS_TIME: Ns = 1_000_000 or 0 => [];
         /// Where the mean exceeds the median by half, a few steps hold much of the time, and no step is like all.
         UNEVEN_MEAN: Exception => [];
-        /// Nor is one where the deviation exceeds a third of the median.
+        /// Where the deviation exceeds a third of the median, no step is like all.
         UNEVEN_STEPS: Exception => [];
-        /// What repeats within one range may be the layers of a model, in one pass.
+        /// Pieces that repeat within one range may be the layers of a model, in one pass.
         ONE_PASS: Exception => [];
-        /// Beside an op of PyTorch that was seen but once, what repeats is one pass, too.
+        /// Pieces that repeat beside an op of PyTorch that was seen but once are one pass, too.
         ONCE_BESIDE: Exception => [];
-        /// But what copies from or to the CPU is a loop that is fed.
+        /// Pieces within one range that copy from or to the CPU are a loop that is fed, and no layers.
         IS_FED: Exception => [];
     }
     "findings" {
         /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
         /// two runs of one program should not raise warnings.
         WARNING_SHARE: Share = 0.05 or 0.0 => [];
-        /// What rests on a bound that is seldom reached is worth a line from this part of the time on.
+        /// A bound that is seldom reached is worth a line from this part of the time on.
         LARGE_SHARE: Share = 0.1 or 0.0 => [];
         /// A finding that could save less than this part is not worth a line.
         WORTH_SHARE: Share = 0.02 or 0.0 => [];
         /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
         LOOP_MIN: Count = 8 or 0 => [];
     }
+    "pageable-copy" {
+        /// Copies that bring a program what it works with, once, before its first kernels, are set-up. Fewer bytes come
+        /// later, and kernels take longer than copies do then.
+        COPIES_OF_SET_UP: Exception => [];
+    }
     "cold-start" {
-        /// What begins behind the GPU's work, such as unloading, is nothing that a first run pays.
+        /// Code that is loaded behind the GPU's work costs a first run nothing.
         BEHIND_THE_WORK: Exception => [];
     }
     "sync-in-loop" {
-        /// A loop over a few large batches has few waits. They count where the device idles in and behind them for a large
-        /// part of the time.
+        /// Few waits count where the device idles in and behind them for a large part of the time: a loop over a few large
+        /// batches.
         FEW_WAITS: Exception => [];
-        /// One of them is between a program's two parts, two are their ends.
+        /// Few waits are at least so many. One is between a program's two parts, two are their ends.
         FEW_WAITS_MIN: Count = 3 or 0 => [];
         /// With managed memory the CPU may read without a copy what it waited for.
         MAY_READ_MANAGED: Exception => [];
-        /// What the CPU works on for over 1 ms behind a wait may be what it waited for.
+        /// Work of the CPU that takes over 1 ms behind a wait may need what the CPU waited for.
         LONG_WORK_BEHIND: Exception => [];
         /// Where the CPU works behind a large copy to its memory for as long as reading that takes, it needs what came.
         READS_WHAT_CAME: Exception => [];
@@ -218,9 +223,9 @@ table! {
         STAGED_BACK: Exception => [];
         /// Values that come back may say what is launched next, so that their syncs may have to stay.
         VALUE_DECIDES: Exception => [];
-        /// But what PyTorch's `.item()` brings is mostly printed.
+        /// A value that PyTorch's `.item()` brings is mostly printed, and decides nothing.
         PRINTED_VALUE: Exception => [];
-        /// Managed memory may say what is launched next, too.
+        /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => [];
     }
     "under-filled-gpu" {
@@ -263,7 +268,7 @@ table! {
         DONE_ALREADY: Exception => [];
     }
     "alloc-in-loop" {
-        /// What is launched for the first time is in no loop yet, and makes no round of launching and allocating.
+        /// A kernel that is launched for the first time is in no loop yet, and makes no round of launching and allocating.
         NO_LOOP_YET: Exception => [];
         /// Rounds that end before the last quarter of the time fill a cache.
         CACHE_THAT_ENDS: Exception => [];
@@ -276,12 +281,13 @@ table! {
         HOST_SHARE: Share = 0.2 or 0.0 => [];
         /// Without a kernel there is no work yet: data is set up.
         NO_KERNEL: Exception => [];
-        /// There is no next batch of what is done once: before a kernel's first launch the CPU most likely made it.
+        /// Work before a kernel's first launch is no next batch: the CPU most likely made the kernel.
         NO_NEXT_BATCH: Exception => [];
-        /// A gap that holds half of it, without steps: what happens once is no batch that could be prepared.
+        /// A gap that holds half of the host's work, without steps, is no batch that could be prepared.
         ONE_LONG_GAP: Exception => [];
-        /// What takes this part of the host's work is named. Without a name nobody knows whether it could be done ahead.
-        NAMED_PART: Share = 0.5 or 2.0 => [];
+        /// A name is told where it takes this part of the host's work. Without a name nobody knows whether it could be done
+        /// ahead.
+        NAMED_PART: Share = 0.5 or 0.0 => [];
     }
     "launch-bound" {
         /// The GPU waits for launches when it is idle for this part of the time in gaps that they are to blame for. A
@@ -291,7 +297,7 @@ table! {
         LAUNCH_OPS_MIN: Count = 12 or 0 => [];
         /// With fewer kernels from one wait to the next a graph has hardly anything to hold: a remark.
         GRAPH_MIN: Count = 4 or 0 => [];
-        /// What loads data, by its name, is no matter of launching less often.
+        /// Code that loads data, by its name, is no matter of launching less often.
         LOADER: Exception => [];
         /// Where first calls take more, without steps, one cold pass does not tell how the next ones launch.
         ONE_COLD_PASS: Exception => [];

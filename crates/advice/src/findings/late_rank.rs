@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Finding, Occurrence, Scope, Severity};
 use activity::Span;
-use jobs::Reason;
+use jobs::{JobAnalysis, Lateness, Reason};
 
 /// The rank that costs most: what without it is saved at several ranks' does not add up.
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
@@ -24,19 +24,27 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let bound = first
         .saving
         .map_or(first.exposed_ns, |saving| saving.all_ns);
-    let others = match others {
-        [] => String::new(),
-        others => {
-            let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
-            let names: Vec<&str> = names.collect();
-            format!(
-                " {} {} late too; fixing all of them saves less than the sum of their savings.",
-                names.join(", "),
-                if others.len() == 1 { "is" } else { "are" }
-            )
+    let advice = format!("{}{}", advice(first), beside(ranks, others));
+    let found = scope.found(scope.span().len(), bound, &at);
+    let (severity, gain) = match first.is_profilers() {
+        true => (Severity::Info, None),
+        false => {
+            let name = &ranks.ranks[first.rank].name;
+            (found.severity, first.without(&format!("{name}'s")))
         }
     };
-    let advice = match &first.reason {
+    Some(Finding {
+        title: ranks.headline(first),
+        gain,
+        severity,
+        advice,
+        ..found
+    })
+}
+
+/// What to do about its reason.
+fn advice(first: &Lateness) -> &'static str {
+    match &first.reason {
         _ if first.is_profilers() => {
             "The profiler itself makes this rank late: without it the rank would be on time."
         }
@@ -53,20 +61,21 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         Reason::Unknown => {
             "Compare its timeline with another rank's, just before the same collective."
         }
-    };
-    let found = scope.found(scope.span().len(), bound, &at);
-    let (severity, gain) = match first.is_profilers() {
-        true => (Severity::Info, None),
-        false => {
-            let name = &ranks.ranks[first.rank].name;
-            (found.severity, first.without(&format!("{name}'s")))
+    }
+}
+
+/// Who else is late.
+fn beside(ranks: &JobAnalysis, others: &[Lateness]) -> String {
+    match others {
+        [] => String::new(),
+        others => {
+            let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
+            let names: Vec<&str> = names.collect();
+            format!(
+                " {} {} late too; fixing all of them saves less than the sum of their savings.",
+                names.join(", "),
+                if others.len() == 1 { "is" } else { "are" }
+            )
         }
-    };
-    Some(Finding {
-        title: ranks.headline(first),
-        gain,
-        severity,
-        advice: format!("{advice}{others}"),
-        ..found
-    })
+    }
 }

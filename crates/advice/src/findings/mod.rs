@@ -1,8 +1,9 @@
 //! What could be better: one rule a file, registered in [`RULES`].
 //!
 //! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
-//! saw, where, how much time it could cost at most, and what to do about it. Thresholds stand in [`thresholds`], each
-//! beside the measurement or the reasoning behind it; `docs/FINDINGS.md` has a row of each rule for readers.
+//! saw, where, how much time it could cost at most, and what to do about it. Thresholds and
+//! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`thresholds`].
+//! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
 mod below_roof;

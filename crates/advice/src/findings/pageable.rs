@@ -11,43 +11,13 @@ use causes::{Cause, Culprit, Piece};
 use trace::Trace;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
-    let graph = scope.causes.graph();
-    let mut calls: FxHashSet<CallId> = FxHashSet::default();
-    let mut ops: FxHashSet<OpId> = FxHashSet::default();
-    let mut at = Vec::new();
-    let (mut moved, mut time, mut saving) = (0u64, 0 as Ns, 0.0);
     let link = link(scope, figures);
-    let set_up = match scope.window {
-        None => set_up_ends(scope.trace, graph, figures.index),
-        Some(_) => None,
-    };
-    for &(place, span, copy) in scope.copies(figures) {
-        let is_set_up =
-            copy.direction == Direction::H2D && set_up.is_some_and(|end| span.start < end);
-        if !copy.is_staged() || is_set_up {
-            continue;
-        }
-        let length = span.len();
-        moved += copy.bytes;
-        time += length;
-        let peak = scope.peaks.rate(copy.direction).or(link);
-        let at_peak = peak.map_or(0.0, |peak| copy.bytes as f64 / peak);
-        saving += (length as f64 - at_peak).max(0.0);
-        ops.extend(graph.op_at(place.0, place.1));
-        calls.extend(Some(graph.call_at(place)).filter(|&call| call != NONE));
-        at.push((length, Occurrence::Row(place)));
-    }
-    if at.is_empty() {
+    let copies = Staged::of(scope, figures, link);
+    if copies.at.is_empty() {
         return None;
     }
-    // The call of such a copy returns when it is staged; until then nothing else is launched. It also begins in another way:
-    // what the device itself takes before it is not the pinned copy's.
-    let idle = scope.idle_that(figures, |gap, piece| {
-        let is_before =
-            ops.contains(&gap.next) && matches!(piece.cause, Cause::EngineChange | Cause::Latency);
-        is_before || is_in(piece, &calls)
-    });
-    let saving = saving as Ns + idle;
+    let (moved, time, idle) = (copies.moved, copies.time, copies.idle(scope, figures));
+    let saving = copies.saving as Ns + idle;
     if !cases::WORTH_SHARE.is_reached_by(figures.part(saving)) {
         return None;
     }
@@ -55,7 +25,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         true => format!(", and the calls keep the GPU idle for {}", duration(idle)),
         false => String::new(),
     };
-    let at = longest_first(at);
+    let at = longest_first(copies.at);
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(
@@ -77,6 +47,56 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         at_most: link.and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     })
+}
+
+/// The copies of a device that the driver stages, but for set-up.
+#[derive(Default)]
+struct Staged {
+    at: Vec<(Ns, Occurrence)>,
+    ops: FxHashSet<OpId>,
+    calls: FxHashSet<CallId>,
+    /// Bytes of all, how long they take, and how much longer than at the link's rate.
+    moved: u64,
+    time: Ns,
+    saving: f64,
+}
+
+impl Staged {
+    fn of(scope: &Scope, figures: &DeviceFigures, link: Option<f64>) -> Self {
+        let graph = scope.causes.graph();
+        let set_up = match scope.window {
+            None => set_up_ends(scope.trace, graph, figures.index),
+            Some(_) => None,
+        };
+        let mut copies = Staged::default();
+        for &(place, span, copy) in scope.copies(figures) {
+            let is_before = set_up.is_some_and(|end| span.start < end);
+            let is_set_up = copy.direction == Direction::H2D && is_before;
+            if !copy.is_staged() || cases::COPIES_OF_SET_UP.holds(is_set_up) {
+                continue;
+            }
+            let length = span.len();
+            copies.moved += copy.bytes;
+            copies.time += length;
+            let peak = scope.peaks.rate(copy.direction).or(link);
+            let at_peak = peak.map_or(0.0, |peak| copy.bytes as f64 / peak);
+            copies.saving += (length as f64 - at_peak).max(0.0);
+            copies.ops.extend(graph.op_at(place.0, place.1));
+            let call = Some(graph.call_at(place)).filter(|&call| call != NONE);
+            copies.calls.extend(call);
+            copies.at.push((length, Occurrence::Row(place)));
+        }
+        copies
+    }
+
+    /// Idle time in their calls, which return when a copy is staged: until then nothing else is launched. Such a copy also
+    /// begins in another way: what the device itself takes before it is not the pinned copy's.
+    fn idle(&self, scope: &Scope, figures: &DeviceFigures) -> Ns {
+        scope.idle_that(figures, |gap, piece| {
+            let is_devices = matches!(piece.cause, Cause::EngineChange | Cause::Latency);
+            is_devices && self.ops.contains(&gap.next) || is_in(piece, &self.calls)
+        })
+    }
 }
 
 /// Until when copies bring a program what it works with, once. They come before kernels have run for a hundredth of their

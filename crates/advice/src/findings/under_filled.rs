@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
-use activity::{Activity, NameId, Ns, What, occupancy};
+use activity::{LaunchShape, NameId, Ns, What, occupancy};
 use figures::collectives::is_collective;
 
 /// Threads that an SM works for at once, at most.
@@ -28,11 +28,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let has_blocks = kernels.blocks.0 >= multiprocessors;
-    let (most, _) = kernels
-        .by_name
-        .iter()
-        .max_by_key(|it| (*it.1, *it.0))
-        .map(|it| (*it.0, *it.1))?;
+    let (&most, _) = kernels.by_name.iter().max_by_key(|it| (*it.1, *it.0))?;
     // Only beside each other would they fill it: no record says that they may run so.
     if cases::AS_LONG_WITH_TWICE.holds(kernels.take_as_long(most) && !has_blocks) {
         return None;
@@ -65,7 +61,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 /// The kernels of a device, and those of them that leave much of it empty.
-struct Kernels {
+struct Kernels<'s, 'a> {
+    scope: &'s Scope<'a>,
+    multiprocessors: u64,
+    /// Whether the program has managed memory, and which kernels are collectives.
+    is_managed: bool,
+    meant: FxHashMap<NameId, bool>,
     /// How long all of them run.
     all: Ns,
     /// By kernel and blocks: how long in all, and how often.
@@ -80,9 +81,13 @@ struct Kernels {
     threads: (u64, u64),
 }
 
-impl Kernels {
-    fn of(scope: &Scope, f: &DeviceFigures, multiprocessors: u64) -> Self {
+impl<'s, 'a> Kernels<'s, 'a> {
+    fn of(scope: &'s Scope<'a>, f: &DeviceFigures, multiprocessors: u64) -> Self {
         let mut kernels = Kernels {
+            scope,
+            multiprocessors,
+            is_managed: scope.is_managed(f),
+            meant: FxHashMap::default(),
             all: 0,
             sizes: FxHashMap::default(),
             time: 0,
@@ -92,54 +97,30 @@ impl Kernels {
             blocks: (u64::MAX, 0),
             threads: (u64::MAX, 0),
         };
-        let is_managed = scope.is_managed(f);
-        let mut spared: FxHashMap<NameId, bool> = FxHashMap::default();
         for (place, activity) in scope.operations(f) {
-            let mut is_spared = |name: NameId, length: Ns| {
-                let full = scope.trace.names().full(name);
-                let is_long = cases::EMPTY_MAX.is_reached_by(length);
-                let spared = spared.entry(name);
-                *spared.or_insert_with(|| cases::FEW_SMS_MEANT.holds(is_collective(full)))
-                    || !is_long && cases::DOES_NOTHING.holds(full.ends_with("()"))
-                    || !is_long && cases::WAITS_FOR_PAGES.holds(is_managed)
-            };
-            let occurrence = Occurrence::Row(place);
-            kernels.add(
-                scope,
-                (&activity, occurrence),
-                multiprocessors,
-                &mut is_spared,
-            );
+            if let What::Kernel(kernel) = activity.what {
+                let shape = scope.trace.shape(kernel.shape);
+                kernels.add(&shape, activity.span.len(), Occurrence::Row(place));
+            }
         }
         kernels
     }
 
-    fn add(
-        &mut self,
-        scope: &Scope,
-        (activity, place): (&Activity, Occurrence),
-        multiprocessors: u64,
-        is_spared: &mut impl FnMut(NameId, Ns) -> bool,
-    ) {
-        let What::Kernel(kernel) = activity.what else {
-            return;
-        };
-        let length = activity.span.len();
+    fn add(&mut self, shape: &LaunchShape, length: Ns, place: Occurrence) {
         self.all += length;
-        let shape = scope.trace.shape(kernel.shape);
-        let blocks = occupancy::blocks(&shape);
+        let blocks = occupancy::blocks(shape);
         // Where the source does not say, they fill an SM.
         let threads = match shape.block.iter().map(|&n| u64::from(n)).product() {
             0 => LANES,
             threads => threads,
         };
-        let sms = blocks as f64 / multiprocessors as f64;
+        let sms = blocks as f64 / self.multiprocessors as f64;
         let of_warp = threads as f64 / WARP;
         let (sum, count) = self.sizes.entry((shape.name, blocks)).or_default();
         (*sum, *count) = (*sum + length, *count + 1);
         let is_filled = cases::UNDER_FILLED_BLOCKS.is_reached_by(sms.min(of_warp));
         let is_long = cases::UNDER_FILLED_MIN.is_reached_by(length);
-        if blocks == 0 || is_filled || !is_long || is_spared(shape.name, length) {
+        if blocks == 0 || is_filled || !is_long || self.is_spared(shape.name, length) {
             return;
         }
         let fill = sms.min(sms * threads as f64 / LANES as f64).min(of_warp);
@@ -149,6 +130,16 @@ impl Kernels {
         self.at.push((length, place));
         self.blocks = (self.blocks.0.min(blocks), self.blocks.1.max(blocks));
         self.threads = (self.threads.0.min(threads), self.threads.1.max(threads));
+    }
+
+    /// Whether blocks are no matter of a kernel.
+    fn is_spared(&mut self, kernel: NameId, length: Ns) -> bool {
+        let name = self.scope.trace.names().full(kernel);
+        let is_short = !cases::EMPTY_MAX.is_reached_by(length);
+        let meant = self.meant.entry(kernel);
+        cases::DOES_NOTHING.holds(is_short && name.ends_with("()"))
+            || cases::WAITS_FOR_PAGES.holds(is_short && self.is_managed)
+            || *meant.or_insert_with(|| cases::FEW_SMS_MEANT.holds(is_collective(name)))
     }
 
     /// Whether a kernel's own launches with twice the blocks and more are no shorter. Longer ones have more to do.

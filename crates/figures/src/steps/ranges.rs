@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::operations::{self, ByCall, Caused, is_ascending};
 use super::{Found, Origin};
 use activity::stats;
-use activity::{NameId, Ns, RangeKind, Span, What};
+use activity::{NameId, Ns, Range, RangeKind, Span, What};
 use trace::{LaneKind, SourceKind, Trace};
 
 /// Of the groups of ranges that could be steps this many are tried, those of most time first.
@@ -178,9 +178,7 @@ fn groups(
     if !(0..trace.names().len() as NameId).any(is_one) {
         return Vec::new();
     }
-    let mut groups: Vec<(Group, Option<Vec<u64>>)> = Vec::new();
-    let mut ids: FxHashMap<(u32, String), usize> = FxHashMap::default();
-    let mut of_name: FxHashMap<(u32, NameId), usize> = FxHashMap::default();
+    let mut groups = Groups::default();
     for (id, lane) in trace.lanes().iter().enumerate() {
         let key = lane.key();
         let LaneKind::Range { kind, thread } = key.kind else {
@@ -198,41 +196,55 @@ fn groups(
             if cases::SYSTEM_POLLS.holds(is_os) || !(begins.is_empty() || is_one(range.name)) {
                 continue;
             }
-            let place = (thread, range.name);
-            let group = match of_name.get(&place) {
-                Some(&group) => {
-                    // The same name again: its numbers count nothing.
-                    groups[group].0.is_counted = false;
-                    group
-                }
-                None => {
-                    let (name, numbers) = without_numbers(trace.names().full(range.name));
-                    let group = *ids.entry((thread, name.clone())).or_insert_with(|| {
-                        let group = Group {
-                            name,
-                            is_counted: true,
-                            index: range.index,
-                            restarts: false,
-                            spans: Vec::new(),
-                        };
-                        groups.push((group, None));
-                        groups.len() - 1
-                    });
-                    of_name.insert(place, group);
-                    let (found, last) = &mut groups[group];
-                    let ascends = last.as_ref().is_none_or(|last| *last < numbers);
-                    found.is_counted &= ascends && !numbers.is_empty();
-                    *last = Some(numbers);
-                    group
-                }
-            };
-            let group = &mut groups[group].0;
+            let group = groups.of_name(trace, thread, range);
             group.restarts |= !group.spans.is_empty() && range.index <= group.index;
             group.index = range.index;
             group.spans.push(activity.span);
         }
     }
-    groups.into_iter().map(|(group, _)| group).collect()
+    groups.all.into_iter().map(|(group, _)| group).collect()
+}
+
+/// Groups while ranges are put to them.
+#[derive(Default)]
+struct Groups {
+    /// Each with the numbers in the last new name.
+    all: Vec<(Group, Option<Vec<u64>>)>,
+    /// By thread and name without numbers, and by thread and name.
+    ids: FxHashMap<(u32, String), usize>,
+    by_name: FxHashMap<(u32, NameId), usize>,
+}
+
+impl Groups {
+    /// The group of a range.
+    fn of_name(&mut self, trace: &Trace, thread: u32, range: Range) -> &mut Group {
+        let place = (thread, range.name);
+        if let Some(&known) = self.by_name.get(&place) {
+            let group = &mut self.all[known].0;
+            // The same name again: its numbers count nothing.
+            group.is_counted = false;
+            return group;
+        }
+        let (name, numbers) = without_numbers(trace.names().full(range.name));
+        let next = self.all.len();
+        let at = *self.ids.entry((thread, name.clone())).or_insert(next);
+        if at == next {
+            let group = Group {
+                name,
+                is_counted: true,
+                index: range.index,
+                restarts: false,
+                spans: Vec::new(),
+            };
+            self.all.push((group, None));
+        }
+        self.by_name.insert(place, at);
+        let (group, last) = &mut self.all[at];
+        let ascends = last.as_ref().is_none_or(|last| *last < numbers);
+        group.is_counted &= ascends && !numbers.is_empty();
+        *last = Some(numbers);
+        group
+    }
 }
 
 /// "step 12 of epoch 3" as "step # of epoch #", and its numbers. Numbers too large to count are 0.
