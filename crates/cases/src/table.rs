@@ -5,7 +5,7 @@ use crate::{Count, Exception, Ns, Row, Share, Times};
 macro_rules! table {
     ($($rule:literal {
         $($(#[doc = $line:literal])+
-        $name:ident: $kind:ident $(= $number:literal or $without:expr)? => [];)+
+        $name:ident: $kind:ident $(= $number:literal or $without:expr)? => [$($input:literal),*];)+
     })+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "rows have the names of constants")]
         enum Place { $($($name,)+)+ }
@@ -30,282 +30,282 @@ table! {
     "first use" {
         /// A call that takes less is no cold start. Measured: what the profiler itself loads on its first use takes 0.2 to
         /// 0.3 ms.
-        COLD_MIN: Ns = 100_000 or 0 => [];
+        COLD_MIN: Ns = 100_000 or 0 => ["events", "kernel_of_triton"];
         /// A call was held up by something else than its work where it took so many times the median of its function. First
         /// launches of cold processes took 6.5 ms to 4 s beside 5 to 15 us, allocations 560 ms beside 3.
-        OUTLIER: Times = 10 or 1 => [];
+        OUTLIER: Times = 10 or 1 => ["kernels_that_are_built"];
         /// At least so many calls of a function tell what one takes.
-        CALLS_MIN: Count = 4 or 1 => [];
+        CALLS_MIN: Count = 4 or 1 => ["recorded_pipeline", "frees_that_start_a_library"];
         /// The first of fewer calls, and a first operator, are slow from this time on. Contexts take 50 ms and more. The
         /// caches that a first call of Python code fills take a few hundred microseconds.
-        FEW_MIN: Ns = 10_000_000 or 0 => [];
+        FEW_MIN: Ns = 10_000_000 or 0 => ["copies", "frees_of_a_few_milliseconds"];
         /// A launch that failed does not load less when it is tried again, so that it tells nothing of a launch's time.
-        FAILED_LAUNCH: Exception => [];
+        FAILED_LAUNCH: Exception => ["launches_that_fail"];
         /// Where most launches load code, only the others tell what a launch takes.
-        FIRST_LAUNCHES: Exception => [];
+        FIRST_LAUNCHES: Exception => ["mostly_first_launches"];
         /// With nothing to hold a first launch against, it is slow from 0.1 ms on: loading code takes longer than any launch.
-        LAUNCH_ALONE: Exception => [];
+        LAUNCH_ALONE: Exception => ["kernels_launched_once"];
         /// A call that locks pages takes as long as they are many, so that a slow first one is no cold start.
-        LOCKS_PAGES: Exception => [];
+        LOCKS_PAGES: Exception => ["pages_that_are_locked"];
         /// The only call of a function is a slow one where it is its process's first that is no quick question: it makes
         /// the context.
-        OPENING_CALL: Exception => [];
+        OPENING_CALL: Exception => ["call_that_opens"];
         /// Up to three slow calls of a function are cold ones, too, before the last slow first one has ended.
-        COLD_MEANWHILE: Exception => [];
+        COLD_MEANWHILE: Exception => ["frees_before_the_first_kernel"];
         /// Up to three slow calls before the first launch are cold ones: the program has not begun to work.
-        BEFORE_LAUNCHES: Exception => [];
+        BEFORE_LAUNCHES: Exception => ["frees_before_the_first_kernel"];
         /// A profiler of PyTorch begins later than the process, so that a slow first copy does not make the context.
-        BEGINS_LATE: Exception => [];
+        BEGINS_LATE: Exception => ["copy_that_opens_for_kineto"];
         /// PyTorch's profiler starts in the first launch that it sees, so that one which alone is slow loaded nothing.
-        PROFILER_STARTS: Exception => [];
+        PROFILER_STARTS: Exception => ["profiler_that_starts"];
         /// Libraries build a kernel between a launch or wait and its first launch, where a tenth of that time loads code.
-        BUILDS: Exception => [];
+        BUILDS: Exception => ["kernels_that_are_built"];
         /// A kernel is compiled at run time by its name, as torch.compile, nvFuser, CuPy, Julia, Numba and TorchScript
         /// give them.
-        COMPILED_NAME: Exception => [];
+        COMPILED_NAME: Exception => ["kernel_of_triton"];
         /// A kernel is compiled before its first launch where ranges named like compiling hold half of the time.
-        COMPILING: Exception => [];
+        COMPILING: Exception => ["range_that_compiles"];
         /// A range that is named after compiled code runs it, and compiles nothing.
-        COMPILED_RUNS: Exception => [];
+        COMPILED_RUNS: Exception => ["range_of_what_was_compiled"];
         /// A wait for another process before code is loaded is one for a compiler.
-        WAITS_FOR_COMPILER: Exception => [];
+        WAITS_FOR_COMPILER: Exception => ["wait_for_a_compiler"];
         /// A kernel that waits as long when it is launched again was not built before its first launch.
-        WAITS_AGAIN: Exception => [];
+        WAITS_AGAIN: Exception => ["kernels_that_wait_again"];
         /// Where no kernel is launched again, nothing shows that what loads before them builds them.
-        NEVER_AGAIN: Exception => [];
+        NEVER_AGAIN: Exception => ["kernels_that_are_built_and_never_launched_again"];
         /// In operators of cuDNN and MIOpen an event is waited for only while they try what is fastest, once for a shape.
-        SEARCH: Exception => [];
+        SEARCH: Exception => ["search"];
         /// Nsight Systems has calls of the operating system among ranges: how long they block says nothing of a first one.
-        SYSTEM_CALLS: Exception => [];
+        SYSTEM_CALLS: Exception => ["system_call_that_blocks"];
         /// A profiler that begins with a later step than the first shows no first calls.
-        LATER_STEP: Exception => [];
+        LATER_STEP: Exception => ["profiler_of_a_later_step"];
     }
     "steps" {
         /// Fewest steps that are steps. With two the second could be the end of the first.
-        STEPS_MIN: Count = 3 or 2 => [];
+        STEPS_MIN: Count = 3 or 2 => ["two_ranges"];
         /// Where a profiler marks them, two are steps.
-        TWO_MARKED: Exception => [];
+        TWO_MARKED: Exception => ["two_steps_of_a_profiler"];
         /// Fewer whole steps have no later half to speak of, and only the first of them may be warm-up.
-        FEW_STEPS: Count = 5 or 0 => [];
+        FEW_STEPS: Count = 5 or 0 => ["three_steps_of_which_the_first_is_slow"];
         /// Of few steps the first is warm-up where it takes so many times the median of the others.
-        WARM_UP_OF_FEW: Share = 1.5 or 0.0 => [];
+        WARM_UP_OF_FEW: Share = 1.5 or 0.0 => ["three_steps_of_which_the_first_is_slow"];
         /// Leading steps are warm-up where they exceed the median of the later half by this part of it, and by four
         /// deviations.
-        WARM_UP_SHARE: Share = 0.1 or 0.0 => [];
+        WARM_UP_SHARE: Share = 0.1 or 0.0 => ["steps_that_warm_up_a_little"];
         /// At least so many even steps show a rhythm that a camera, a display or a timer gives.
-        PACED_MIN: Count = 20 or 1 => [];
+        PACED_MIN: Count = 20 or 1 => ["fifteen_frames"];
     }
     "steps by ranges" {
         /// Ranges are steps where the calls in them caused this part of the process's operations.
-        RANGES_SHARE: Share = 0.5 or 0.0 => [];
+        RANGES_SHARE: Share = 0.5 or 0.0 => ["events", "ranges_beside_other_work"];
         /// Repeats of a scenario that begin again are a sweep: its points are no steps of one thing.
-        SWEEP: Exception => [];
+        SWEEP: Exception => ["sweep"];
         /// A library's own ranges, such as PyTorch's `aten::add`, are no steps of the program.
-        LIBRARYS_RANGE: Exception => [];
+        LIBRARYS_RANGE: Exception => ["copies"];
         /// Ranges that share time are no steps.
-        OVERLAPPING_RANGES: Exception => [];
+        OVERLAPPING_RANGES: Exception => ["ranges_that_overlap"];
         /// Ranges named like warm-up are no steps of what comes behind them, and what lies in them is none.
-        WARM_UP_NAME: Exception => [];
+        WARM_UP_NAME: Exception => ["warm_up_before_steps"];
         /// Nsight Systems has calls of the operating system among ranges: a poll every 100 ms is no step.
-        SYSTEM_POLLS: Exception => [];
+        SYSTEM_POLLS: Exception => ["polls_of_the_system"];
         /// PyTorch's modules ("nn.Module: Block_3") are the parts of a network, and no steps.
-        MODULES: Exception => [];
+        MODULES: Exception => ["modules"];
         /// A name with a number behind a dot ("blocks.9.norm") is a path to a module, and no step.
-        MODULE_PATH: Exception => [];
+        MODULE_PATH: Exception => ["paths_of_modules"];
         /// A name with a word for iterations before the dot ("step.9") is a step all the same.
-        STEP_IN_PATH: Exception => [];
+        STEP_IN_PATH: Exception => ["steps_in_a_path"];
         /// Layers by that word are the parts of a network, and no steps.
-        LAYERS: Exception => [];
+        LAYERS: Exception => ["layers"];
         /// Players are no layers.
-        PLAYERS: Exception => [];
+        PLAYERS: Exception => ["players"];
         /// Where one pass over the parts of a network is half of the work, nothing that repeats in it is a step.
-        PASS_OVER_LAYERS: Exception => [];
+        PASS_OVER_LAYERS: Exception => ["pass_over_layers"];
         /// Where ranges of one name hold many operations and few by turns, a pair of them is the step.
-        BY_TURNS: Exception => [];
+        BY_TURNS: Exception => ["ranges_by_turns"];
         /// Where much else was done between two ranges, such as an evaluation, the step ends with what its range caused.
-        OTHER_BETWEEN: Exception => [];
+        OTHER_BETWEEN: Exception => ["evaluation_between_steps"];
         /// A range holds the whole step where it caused this part of the usual operations.
-        WHOLE_SHARE: Share = 0.8 or 0.0 => [];
+        WHOLE_SHARE: Share = 0.8 or 0.0 => ["ranges_around_half_a_step"];
         /// Where ranges hold a part of each step only, the operations may say where a step begins.
-        PART_OF_STEP: Exception => [];
+        PART_OF_STEP: Exception => ["ranges_around_half_a_step"];
         /// Ranges of one name but for its numbers, whose deviation exceeds their median, are different parts of a program.
-        UNEVEN_RANGES: Exception => [];
+        UNEVEN_RANGES: Exception => ["ranges_of_all_lengths"];
     }
     "steps by operations" {
         /// Pages that the driver moves by itself, one here and there, are in no program's loop.
-        DRIVERS_MOVES: Exception => [];
+        DRIVERS_MOVES: Exception => ["pages_of_managed_memory"];
         /// Two pieces are alike where they share this part of their operations.
-        ALIKE_SHARE: Share = 0.8 or 0.0 => [];
+        ALIKE_SHARE: Share = 0.8 or 0.0 => ["event_later"];
         /// From the first piece to the last one, this part of the operations lies in alike pieces.
-        PURE_SHARE: Share = 0.8 or 0.0 => [];
+        PURE_SHARE: Share = 0.8 or 0.0 => ["other_pieces_between"];
         /// This part of all operations lies in alike pieces, where the pieces are few.
-        COVERED_SHARE: Share = 0.9 or 0.0 => [];
+        COVERED_SHARE: Share = 0.9 or 0.0 => ["layers_between_other_work"];
         /// Pieces are many from this number on.
-        MANY_PIECES: Count = 8 or usize::MAX => [];
+        MANY_PIECES: Count = 8 or usize::MAX => ["pageable", "many_steps_behind_other_work"];
         /// This part of all operations lies in alike pieces, where the pieces are many.
-        COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => [];
+        COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => ["many_pieces_in_little_of_all"];
         /// A piece that comes again must do so over this many operations: two equal kernels are no period.
-        REPEATED_MIN: Count = 12 or 1 => [];
+        REPEATED_MIN: Count = 12 or 1 => ["events", "five_equal_kernels"];
         /// A quarter of the pieces at least are exactly equal.
-        NEVER_EQUAL: Exception => [];
+        NEVER_EQUAL: Exception => ["steps_of_which_two_are_equal"];
         /// A piece that brings its own data to the GPU is an iteration, and no larger one is looked for. Ten steps with one
         /// log line are ten steps.
-        BRINGS_DATA: Exception => [];
+        BRINGS_DATA: Exception => ["fed_steps_and_a_line_of_log"];
         /// Where odd pieces between alike ones come regularly themselves, the larger unit with both is the step.
-        REGULAR_BETWEEN: Exception => [];
+        REGULAR_BETWEEN: Exception => ["odd_steps_between"];
         /// A kernel takes much of the steps from this part of their kernel time on.
-        MAIN_KERNEL: Share = 0.2 or 2.0 => [];
+        MAIN_KERNEL: Share = 0.2 or 2.0 => ["loops_that_follow_each_other"];
         /// A kernel that takes much runs in this part of the steps: else one loop follows another.
-        KEPT_KERNEL: Share = 0.75 or 0.0 => [];
+        KEPT_KERNEL: Share = 0.75 or 0.0 => ["loops_that_follow_each_other"];
         /// Pieces that hold less of the time of kernels are set-up, unless they hold half of the time of all operations.
-        LEAST_SHARE: Share = 0.1 or 0.0 => [];
+        LEAST_SHARE: Share = 0.1 or 0.0 => ["copies_before_the_work"];
         /// Pieces whose deviation exceeds their median are no steps.
-        UNEVEN_PERIOD: Exception => [];
+        UNEVEN_PERIOD: Exception => ["pieces_of_all_lengths"];
     }
     "steps that speak for the program" {
         /// One operation again and again is a part of a program.
-        ONE_OPERATION: Exception => [];
+        ONE_OPERATION: Exception => ["one_operation_again_and_again"];
         /// Steps are many from this number on.
-        MANY_STEPS: Count = 10 or 0 => [];
+        MANY_STEPS: Count = 10 or 0 => ["nine_steps_of_half_the_work"];
         /// Few steps that hold less of the time of kernels are parts of a step, however long they take.
-        PART_SHARE: Share = 0.7 or 0.0 => [];
+        PART_SHARE: Share = 0.7 or 0.0 => ["nine_steps_of_half_the_work"];
         /// Steps that take less than half of the time speak for the program where they hold this part of the time of
         /// kernels. The rest is a long start-up.
-        WORK_SHARE: Share = 0.9 or 0.0 => [];
+        WORK_SHARE: Share = 0.9 or 0.0 => ["five_steps_behind_some_work"];
         /// Many steps speak for the program from this part of the time of kernels on.
-        WORK_SHARE_OF_MANY: Share = 0.8 or 0.0 => [];
+        WORK_SHARE_OF_MANY: Share = 0.8 or 0.0 => ["twenty_steps_behind_as_much_work"];
         /// Few steps that take less in all tell nothing of a program which does other things for longer.
-        STEPS_TIME: Ns = 1_000_000 or 0 => [];
+        STEPS_TIME: Ns = 1_000_000 or 0 => ["six_steps_behind_a_long_pause"];
         /// Where the mean exceeds the median by half, a few steps hold much of the time, and no step is like all.
-        UNEVEN_MEAN: Exception => [];
+        UNEVEN_MEAN: Exception => ["a_few_steps_take_most"];
         /// Where the deviation exceeds a third of the median, no step is like all.
-        UNEVEN_STEPS: Exception => [];
+        UNEVEN_STEPS: Exception => ["steps_that_differ"];
         /// Pieces that repeat within one range may be the layers of a model, in one pass.
-        ONE_PASS: Exception => [];
+        ONE_PASS: Exception => ["layers_in_one_range"];
         /// Pieces that repeat beside an op of PyTorch that was seen but once are one pass, too.
-        ONCE_BESIDE: Exception => [];
+        ONCE_BESIDE: Exception => ["layers_beside_an_op_that_is_done_once"];
         /// Pieces within one range that copy from or to the CPU are a loop that is fed, and no layers.
-        IS_FED: Exception => [];
+        IS_FED: Exception => ["fed_steps_in_one_range"];
     }
     "findings" {
         /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
         /// two runs of one program should not raise warnings.
-        WARNING_SHARE: Share = 0.05 or 0.0 => [];
+        WARNING_SHARE: Share = 0.05 or 0.0 => ["recorded_sync_points", "cold_start_of_three_percent"];
         /// A bound that is seldom reached is worth a line from this part of the time on.
-        LARGE_SHARE: Share = 0.1 or 0.0 => [];
+        LARGE_SHARE: Share = 0.1 or 0.0 => ["recorded_pipeline", "overlap_of_eight_percent"];
         /// A finding that could save less than this part is not worth a line.
-        WORTH_SHARE: Share = 0.02 or 0.0 => [];
+        WORTH_SHARE: Share = 0.02 or 0.0 => ["cold_start_of_one_percent"];
         /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
-        LOOP_MIN: Count = 8 or 0 => [];
+        LOOP_MIN: Count = 8 or 0 => ["five_batches_that_cost_little"];
     }
     "pageable-copy" {
         /// Copies that bring a program what it works with, once, before its first kernels, are set-up. Fewer bytes come
         /// later, and kernels take longer than copies do then.
-        COPIES_OF_SET_UP: Exception => [];
+        COPIES_OF_SET_UP: Exception => ["copies_before_all_work"];
     }
     "cold-start" {
         /// Code that is loaded behind the GPU's work costs a first run nothing.
-        BEHIND_THE_WORK: Exception => [];
+        BEHIND_THE_WORK: Exception => ["loads_behind_the_work"];
     }
     "sync-in-loop" {
         /// Few waits count where the device idles in and behind them for a large part of the time: a loop over a few large
         /// batches.
-        FEW_WAITS: Exception => [];
+        FEW_WAITS: Exception => ["recorded_sync_points", "five_large_batches"];
         /// Few waits are at least so many. One is between a program's two parts, two are their ends.
-        FEW_WAITS_MIN: Count = 3 or 0 => [];
+        FEW_WAITS_MIN: Count = 3 or 0 => ["three_large_batches"];
         /// With managed memory the CPU may read without a copy what it waited for.
-        MAY_READ_MANAGED: Exception => [];
+        MAY_READ_MANAGED: Exception => ["managed_memory_decides"];
         /// Work of the CPU that takes over 1 ms behind a wait may need what the CPU waited for.
-        LONG_WORK_BEHIND: Exception => [];
+        LONG_WORK_BEHIND: Exception => ["recorded_pipeline", "long_work_behind_waits"];
         /// Where the CPU works behind a large copy to its memory for as long as reading that takes, it needs what came.
-        READS_WHAT_CAME: Exception => [];
+        READS_WHAT_CAME: Exception => ["results_that_are_read"];
         /// A copy back to pageable memory waits to be staged: `pageable-copy` tells of it.
-        STAGED_BACK: Exception => [];
+        STAGED_BACK: Exception => ["results_that_are_staged"];
         /// Values that come back may say what is launched next, so that their syncs may have to stay.
-        VALUE_DECIDES: Exception => [];
+        VALUE_DECIDES: Exception => ["value_that_decides"];
         /// A value that PyTorch's `.item()` brings is mostly printed, and decides nothing.
-        PRINTED_VALUE: Exception => [];
+        PRINTED_VALUE: Exception => ["pageable", "value_that_is_printed"];
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
-        MANAGED_DECIDES: Exception => [];
+        MANAGED_DECIDES: Exception => ["managed_memory_decides"];
     }
     "under-filled-gpu" {
         /// Kernels that take less are a matter of launching, not of filling the GPU: an empty one takes 1.5 to 2 us.
-        UNDER_FILLED_MIN: Ns = 5_000 or 0 => [];
+        UNDER_FILLED_MIN: Ns = 5_000 or 0 => ["graph", "very_short_kernels_of_few_blocks"];
         /// A kernel under-fills the GPU with fewer blocks than this part of the SMs. So do fewer threads in a block than this
         /// part of a warp. As good as a grid gets: 128 blocks on 132 SMs.
-        UNDER_FILLED_BLOCKS: Share = 0.75 or 0.0 => [];
+        UNDER_FILLED_BLOCKS: Share = 0.75 or 0.0 => ["recorded_pipeline", "kernels_of_few_blocks"];
         /// Such kernels are worth a line where they take this part of all kernel time.
-        UNDER_FILLED_SHARE: Share = 0.1 or 0.0 => [];
+        UNDER_FILLED_SHARE: Share = 0.1 or 0.0 => ["few_kernels_of_few_blocks"];
         /// Kernels run beside each other, and fill the GPU together, when their durations sum to so many times the time in
         /// which any ran.
-        BESIDE_EACH_OTHER: Share = 1.5 or f64::INFINITY => [];
+        BESIDE_EACH_OTHER: Share = 1.5 or f64::INFINITY => ["recorded_sync_points", "kernels_beside_each_other"];
         /// Collective communication takes few SMs on purpose, to leave the others to computing.
-        FEW_SMS_MEANT: Exception => [];
+        FEW_SMS_MEANT: Exception => ["collectives_of_few_blocks"];
         /// A kernel that takes less may have nothing to do, or wait for pages.
-        EMPTY_MAX: Ns = 1_000_000 or 0 => [];
+        EMPTY_MAX: Ns = 1_000_000 or 0 => ["kernel_that_does_nothing"];
         /// A short kernel without parameters has nothing to do: it is there to start the GPU.
-        DOES_NOTHING: Exception => [];
+        DOES_NOTHING: Exception => ["kernel_that_does_nothing"];
         /// A short kernel of a program with managed memory waits for pages, or reads those that stay with the CPU.
-        WAITS_FOR_PAGES: Exception => [];
+        WAITS_FOR_PAGES: Exception => ["kernels_that_wait_for_pages"];
         /// Where launches of the same kernel with twice the blocks take as long, more blocks save nothing.
-        AS_LONG_WITH_TWICE: Exception => [];
+        AS_LONG_WITH_TWICE: Exception => ["kernels_of_twice_the_blocks"];
         /// Many kernels that are shorter on average may just have little to do: a remark.
-        LITTLE_TO_DO: Ns = 100_000 or 0 => [];
+        LITTLE_TO_DO: Ns = 100_000 or 0 => ["recorded_pipeline", "short_kernels_of_few_blocks"];
     }
     "no-overlap" {
         /// An engine takes part in an overlap when it works for this part of the time.
-        ENGINE_SHARE: Share = 0.05 or 0.0 => [];
+        ENGINE_SHARE: Share = 0.05 or 0.0 => ["mostly_copies"];
         /// Copies and kernels were overlapped when this part of what could be hidden was. The same pipeline on an H200
         /// hides 0 on one stream, 0.88 on eight.
-        HIDDEN_SHARE: Share = 0.25 or f64::INFINITY => [];
+        HIDDEN_SHARE: Share = 0.25 or f64::INFINITY => ["overlapped_a_little"];
         /// With a single copy engine the directions take turns.
-        ONE_COPY_ENGINE: Exception => [];
+        ONE_COPY_ENGINE: Exception => ["one_copy_engine"];
         /// One batch has nothing to run beside.
-        ONE_BATCH: Exception => [];
+        ONE_BATCH: Exception => ["pageable", "one_batch"];
         /// A CUDA graph that is launched again works in the same memory: these are no independent batches.
-        ONE_GRAPH: Exception => [];
+        ONE_GRAPH: Exception => ["one_graph_again_and_again"];
         /// Pinned copies that are queued ahead on several streams: what could be done is done.
-        DONE_ALREADY: Exception => [];
+        DONE_ALREADY: Exception => ["directions_that_are_queued_ahead"];
     }
     "alloc-in-loop" {
         /// A kernel that is launched for the first time is in no loop yet, and makes no round of launching and allocating.
-        NO_LOOP_YET: Exception => [];
+        NO_LOOP_YET: Exception => ["allocations_of_kernels_that_run_once"];
         /// Rounds that end before the last quarter of the time fill a cache.
-        CACHE_THAT_ENDS: Exception => [];
+        CACHE_THAT_ENDS: Exception => ["alloc_in_loop"];
         /// Beside cold calls a program that gives hardly any memory back fills its allocator's cache.
-        CACHE_THAT_FILLS: Exception => [];
+        CACHE_THAT_FILLS: Exception => ["cache_of_a_cold_program"];
     }
     "host-bound" {
         /// Host work in gaps of over 1 ms binds the GPU when it takes this part of the time: XProf's mark for steps bound by
         /// their input.
-        HOST_SHARE: Share = 0.2 or 0.0 => [];
+        HOST_SHARE: Share = 0.2 or 0.0 => ["loading_for_less"];
         /// Without a kernel there is no work yet: data is set up.
-        NO_KERNEL: Exception => [];
+        NO_KERNEL: Exception => ["weights_that_are_read"];
         /// Work before a kernel's first launch is no next batch: the CPU most likely made the kernel.
-        NO_NEXT_BATCH: Exception => [];
+        NO_NEXT_BATCH: Exception => ["kernels_with_work_before_their_first_launch"];
         /// A gap that holds half of the host's work, without steps, is no batch that could be prepared.
-        ONE_LONG_GAP: Exception => [];
+        ONE_LONG_GAP: Exception => ["event_later"];
         /// A name is told where it takes this part of the host's work. Without a name nobody knows whether it could be done
         /// ahead.
-        NAMED_PART: Share = 0.5 or 0.0 => [];
+        NAMED_PART: Share = 0.5 or 0.0 => ["work_of_many_names"];
     }
     "launch-bound" {
         /// The GPU waits for launches when it is idle for this part of the time in gaps that they are to blame for. A
         /// GPU-bound step on a V100 idles for 1.6 %, a launch-bound one on an A100 for 76 %.
-        LAUNCH_IDLE_SHARE: Share = 0.2 or 0.0 => [];
+        LAUNCH_IDLE_SHARE: Share = 0.2 or 0.0 => ["recorded_sync_points", "first_launch"];
         /// Fewer kernels say nothing about launching.
-        LAUNCH_OPS_MIN: Count = 12 or 0 => [];
+        LAUNCH_OPS_MIN: Count = 12 or 0 => ["copies", "pages_of_managed_memory"];
         /// With fewer kernels from one wait to the next a graph has hardly anything to hold: a remark.
-        GRAPH_MIN: Count = 4 or 0 => [];
+        GRAPH_MIN: Count = 4 or 0 => ["kernels_that_are_waited_for"];
         /// Code that loads data, by its name, is no matter of launching less often.
-        LOADER: Exception => [];
+        LOADER: Exception => ["short_kernels_with_a_loader"];
         /// Where first calls take more, without steps, one cold pass does not tell how the next ones launch.
-        ONE_COLD_PASS: Exception => [];
+        ONE_COLD_PASS: Exception => ["one_cold_pass"];
     }
     "no-cure" {
         /// Idle time of one group from this part of the time on has a finding, if only to say that no cure is known.
-        NO_CURE_SHARE: Share = 0.2 or 0.0 => [];
+        NO_CURE_SHARE: Share = 0.2 or 0.0 => ["pageable", "first_launch"];
         /// A gap that holds this part of it is nearly all of it, and the rest may look otherwise.
-        ONE_GAP: Share = 0.9 or 2.0 => [];
+        ONE_GAP: Share = 0.9 or 2.0 => ["profiler_of_a_later_step"];
     }
 }

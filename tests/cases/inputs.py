@@ -1,0 +1,1136 @@
+#!/usr/bin/env python3
+"""Makes the inputs of the table of cases that no trace of the repository has, each the smallest that asks for its row.
+
+    tests/cases/inputs.py | gzip -9n > tests/cases/inputs.txt.gz
+
+A function makes one input, under its own name; its text says what the program does. A line of the file is a record:
+"= NAME SOURCE" begins an input, and the others begin with the letter of what they are (see tests/cases/input.rs).
+Times are nanoseconds: how long after the record before it began, and how long it took. Everything is on one device, and
+on thread 1.
+"""
+
+import sys
+
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
+INPUTS = []
+
+
+class Made:
+    def __init__(self):
+        self.lines, self.now, self.source, self.last = [], 0, "traced", 0
+
+    def put(self, *fields):
+        self.lines.append(" ".join(str(it) for it in fields))
+
+    def record(self, letter, start, end, *fields):
+        """Times count from the record before, so that what repeats is the same line again."""
+        self.put(letter, start - self.last, end - start, *fields)
+        self.last = start
+
+    def call(self, name, start, end, code=0):
+        """A call of the host: what follows was caused by it."""
+        self.record("c", start, end, code, name)
+
+    def kernel(self, name, start, end, stream=7, grid=1024, block=256):
+        self.record("k", start, end, stream, grid, block, name)
+
+    def copy(self, direction, size, start, end, stream=7, memory="pinned"):
+        self.record("m", start, end, stream, direction, size, memory)
+
+    def memset(self, size, start, end, stream=7):
+        self.record("s", start, end, stream, size)
+
+    def range(self, name, start, end, kind="nvtx", index=0):
+        self.record("r", start, end, kind, index, name)
+
+    def launch(self, name, took=5 * US, length=90 * US, call="cudaLaunchKernel", **shape):
+        """A launch that takes so long, and its kernel, which ends before the next launch."""
+        self.call(call, self.now, self.now + took)
+        self.now += took + 2 * US
+        self.kernel(name, self.now, self.now + length, **shape)
+        self.now += length + 3 * US
+
+    def op(self, name, length, grid=8):
+        """A kernel that is queued ahead: ten nanoseconds from the one before."""
+        self.call("cudaLaunchKernel", self.now - 5, self.now)
+        self.kernel(name, self.now, self.now + length, grid=grid, block=128)
+        self.now += length + 10
+
+    def bring(self, length=300):
+        """A copy to the GPU, as `op`."""
+        self.call("cudaMemcpyAsync", self.now - 5, self.now)
+        self.copy("h2d", 4096, self.now, self.now + length)
+        self.now += length + 10
+
+    def step(self, layers=2, slow=1):
+        """A training step: a copy, layers forth and back, an optimizer."""
+        self.bring(300 * slow)
+        for _ in range(layers):
+            self.op("gemm", 104 * slow, 64)
+            self.op("relu", 20 * slow)
+        self.op("loss", 40 * slow, 1)
+        for _ in range(layers):
+            self.op("gemm_back", 194 * slow, 64)
+            self.op("relu_back", 20 * slow)
+        self.op("adam", 80 * slow, 32)
+
+
+def made(function):
+    INPUTS.append(function)
+    return function
+
+
+# First use.
+
+
+def launches(made, slow, took=2 * MS, count=20, kernels=2):
+    """Kernels by turns, every 100 us. Launches take 5 us, but for those with these numbers."""
+    for i in range(count):
+        made.launch("abcdefghijkl"[i % kernels], took if i in slow else 5 * US)
+
+
+@made
+def first_launch(made):
+    """The first launch of the second kernel takes 2 ms."""
+    launches(made, [1])
+
+
+def operators(made, count, name="aten::cudnn_convolution", first=S, wait="cudaStreamSynchronize"):
+    made.call("cudaLaunchKernel", -300 * US, -297 * US)
+    made.kernel("before", -290 * US, -200 * US)
+    at = 0
+    for i in range(count):
+        own = first if i == 0 else 900 * US
+        made.range(name, at, at + own + 100 * US, "op")
+        launched = at + own
+        made.call("cudaLaunchKernel", launched, launched + 3 * US)
+        made.kernel("k", launched + 6 * US, launched + 80 * US)
+        made.call(wait, launched + 4 * US, launched + 90 * US)
+        at += own + 100 * US
+
+
+@made
+def search(made):
+    """Two convolutions in which an event is waited for: they try what is fastest. A third one does not."""
+    operators(made, 2, first=20 * MS, wait="cudaEventSynchronize")
+
+
+def few_calls(made, name, times, kernel=50 * MS):
+    """Calls of a function before the only kernel."""
+    at = -2 * S
+    for took in times:
+        made.call(name, at, at + took)
+        at += took + US
+    made.call("cudaLaunchKernel", 0, 3 * US)
+    made.kernel("k", 6 * US, 6 * US + kernel)
+
+
+@made
+def frees_that_start_a_library(made):
+    """Three frees: 266 ms, 715 ms, 4 us."""
+    few_calls(made, "cudaFree", [266 * MS, 715 * MS, 4 * US])
+
+
+@made
+def frees_of_a_few_milliseconds(made):
+    """Three frees: 2 ms, 3 ms, 4 us, as the caches of Python code take it."""
+    few_calls(made, "cudaFree", [2 * MS, 3 * MS, 4 * US], 5 * MS)
+
+
+@made
+def pages_that_are_locked(made):
+    """Memory of the host is locked three times: for 1 ms, 715 ms and 4 us."""
+    few_calls(made, "cudaHostAlloc", [MS, 715 * MS, 4 * US])
+
+
+@made
+def call_that_opens(made):
+    """The first call of all locks memory, for 275 ms. It is the only one of its function."""
+    few_calls(made, "cudaHostAlloc", [275 * MS])
+
+
+@made
+def launches_that_fail(made):
+    """The first launch of each of three kernels takes 2 ms. Those after them fail in 1 us, eight of them."""
+    for name in "abc":
+        made.launch(name, 200 * US)
+    for _ in range(8):
+        made.call("cudaLaunchKernel", made.now, made.now + US, 1)
+        made.now += 2 * US
+    for _ in range(2):
+        for name in "abc":
+            made.launch(name, 50 * US)
+
+
+@made
+def mostly_first_launches(made):
+    """Six kernels, whose first launches take 5 ms each. Five short launches follow."""
+    for name in "abcdef":
+        made.launch(name, 5 * MS, 2 * US)
+    for name in "abcde":
+        made.launch(name, 5 * US, 2 * US)
+
+
+@made
+def kernels_launched_once(made):
+    """Six kernels, each launched once, in 5 ms."""
+    for name in "abcdef":
+        made.launch(name, 5 * MS, 100 * US)
+
+
+@made
+def event_later(made):
+    """The tenth event that is made takes 0.7 s, long after all first launches."""
+    events(made, 9)
+
+
+def events(made, slow):
+    for i in range(20):
+        made.kernel("k", made.now, made.now + 90 * US)
+        made.now += 91 * US
+        took = 700 * MS if i == slow else US
+        made.call("cudaEventCreateWithFlags", made.now, made.now + took)
+        made.now += took + US
+        took = 2 * S if i == 4 else 5 * US
+        made.call("cudaLaunchKernel", made.now, made.now + took)
+        made.now += took + 2 * US
+        made.kernel("k" if i < 4 else "other", made.now, made.now + 10 * US)
+        made.now += 11 * US
+
+
+@made
+def frees_before_the_first_kernel(made):
+    """A copy, then frees of 5 us, the second and the fourth of 20 and 30 ms, then the only kernel."""
+    at = -60 * MS
+    made.copy("h2d", 1000, at - 10 * US, at - 5 * US)
+    for took in [5 * US, 20 * MS, 5 * US, 30 * MS, 5 * US, 5 * US]:
+        made.call("cudaFree", at, at + took)
+        at += took + US
+    made.call("cudaLaunchKernel", 0, 5 * US)
+    made.kernel("k", 7 * US, 10 * US)
+    made.call("cuModuleUnload", 20 * US, 900 * MS)
+
+
+@made
+def copy_that_opens_for_kineto(made):
+    """A first copy whose call takes 90 ms, of which it runs for 2 us. The profiler begins later than the process."""
+    made.source = "kineto"
+    made.call("cudaMemcpyToSymbol", 0, 90 * MS)
+    made.copy("h2d", 4096, 90 * MS - 3 * US, 90 * MS - US)
+    made.now = 90 * MS + 10 * US
+    for _ in range(10):
+        made.launch("k", 5 * US, 10 * MS)
+
+
+@made
+def profiler_that_starts(made):
+    """Twelve kernels, each launched twice within 5 us, but for the first launch of all: it takes 2 ms."""
+    launches(made, [0], 2 * MS, 24, 12)
+    made.source = "kineto"
+
+
+@made
+def profiler_of_a_later_step(made):
+    """A slow first launch in what the profiler calls step 6."""
+    launches(made, [1])
+    made.range("ProfilerStep#6", 0, 4 * MS)
+
+
+def built(made, work, rounds):
+    """Three kernels by turns. Before the first launch of each the CPU works, and loads code for 240 us."""
+    for i in range(3 * rounds):
+        if i < 3:
+            made.now += work
+            made.call("cuModuleLoadData", made.now, made.now + 240 * US)
+            made.now += 240 * US
+        else:
+            made.now += 30 * US
+        made.call("cuLaunchKernel", made.now, made.now + 10 * US)
+        made.kernel("abc"[i % 3], made.now + 12 * US, made.now + 17 * US)
+        made.now += 17 * US
+
+
+@made
+def kernels_that_are_built(made):
+    """The CPU works 0.9 ms before each first launch, of which a quarter loads code."""
+    built(made, 880 * US, 2)
+
+
+@made
+def kernels_that_are_built_and_never_launched_again(made):
+    """The same, with one launch of each kernel."""
+    built(made, 880 * US, 1)
+
+
+@made
+def kernels_that_wait_again(made):
+    """The CPU works for 1 ms before each launch, and loads code before the first ones."""
+    for i in range(9):
+        made.now += 880 * US
+        if i < 3:
+            made.call("cuModuleLoadData", made.now, made.now + 240 * US)
+            made.now += 240 * US
+        made.call("cuLaunchKernel", made.now, made.now + 10 * US)
+        made.kernel("abc"[i % 3], made.now + 12 * US, made.now + 17 * US)
+        made.now += 17 * US
+
+
+def compiled(made, name, span="", loads=False):
+    """A kernel, and 50 ms later another one for the first and only time. A wait for nothing lies between."""
+    made.call("cuLaunchKernel", 0, 5 * US)
+    made.kernel("first", 7 * US, 10 * US)
+    if span:
+        made.range(span, 10 * MS, 45 * MS)
+    made.call("cuCtxSynchronize", 48 * MS, 48 * MS + 8 * US)
+    if loads:
+        made.call("cuModuleLoadData", 49 * MS, 49 * MS + 900 * US)
+    made.call("cuLaunchKernel", 50 * MS + 5 * US, 50 * MS + 10 * US)
+    made.kernel(name, 50 * MS + 12 * US, 51 * MS)
+
+
+@made
+def kernel_of_triton(made):
+    """The second kernel has a name that torch.compile gives."""
+    compiled(made, "triton_poi_fused_copy_0")
+
+
+@made
+def range_that_compiles(made):
+    """A range named like compiling lies before the second kernel."""
+    compiled(made, "k", "KernelExecutor::compileFusion")
+
+
+@made
+def range_of_what_was_compiled(made):
+    """A range of code that was compiled before lies there."""
+    compiled(made, "k", "Torch-Compiled Region")
+
+
+@made
+def wait_for_a_compiler(made):
+    """The CPU polls another process, and loads code."""
+    compiled(made, "k", "poll", True)
+
+
+@made
+def system_call_that_blocks(made):
+    """Five calls of the operating system, of which the first blocks for a second, as Nsight Systems has them."""
+    operators(made, 5, "recvmsg")
+    made.source = "nsys"
+
+
+# Steps.
+
+
+@made
+def three_steps_of_which_the_first_is_slow(made):
+    """Three whole steps, the first of which takes 1.4 times as long."""
+    for slow in [14, 10, 10, 10]:
+        made.step(4, slow)
+
+
+@made
+def steps_that_warm_up_a_little(made):
+    """Ten steps, the first two of which take 5 % longer."""
+    for i in range(10):
+        made.step(4, 105 if i < 2 else 100)
+
+
+@made
+def fifteen_frames(made):
+    """Fifteen such steps: too few to show a rhythm."""
+    paced(made, 15)
+
+
+def paced(made, count):
+    for i in range(count):
+        made.now = i * 16_666_667
+        made.bring(10 * US)
+        for name in ["embed", "attend", "norm"]:
+            made.op(name, 330 * US)
+
+
+def marked(made, name, count, kernels=4, kind="nvtx"):
+    """Ranges with four kernels each, no two of which are alike."""
+    for i in range(count):
+        host, gpu = US + i * 100, 10 * US + i * 700
+        made.range(name(i), host, host + 90, kind, i)
+        for op in range(kernels):
+            at = host + 10 * op
+            made.call("cudaLaunchKernel", at, at + 5)
+            made.kernel(f"k{(i * 31 + op * 17 + i * op) % 97}", gpu + op * 150, gpu + op * 150 + 140)
+
+
+@made
+def two_steps_of_a_profiler(made):
+    """A profiler marks two steps."""
+    marked(made, lambda i: f"ProfilerStep#{i}", 2)
+
+
+@made
+def two_ranges(made):
+    """Two ranges of one name."""
+    marked(made, lambda i: "iteration", 2)
+
+
+@made
+def modules(made):
+    """Ten modules of PyTorch's profiler."""
+    marked(made, lambda i: f"nn.Module: SwitchTransformerBlock_{i}", 10)
+
+
+@made
+def paths_of_modules(made):
+    """Ten modules by their paths."""
+    marked(made, lambda i: f"FSDP::pre_forward (blocks.{i}._checkpoint_wrapped_module)", 10)
+
+
+@made
+def steps_in_a_path(made):
+    """Ten steps that are numbered behind a dot."""
+    marked(made, lambda i: f"epoch1.step.{i}", 10)
+
+
+@made
+def layers(made):
+    """Ten layers by that word."""
+    marked(made, lambda i: f"decoder layer {i}", 10)
+
+
+@made
+def players(made):
+    """Ten turns of a player."""
+    marked(made, lambda i: f"player turn {i}", 10)
+
+
+@made
+def ranges_that_overlap(made):
+    """Ten ranges, each of which reaches far into the next."""
+    for i in range(10):
+        made.range(f"request {i}", US + i * 100, US + i * 100 + 180, index=i)
+        for op in range(4):
+            at = US + i * 100 + 10 * op
+            made.call("cudaLaunchKernel", at, at + 5)
+            gpu = 10 * US + i * 700 + op * 150
+            made.kernel(f"k{(i * 31 + op * 17 + i * op) % 97}", gpu, gpu + 140)
+
+
+@made
+def ranges_beside_other_work(made):
+    """Ten ranges hold a quarter of all operations."""
+    marked(made, lambda i: "iteration", 10)
+    made.now = 20 * US
+    for i in range(120):
+        made.op(f"other{i * i % 113}", 50)
+
+
+@made
+def ranges_around_half_a_step(made):
+    """A range holds seven of the twelve operations of each step."""
+    for _ in range(12):
+        for op in range(5):
+            made.op(f"k{op}", 100)
+        start = made.now
+        for op in range(7):
+            made.op(f"adam{op}", 80)
+        made.range("optimizer", start - 6, made.now - 10)
+
+
+@made
+def evaluation_between_steps(made):
+    """Ten ranges of three kernels. Behind the fifth the CPU works for long, and launches twelve others."""
+    for i in range(10):
+        start = made.now
+        for op in range(3):
+            made.op(f"k{i}_{op}", 100)
+        made.range("train", start - 6, made.now - 10)
+        if i == 4:
+            made.now += 400
+            for op in range(12):
+                made.op(f"eval{op}", 100)
+
+
+@made
+def ranges_by_turns(made):
+    """Ranges of one name hold twelve and six kernels by turns."""
+    for i in range(12):
+        start = made.now
+        for op in range([12, 6][i % 2]):
+            made.call("cudaLaunchKernel", made.now, made.now + 10)
+            made.kernel(f"k{i}_{op}", made.now + 20, made.now + 90)
+            made.now += 100
+        made.range("aggregate", start, made.now, index=i)
+
+
+@made
+def ranges_of_all_lengths(made):
+    """Ranges with 1, 60, 2, 8, 60, 1 and 1 kernels."""
+    for i, count in enumerate([1, 60, 2, 8, 60, 1, 1]):
+        start = made.now
+        for op in range(count):
+            made.call("cudaLaunchKernel", made.now, made.now + 10)
+            made.kernel(f"k{i}_{op % 7}", made.now + 20, made.now + 90)
+            made.now += 100
+        made.range(f"phase {i}", start, made.now, index=i)
+
+
+@made
+def warm_up_before_steps(made):
+    """Four warm-up steps of a forward and a backward pass, then ten forward passes."""
+
+    def one(name):
+        start = made.now
+        for op in range(6):
+            made.call("cudaLaunchKernel", made.now, made.now + 10)
+            made.kernel(f"k{start}_{op}", made.now + 20, made.now + 90)
+            made.now += 100
+        made.range(name, start, made.now)
+        return start
+
+    for i in range(4):
+        start = one("Forward")
+        one("Backward")
+        made.range(f"Warm-up Step {i}", start, made.now)
+    for _ in range(10):
+        one("Forward")
+
+
+@made
+def polls_of_the_system(made):
+    """A poll of the operating system every 700 ns, as Nsight Systems has it."""
+    marked(made, lambda i: "poll", 10, kind="op")
+    made.source = "nsys"
+
+
+@made
+def pass_over_layers(made):
+    """One pass over ten layers of thirteen kernels each, which repeat."""
+    for i in range(10):
+        start = made.now - 10
+        for op in range(13):
+            made.op(f"k{op}", 100)
+        made.range(f"nn.Module: Block_{i}", start, made.now - 10, index=i)
+
+
+@made
+def sweep(made):
+    """Two repeats of a variant at each of two points."""
+    for i, index in enumerate([0, 1, 0, 1]):
+        at = i * US
+        made.range("a", at, at + 900, "repeat", index)
+        made.kernel("k", at + 100, at + 200 + index)
+
+
+@made
+def pages_of_managed_memory(made):
+    """A kernel that touches managed memory, which the driver brings page by page in the same few sizes."""
+    made.kernel("add", 0, 500 * US)
+    for i in range(100):
+        at = US + i * 40 * US
+        made.put("n")
+        made.copy("h2d", 4 << 10, at, at + 2 * US, stream=4294967295)
+        made.copy("h2d", 60 << 10, at + 5 * US, at + 9 * US, stream=4294967295)
+
+
+@made
+def layers_between_other_work(made):
+    """A forward pass: many operations, four layers of five, many others."""
+    for i in range(30):
+        made.op(f"prepare{i}", 20)
+    for _ in range(4):
+        for name in ["qkv", "attend", "project", "up", "down"]:
+            made.op(name, 40)
+    for i in range(20):
+        made.op(f"finish{i}", 20)
+
+
+@made
+def many_steps_behind_other_work(made):
+    """Forty operations that never come again, then nine steps of ten."""
+    for i in range(40):
+        made.op(f"prepare{i}", 20)
+    for _ in range(9):
+        for op in range(10):
+            made.op(f"k{op}", 100)
+
+
+@made
+def many_pieces_in_little_of_all(made):
+    """Two hundred operations that never come again, then twelve steps of ten."""
+    for i in range(200):
+        made.op(f"prepare{i}", 10)
+    for _ in range(12):
+        for op in range(10):
+            made.op(f"k{op}", 100)
+
+
+@made
+def five_equal_kernels(made):
+    """Two kernels by turns, five times."""
+    for _ in range(5):
+        made.op("a", 400 * US)
+        made.op("b", 400 * US)
+
+
+@made
+def other_pieces_between(made):
+    """Nine steps of ten operations. Between the first of them are six pieces of twelve that never come again."""
+    for i in range(9):
+        made.op("begin", 100)
+        for op in range(9):
+            made.op(f"k{op}", 100)
+        if i < 6:
+            made.op("begin", 100)
+            for op in range(11):
+                made.op(f"odd{i}_{op}", 100)
+
+
+@made
+def steps_of_which_two_are_equal(made):
+    """Twelve steps of ten operations. One operation is another in each, but for two of them."""
+    for i in range(12):
+        for op in range(9):
+            made.op(f"k{op}", 100)
+        made.op(f"other{max(i, 1)}", 100)
+
+
+@made
+def fed_steps_and_a_line_of_log(made):
+    """Thirty steps that bring their data, and behind every third a log line."""
+    for i in range(30):
+        made.step(1)
+        if i % 3 == 2:
+            made.op("sum", 15)
+            made.op("print", 15)
+
+
+@made
+def odd_steps_between(made):
+    """Four pieces of one kind and one of another, twelve times. Each brings data."""
+    for _ in range(12):
+        for _ in range(4):
+            made.bring()
+            for op in range(8):
+                made.op(f"k{op}", 50)
+        made.bring()
+        for op in range(6):
+            made.op(f"odd{op}", 50)
+
+
+@made
+def loops_that_follow_each_other(made):
+    """Six of seven operations stay the same. The seventh, which takes most, is another in each third."""
+    for i in range(42):
+        for op in range(6):
+            made.op(f"k{op}", 100)
+        made.op(["near", "far", "other"][i // 14], 2000)
+
+
+@made
+def copies_before_the_work(made):
+    """Fourteen copies of 100 ns, then a kernel that takes a hundred times what they do together."""
+    for _ in range(14):
+        made.bring(100)
+    made.op("all", 200 * US, 64)
+
+
+@made
+def pieces_of_all_lengths(made):
+    """Three operations, and behind them no pause, one of 2 us and one of 38 us by turns."""
+    for i in range(30):
+        for name, length in [("embed", 100), ("attend", 200), ("norm", 300)]:
+            made.op(name, length, 64)
+        made.now += [0, 1, 19][i % 3] * 2 * US
+
+
+@made
+def one_operation_again_and_again(made):
+    """One kernel thirty times."""
+    for _ in range(30):
+        made.op("k", 100 * US)
+
+
+@made
+def nine_steps_of_half_the_work(made):
+    """Nine steps take most of the time, and half of the time of kernels lies before them."""
+    made.op("load", 10 * US)
+    for _ in range(9):
+        made.step(2)
+        made.now += 4 * US
+
+
+@made
+def six_steps_behind_a_long_pause(made):
+    """Six steps of some 1 us behind a pause of 1 ms: too short to be what the program is about."""
+    made.op("load", 100)
+    made.now += MS
+    for _ in range(6):
+        made.step(2)
+
+
+@made
+def twenty_steps_behind_as_much_work(made):
+    """Twenty steps behind a pause of 1 ms, and a kernel that takes as long as all of them."""
+    made.op("load", 24 * US)
+    made.now += MS
+    for _ in range(20):
+        made.step(2)
+
+
+@made
+def five_steps_behind_some_work(made):
+    """Behind a pause five steps of 1.2 ms each, which hold 87 % of the time of kernels."""
+    made.op("load", 600 * US)
+    made.now += 60 * MS
+    for _ in range(5):
+        made.step(2, 1000)
+
+
+@made
+def a_few_steps_take_most(made):
+    """Twenty steps of some 1 us. Behind every fifth the CPU is at work for 10 us."""
+    for i in range(20):
+        made.step(2)
+        made.now += 10 * US if i % 5 == 3 else 0
+
+
+@made
+def steps_that_differ(made):
+    """Three operations, and behind them no pause, one and two of 200 ns by turns."""
+    for i in range(30):
+        for name, length in [("embed", 100), ("attend", 200), ("norm", 300)]:
+            made.op(name, length, 64)
+        made.now += i % 3 * 200
+
+
+@made
+def layers_in_one_range(made):
+    """Twenty layers fill one forward pass, which a range marks."""
+    made.now = 10
+    for _ in range(20):
+        for name, length in [("attention", 300), ("norm", 40), ("mlp", 500)]:
+            made.op(name, length, 64)
+    made.range("forward", 0, made.now)
+
+
+@made
+def fed_steps_in_one_range(made):
+    """Twenty steps, each with its input, in one range around the loop."""
+    made.now = 10
+    for _ in range(20):
+        made.step(2)
+    made.range("forward", 0, made.now)
+
+
+@made
+def layers_beside_an_op_that_is_done_once(made):
+    """Twenty layers, and one embedding before them."""
+    made.range("aten::embedding", 0, 5, "op")
+    made.now = 10
+    for _ in range(20):
+        for name, length in [("attention", 300), ("norm", 40), ("mlp", 500)]:
+            made.op(name, length, 64)
+
+
+# Copies.
+
+
+@made
+def copies_before_all_work(made):
+    """A pageable copy of 16 MiB before the first of eight kernels of 1 ms."""
+    made.call("cudaMemcpyAsync", 0, 1600 * US)
+    made.copy("h2d", 16 << 20, 10 * US, 1600 * US, memory="pageable")
+    made.now = 2 * MS
+    for i in range(8):
+        made.launch(f"k{i}", 5 * US, MS)
+
+
+# Cold starts.
+
+
+@made
+def cold_start_of_one_percent(made):
+    """A first launch of 0.2 ms in 20 ms of work."""
+    made.launch("k", 5 * US, 2 * MS)
+    made.launch("other", 200 * US, 2 * MS)
+    for _ in range(8):
+        made.launch("k", 5 * US, 2 * MS)
+
+
+@made
+def cold_start_of_three_percent(made):
+    """A first launch of 0.6 ms, in which the GPU is idle, in 20 ms of work."""
+    made.launch("k", 5 * US, 2 * MS)
+    made.launch("other", 600 * US, 2 * MS)
+    for _ in range(8):
+        made.launch("k", 5 * US, 2 * MS)
+
+
+@made
+def loads_behind_the_work(made):
+    """Code that is loaded behind the last kernel."""
+    launches(made, [], count=6, kernels=6)
+    made.call("cuModuleLoadData", made.now + MS, made.now + 3 * MS)
+
+
+# Syncs.
+
+
+def batches_that_are_waited_for(made, count, kernel, apart=3 * US):
+    """Kernels that are waited for, with so long from the end of one to the start of the next."""
+    for i in range(count):
+        at = i * (kernel + apart)
+        made.call("cudaLaunchKernel", at - 1900, at)
+        made.kernel("k", at, at + kernel)
+        made.call("cudaStreamSynchronize", at + 100, at + kernel + apart // 3)
+
+
+@made
+def five_large_batches(made):
+    """Five kernels of 8 us: four waits that cost 23 % of the time."""
+    batches_that_are_waited_for(made, 5, 8 * US)
+
+
+@made
+def three_large_batches(made):
+    """Three kernels of 80 us: the two waits are the ends of two parts."""
+    batches_that_are_waited_for(made, 3, 80 * US, 30 * US)
+
+
+@made
+def five_batches_that_cost_little(made):
+    """Five kernels of 60 us: four waits that cost 4 % of the time."""
+    batches_that_are_waited_for(made, 5, 60 * US)
+
+
+def turns(made, takes, kernel, reads):
+    """Twenty kernels. After each its sync returns late, the CPU reads for a while, and launches the next."""
+    made.call(takes, -50 * US, -40 * US)
+    for i in range(20):
+        at = i * (kernel + 20 * US + reads)
+        made.call("cudaLaunchKernel", at, at + 3 * US)
+        made.kernel("k", at + 5 * US, at + 5 * US + kernel)
+        made.call("cudaDeviceSynchronize", at + 4 * US, at + kernel + 15 * US)
+
+
+@made
+def managed_memory_decides(made):
+    """Short kernels are waited for, of a program with managed memory."""
+    turns(made, "cudaMallocManaged", 20 * US, 0)
+
+
+@made
+def long_work_behind_waits(made):
+    """The CPU works for 5 ms behind each wait for a kernel of 6."""
+    turns(made, "cudaMalloc", 6 * MS, 5 * MS)
+
+
+@made
+def results_that_are_read(made):
+    """Iterations copy 8 MiB back, wait for it, and work on it for 0.5 ms."""
+    for _ in range(20):
+        at = made.now
+        made.call("cudaLaunchKernel", at, at + 5 * US)
+        made.kernel("k", at + 8 * US, at + 108 * US)
+        made.call("cudaStreamSynchronize", at + 6 * US, at + 110 * US)
+        at += 110 * US
+        made.call("cudaMemcpyAsync", at + 2 * US, at + 6 * US)
+        made.copy("d2h", 8 << 20, at + 10 * US, at + 160 * US)
+        made.call("cudaStreamSynchronize", at + 7 * US, at + 162 * US)
+        made.now = at + 662 * US
+
+
+@made
+def results_that_are_staged(made):
+    """Results of 4 MiB in pageable memory, each fetched by a call that waits."""
+    for i in range(20):
+        at = i * MS
+        made.call("cudaLaunchKernel", at, at + 5 * US)
+        made.kernel("k", at + 8 * US, at + 208 * US)
+        made.call("cudaMemcpy", at + 10 * US, at + 900 * US)
+        made.copy("d2h", 4 << 20, at + 210 * US, at + 890 * US, memory="pageable")
+
+
+def values(made, operator):
+    """A loop in which a value of four bytes comes back each time."""
+    for i in range(20):
+        at = i * 60 * US
+        made.call("cudaLaunchKernel", at, at + 2 * US)
+        made.kernel("at::native::reduce", at + 3 * US, at + 9 * US)
+        made.call("cudaMemcpyAsync", at + 3 * US, at + 13 * US)
+        made.copy("d2h", 4, at + 15 * US, at + 16 * US)
+        made.call("cudaStreamSynchronize", at + 13500, at + 17500)
+        made.range(operator, at + 2500, at + 18 * US, "op")
+
+
+@made
+def value_that_decides(made):
+    """It says how many elements are left."""
+    values(made, "aten::nonzero")
+
+
+@made
+def value_that_is_printed(made):
+    """It is what `.item()` of PyTorch brings."""
+    values(made, "aten::_local_scalar_dense")
+
+
+# Kernels that leave much of the GPU empty.
+
+
+def kernels_of(made, name, blocks, length, streams=1, count=8):
+    made.put("d", 132, 3)
+    for i in range(count):
+        at = i // streams * length
+        made.kernel(name, at, at + length, stream=i % streams, grid=blocks)
+
+
+@made
+def kernels_of_few_blocks(made):
+    """Eight kernels of 33 blocks for 132 SMs."""
+    kernels_of(made, "reduce", 33, 100 * US)
+
+
+@made
+def short_kernels_of_few_blocks(made):
+    """Eight such kernels of 30 us."""
+    kernels_of(made, "reduce", 33, 30 * US)
+
+
+@made
+def very_short_kernels_of_few_blocks(made):
+    """Twenty such kernels of 4 us: a matter of launching."""
+    kernels_of(made, "reduce", 33, 4 * US, count=20)
+
+
+@made
+def few_kernels_of_few_blocks(made):
+    """One such kernel of 100 us in 2 ms."""
+    kernels_of(made, "reduce", 33, 100 * US, count=1)
+    for i in range(1, 20):
+        made.kernel("gemm", i * 100 * US, (i + 1) * 100 * US)
+
+
+@made
+def kernels_beside_each_other(made):
+    """Four such kernels at once fill the GPU."""
+    kernels_of(made, "reduce", 33, 100 * US, 4)
+
+
+@made
+def collectives_of_few_blocks(made):
+    """A collective takes few SMs."""
+    kernels_of(made, "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 33, 100 * US)
+
+
+@made
+def kernel_that_does_nothing(made):
+    """A kernel without parameters."""
+    kernels_of(made, "emptyKernel()", 1, 169 * US, count=1)
+
+
+@made
+def kernels_that_wait_for_pages(made):
+    """Kernels of 33 blocks of a program with managed memory."""
+    kernels_of(made, "reduce", 33, 100 * US)
+    made.copy("d2h", 4 << 10, 900 * US, 902 * US, stream=4294967295, memory="managed")
+
+
+@made
+def kernels_of_twice_the_blocks(made):
+    """Kernels of 33 and 66 blocks by turns, which take as long."""
+    made.put("d", 132, 3)
+    for i in range(8):
+        made.kernel("reduce", i * 100 * US, (i + 1) * 100 * US, grid=[33, 66][i % 2])
+
+
+# Copies and kernels one after the other.
+
+
+@made
+def overlapped_a_little(made):
+    """Eight batches of a copy and a kernel of 290 us each, of which 100 us run beside each other."""
+    for i in range(8):
+        at = i * 480 * US
+        made.copy("h2d", 15_000_000, at, at + 290 * US, stream=i)
+        made.kernel("k", at + 300 * US, at + 590 * US, stream=i)
+
+
+@made
+def mostly_copies(made):
+    """Ten copies of 100 us, and kernels of 2 us between them."""
+    for i in range(10):
+        at = i * 102 * US
+        made.copy("h2d", 4 << 20, at, at + 100 * US)
+        made.kernel("k", at + 100 * US, at + 102 * US)
+
+
+@made
+def overlap_of_eight_percent(made):
+    """Batches in which a copy takes 8 % of the time, and the kernel the rest."""
+    for i in range(8):
+        at = i * 500 * US
+        made.copy("h2d", 2_000_000, at, at + 40 * US)
+        made.kernel("k", at + 40 * US, at + 500 * US)
+
+
+@made
+def one_copy_engine(made):
+    """Copies up and down by turns on a GPU with a single copy engine."""
+    made.put("d", 0, 1)
+    for i in range(16):
+        at = i * 100 * US
+        made.copy(["h2d", "d2h"][i % 2], 4 << 20, at, at + 95 * US, stream=1 + i % 2)
+
+
+@made
+def one_batch(made):
+    """An upload, twenty kernels over it, and the way back."""
+    made.call("cudaMemcpy", 0, MS)
+    made.copy("h2d", 32 << 20, 0, MS)
+    for i in range(20):
+        at = MS + i * 100 * US
+        made.call("cudaLaunchKernel", at - 9 * US, at - 5 * US)
+        made.kernel("sort", at, at + 99 * US)
+    made.call("cudaMemcpy", 2900 * US, 4 * MS)
+    made.copy("d2h", 32 << 20, 3 * MS, 4 * MS)
+
+
+@made
+def one_graph_again_and_again(made):
+    """A copy, then a graph with one kernel, eight times."""
+    for i in range(8):
+        at = i * 600 * US
+        made.call("cudaMemcpyAsync", at - 90 * US, at - 85 * US)
+        made.copy("h2d", 15_000_000, at, at + 290 * US)
+        made.call("cudaGraphLaunch", at - 80 * US, at - 75 * US)
+        made.kernel("k", at + 300 * US, at + 590 * US)
+
+
+@made
+def directions_that_are_queued_ahead(made):
+    """Copies up and down on a stream each, all called at first: the driver keeps them apart."""
+    for i in range(16):
+        at, call = MS + i * 100 * US, i * 3 * US
+        made.call("cudaMemcpyAsync", call, call + 2 * US)
+        made.copy(["h2d", "d2h"][i % 2], 4 << 20, at, at + 95 * US, stream=1 + i % 2)
+
+
+# Allocations.
+
+
+def allocations(made, kernels, first=5 * US, frees=False, took=30 * US):
+    """Kernels of 20 us with an allocation before each."""
+    for i in range(24):
+        at = made.now
+        made.call("cudaMalloc", at, at + took)
+        launch = first if i == 0 else 5 * US
+        at += took + 10 * US
+        made.call("cudaLaunchKernel", at, at + launch)
+        at += launch + 5 * US
+        made.kernel(f"k{i % kernels}", at, at + 20 * US)
+        if frees:
+            made.call("cudaFree", at + 22 * US, at + 25 * US)
+        made.now = at + 30 * US
+
+
+@made
+def allocations_of_kernels_that_run_once(made):
+    """24 kernels, each of which runs once, with an allocation before it."""
+    allocations(made, 24)
+
+
+@made
+def cache_of_a_cold_program(made):
+    """One kernel 24 times, with an allocation before each. The first launch takes 2 ms, and nothing is given back."""
+    allocations(made, 1, 2 * MS)
+
+
+# A host at other work.
+
+
+def batches_with_work(made, names, work, pause=50 * MS, kernel=MS, kernels=True):
+    """Kernels with a pause before each, in which the CPU is at work."""
+    for i, name in enumerate(names):
+        at = i * (pause + kernel)
+        if work:
+            made.range(work, at - pause + 10 * US, at, "op")
+        if kernels:
+            made.call("cudaLaunchKernel", at, at + 3 * US)
+            made.kernel(name, at + 4 * US, at + kernel)
+        else:
+            made.call("cudaMemcpyAsync", at, at + 3 * US)
+            made.copy("h2d", 1 << 20, at + 6 * US, at + 200 * US)
+
+
+@made
+def loading_for_less(made):
+    """Batches of 10 ms, which the CPU loads for 1.2 ms each."""
+    batches_with_work(made, "kkkkkkkk", "load", 1200 * US, 10 * MS)
+
+
+@made
+def weights_that_are_read(made):
+    """Ten weights are read and sent, without a kernel."""
+    batches_with_work(made, "kkkkkkkkkk", "load", 5 * MS, 500 * US, kernels=False)
+
+
+@made
+def kernels_with_work_before_their_first_launch(made):
+    """Four kernels, each launched once, with 50 ms of the CPU before each."""
+    batches_with_work(made, "abcd", "load")
+
+
+@made
+def work_of_many_names(made):
+    """The CPU works for 50 ms before each kernel, on something else each time."""
+    for i in range(6):
+        made.now = i * 51 * MS
+        made.range(f"work on {'abcdef'[i]}", made.now - 50 * MS + 10 * US, made.now, "op")
+        made.call("cudaLaunchKernel", made.now, made.now + 3 * US)
+        made.kernel("k", made.now + 4 * US, made.now + MS)
+
+
+# Launches.
+
+
+@made
+def kernels_that_are_waited_for(made):
+    """Kernels of 2 us. Every third is waited for."""
+    for i in range(120):
+        at = i * 12 * US
+        made.call("cudaLaunchKernel", at, at + 4 * US)
+        made.kernel("k", at + 6 * US, at + 8 * US)
+        if i % 3 == 2:
+            made.call("cudaDeviceSynchronize", at + 5 * US, at + 10 * US)
+
+
+@made
+def short_kernels_with_a_loader(made):
+    """Kernels of 2 us, every 12. A loader takes 4 us of each gap."""
+    for i in range(100):
+        at = i * 12 * US
+        made.call("cudaLaunchKernel", at, at + 900)
+        made.kernel("k", at + 6 * US, at + 8 * US)
+        made.range("DataLoader.__next__", at + 8 * US, at + 12 * US, "op")
+
+
+@made
+def one_cold_pass(made):
+    """Twenty launches of 10 us, whose kernels take 2. Between them are four first launches of 0.1 ms."""
+    for name in "abcd":
+        for _ in range(5):
+            made.launch("k", 10 * US, 2 * US)
+        made.launch(name, 100 * US, 2 * US)
+
+
+def main():
+    for function in INPUTS:
+        made = Made()
+        function(made)
+        print("=", function.__name__, made.source)
+        print("\n".join(made.lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
