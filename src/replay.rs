@@ -215,7 +215,7 @@ impl ReplayBuffer {
 
     pub fn trace(&self, source: SourceInfo) -> Trace {
         let mut trace = Trace::new(source);
-        for batch in self.cursor().until(Ns::MAX) {
+        for batch in self.cursor().take_until(Ns::MAX) {
             trace.apply(batch);
         }
         trace
@@ -252,7 +252,7 @@ fn in_step(
         }
         before = now;
         let at = buffer.moment(speed, played);
-        for batch in head.until(at.unwrap_or(Ns::MAX)) {
+        for batch in head.take_until(at.unwrap_or(Ns::MAX)) {
             outlet.send(Message::Batch(batch))?;
         }
         if at.is_none() {
@@ -277,7 +277,7 @@ pub struct Cursor<'a> {
 
 impl Cursor<'_> {
     /// The batches up to a moment that were not yet played; all the rest at `Ns::MAX`.
-    pub fn until(&mut self, time: Ns) -> Vec<Batch> {
+    pub fn take_until(&mut self, time: Ns) -> Vec<Batch> {
         let buffer = self.buffer;
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut batches = Vec::new();
@@ -407,7 +407,7 @@ mod tests {
             let now = buffer.moment(speed, Duration::from_secs(tenth));
             assert_eq!(now.is_none(), tenth == 10);
             let now = now.unwrap_or(Ns::MAX);
-            let batches = head.until(now);
+            let batches = head.take_until(now);
             let mut items = batches.iter().flat_map(|b| &b.items).peekable();
             assert!(items.peek().is_some(), "{tenth}");
             assert!(items.all(|item| item.span.end <= now), "{tenth}");

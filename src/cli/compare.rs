@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use super::args::{Compare, First, Picture, ReplayOptions};
+use super::args::{CompareArgs, First, PictureArgs, ReplayOptions};
 use super::exit::{self, Ending};
 use super::print;
 use super::redaction::Redaction;
 use super::report::load_redacted;
 use super::screen::{self, Shot};
-use crate::report::compare::{Answer, Run};
+use crate::report::compare::{CompareReport, ComparedRun};
 use crate::tui::{self, OtherRun, StillTimeline};
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
-pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
+pub(super) fn compare(args: &CompareArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if args.screen || shot.is_some() {
         let redaction = Redaction::new(args.anonymous);
@@ -42,7 +42,7 @@ pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
     let (a, code_a) = side(&a, &redaction, args.baseline.is_some())?;
     let (b, code_b) = side(&b, &redaction, false)?;
     let nothing = || Ending::input("there is no operation of a GPU to compare");
-    let answer = Answer::new(&a, &b, args.fail_over).ok_or_else(nothing)?;
+    let answer = CompareReport::new(&a, &b, args.fail_over).ok_or_else(nothing)?;
     if args.json {
         print(&(answer.json().map_err(Ending::input)? + "\n"))?;
     } else {
@@ -60,7 +60,7 @@ pub(super) fn compare(args: &Compare) -> Result<u8, Ending> {
 fn above_each_other(
     sides: &[PathBuf],
     redaction: &Redaction,
-    picture: &Picture,
+    picture: &PictureArgs,
     first: &First,
 ) -> Result<u8, Ending> {
     if screen::shot(picture, ReplayOptions::default())? == Some(Shot::Cast) {
@@ -77,8 +77,8 @@ fn above_each_other(
     let ((trace_a, code_a), (trace_b, code_b)) = (load(a)?, load(b)?);
     let code = code_a.max(code_b);
     let nothing = || Ending::input("there is no operation of a GPU to compare");
-    let runs = [Run::of(&trace_a), Run::of(&trace_b)];
-    let answer = Answer::new(&runs[..1], &runs[1..], None).ok_or_else(nothing)?;
+    let runs = [ComparedRun::of(&trace_a), ComparedRun::of(&trace_b)];
+    let answer = CompareReport::new(&runs[..1], &runs[1..], None).ok_or_else(nothing)?;
     let beside = Arc::new(OtherRun {
         names: [&trace_a, &trace_b].map(|trace| trace.source.title.clone()),
         trace: Arc::new(trace_a),
@@ -138,7 +138,7 @@ fn side(
     paths: &[PathBuf],
     redaction: &Redaction,
     is_baseline: bool,
-) -> Result<(Vec<Run>, u8), Ending> {
+) -> Result<(Vec<ComparedRun>, u8), Ending> {
     let mut runs = Vec::new();
     let mut code = exit::FINE;
     for path in paths {
@@ -155,7 +155,7 @@ fn side(
             super::say(&format!("{} is left out of the baseline", path.display()));
             continue;
         }
-        runs.push(Run::of(&trace));
+        runs.push(ComparedRun::of(&trace));
         code = code.max(damaged);
     }
     Ok((runs, code))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
-use super::args::{First, Picture, ReplayOptions};
+use super::args::{First, PictureArgs, ReplayOptions};
 use super::collect::collect_into;
 use super::exit::Ending;
 use super::redaction::Redaction;
@@ -72,7 +72,7 @@ impl Playback {
     /// Writes a picture or a cast of its screens to the file that the user named.
     pub(super) fn write(
         &self,
-        picture: &Picture,
+        picture: &PictureArgs,
         replayed: ReplayOptions,
         first: &First,
     ) -> Result<(), Ending> {
@@ -162,10 +162,10 @@ impl Playback {
             let mut at = Duration::ZERO;
             while at < lasts {
                 let moment = self.buffer.moment(speed, at).unwrap_or(i64::MAX);
-                cast.frame(at, &film.frame(at, head.until(moment)))?;
+                cast.frame(at, &film.frame(at, head.take_until(moment)))?;
                 at += FRAME;
             }
-            let _ = film.frame(lasts, head.until(i64::MAX));
+            let _ = film.frame(lasts, head.take_until(i64::MAX));
             let last = film.end(self.outcome.clone(), &opening);
             cast.frame(lasts, &last.map_err(io::Error::other)?)?;
             cast.end(lasts + REST)

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::args::{Export, Open, Report as ReportArgs};
+use super::args::{Export, Open, ReportArgs};
 use super::collect::collect_into;
 use super::exit::{self, Ending};
 use super::playback::Playback;
@@ -125,7 +125,7 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
                 _ => Readers::AsUmask,
             };
             write(args, readers, |out| {
-                export::to(format, &trace, &super::profile::kept(), out)
+                export::write_data(format, &trace, &super::profile::kept(), out)
             })?;
             Ok(code)
         }
@@ -228,10 +228,10 @@ fn refuse_source(path: &Path, traces: &[PathBuf]) -> Result<(), Ending> {
 }
 
 /// The format that the user named, or the one of the file's name.
-fn format(args: &Export, is_terminal: bool) -> Result<export::Entry, Ending> {
+fn format(args: &Export, is_terminal: bool) -> Result<export::FormatEntry, Ending> {
     let format = match (&args.to, &args.output) {
-        (Some(name), _) => export::Entry::named(name),
-        (None, Some(path)) => export::Entry::of_path(path),
+        (Some(name), _) => export::FormatEntry::named(name),
+        (None, Some(path)) => export::FormatEntry::of_path(path),
         (None, None) => None,
     };
     let names = export::FORMATS.map(|format| format.name).join(", ");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use start::{Runner, StartedRun, choose_target};
 
-use super::args::{Backend, First, Run};
+use super::args::{Backend, First, RunArgs};
 use super::collect::collect;
 use super::exit::{self, Ending};
 use super::playback::Playback;
@@ -23,7 +23,7 @@ use scenario::plan::Plan;
 use sim::Pace;
 use trace::Trace;
 
-pub(super) fn run(args: &Run) -> Result<u8, Ending> {
+pub(super) fn run(args: &RunArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, args.replayed)?;
     if args.headless && shot != Some(Shot::Cast) && args.replayed.replay.is_some() {
         return Err(Ending::input(
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Run) -> Result<u8, Ending> {
 pub(super) fn pick() -> Result<u8, Ending> {
     // The first look happens while the driver is asked below.
     let machine = live::machine::watch().ok();
-    let args = Run::bundled();
+    let args = RunArgs::bundled();
     let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
     let exit = on_screen(runner, None, machine, &args.first)?;
     screen::code_of(exit)
@@ -87,7 +87,7 @@ fn on_screen(
 }
 
 /// Starts a scenario. Its screen, if there is one, comes later.
-fn start(args: &Run) -> Result<(StartedRun, KnownGpus), Ending> {
+fn start(args: &RunArgs) -> Result<(StartedRun, KnownGpus), Ending> {
     Runner::find(&args.scenario)?;
     let place = choose_target(args.backend)?;
     let is_instead = place.reason().is_some();
@@ -106,14 +106,14 @@ fn start(args: &Run) -> Result<(StartedRun, KnownGpus), Ending> {
 }
 
 /// Runs a scenario to its end, for playing afterwards.
-fn play(args: &Run) -> Result<Playback, Ending> {
+fn play(args: &RunArgs) -> Result<Playback, Ending> {
     let (started, gpus) = start(args)?;
     let all = Redaction::default();
     Playback::gather(&started.feed, started.info, Some(started.plan), gpus, all)
 }
 
 /// Runs a scenario and writes a cast of its screens.
-fn film(args: &Run) -> Result<u8, Ending> {
+fn film(args: &RunArgs) -> Result<u8, Ending> {
     let played = play(args)?;
     let mut code = exit::FINE;
     if let (true, Some(plan)) = (args.headless, &played.plan) {
@@ -129,7 +129,7 @@ fn film(args: &Run) -> Result<u8, Ending> {
     ended(played.outcome, code)
 }
 
-fn without_screen(args: &Run, shot: Option<Shot>) -> Result<u8, Ending> {
+fn without_screen(args: &RunArgs, shot: Option<Shot>) -> Result<u8, Ending> {
     if shot == Some(Shot::Cast) {
         return film(args);
     }
@@ -159,7 +159,7 @@ fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
 
 /// Prints the report, also of a run that failed half way: the collected part is valid.
 fn report(
-    args: &Run,
+    args: &RunArgs,
     trace: &Trace,
     plan: &Arc<Plan>,
     gpus: KnownGpus,

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use super::args::{Color, First, Palette, Picture, ReplayOptions, screen_args};
+use super::args::{Color, First, PaletteName, PictureArgs, ReplayOptions, screen_args};
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
-use crate::export::screen::{self, Format, Shown};
+use crate::export::screen::{self, PictureFormat, Shown};
 use crate::export::{self, Readers};
 use crate::tui::{
     self, Choice, ColorLevel, Exit, FileFn, NextRun, Session, StartFn, StillTimeline, Theme,
@@ -35,8 +35,14 @@ pub(super) fn theme() -> Theme {
         },
         is_ascii: args.ascii || tui::theme::is_ascii_locale(|name| std::env::var(name).ok()),
         choice: tui::theme::Choice {
-            is_light: matches!(args.theme, Palette::Light | Palette::ColorBlindLight),
-            is_color_blind: matches!(args.theme, Palette::ColorBlind | Palette::ColorBlindLight),
+            is_light: matches!(
+                args.theme,
+                PaletteName::Light | PaletteName::ColorBlindLight
+            ),
+            is_color_blind: matches!(
+                args.theme,
+                PaletteName::ColorBlind | PaletteName::ColorBlindLight
+            ),
         },
     }
 }
@@ -165,7 +171,7 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
         title: "cuptop".to_owned(),
         is_light,
     };
-    for (extension, format) in [("svg", Format::Svg), ("txt", Format::Txt)] {
+    for (extension, format) in [("svg", PictureFormat::Svg), ("txt", PictureFormat::Txt)] {
         let path = PathBuf::from(format!("{stem}.{extension}"));
         export::to_file(&path, Readers::AsUmask, |out| {
             screen::write(format, &shown, out)
@@ -178,16 +184,16 @@ fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
 /// What a command makes instead of opening the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shot {
-    Picture(Format),
+    Picture(PictureFormat),
     Cast,
 }
 
 /// The kind of picture by the file's name; it fails before any work is done.
-pub(super) fn shot(picture: &Picture, replayed: ReplayOptions) -> Result<Option<Shot>, Ending> {
+pub(super) fn shot(picture: &PictureArgs, replayed: ReplayOptions) -> Result<Option<Shot>, Ending> {
     let Some(path) = &picture.screenshot else {
         return Ok(None);
     };
-    match export::Entry::of_path(path).map(|entry| entry.format) {
+    match export::FormatEntry::of_path(path).map(|entry| entry.format) {
         Some(export::Format::Screen(_)) if replayed.replay.is_some() => Err(Ending::input(
             "--replay is for the screen and for .cast, and this picture stands still",
         )),
@@ -203,7 +209,7 @@ pub(super) fn shot(picture: &Picture, replayed: ReplayOptions) -> Result<Option<
 /// Draws a complete timeline and writes it to the file that the user named.
 pub(super) fn take_picture(
     shown: StillTimeline,
-    picture: &Picture,
+    picture: &PictureArgs,
     show: &First,
 ) -> Result<(), Ending> {
     let kind = shot(picture, ReplayOptions::default())?;

@@ -104,7 +104,7 @@ impl Recordings {
         memory: u64,
         source: SourceInfo,
     ) -> Running {
-        let controls = Controls {
+        let controls = TraceControls {
             recorder,
             dir: self.dir.clone(),
             is_kept: self.scratch.is_none(),
@@ -181,7 +181,7 @@ impl TracedProgram<'_> {
 }
 
 /// What the keys of the screen can do with a run.
-struct Controls {
+struct TraceControls {
     recorder: Recorder,
     dir: PathBuf,
     /// Whether the recording stays where it is.
@@ -189,7 +189,7 @@ struct Controls {
     name: String,
 }
 
-impl tui::Controls for Controls {
+impl tui::Controls for TraceControls {
     fn record(&mut self) -> Result<String, String> {
         self.recorder.toggle()
     }

@@ -6,7 +6,7 @@ use super::print;
 use super::profile;
 use super::redaction::Redaction;
 use super::report::load_redacted;
-use crate::report::whatif::Answer;
+use crate::report::whatif::WhatIfReport;
 use crate::report::{self, KnownGpus};
 use advice::{Facts, JudgedPart};
 use replay::whatif::{Prediction, WhatIf};
@@ -36,7 +36,7 @@ pub(super) fn whatif(args: &Args) -> Result<u8, Ending> {
     } else {
         sets.iter().map(|set| whatif.predict(set)).collect()
     };
-    let answer = Answer::new(&whatif, predictions);
+    let answer = WhatIfReport::new(&whatif, predictions);
     if args.json {
         print(&(answer.json().map_err(Ending::input)? + "\n"))?;
     } else {

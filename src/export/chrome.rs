@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 
 use super::clocks;
-use super::rows::{self, Marks};
+use super::rows::{self, Caveats};
 use activity::units::gb_per_s;
 use activity::{Activity, Collective, Direction, LaunchShape, Metric, Ns, RangeKind, SLOWED, What};
 use figures::memory::MemoryUse;
@@ -29,10 +29,10 @@ const SYNCS: u64 = 4_000_000_000;
 const FURTHER_STREAMS: u64 = 1_000_000_000;
 
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Writer {
+    let mut writer = ChromeWriter {
         trace,
         out,
-        marks: Marks::of(trace),
+        marks: Caveats::of(trace),
         hosts: rows::pids(trace).into_iter().map(u64::from).collect(),
         streams: FxHashMap::default(),
         named: 0,
@@ -58,10 +58,10 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(writer.out, "\n]}}")
 }
 
-struct Writer<'a> {
+struct ChromeWriter<'a> {
     trace: &'a Trace,
     out: &'a mut dyn Write,
-    marks: Marks,
+    marks: Caveats,
     /// The process id of each process; a device's id is that of the process that stands for it.
     hosts: Vec<u64>,
     /// The id of the thread that stands for each stream.
@@ -80,7 +80,7 @@ fn us(ns: Ns) -> String {
     format!("{sign}{}.{:03}", ns / 1000, ns % 1000)
 }
 
-impl Writer<'_> {
+impl ChromeWriter<'_> {
     fn head(&mut self) -> io::Result<()> {
         let (trace, out) = (self.trace, &mut *self.out);
         writeln!(
@@ -112,7 +112,7 @@ impl Writer<'_> {
     fn names(&mut self) -> io::Result<()> {
         let trace = self.trace;
         for index in 0..trace.devices().len() {
-            let name = self.marks.on(&describe::device(trace, index));
+            let name = self.marks.mark(&describe::device(trace, index));
             self.name("process", self.gpu(index), 0, &name)?;
         }
         let mut taken = FxHashSet::default();
@@ -138,7 +138,7 @@ impl Writer<'_> {
                 Some(rank) if trace.processes().len() > 1 => format!("rank {rank}: {command}"),
                 _ => command.clone(),
             };
-            self.name("process", pid, 0, &self.marks.on(&name))?;
+            self.name("process", pid, 0, &self.marks.mark(&name))?;
             for (thread, name) in &process.threads {
                 self.name("thread", pid, u64::from(*thread), name)?;
             }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use super::rows::{self, Marks};
+use super::rows::{self, Caveats};
 use activity::units::gb_per_s;
 use trace::Trace;
 
@@ -12,7 +12,7 @@ bytes,gb_per_s,from,to,asynchronous,grid,block,registers,shared_bytes,graph,corr
 
 /// Writes the operations of a timeline.
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
-    let marks = Marks::of(trace);
+    let marks = Caveats::of(trace);
     writeln!(out, "{COLUMNS}")?;
     for it in rows::operations(trace) {
         let (span, copy, shape) = (it.activity.span, it.copy, it.shape);

@@ -41,14 +41,14 @@ pub enum Format {
     /// Its data.
     Timeline(Timeline),
     /// A picture of its screen.
-    Screen(screen::Format),
+    Screen(screen::PictureFormat),
     /// Its screen as it fills, for asciinema.
     Cast,
 }
 
 /// A format as the command line and file names know it.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct FormatEntry {
     /// Its name on the command line.
     pub name: &'static str,
     /// Extensions of its files, the usual one first.
@@ -59,23 +59,31 @@ pub struct Entry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [Entry; 8] = [
+pub const FORMATS: [FormatEntry; 8] = [
     data("chrome", &["json"], Timeline::Chrome),
     data("csv", &["csv"], Timeline::Csv),
     data("folded", &["folded"], Timeline::Folded),
     data("sqlite", &["sqlite", "db"], Timeline::Sqlite).binary(),
-    text("svg", &["svg"], Format::Screen(screen::Format::Svg)),
-    text("png", &["png"], Format::Screen(screen::Format::Png)).binary(),
-    text("txt", &["txt"], Format::Screen(screen::Format::Txt)),
+    text("svg", &["svg"], Format::Screen(screen::PictureFormat::Svg)),
+    text("png", &["png"], Format::Screen(screen::PictureFormat::Png)).binary(),
+    text("txt", &["txt"], Format::Screen(screen::PictureFormat::Txt)),
     text("cast", &["cast"], Format::Cast),
 ];
 
-const fn data(name: &'static str, extensions: &'static [&'static str], of: Timeline) -> Entry {
+const fn data(
+    name: &'static str,
+    extensions: &'static [&'static str],
+    of: Timeline,
+) -> FormatEntry {
     text(name, extensions, Format::Timeline(of))
 }
 
-const fn text(name: &'static str, extensions: &'static [&'static str], format: Format) -> Entry {
-    Entry {
+const fn text(
+    name: &'static str,
+    extensions: &'static [&'static str],
+    format: Format,
+) -> FormatEntry {
+    FormatEntry {
         name,
         extensions,
         is_binary: false,
@@ -83,20 +91,20 @@ const fn text(name: &'static str, extensions: &'static [&'static str], format: F
     }
 }
 
-impl Entry {
-    const fn binary(mut self) -> Entry {
+impl FormatEntry {
+    const fn binary(mut self) -> FormatEntry {
         self.is_binary = true;
         self
     }
 
-    pub fn named(name: &str) -> Option<Entry> {
+    pub fn named(name: &str) -> Option<FormatEntry> {
         FORMATS
             .into_iter()
             .find(|entry| entry.name.eq_ignore_ascii_case(name))
     }
 
     /// The format that a file's extension asks for; `.gz` may stand behind that of a timeline's data.
-    pub fn of_path(path: &Path) -> Option<Entry> {
+    pub fn of_path(path: &Path) -> Option<FormatEntry> {
         let plain = match is_compressed(path) {
             true => Path::new(path.file_stem()?),
             false => path,
@@ -133,7 +141,7 @@ pub fn compressed(
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn to(
+pub fn write_data(
     format: Timeline,
     trace: &Trace,
     gpus: &KnownGpus,
@@ -164,7 +172,7 @@ pub enum Readers {
 }
 
 /// Lets `write` fill a file, which appears (or replaces the one before it) when it is whole:
-/// `to_file(path, Readers::Owner, |out| export::to(format, &trace, gpus, out))`. What is no ordinary file (a pipe, a device) is
+/// `to_file(path, Readers::Owner, |out| export::write_data(format, &trace, gpus, out))`. What is no ordinary file (a pipe, a device) is
 /// written to directly.
 ///
 /// # Errors

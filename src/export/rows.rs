@@ -7,23 +7,23 @@ use trace::{GpuWindow, LaneId, LaneKind, Trace, describe};
 
 /// Marks that every export of a timeline carries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Marks {
+pub(super) struct Caveats {
     /// No GPU was involved.
     pub(super) simulated: bool,
     /// Records that are not on the timeline.
     pub(super) lost: u64,
 }
 
-impl Marks {
+impl Caveats {
     pub(super) fn of(trace: &Trace) -> Self {
-        Marks {
+        Caveats {
             simulated: trace.source.simulated,
             lost: trace.health().losses(),
         }
     }
 
     /// In words; empty for a whole timeline of a real GPU.
-    pub(super) fn words(self) -> String {
+    pub(super) fn describe(self) -> String {
         let mut words = Vec::new();
         if self.simulated {
             words.push("SIMULATED".to_owned());
@@ -35,8 +35,8 @@ impl Marks {
     }
 
     /// A name with the marks behind it.
-    pub(super) fn on(self, name: &str) -> String {
-        match self.words() {
+    pub(super) fn mark(self, name: &str) -> String {
+        match self.describe() {
             words if words.is_empty() => name.to_owned(),
             words => format!("{name} ({words})"),
         }

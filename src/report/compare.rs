@@ -1,4 +1,4 @@
-//! Two sides, each of one run or several. It says whether one is faster and what shows it ([`Answer`]), where the
+//! Two sides, each of one run or several. It says whether one is faster and what shows it ([`CompareReport`]), where the
 //! difference lies, and what changed. Then come the figures of both ([`Comparison`]).
 //!
 //! `side` measures the runs of a side, `answer` compares them, `comparable` says why they may not be
@@ -23,8 +23,8 @@ use activity::{Direction, Ns};
 use figures::DeviceFigures;
 use figures::tables::NameRow;
 
-pub use answer::{Answer, Row};
-pub use side::{PartKind, Run};
+pub use answer::{CompareReport, ComparedRow};
+pub use side::{ComparedRun, PartKind};
 
 /// Two timelines side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -85,7 +85,7 @@ impl Comparison {
         Comparison {
             a: a.source.clone(),
             b: b.source.clone(),
-            operations: changes::between(
+            operations: changes::find(
                 &operations(&a.kernels, &a.devices),
                 &operations(&b.kernels, &b.devices),
             ),
@@ -127,25 +127,25 @@ impl Comparison {
 }
 
 /// What stands for one device or one variant on one side.
-struct Entry {
+struct SideFigures {
     of: String,
     figures: Vec<(String, Unit, Option<f64>)>,
 }
 
 /// Operations by name: how many, and the sum of their durations.
-type Operations = FxHashMap<String, (u64, Ns)>;
+type OperationSums = FxHashMap<String, (u64, Ns)>;
 
 fn groups(a: &Report, b: &Report) -> Vec<Group> {
     let is_run = |report: &Report| report.variants.as_ref().is_some_and(|v| !v.is_empty());
     let are_runs = is_run(a) && is_run(b);
-    let entries = |report: &Report| -> Vec<Entry> {
+    let entries = |report: &Report| -> Vec<SideFigures> {
         match are_runs {
             true => report.variants.iter().flatten().map(variant_side).collect(),
             false => report.devices.iter().map(device_side).collect(),
         }
     };
     let (a, b) = (entries(a), entries(b));
-    let named = |sides: &[Entry], name: &str| sides.iter().position(|side| side.of == name);
+    let named = |sides: &[SideFigures], name: &str| sides.iter().position(|side| side.of == name);
     let both = a.iter().map(|side| {
         let other = named(&b, &side.of).map(|at| &b[at]);
         group(Some(side), other)
@@ -155,14 +155,14 @@ fn groups(a: &Report, b: &Report) -> Vec<Group> {
         .collect()
 }
 
-fn group(a: Option<&Entry>, b: Option<&Entry>) -> Group {
+fn group(a: Option<&SideFigures>, b: Option<&SideFigures>) -> Group {
     let mut figures: Vec<FigureChange> = Vec::new();
     let sides = || [a, b].into_iter().flatten();
     for (name, unit, _) in sides().flat_map(|side| &side.figures) {
         if figures.iter().any(|known| known.figure == *name) {
             continue;
         }
-        let value = |side: Option<&Entry>| side?.figures.iter().find(|it| it.0 == *name)?.2;
+        let value = |side: Option<&SideFigures>| side?.figures.iter().find(|it| it.0 == *name)?.2;
         let (a, b) = (value(a), value(b));
         let known = a.zip(b).filter(|(a, _)| *a != 0.0);
         figures.push(FigureChange {
@@ -180,9 +180,9 @@ fn group(a: Option<&Entry>, b: Option<&Entry>) -> Group {
     }
 }
 
-fn variant_side(v: &VariantReport) -> Entry {
+fn variant_side(v: &VariantReport) -> SideFigures {
     let figures = v.figures.figures.iter();
-    Entry {
+    SideFigures {
         of: variant_name(v),
         figures: figures
             .map(|m| (m.figure.name(), m.figure.spec().unit, Some(m.value)))
@@ -190,7 +190,7 @@ fn variant_side(v: &VariantReport) -> Entry {
     }
 }
 
-fn device_side(f: &DeviceFigures) -> Entry {
+fn device_side(f: &DeviceFigures) -> SideFigures {
     let ns = |value: Ns| Some(value as f64);
     let number = |value: u64| Some(value as f64);
     let mut figures = vec![
@@ -215,7 +215,7 @@ fn device_side(f: &DeviceFigures) -> Entry {
         figures.push((gbps, Unit::Rate, d.gbps));
     }
     let figures = figures.into_iter();
-    Entry {
+    SideFigures {
         of: format!("GPU {}", f.device),
         figures: figures
             .map(|(name, unit, v)| (name.to_owned(), unit, v))
@@ -224,11 +224,11 @@ fn device_side(f: &DeviceFigures) -> Entry {
 }
 
 /// Kernels by name and copies by direction.
-fn operations(kernels: &[NameRow], devices: &[DeviceFigures]) -> Operations {
+fn operations(kernels: &[NameRow], devices: &[DeviceFigures]) -> OperationSums {
     let kernels = kernels
         .iter()
         .map(|k| (k.name.clone(), (k.count, k.total_ns)));
-    let mut all: Operations = kernels.collect();
+    let mut all: OperationSums = kernels.collect();
     for device in devices {
         for direction in Direction::NAMED {
             if let Some(d) = device.direction(direction).filter(|d| d.count > 0) {

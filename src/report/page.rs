@@ -261,7 +261,7 @@ impl Page {
         rows: impl ExactSizeIterator<Item = R>,
     ) {
         let left = rows.len().saturating_sub(self.rows);
-        self.table(&Table::with(columns, rows.take(self.rows)));
+        self.table(&Table::from_rows(columns, rows.take(self.rows)));
         if left > 0 {
             self.wrapped(&format!("… and {left} more"));
         }

@@ -435,7 +435,7 @@ pub(super) fn section(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
             Means { name, ranks }
         }));
     }
-    page.table(&Table::with(&columns(), rows));
+    page.table(&Table::from_rows(&columns(), rows));
     if ranks.len() > RANKS_SHOWN && hosts.len() > HOSTS_SHOWN {
         page.wrapped(&format!("and {} more hosts", hosts.len() - HOSTS_SHOWN));
     }

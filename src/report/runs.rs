@@ -157,8 +157,8 @@ impl<'a> Variant<'a> {
             column("ops", 0, |it| it.figure(Kind::Ops)),
             column("idle", 6, |it| it.figure(Kind::Idle)),
             column("overlap", 7, |it| it.figure(Kind::Overlap)),
-            column("H2D", 8, |it| it.rate(Kind::H2dGbps)).of("GB/s").spare(1),
-            column("D2H", 8, |it| it.rate(Kind::D2hGbps)).of("GB/s").spare(1),
+            column("H2D", 8, |it| it.rate(Kind::H2dGbps)).unit("GB/s").spare(1),
+            column("D2H", 8, |it| it.rate(Kind::D2hGbps)).unit("GB/s").spare(1),
             column("run before", 10, |it| it.before.map_or_else(String::new, |(before, _)| duration(before))).dim(),
             column("change", 9, |it| it.change().map_or_else(String::new, |it| format!("{:+.1} %", it * 100.0))),
         ]

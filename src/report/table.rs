@@ -65,7 +65,7 @@ impl<R> Column<R> {
 
     /// The same, of a unit.
     #[must_use]
-    pub fn of(self, unit: &'static str) -> Self {
+    pub fn unit(self, unit: &'static str) -> Self {
         Column { unit, ..self }
     }
 
@@ -107,11 +107,11 @@ impl<R> Column<R> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     header: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
 }
 
 #[derive(Clone, Debug)]
-enum Row {
+enum TableRow {
     Cells(Vec<String>),
     /// A line of its own, over all columns.
     Heading(String),
@@ -133,7 +133,7 @@ impl Table {
     }
 
     /// The same with rows.
-    pub(super) fn with<R>(columns: &[Column<R>], rows: impl IntoIterator<Item = R>) -> Self {
+    pub(super) fn from_rows<R>(columns: &[Column<R>], rows: impl IntoIterator<Item = R>) -> Self {
         let mut table = Table::of(columns);
         for row in rows {
             table.row(columns.iter().map(|it| (it.text)(&row)));
@@ -143,19 +143,19 @@ impl Table {
 
     /// A line over all columns, for the rows below it.
     pub(super) fn heading(&mut self, text: String) {
-        self.rows.push(Row::Heading(text));
+        self.rows.push(TableRow::Heading(text));
     }
 
     /// A row of as many cells as there are columns.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(Row::Cells(cells.into_iter().collect()));
+        self.rows.push(TableRow::Cells(cells.into_iter().collect()));
     }
 
     /// Rows of cells, without headings.
     fn cells(&self) -> impl Iterator<Item = &Vec<String>> {
         self.rows.iter().filter_map(|row| match row {
-            Row::Cells(cells) => Some(cells),
-            Row::Heading(_) => None,
+            TableRow::Cells(cells) => Some(cells),
+            TableRow::Heading(_) => None,
         })
     }
 
@@ -181,8 +181,8 @@ impl Table {
         };
         let rule = format!("|---{}|\n", "|--:".repeat(columns.len() - 1));
         let below = self.rows.iter().map(|row| match row {
-            Row::Cells(cells) => line(cells),
-            Row::Heading(text) => line(&vec![text.clone()]),
+            TableRow::Cells(cells) => line(cells),
+            TableRow::Heading(text) => line(&vec![text.clone()]),
         });
         line(&self.header) + &rule + &below.collect::<String>()
     }
@@ -215,8 +215,8 @@ impl Table {
             line.trim_end().to_owned()
         };
         let below = self.rows.iter().map(|row| match row {
-            Row::Cells(cells) => line(cells),
-            Row::Heading(text) => {
+            TableRow::Cells(cells) => line(cells),
+            TableRow::Heading(text) => {
                 let room = width.saturating_sub(INDENT);
                 format!("{:INDENT$}{}", "", cut_middle(text, room))
             }

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// What is said about predictions. As JSON the field names are a contract: add, don't rename.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
+pub struct WhatIfReport {
     /// What the times are of.
     pub scope: ScopeReport,
     /// Median time, in ns.
@@ -22,7 +22,7 @@ pub struct Answer {
     /// How far that is off, as a share.
     pub replay_error: f64,
     /// In the order asked for.
-    pub predictions: Vec<Row>,
+    pub predictions: Vec<PredictionRow>,
     /// What half of the time of one kind of operation would gain, where that is anything; `None` where nothing is predicted.
     #[serde(serialize_with = "list_of")]
     pub faster: Option<Vec<Faster>>,
@@ -42,7 +42,7 @@ pub struct ScopeReport {
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
+pub struct PredictionRow {
     /// The edit as it was given.
     pub edit: String,
     /// Median time with it; null when refused.
@@ -99,9 +99,9 @@ const TOP: usize = 5;
 const FIGURES: usize = 62;
 const ROOM_MIN: usize = 12;
 
-impl Answer {
+impl WhatIfReport {
     /// Everything that is said.
-    pub fn new(whatif: &WhatIf<'_>, predictions: Vec<Prediction>) -> Answer {
+    pub fn new(whatif: &WhatIf<'_>, predictions: Vec<Prediction>) -> WhatIfReport {
         let steps = whatif.samples.len();
         let (per, of) = match &whatif.scope {
             Scope::Repeats(label) => ("run", Some(label.clone())),
@@ -111,14 +111,14 @@ impl Answer {
         let scope = ScopeReport { steps, per, of };
         let is_told = whatif.refusal().is_none();
         let faster = is_told.then(|| whatif.faster(TOP));
-        Answer {
+        WhatIfReport {
             scope,
             measured_ns: whatif.measured(),
             replayed_ns: whatif.replayed,
             replay_error: whatif.replay_error(),
             predictions: predictions
                 .into_iter()
-                .map(|of| Row::new(of, whatif.measured()))
+                .map(|of| PredictionRow::new(of, whatif.measured()))
                 .collect(),
             faster,
             ideal: IdealRow::from(whatif.ideal()),
@@ -266,11 +266,11 @@ fn list<'a>(page: &mut Page, title: &str, sentences: impl Iterator<Item = &'a St
     }
 }
 
-impl Row {
-    fn new(prediction: Prediction, measured: Ns) -> Row {
-        let mut row = Row {
+impl PredictionRow {
+    fn new(prediction: Prediction, measured: Ns) -> PredictionRow {
+        let mut row = PredictionRow {
             edit: prediction.edit,
-            ..Row::default()
+            ..PredictionRow::default()
         };
         match prediction.outcome {
             Ok(outcome) => {
@@ -329,9 +329,9 @@ mod tests {
             };
             let edit = edit.to_owned();
             let outcome = Ok(outcome);
-            Row::new(Prediction { edit, outcome }, 10_000_000)
+            PredictionRow::new(Prediction { edit, outcome }, 10_000_000)
         };
-        let answer = Answer {
+        let answer = WhatIfReport {
             scope: ScopeReport {
                 steps: 3,
                 per: "run",
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn where_no_operation_alone_matters_a_line_says_so() {
         let text = |faster: Option<Vec<Faster>>| {
-            let answer = Answer {
+            let answer = WhatIfReport {
                 scope: ScopeReport {
                     steps: 3,
                     per: "run",

@@ -18,7 +18,7 @@ use super::frame::overlay::Overlay;
 use super::theme::{KERNEL_COLORS, Role};
 use super::view::VIEWS;
 use super::*;
-use crate::export::screen::{self, Format};
+use crate::export::screen::{self, PictureFormat};
 use activity::feed::{Failure, FailureKind, Message};
 use activity::{Batch, Def, Health, ProcessInfo};
 
@@ -57,7 +57,7 @@ pub(super) fn text(buf: &Buffer) -> String {
         buffer: buf.clone(),
         ..screen::Shown::default()
     };
-    screen::write(Format::Txt, &shown, &mut out).expect("memory can be written to");
+    screen::write(PictureFormat::Txt, &shown, &mut out).expect("memory can be written to");
     String::from_utf8(out).expect("UTF-8")
 }
 

@@ -114,12 +114,14 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
 
     // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.
-    let format = export::Entry::named("folded").expect("a format").format;
+    let format = export::FormatEntry::named("folded")
+        .expect("a format")
+        .format;
     let export::Format::Timeline(format) = format else {
         panic!("{format:?}")
     };
     let mut folded = Vec::new();
-    export::to(format, &trace, &KnownGpus::default(), &mut folded).expect("written");
+    export::write_data(format, &trace, &KnownGpus::default(), &mut folded).expect("written");
     let folded = String::from_utf8(folded).expect("text");
     let stacks: Vec<(&str, u64)> = folded
         .lines()

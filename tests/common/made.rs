@@ -9,7 +9,7 @@ use trace::{SourceInfo, SourceKind, Trace};
 
 pub(crate) fn written(format: Timeline, trace: &Trace) -> Vec<u8> {
     let mut out = Vec::new();
-    export::to(
+    export::write_data(
         format,
         trace,
         &cuptop::report::KnownGpus::default(),

@@ -12,7 +12,7 @@ use activity::Ns;
 use activity::feed::{Message, Outcome};
 use advice::Facts;
 use cuptop::report::KnownGpus;
-use cuptop::report::whatif::Answer;
+use cuptop::report::whatif::WhatIfReport;
 use replay::whatif::{Passes, WhatIf};
 use scenario::plan::{Pair, Plan};
 use scenario::{Overrides, compile};
@@ -193,7 +193,7 @@ fn the_json_is_what_was_agreed_on() {
     assert!(several.is_err_and(|reason| reason.contains("choose with --variant: sequential")));
     let whatif = facts.whatif(Some("sequential")).expect("a variant");
     let edits = ["no-sync+own-stream", "pin"].map(|text| text.parse().expect("an edit"));
-    let answer = Answer::new(
+    let answer = WhatIfReport::new(
         &whatif,
         edits.iter().map(|set| whatif.predict(set)).collect(),
     );

@@ -154,7 +154,7 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
 
 fn exported(trace: &Trace, format: Timeline) -> Vec<u8> {
     let mut out = Vec::new();
-    export::to(format, trace, &KnownGpus::default(), &mut out).expect("memory");
+    export::write_data(format, trace, &KnownGpus::default(), &mut out).expect("memory");
     out
 }
 

@@ -14,7 +14,7 @@ fn round_trip(trace: &Trace) -> (crate::common::Loaded, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("again.json");
     export::to_file(&path, Readers::Owner, |out| {
-        export::to(
+        export::write_data(
             Timeline::Chrome,
             trace,
             &cuptop::report::KnownGpus::default(),

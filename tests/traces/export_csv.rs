@@ -128,7 +128,7 @@ fn an_empty_timeline_is_a_head_without_lines() {
 fn errors_name_the_file() {
     let path = PathBuf::from("/nowhere/at/all.csv");
     let error = export::to_file(&path, Readers::Owner, |out| {
-        export::to(
+        export::write_data(
             Timeline::Csv,
             &made(),
             &cuptop::report::KnownGpus::default(),
@@ -139,7 +139,7 @@ fn errors_name_the_file() {
     assert!(error.to_string().contains("/nowhere/at/all.csv"));
     if Path::new("/dev/full").exists() {
         let error = export::to_file("/dev/full".as_ref(), Readers::Owner, |out| {
-            export::to(
+            export::write_data(
                 Timeline::Csv,
                 &made(),
                 &cuptop::report::KnownGpus::default(),
@@ -153,16 +153,16 @@ fn errors_name_the_file() {
         );
     }
     for entry in export::FORMATS {
-        let named = export::Entry::named(entry.name).expect("a format");
+        let named = export::FormatEntry::named(entry.name).expect("a format");
         assert_eq!(named.format, entry.format);
         for extension in entry.extensions {
             let path = PathBuf::from(format!("a/b.{}", extension.to_uppercase()));
-            let of_path = export::Entry::of_path(&path).expect("a format");
+            let of_path = export::FormatEntry::of_path(&path).expect("a format");
             assert_eq!(of_path.format, entry.format);
         }
     }
-    assert!(export::Entry::named("exe").is_none());
-    assert!(export::Entry::of_path(Path::new("svg")).is_none());
+    assert!(export::FormatEntry::named("exe").is_none());
+    assert!(export::FormatEntry::of_path(Path::new("svg")).is_none());
 }
 
 #[test]

@@ -846,7 +846,8 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     let (trace, truth) = job.make();
     let export = |format| {
         let mut out = Vec::new();
-        cuptop::export::to(format, &trace, &KnownGpus::default(), &mut out).expect("written");
+        cuptop::export::write_data(format, &trace, &KnownGpus::default(), &mut out)
+            .expect("written");
         out
     };
     let chrome = export(cuptop::export::Timeline::Chrome);

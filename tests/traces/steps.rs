@@ -9,7 +9,7 @@ use activity::feed::Message;
 use activity::{Ns, What};
 use advice::Facts;
 use cuptop::report::Report;
-use cuptop::report::compare::{Answer, Run};
+use cuptop::report::compare::{CompareReport, ComparedRun};
 use figures::steps::{self, Origin};
 use readers::file;
 use trace::Trace;
@@ -120,8 +120,8 @@ fn report_comparison_and_prediction_say_one_step() {
             Some(main.median_ns),
             "{name}"
         );
-        let run = [Run::of(&trace)];
-        let compared = Answer::new(&run, &run, None).expect("rows");
+        let run = [ComparedRun::of(&trace)];
+        let compared = CompareReport::new(&run, &run, None).expect("rows");
         let of_compared = compared.rows[0].a.median_ns as Ns;
         // Medians of an even number are rounded up or down.
         assert!(of_compared.abs_diff(main.median_ns) <= 1, "{name}");

@@ -213,7 +213,7 @@ fn through(path: &Path) {
     assert!(report.json().is_ok(), "a report is JSON");
     for entry in export::FORMATS {
         if let export::Format::Timeline(format) = entry.format
-            && let Err(error) = export::to(
+            && let Err(error) = export::write_data(
                 format,
                 &timeline,
                 &report::KnownGpus::default(),

@@ -11,9 +11,11 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use help::{Completions, Help, Man};
-pub use open::{Compare, Export, Open, Report, WhatIf};
-pub use run::{Backend, Calibrate, Check, New, Run};
-pub use screen::{Color, First, Json, Palette, Picture, Printed, ReplayOptions, ScreenArgs};
+pub use open::{CompareArgs, Export, Open, ReportArgs, WhatIf};
+pub use run::{Backend, Calibrate, Check, New, RunArgs};
+pub use screen::{
+    Color, First, Json, PaletteName, PictureArgs, Printed, ReplayOptions, ScreenArgs,
+};
 pub(crate) use screen::{SCREEN, screen_args};
 pub use trace::{Attach, Switch, Trace};
 
@@ -39,7 +41,7 @@ Exit codes: 0 fine · 1 an expectation failed, or a regression over --fail-over 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a scenario and show its timeline, live.
-    Run(Run),
+    Run(RunArgs),
     /// Run any CUDA program and show its timeline, live: cuptop trace python train.py
     Trace(Trace),
     /// Record a CUDA program that already runs, from now on, and show its timeline.
@@ -47,9 +49,9 @@ pub enum Command {
     /// Show a recording, a Kineto/Chrome JSON trace, or an Nsight Systems SQLite export.
     Open(Open),
     /// Print a trace's figures and findings.
-    Report(Report),
+    Report(ReportArgs),
     /// Say whether one trace is faster than another, why, and what changed.
-    Compare(Compare),
+    Compare(CompareArgs),
     /// Say what a run would take with something changed, by replaying it.
     Whatif(WhatIf),
     /// Write a trace for another program, or its picture.

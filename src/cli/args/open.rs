@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::screen::{First, Picture, Printed, ReplayOptions, size};
+use super::screen::{First, PictureArgs, Printed, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
 
@@ -21,7 +21,7 @@ pub struct Open {
     #[arg(long, value_name = "SIZE", default_value = "2 GiB", value_parser = size_of_memory)]
     pub memory: u64,
     #[command(flatten)]
-    pub picture: Picture,
+    pub picture: PictureArgs,
     #[command(flatten)]
     pub first: First,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct Open {
 
 /// `cuptop report`.
 #[derive(Debug, Args)]
-pub struct Report {
+pub struct ReportArgs {
     /// Traces; several make one timeline. `-` is standard input, HOST:DIR a recording on another machine, over ssh.
     #[arg(required = true)]
     pub traces: Vec<PathBuf>,
@@ -46,7 +46,7 @@ pub struct Report {
 #[command(
     override_usage = "cuptop compare [OPTIONS] A B\n       cuptop compare [OPTIONS] --baseline DIR NEW..."
 )]
-pub struct Compare {
+pub struct CompareArgs {
     /// The two sides, each a trace, or several runs of the same with commas between them (A1,A2,A3). With --baseline
     /// the runs of the second side alone.
     #[arg(required = true, value_name = "TRACE")]
@@ -72,7 +72,7 @@ pub struct Compare {
     #[arg(long, conflicts_with_all = ["json", "markdown", "fail_over"])]
     pub screen: bool,
     #[command(flatten)]
-    pub picture: Picture,
+    pub picture: PictureArgs,
     #[command(flatten)]
     pub first: First,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::help::scenarios;
-use super::screen::{First, Picture, Printed, ReplayOptions};
+use super::screen::{First, PictureArgs, Printed, ReplayOptions};
 use super::trace::Recorded;
 use crate::bundled::lessons;
 
@@ -25,7 +25,7 @@ pub enum Backend {
 #[derive(Debug, Default, Args)]
 #[command(mut_group("Printed", |it| it.requires("headless")))]
 #[command(mut_arg("counters", |it| it.default_value("off")))]
-pub struct Run {
+pub struct RunArgs {
     /// A scenario file, or the name of a bundled one or its beginning (see `cuptop list`).
     #[arg(add = scenarios())]
     pub scenario: String,
@@ -62,22 +62,22 @@ pub struct Run {
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
     #[command(flatten)]
-    pub picture: Picture,
+    pub picture: PictureArgs,
     #[command(flatten)]
     pub first: First,
     #[command(flatten)]
     pub replayed: ReplayOptions,
 }
 
-impl Run {
+impl RunArgs {
     /// What the picker starts with: nothing chosen, everything as by default.
-    pub fn bundled() -> Run {
-        Run {
+    pub fn bundled() -> RunArgs {
+        RunArgs {
             recorded: Recorded {
                 flush: 20,
                 ..Recorded::default()
             },
-            ..Run::default()
+            ..RunArgs::default()
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct ScreenArgs {
     pub color: Color,
     /// Colour theme: for a dark or a light background, or for eyes that do not tell red from green.
     #[arg(long, global = true, value_enum, env = "CUPTOP_THEME", default_value_t)]
-    pub theme: Palette,
+    pub theme: PaletteName,
     /// Use ASCII instead of block and box characters.
     #[arg(long, global = true)]
     pub ascii: bool,
@@ -38,7 +38,7 @@ pub(crate) fn screen_args() -> &'static ScreenArgs {
 
 /// Which colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Palette {
+pub enum PaletteName {
     #[default]
     Dark,
     Light,
@@ -66,7 +66,7 @@ pub enum Color {
 
 /// Picture of the screen without a terminal.
 #[derive(Clone, Debug, Default, Args)]
-pub struct Picture {
+pub struct PictureArgs {
     /// When done, save the screen to this file (.svg, .png or .txt) instead of showing it; how it fills, as
     /// asciinema plays it (.cast).
     #[arg(long, value_name = "FILE")]

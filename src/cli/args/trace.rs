@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::screen::{First, Picture, Printed};
+use super::screen::{First, PictureArgs, Printed};
 use live::attach::{Collect, Graphs};
 use live::counters::Counters;
 use live::python;
@@ -54,7 +54,7 @@ pub struct Trace {
     #[command(flatten)]
     pub watched: Watched,
     #[command(flatten)]
-    pub picture: Picture,
+    pub picture: PictureArgs,
     #[command(flatten)]
     pub first: First,
     /// The program and its arguments; cuptop's own options come before it. `--` may stand between them.

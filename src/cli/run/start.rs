@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::args::{Backend, Run, Switch};
+use crate::cli::args::{Backend, RunArgs, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
 use crate::report::KnownGpus;
@@ -72,7 +72,7 @@ pub(super) struct StartedRun {
 
 /// Starts scenarios, again and again.
 pub(super) struct Runner<'a> {
-    args: &'a Run,
+    args: &'a RunArgs,
     /// The path or name of the scenario that runs.
     pub(super) current: String,
     place: RunTarget,
@@ -82,7 +82,7 @@ pub(super) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(args: &'a Run, place: RunTarget, pace: Pace) -> Result<Self, Ending> {
+    pub(super) fn new(args: &'a RunArgs, place: RunTarget, pace: Pace) -> Result<Self, Ending> {
         let gpu = match &place {
             RunTarget::Gpu(name) => name.as_deref(),
             RunTarget::Simulator(_) => None,

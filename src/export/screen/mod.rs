@@ -20,7 +20,7 @@ pub use cast::Cast;
 
 /// What a screen can be saved as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum PictureFormat {
     /// A vector picture, with text that can be selected.
     Svg,
     /// A picture of pixels.
@@ -43,15 +43,15 @@ pub struct Shown {
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write(format: Format, shown: &Shown, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(format: PictureFormat, shown: &Shown, out: &mut dyn Write) -> io::Result<()> {
     let buffer = &shown.buffer;
     let ground = match shown.is_light {
         true => cells::LIGHT,
         false => cells::DARK,
     };
     match format {
-        Format::Svg => svg::write(buffer, &shown.title, &ground, out),
-        Format::Png => raster::write(buffer, &ground, out),
-        Format::Txt => text::plain(buffer, out),
+        PictureFormat::Svg => svg::write(buffer, &shown.title, &ground, out),
+        PictureFormat::Png => raster::write(buffer, &ground, out),
+        PictureFormat::Txt => text::plain(buffer, out),
     }
 }

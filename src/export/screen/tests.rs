@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use std::time::Duration;
 
-use super::{Cast, Format, Shown, write};
+use super::{Cast, PictureFormat, Shown, write};
 
 const RED: Color = Color::Rgb(200, 10, 20);
 const BLUE: Color = Color::Rgb(0, 0, 250);
@@ -29,7 +29,7 @@ fn screen() -> Buffer {
     buffer
 }
 
-fn bytes(format: Format, buffer: &Buffer) -> Vec<u8> {
+fn bytes(format: PictureFormat, buffer: &Buffer) -> Vec<u8> {
     let shown = Shown {
         buffer: buffer.clone(),
         title: "a <test>".to_owned(),
@@ -40,13 +40,13 @@ fn bytes(format: Format, buffer: &Buffer) -> Vec<u8> {
     out
 }
 
-fn text(format: Format) -> String {
+fn text(format: PictureFormat) -> String {
     String::from_utf8(bytes(format, &screen())).expect("UTF-8")
 }
 
 #[test]
 fn text_is_what_stands_on_the_screen() {
-    assert_eq!(text(Format::Txt), "ab <&> │█▄  x\n世 µ\n");
+    assert_eq!(text(PictureFormat::Txt), "ab <&> │█▄  x\n世 µ\n");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn what_only_colours_show_is_drawn_in_blocks_in_plain_text() {
     buffer.set_string(1, 0, "▍", from_right);
     buffer.set_string(2, 0, " copy 1    ", Style::new().fg(Color::Black).bg(RED));
     buffer.set_string(13, 0, "▍", Style::new().fg(RED));
-    let out = bytes(Format::Txt, &buffer);
+    let out = bytes(PictureFormat::Txt, &buffer);
     assert_eq!(String::from_utf8_lossy(&out), " ▐ copy 1 ███▍\n");
 }
 
@@ -100,7 +100,7 @@ fn attributes<'a>(svg: &'a str, element: &str, attribute: &str) -> Vec<&'a str> 
 
 #[test]
 fn svg_puts_every_stretch_of_text_into_its_columns() {
-    let svg = text(Format::Svg);
+    let svg = text(PictureFormat::Svg);
     assert!(svg.contains("<title>a &lt;test&gt;</title>"));
     // A column is 8.4 wide: "ab <&>" from column 0, "x" from 12, the wide symbol alone, then column 3.
     assert_eq!(attributes(&svg, "text", "x"), ["0", "100.8", "0", "25.2"]);
@@ -128,13 +128,13 @@ fn svg_holds_no_control_character() {
     let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 1));
     buffer[(0, 0)].set_symbol("\u{1b}");
     buffer[(1, 0)].set_symbol("\u{7}");
-    let svg = String::from_utf8(bytes(Format::Svg, &buffer)).expect("UTF-8");
+    let svg = String::from_utf8(bytes(PictureFormat::Svg, &buffer)).expect("UTF-8");
     assert!(svg.chars().all(|c| !c.is_control() || c == '\n'));
 }
 
 #[test]
 fn png_has_blocks_and_letters_in_their_cells() {
-    let png = bytes(Format::Png, &screen());
+    let png = bytes(PictureFormat::Png, &screen());
     let mut reader = png::Decoder::new(std::io::Cursor::new(png))
         .read_info()
         .expect("PNG");
@@ -188,7 +188,7 @@ fn png_has_blocks_and_letters_in_their_cells() {
 #[test]
 fn an_empty_screen_is_no_error() {
     let buffer = Buffer::empty(Rect::new(0, 0, 0, 0));
-    for format in [Format::Svg, Format::Png, Format::Txt] {
+    for format in [PictureFormat::Svg, PictureFormat::Png, PictureFormat::Txt] {
         let _ = bytes(format, &buffer);
     }
 }

@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params};
 use rustc_hash::FxHashMap;
 
-use super::rows::{self, Marks};
+use super::rows::{self, Caveats};
 use activity::{RangeKind, Span, What};
 use advice::Facts;
 use figures::hardware;
@@ -42,7 +42,7 @@ fn fill(trace: &Trace, gpus: &KnownGpus, db: &Connection) -> rusqlite::Result<()
     db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
     db.execute_batch(SCHEMA)?;
     let facts = report::facts(trace, None, gpus.clone());
-    let writer = Writer {
+    let writer = TableWriter {
         trace,
         db,
         calls: FxHashMap::default(),
@@ -53,7 +53,7 @@ fn fill(trace: &Trace, gpus: &KnownGpus, db: &Connection) -> rusqlite::Result<()
     db.execute_batch("COMMIT")
 }
 
-struct Writer<'a> {
+struct TableWriter<'a> {
     trace: &'a Trace,
     db: &'a Connection,
     /// Rows of `call` by where the call stands on the timeline.
@@ -64,7 +64,7 @@ struct Writer<'a> {
     names: FxHashMap<String, i64>,
 }
 
-impl Writer<'_> {
+impl TableWriter<'_> {
     fn fill(mut self, facts: &Facts<'_>) -> rusqlite::Result<()> {
         let report = Report::from(facts);
         self.about(&report)?;
@@ -89,7 +89,7 @@ impl Writer<'_> {
     }
 
     fn about(&self, report: &Report) -> rusqlite::Result<()> {
-        let marks = Marks::of(self.trace);
+        let marks = Caveats::of(self.trace);
         let mut insert = self.insert("about", 2)?;
         insert.execute(params!["cuptop", report.cuptop])?;
         insert.execute(params!["schema", VERSION])?;

@@ -4,7 +4,7 @@ mod words;
 
 use serde::Serialize;
 
-use super::side::{Measured, PartKind, Run, Stretch, Subject};
+use super::side::{ComparedRun, Measured, PartKind, Stretch, Subject};
 use super::{Comparison, OperationChange, changes, comparable};
 use activity::stats::{self, Difference, Summary, Verdict};
 use activity::{Ns, Span, units};
@@ -12,13 +12,13 @@ use figures::steps::Origin;
 
 /// Two sides, each of one run or several.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
+pub struct CompareReport {
     /// The first line: "B is 2.43× faster …".
     pub text: String,
     /// What the samples are: "runs", "steps", "repeats", or "one run" where there is one sample a side.
     pub samples: &'static str,
     /// What is compared: a row for each variant, else one.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
     /// Geometric mean of the rows' ratios, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub geometric_mean: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Answer {
 
 /// One thing on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ComparedRow {
     /// What: "makespan", "step", or a variant's name.
     pub of: String,
     /// The first side's samples.
@@ -78,7 +78,7 @@ pub struct Row {
     pub(super) difference: Difference,
 }
 
-impl Row {
+impl ComparedRow {
     /// "2.43× faster", where a difference is told.
     pub fn told(&self) -> Option<String> {
         words::verdict(self)
@@ -138,10 +138,14 @@ pub struct FailOver {
     pub text: String,
 }
 
-impl Answer {
+impl CompareReport {
     /// Compares two sides; `None` when they have nothing that could be compared. `fail_over` is a share
     /// of A's time.
-    pub fn new(a: &[Run], b: &[Run], fail_over: Option<f64>) -> Option<Answer> {
+    pub fn new(
+        a: &[ComparedRun],
+        b: &[ComparedRun],
+        fail_over: Option<f64>,
+    ) -> Option<CompareReport> {
         if a.is_empty() || b.is_empty() {
             return None;
         }
@@ -176,7 +180,7 @@ impl Answer {
             "makespan" => "one run",
             other => other,
         };
-        Some(Answer {
+        Some(CompareReport {
             text: words::headline(&rows),
             samples,
             geometric_mean: (rows.len() > 1)
@@ -215,12 +219,12 @@ fn name(subject: &Subject) -> String {
 
 /// What all runs of both sides have: variants, else steps, else the whole.
 fn subjects(
-    a: &[Run],
-    b: &[Run],
+    a: &[ComparedRun],
+    b: &[ComparedRun],
     warnings: &mut Vec<String>,
 ) -> (Vec<(Subject, Subject)>, &'static str) {
     let all = || a.iter().chain(b);
-    let has_variants = |run: &Run| run.variants().next().is_some();
+    let has_variants = |run: &ComparedRun| run.variants().next().is_some();
     if all().all(has_variants) {
         let mut pairs = Vec::new();
         let mut missing = Vec::new();
@@ -239,11 +243,11 @@ fn subjects(
         return (pairs, "repeats");
     }
     // Every run may be cut into steps of its own length: its own origin is what it is asked for.
-    let steps: Option<Vec<&Measured>> = all().map(Run::step).collect();
+    let steps: Option<Vec<&Measured>> = all().map(ComparedRun::step).collect();
     if let Some(steps) = steps
         && steps.iter().all(|s| are_alike(steps[0], s))
     {
-        let of = |runs: &[Run]| runs[0].step().map(|m| m.subject.clone());
+        let of = |runs: &[ComparedRun]| runs[0].step().map(|m| m.subject.clone());
         if let (Some(a), Some(b)) = (of(a), of(b)) {
             return (vec![(a, b)], "steps");
         }
@@ -272,8 +276,8 @@ struct Side {
 }
 
 /// A run is one sample where a side has several of them, else what is repeated in it is.
-fn side(runs: &[Run], subject: &Subject, are_runs: bool) -> Option<Side> {
-    let of = |run: &Run| match subject {
+fn side(runs: &[ComparedRun], subject: &Subject, are_runs: bool) -> Option<Side> {
+    let of = |run: &ComparedRun| match subject {
         Subject::Step(_) => run.step().cloned(),
         other => run.find(other).cloned(),
     };
@@ -298,10 +302,10 @@ fn side(runs: &[Run], subject: &Subject, are_runs: bool) -> Option<Side> {
     })
 }
 
-fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
+fn row(of: String, a: &Side, b: &Side) -> Option<ComparedRow> {
     let difference = Difference::of(&a.samples, &b.samples)?;
     let overlap = |s: &Stretch| units::share(s.parts.overlap, s.parts.copy);
-    Some(Row {
+    Some(ComparedRow {
         of,
         a: Samples::of(&a.samples)?,
         b: Samples::of(&b.samples)?,
@@ -315,7 +319,7 @@ fn row(of: String, a: &Side, b: &Side) -> Option<Row> {
         apart: (a.samples.len() >= stats::INTERVAL_MIN)
             .then(|| between(&a.samples, &a.samples).map_or(0.0, |(_, most)| most - 1.0)),
         why: why(&a.stretch, &b.stretch),
-        changed: changes::between(&a.stretch.operations, &b.stretch.operations),
+        changed: changes::find(&a.stretch.operations, &b.stretch.operations),
         overlap: [overlap(&a.stretch), overlap(&b.stretch)],
         spans: [a.stretch.window, b.stretch.window],
         between_steps: None,
@@ -388,9 +392,9 @@ const RUNS_APART: f64 = 0.2;
 const RUNS_MAX: f64 = 100.0;
 
 impl FailOver {
-    fn new(threshold: f64, runs: [usize; 2], rows: &[Row]) -> Self {
+    fn new(threshold: f64, runs: [usize; 2], rows: &[ComparedRow]) -> Self {
         let are_runs = runs.iter().any(|&it| it > 1);
-        let verdicts: Vec<(&Row, Verdict, Option<usize>)> = rows
+        let verdicts: Vec<(&ComparedRow, Verdict, Option<usize>)> = rows
             .iter()
             .map(|row| {
                 let (verdict, need) = row.decide(threshold, are_runs);
@@ -422,7 +426,7 @@ impl FailOver {
     }
 }
 
-impl Row {
+impl ComparedRow {
     /// What is shown against a threshold, and how many runs a side would show more.
     fn decide(&self, threshold: f64, are_runs: bool) -> (Verdict, Option<usize>) {
         let limit = 1.0 + threshold;

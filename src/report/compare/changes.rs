@@ -10,7 +10,7 @@ use activity::units::{count, duration};
 use trace::short;
 
 /// The differences, the greatest change of time first.
-pub(super) fn between(
+pub(super) fn find(
     a: &FxHashMap<String, (u64, Ns)>,
     b: &FxHashMap<String, (u64, Ns)>,
 ) -> Vec<OperationChange> {

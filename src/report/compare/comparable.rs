@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::side::{Run, Stretch};
+use super::side::{ComparedRun, Stretch};
 use activity::Ns;
 use activity::text::{plural, printable};
 use activity::units::{count, duration, percent, share};
@@ -11,9 +11,9 @@ use activity::units::{count, duration, percent, share};
 const FOREIGN_MIN: f64 = 0.01;
 
 /// What the runs ran on, and how much of them is missing: of all runs of both sides.
-pub(super) fn sources(a: &[Run], b: &[Run]) -> Vec<String> {
+pub(super) fn sources(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let is_simulated = |runs: &[Run]| runs.iter().any(|it| it.report.source.simulated);
+    let is_simulated = |runs: &[ComparedRun]| runs.iter().any(|it| it.report.source.simulated);
     if is_simulated(a) != is_simulated(b) {
         let (sim, real) = if is_simulated(a) {
             ("A", "B")
@@ -24,7 +24,7 @@ pub(super) fn sources(a: &[Run], b: &[Run]) -> Vec<String> {
             "{sim} is simulated and {real} was measured on a GPU"
         ));
     }
-    let gpus = |runs: &[Run]| -> Vec<String> {
+    let gpus = |runs: &[ComparedRun]| -> Vec<String> {
         let names = runs.iter().map(|run| {
             let devices = run.report.devices.iter().filter(|d| !d.name.is_empty());
             devices

@@ -156,7 +156,7 @@ fn operations(trace: &Trace, window: Span) -> FxHashMap<String, (u64, Ns)> {
 
 /// A run: what a report says of it, and what of it can be compared.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct ComparedRun {
     /// Its figures.
     pub report: Report,
     /// Whether a process of it was killed, or ended without a word.
@@ -164,7 +164,7 @@ pub struct Run {
     pub(super) measured: Vec<Measured>,
 }
 
-impl Run {
+impl ComparedRun {
     /// From a timeline that is complete.
     pub fn of(trace: &Trace) -> Self {
         let facts = report::facts(trace, None, KnownGpus::default());
@@ -193,7 +193,7 @@ impl Run {
             }
         }
         let mut processes = trace.processes().iter();
-        Run {
+        ComparedRun {
             report,
             is_cut: processes.any(|it| it.info.ended_well == Some(false)),
             measured,

@@ -36,7 +36,7 @@ fn what_a_report_and_a_comparison_rest_on_is_made_once() {
     let facts = ["graph", "calls", "causes", "steps", "figures", "ranks"];
     let trace = trace(0, true);
     let before = facts.map(count_made);
-    let run = Run::of(&trace);
+    let run = ComparedRun::of(&trace);
     let made = facts.map(count_made);
     // Of one process on one device there is no job to be matched.
     for (fact, (made, before)) in facts.into_iter().zip(made.into_iter().zip(before)) {
@@ -45,11 +45,13 @@ fn what_a_report_and_a_comparison_rest_on_is_made_once() {
     assert_eq!(run.report.devices[0].ops, 8);
 }
 
-fn runs(slow: &[i64]) -> Vec<Run> {
-    slow.iter().map(|&s| Run::of(&trace(s, false))).collect()
+fn runs(slow: &[i64]) -> Vec<ComparedRun> {
+    slow.iter()
+        .map(|&s| ComparedRun::of(&trace(s, false)))
+        .collect()
 }
 
-fn sums(answer: &Answer) {
+fn sums(answer: &CompareReport) {
     for row in &answer.rows {
         let change: Ns = row.why.iter().map(|p| p.change_ns).sum();
         assert!(
@@ -71,8 +73,11 @@ fn sums(answer: &Answer) {
 /// The figures by hand.
 #[test]
 fn one_run_a_side_is_compared_and_decides_little() {
-    let (a, b) = (Run::of(&trace(0, false)), Run::of(&trace(0, true)));
-    let answer = Answer::new(&[a], &[b], Some(0.05)).expect("an answer");
+    let (a, b) = (
+        ComparedRun::of(&trace(0, false)),
+        ComparedRun::of(&trace(0, true)),
+    );
+    let answer = CompareReport::new(&[a], &[b], Some(0.05)).expect("an answer");
     sums(&answer);
     let row = &answer.rows[0];
     // Copies 4,078 and kernels 3,642 and three pauses, against the copies and the last kernel.
@@ -99,8 +104,11 @@ fn one_run_a_side_is_compared_and_decides_little() {
         "{text}"
     );
     // Turned round it is slower by more than runs differ by.
-    let (a, b) = (Run::of(&trace(0, true)), Run::of(&trace(0, false)));
-    let answer = Answer::new(&[a], &[b], Some(0.05)).expect("an answer");
+    let (a, b) = (
+        ComparedRun::of(&trace(0, true)),
+        ComparedRun::of(&trace(0, false)),
+    );
+    let answer = CompareReport::new(&[a], &[b], Some(0.05)).expect("an answer");
     assert!(
         answer.text.starts_with("B is 1.60× slower"),
         "{}",
@@ -121,9 +129,10 @@ fn a_graph_that_was_recorded_as_a_whole_is_no_memset() {
             });
             scene.push(i * 200_000, i * 200_000 + length, 0, graph);
         }
-        Run::of(&scene.trace())
+        ComparedRun::of(&scene.trace())
     };
-    let answer = Answer::new(&[graphs(100_000)], &[graphs(140_000)], None).expect("an answer");
+    let answer =
+        CompareReport::new(&[graphs(100_000)], &[graphs(140_000)], None).expect("an answer");
     let changed = answer.rows[0].changed.iter();
     let changed: Vec<_> = changed.map(|it| (it.name.as_str(), it.change_ns)).collect();
     assert_eq!(changed, [("graph", 20 * 40_000)]);
@@ -151,9 +160,9 @@ fn what_was_not_recorded_is_not_idle() {
                 ..Batch::default()
             });
         }
-        Run::of(&trace)
+        ComparedRun::of(&trace)
     };
-    let answer = Answer::new(&[gap(false)], &[gap(true)], None).expect("an answer");
+    let answer = CompareReport::new(&[gap(false)], &[gap(true)], None).expect("an answer");
     sums(&answer);
     // By hand: of 10,000 kernels take 2,500 and two gaps 500 and 7,000, of which the second holds the pause.
     let changes: Vec<(bool, Ns, Ns)> = answer.rows[0]
@@ -170,7 +179,7 @@ fn what_was_not_recorded_is_not_idle() {
 fn several_runs_a_side_decide() {
     let a = runs(&[0, 1, 2, 0, 1, 2]);
     let slower = runs(&[12, 13, 14, 12, 13, 14]);
-    let answer = Answer::new(&a, &slower, Some(0.05)).expect("an answer");
+    let answer = CompareReport::new(&a, &slower, Some(0.05)).expect("an answer");
     sums(&answer);
     assert!(
         answer.text.starts_with("B is 1.11× slower (p=0.002"),
@@ -180,16 +189,17 @@ fn several_runs_a_side_decide() {
     assert!(answer.has_regressed());
     assert_eq!(answer.rows[0].shown, Some(true));
     // It is 11.4 % slower, and of 36 ratios the sixth is 1.1038: (0.0104 / 0.0041)² times 6 runs would tell that from 11 %.
-    let answer = Answer::new(&a, &slower, Some(0.11)).expect("an answer");
+    let answer = CompareReport::new(&a, &slower, Some(0.11)).expect("an answer");
     let fail_over = answer.fail_over.as_ref().expect("was asked for");
     assert!(fail_over.need == Some(38) && !answer.has_regressed());
     // Faster is no regression, and five runs decide nothing.
-    let answer = Answer::new(&slower, &a, Some(0.05)).expect("an answer");
+    let answer = CompareReport::new(&slower, &a, Some(0.05)).expect("an answer");
     assert!(answer.text.contains("faster") && !answer.has_regressed());
-    let answer = Answer::new(&a[..INTERVAL_MIN - 1], &slower, Some(0.05)).expect("an answer");
+    let answer =
+        CompareReport::new(&a[..INTERVAL_MIN - 1], &slower, Some(0.05)).expect("an answer");
     assert!(!answer.has_regressed());
     assert!(!answer.fail_over.expect("was asked for").decided);
-    let markdown = Answer::new(&a, &slower, Some(0.05))
+    let markdown = CompareReport::new(&a, &slower, Some(0.05))
         .expect("an answer")
         .text(&as_markdown());
     assert!(markdown.starts_with("**B is 1.11× slower"), "{markdown}");
@@ -210,9 +220,9 @@ fn names_speak_no_markdown() {
         }
         let mut trace = scene.trace();
         trace.source.title = name.to_owned();
-        Run::of(&trace)
+        ComparedRun::of(&trace)
     };
-    let answer = Answer::new(&[run(1_000)], &[run(4_000)], None).expect("an answer");
+    let answer = CompareReport::new(&[run(1_000)], &[run(4_000)], None).expect("an answer");
     let markdown = answer.text(&as_markdown());
     // By the rules of GitHub Flavored Markdown, by hand; mentions and links have a character of no width in them.
     let shown = r"\[l\](http:&#8203;//evil) \@&#8203;torvalds \#&#8203;1 \!\[i\](//www&#8203;.e) \\\| &lt;b> \`c\` \_\_d\_\_ \~e\~ \$f\$ a\@&#8203;b.c";
@@ -220,7 +230,7 @@ fn names_speak_no_markdown() {
 }
 
 /// A run of a scenario: `slow` with these lengths and `fast` with those.
-fn variants(slow: &[i64], fast: &[i64]) -> Run {
+fn variants(slow: &[i64], fast: &[i64]) -> ComparedRun {
     let mut scene = Scene::new();
     let mut at = 0;
     for (name, lengths) in [("slow", slow), ("fast", fast)] {
@@ -230,7 +240,7 @@ fn variants(slow: &[i64], fast: &[i64]) -> Run {
             scene.kernel("k", 1, at + 100, at + 100 + length);
         }
     }
-    Run::of(&scene.trace())
+    ComparedRun::of(&scene.trace())
 }
 
 #[test]
@@ -243,7 +253,7 @@ fn variants_are_compared_each_with_itself() {
         &[2000, 2020, 2040, 2060, 2080, 2100],
         &[500, 501, 502, 503, 504, 505],
     );
-    let answer = Answer::new(std::slice::from_ref(&a), &[b], Some(0.05)).expect("an answer");
+    let answer = CompareReport::new(std::slice::from_ref(&a), &[b], Some(0.05)).expect("an answer");
     sums(&answer);
     let of: Vec<&str> = answer.rows.iter().map(|r| r.of.as_str()).collect();
     assert_eq!((of, answer.samples), (vec!["slow", "fast"], "repeats"));
@@ -265,7 +275,7 @@ fn variants_are_compared_each_with_itself() {
     // Repeats of one run: of 2.00× it is decided, of what is as fast it is not.
     assert!(answer.has_regressed() && !answer.fail_over.as_ref().expect("was asked for").decided);
     let less = variants(&[1000, 1010], &[]);
-    let answer = Answer::new(&[a], &[less], None).expect("an answer");
+    let answer = CompareReport::new(&[a], &[less], None).expect("an answer");
     assert_eq!(answer.warnings, ["variant fast is missing in some runs"]);
 }
 
@@ -280,13 +290,13 @@ fn what_is_not_the_same_is_said() {
         for i in 0..count {
             scene.kernel(kernel, 1, 1_000 * i, 1_000 * i + 500 + 100 * (i % 3));
         }
-        Run::of(&scene.trace())
+        ComparedRun::of(&scene.trace())
     };
     let (a, b) = (
         of("NVIDIA H200", "gemm", 3),
         of("NVIDIA A100", "other<1>", 4),
     );
-    let answer = Answer::new(&[a], &[b], None).expect("an answer");
+    let answer = CompareReport::new(&[a], &[b], None).expect("an answer");
     let expected = [
         "A ran on NVIDIA H200, B on NVIDIA A100",
         "makespan: 3 operations in A, 4 in B",
@@ -299,7 +309,7 @@ fn what_is_not_the_same_is_said() {
     let mut lossy = of("NVIDIA A100", "gemm", 3);
     lossy.report.health.source.lost = 7;
     lossy.is_cut = true;
-    let answer = Answer::new(&[same(), same(), lossy], &[same()], None).expect("an answer");
+    let answer = CompareReport::new(&[same(), same(), lossy], &[same()], None).expect("an answer");
     let expected = [
         "A ran on NVIDIA A100 or NVIDIA H200, B on NVIDIA H200",
         "A is incomplete: 7 records lost",
@@ -307,13 +317,20 @@ fn what_is_not_the_same_is_said() {
     ];
     assert_eq!(answer.warnings, expected);
     // None of a baseline's runs may be fit to be compared.
-    assert!(Answer::new(&[], &[variants(&[1], &[1])], None).is_none());
-    assert!(Answer::new(&[Run::of(&Trace::default())], &[of("", "k", 1)], None).is_none());
+    assert!(CompareReport::new(&[], &[variants(&[1], &[1])], None).is_none());
+    assert!(
+        CompareReport::new(
+            &[ComparedRun::of(&Trace::default())],
+            &[of("", "k", 1)],
+            None
+        )
+        .is_none()
+    );
 }
 
 #[test]
 fn the_fields_of_before_are_still_there() {
-    let answer = Answer::new(&runs(&[0]), &runs(&[5]), Some(0.1)).expect("an answer");
+    let answer = CompareReport::new(&runs(&[0]), &runs(&[5]), Some(0.1)).expect("an answer");
     let json: serde_json::Value =
         serde_json::from_str(&answer.json().expect("JSON")).expect("valid");
     for field in [
@@ -339,7 +356,7 @@ proptest! {
     #[test]
     fn a_side_against_itself_shows_nothing(slow in prop::collection::vec(0i64..60, 1..9)) {
         let a = runs(&slow);
-        let answer = Answer::new(&a, &a, Some(0.0)).expect("an answer");
+        let answer = CompareReport::new(&a, &a, Some(0.0)).expect("an answer");
         prop_assert!(answer.text.starts_with("no difference shown"), "{}", answer.text);
         prop_assert!(!answer.has_regressed());
         prop_assert!(answer.warnings.is_empty());
@@ -351,7 +368,7 @@ proptest! {
 }
 
 /// Six steps of so many microseconds each, after each other; the last is not seen to its end.
-fn steps(lengths: [i64; 6]) -> Run {
+fn steps(lengths: [i64; 6]) -> ComparedRun {
     let mut scene = Scene::new();
     let mut at = 1_000;
     for length in lengths {
@@ -361,7 +378,7 @@ fn steps(lengths: [i64; 6]) -> Run {
         }
         at += length * 1_000;
     }
-    Run::of(&scene.trace())
+    ComparedRun::of(&scene.trace())
 }
 
 #[test]
@@ -370,8 +387,8 @@ fn of_one_run_a_side_a_step_is_compared_and_only_what_is_far_slower_fails() {
         steps([100, 102, 98, 100, 100, 100]),
         steps([138, 140, 136, 138, 138, 138]),
     );
-    let of = |a: &Run, b: &Run, limit| {
-        Answer::new(
+    let of = |a: &ComparedRun, b: &ComparedRun, limit| {
+        CompareReport::new(
             std::slice::from_ref(a),
             std::slice::from_ref(b),
             Some(limit),
@@ -415,8 +432,8 @@ fn a_whole_run_that_says_something_else_stands_beside_the_steps() {
         let at = 300_000 + i * 25_000;
         scene.kernel(["a", "b", "c", "d"][i as usize % 4], 1, at, at + 200);
     }
-    let late = Run::of(&scene.trace());
-    let answer = Answer::new(&[steps([100; 6])], &[late], None).expect("an answer");
+    let late = ComparedRun::of(&scene.trace());
+    let answer = CompareReport::new(&[steps([100; 6])], &[late], None).expect("an answer");
     assert!(
         answer.text.contains("; the whole run is 5")
             && answer.text.contains("per step (100.00 → 100.00"),
@@ -429,7 +446,7 @@ fn a_whole_run_that_says_something_else_stands_beside_the_steps() {
 #[test]
 fn what_more_runs_would_decide_is_undecided_and_how_many_is_said() {
     let of = |a: &[i64], b: &[i64], limit| {
-        let answer = Answer::new(&runs(a), &runs(b), Some(limit)).expect("an answer");
+        let answer = CompareReport::new(&runs(a), &runs(b), Some(limit)).expect("an answer");
         let fail_over = answer.fail_over.expect("was asked for");
         (fail_over.text, fail_over.need)
     };
@@ -452,7 +469,7 @@ fn what_more_runs_would_decide_is_undecided_and_how_many_is_said() {
 #[test]
 fn a_baselines_own_runs_say_what_one_run_more_can_show() {
     let of = |slow| {
-        let answer = Answer::new(&runs(&[0, 1, 2, 0, 1, 2]), &runs(&[slow]), Some(0.05));
+        let answer = CompareReport::new(&runs(&[0, 1, 2, 0, 1, 2]), &runs(&[slow]), Some(0.05));
         let answer = answer.expect("an answer");
         let fail_over = answer.fail_over.as_ref().expect("was asked for");
         (answer.has_regressed(), fail_over.need)
@@ -464,8 +481,8 @@ fn a_baselines_own_runs_say_what_one_run_more_can_show() {
 
 #[test]
 fn beside_several_runs_one_run_is_one_sample_whatever_is_repeated_in_it() {
-    let a: Vec<Run> = (0..6).map(|i| steps([100 + i; 6])).collect();
-    let answer = Answer::new(&a, &[steps([138; 6])], None).expect("an answer");
+    let a: Vec<ComparedRun> = (0..6).map(|i| steps([100 + i; 6])).collect();
+    let answer = CompareReport::new(&a, &[steps([138; 6])], None).expect("an answer");
     assert_eq!(
         (answer.samples, answer.rows[0].of.as_str()),
         ("runs", "step")
@@ -480,9 +497,9 @@ fn markdown_fits_a_comment_however_long_names_are() {
         scene.kernel("k", 1, 0, length);
         let mut trace = scene.trace();
         trace.source.title = "k".repeat(70_000);
-        Run::of(&trace)
+        ComparedRun::of(&trace)
     };
-    let answer = Answer::new(&[run(1_000)], &[run(4_000)], None).expect("an answer");
+    let answer = CompareReport::new(&[run(1_000)], &[run(4_000)], None).expect("an answer");
     let markdown = answer.text(&as_markdown());
     assert!(markdown.len() < 65_536, "{}", markdown.len());
     assert!(markdown.starts_with("**B is 4.00"), "{markdown:.40}");

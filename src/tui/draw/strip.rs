@@ -80,7 +80,7 @@ pub struct StripInput<'a> {
 }
 
 /// What a strip asks of the rows that it shows.
-trait Rows {
+trait RowSource {
     /// Time within `window` during which at least one of them ran.
     fn busy(&mut self, window: Span) -> Ns;
     /// The one that names a window.
@@ -103,7 +103,7 @@ struct All<'a> {
     cursor: Cursor<'a>,
 }
 
-impl Rows for All<'_> {
+impl RowSource for All<'_> {
     fn busy(&mut self, window: Span) -> Ns {
         self.cursor.busy(window)
     }
@@ -134,8 +134,8 @@ impl Rows for All<'_> {
     }
 }
 
-/// Rows of one depth, which follow each other.
-impl Rows for &[(usize, Span)] {
+/// RowSource of one depth, which follow each other.
+impl RowSource for &[(usize, Span)] {
     fn busy(&mut self, window: Span) -> Ns {
         within(self, window)
             .iter()
@@ -232,7 +232,7 @@ impl Strip {
     fn of(
         trace: &Trace,
         id: LaneId,
-        mut rows: impl Rows,
+        mut rows: impl RowSource,
         edges: &[Ns],
         input: &StripInput<'_>,
     ) -> Self {
@@ -407,13 +407,13 @@ impl<'a> Painter<'a> {
 }
 
 /// What short ranges took, by what they are, with the first of each.
-type Parts = FxHashMap<u32, (usize, Ns)>;
+type ShareParts = FxHashMap<u32, (usize, Ns)>;
 
 /// Columns of short ranges.
 #[derive(Default)]
 struct Dense {
     /// Those that follow each other, and what they hold.
-    stretches: Vec<(Range<u16>, Parts)>,
+    stretches: Vec<(Range<u16>, ShareParts)>,
 }
 
 impl Dense {
@@ -425,7 +425,7 @@ impl Dense {
         x: u16,
         painter: &mut Painter<'_>,
     ) -> Ink {
-        let mut parts = Parts::default();
+        let mut parts = ShareParts::default();
         for &(row, span) in rows {
             let what = painter.trace.what_id(painter.id, row);
             put(&mut parts, what, row, span.intersect(cell).len());
@@ -433,7 +433,7 @@ impl Dense {
         let stretch = match self.stretches.last_mut() {
             Some(last) if last.0.end == x => last,
             _ => {
-                self.stretches.push((x..x, Parts::default()));
+                self.stretches.push((x..x, ShareParts::default()));
                 let last = self.stretches.len() - 1;
                 &mut self.stretches[last]
             }
@@ -504,7 +504,7 @@ impl Dense {
     }
 }
 
-fn put(parts: &mut Parts, what: u32, row: usize, ns: Ns) {
+fn put(parts: &mut ShareParts, what: u32, row: usize, ns: Ns) {
     let part = parts.entry(what).or_insert((row, 0));
     *part = (part.0.min(row), part.1 + ns);
 }

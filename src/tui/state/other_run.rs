@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::report::compare::Row;
+use crate::report::compare::ComparedRow;
 use trace::Trace;
 
 /// What the timeline on screen is compared with, and what that came to.
@@ -15,5 +15,5 @@ pub struct OtherRun {
     /// The answer in a line: "B is 2.43× faster: overlap 0 → 81 %".
     pub headline: String,
     /// What is compared.
-    pub pairs: Vec<Row>,
+    pub pairs: Vec<ComparedRow>,
 }

@@ -1,6 +1,6 @@
 //! An answer in words: for a terminal, and for a pull request.
 
-use super::{Answer, Row, Samples};
+use super::{CompareReport, ComparedRow, Samples};
 use crate::report::compare::PartKind;
 use crate::report::compare::changes::{self, signed};
 use crate::report::page::{Options, Page, Tone};
@@ -18,7 +18,7 @@ const TOLD_MIN: f64 = 0.05;
 const OVERLAP_MIN: f64 = 0.05;
 
 /// The first line.
-pub(super) fn headline(rows: &[Row]) -> String {
+pub(super) fn headline(rows: &[ComparedRow]) -> String {
     match rows {
         [] => "nothing to compare".to_owned(),
         [row] if row.wholes.is_some() => of_steps(row),
@@ -55,7 +55,7 @@ pub(super) fn headline(rows: &[Row]) -> String {
 const WHOLE_APART: f64 = 0.05;
 
 /// "B is 26 % faster per step (14.46 → 10.68 ms), one run a side, single steps range from 18 % faster to 34 % faster".
-fn of_steps(row: &Row) -> String {
+fn of_steps(row: &ComparedRow) -> String {
     let [a, b] = [&row.a, &row.b].map(|side| side.median_ns.round() as Ns);
     let mut text = match (verdict(row), row.between_steps) {
         // Between two runs it is not known whether there is one.
@@ -105,7 +105,7 @@ fn precise(a: Ns, b: Ns) -> String {
 }
 
 /// "2.43× faster", where that is shown, or where there are too few samples to show anything.
-pub(super) fn verdict(row: &Row) -> Option<String> {
+pub(super) fn verdict(row: &ComparedRow) -> Option<String> {
     let is_same = (row.ratio - 1.0).abs() < SAME;
     if row.shown == Some(false) || row.shown.is_none() && is_same {
         return None;
@@ -121,7 +121,7 @@ pub(super) fn verdict(row: &Row) -> Option<String> {
 }
 
 /// " (p=0.002, 95 % interval 2.41× to 2.45×)"; nothing where there is none.
-fn evidence(row: &Row) -> String {
+fn evidence(row: &ComparedRow) -> String {
     let Some(p) = row.p else {
         return String::new();
     };
@@ -144,7 +144,7 @@ fn evidence(row: &Row) -> String {
 }
 
 /// ": overlap 0 → 81 %, idle 528 → 3.5 µs".
-fn clues(row: &Row) -> String {
+fn clues(row: &ComparedRow) -> String {
     let whole: Ns = row.why.iter().map(|p| p.change_ns).sum();
     let mut told = Vec::new();
     let [a, b] = row.overlap;
@@ -208,7 +208,7 @@ fn samples(side: &Samples) -> String {
 }
 
 /// "-58.9 %" or "~", as benchstat writes it, with p and the numbers of samples.
-fn delta(row: &Row) -> String {
+fn delta(row: &ComparedRow) -> String {
     let change = match row.shown {
         Some(false) => "~".to_owned(),
         _ => format!("{:+.2} %", (row.ratio - 1.0) * 100.0),
@@ -224,7 +224,7 @@ fn delta(row: &Row) -> String {
     }
 }
 
-impl Answer {
+impl CompareReport {
     /// What the samples are, and what they cannot say.
     fn about(&self) -> String {
         let of = match self.samples {
@@ -306,11 +306,11 @@ impl Answer {
     }
 }
 
-fn sum(row: &Row) -> Ns {
+fn sum(row: &ComparedRow) -> Ns {
     row.why.iter().map(|p| p.change_ns).sum()
 }
 
-fn why_table(row: &Row) -> Table {
+fn why_table(row: &ComparedRow) -> Table {
     let mut table = Table::new(["", "A", "B", "change"]);
     for part in &row.why {
         table.row([

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use super::list::{Cell, List};
 use super::table::Layout;
 use super::{Place, Request, View};
-use crate::report::compare::Row;
+use crate::report::compare::ComparedRow;
 use crate::report::runs::Variant;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
@@ -19,7 +19,7 @@ use activity::text::printable;
 use activity::units;
 use figures::VariantFigures;
 use figures::variants::measure::speedup;
-use picture::Picture;
+use picture::ComparePicture;
 
 /// Two runs of one program differ by that much without a reason.
 const SAME: f64 = 0.02;
@@ -33,7 +33,7 @@ const FEW: u16 = 3;
 pub(super) struct Compare {
     /// The lines of the table that the filter leaves, as indices into the variants or the pairs.
     shown: Vec<usize>,
-    picture: Picture,
+    picture: ComparePicture,
     /// That the line to begin with is to be told as soon as there are figures.
     wants_first: bool,
 }
@@ -192,7 +192,7 @@ fn name_width(names: impl Iterator<Item = String>) -> u16 {
 }
 
 /// What a pair came to.
-fn said(pair: &Row) -> String {
+fn said(pair: &ComparedRow) -> String {
     let told = pair.told().map(|told| format!("B is {told}"));
     told.unwrap_or_else(|| NOT_TOLD.to_owned())
 }

@@ -30,11 +30,11 @@ struct CacheKey {
 const KEPT: usize = 8;
 
 /// Which of the two timelines a stretch is of, the stretch, and how many operations it has.
-type Stretch = (usize, Span, usize);
+type StretchKey = (usize, Span, usize);
 
 /// Why devices were idle over the stretches that were looked at last: a graph of each is too much for every frame.
 #[derive(Debug, Default)]
-struct IdleCache(Vec<(Stretch, IdleMap)>);
+struct IdleCache(Vec<(StretchKey, IdleMap)>);
 
 impl IdleCache {
     fn maps(&mut self, traces: [&Trace; 2], spans: [Span; 2]) -> [&IdleMap; 2] {
@@ -59,13 +59,13 @@ impl IdleCache {
 
 /// The picture, ready to be drawn.
 #[derive(Debug, Default)]
-pub(super) struct Picture {
+pub(super) struct ComparePicture {
     of: Option<CacheKey>,
     idle: IdleCache,
     versus: Versus,
 }
 
-impl Picture {
+impl ComparePicture {
     /// `line` of the table is under the cursor.
     pub(super) fn prepare(&mut self, state: &State, line: Option<usize>, area: Rect) {
         let of = CacheKey {
@@ -107,7 +107,7 @@ impl Picture {
 }
 
 /// What stands above each other, and what is said of it.
-struct Comparison<'a> {
+struct Halves<'a> {
     traces: [&'a Trace; 2],
     spans: [Span; 2],
     names: [String; 2],
@@ -120,7 +120,7 @@ struct Comparison<'a> {
 }
 
 /// The two timelines, each with its stretch of median time.
-fn timelines<'a>(state: &'a State, beside: &'a OtherRun, line: usize) -> Option<Comparison<'a>> {
+fn timelines<'a>(state: &'a State, beside: &'a OtherRun, line: usize) -> Option<Halves<'a>> {
     let pair = beside.pairs.get(line)?;
     let (mut words, role) = words(1.0 / pair.ratio, "", pair.spans);
     let (role, most) = match pair.told() {
@@ -130,7 +130,7 @@ fn timelines<'a>(state: &'a State, beside: &'a OtherRun, line: usize) -> Option<
     words.truncate(most);
     words[0] = pair.told().unwrap_or_else(|| super::NOT_TOLD.to_owned());
     let name = |i: usize| format!("{} {}", ["A", "B"][i], printable(&beside.names[i]));
-    Some(Comparison {
+    Some(Halves {
         traces: [beside.trace.as_ref(), &state.model.run.trace],
         spans: pair.spans,
         names: [0, 1].map(name),
@@ -174,7 +174,7 @@ fn pair(state: &State, line: usize) -> Option<(usize, usize, Speedup)> {
     })
 }
 
-fn variants(state: &State, line: usize) -> Option<Comparison<'_>> {
+fn variants(state: &State, line: usize) -> Option<Halves<'_>> {
     let (base, cure, faster) = pair(state, line)?;
     let all = &state.model.run.measured.variants;
     let is_wall = faster.by == Kind::Wall;
@@ -186,7 +186,7 @@ fn variants(state: &State, line: usize) -> Option<Comparison<'_>> {
     let spans = [span(both[0])?, span(both[1])?];
     let clock = if is_wall { ", by the host's time" } else { "" };
     let (words, role) = words(faster.factor, clock, spans);
-    Some(Comparison {
+    Some(Halves {
         traces: [&state.model.run.trace; 2],
         spans,
         names: both.map(|v| printable(&v.label())),
