@@ -1,4 +1,4 @@
-//! Recordings, and the files that lay beside them before, around bytes that may be anything: with sound checksums, which a fuzzer would not find. Written
+//! Recordings around bytes that may be anything: with sound checksums, which a fuzzer would not find. Written
 //! after the tables of the formats, not with the collector's own writer.
 
 const UNIT: usize = 64;
@@ -80,29 +80,4 @@ pub(super) fn link(payloads: &[u8]) -> Vec<u8> {
         bytes.extend(payload);
     }
     bytes
-}
-
-/// A file as builds of before wrote beside the recording of process 1, with these payloads.
-pub(super) fn beside(kind: &str, payloads: &[u8]) -> Vec<u8> {
-    let mut file = vec![0; 64];
-    put(&mut file, 0, *b"cuptop+\n");
-    put(&mut file, 8, 1_u32.to_le_bytes());
-    put(&mut file, 12, 64_u32.to_le_bytes());
-    put(&mut file, 16, 1_u32.to_le_bytes());
-    put(&mut file, 24, 2_i64.to_le_bytes());
-    file[32..32 + kind.len()].copy_from_slice(kind.as_bytes());
-    let sum = crc(&file[..60]);
-    put(&mut file, 60, sum);
-    for payload in pieces(payloads) {
-        let mut head = [0; 16];
-        put(&mut head, 0, *b"+blk");
-        put(&mut head, 4, (payload.len() as u32).to_le_bytes());
-        put(&mut head, 8, crc(payload));
-        let sum = crc(&head[..12]);
-        put(&mut head, 12, sum);
-        file.extend(head);
-        file.extend(payload);
-        file.resize(file.len().next_multiple_of(16), 0);
-    }
-    file
 }

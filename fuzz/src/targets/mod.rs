@@ -17,7 +17,7 @@ mod framed;
 pub(crate) type Target = fn(&[u8], &Path);
 
 /// What can be read: its name, which is also that of its folder of the corpus, and how.
-pub(crate) const TARGETS: [(&str, Target); 11] = [
+pub(crate) const TARGETS: [(&str, Target); 10] = [
     ("scenario", |data, _| compiled(data)),
     ("expression", |data, _| expression(data)),
     ("kineto", |data, folder| opened(data, folder, "x.json")),
@@ -26,7 +26,6 @@ pub(crate) const TARGETS: [(&str, Target); 11] = [
     ("entries", |data, folder| {
         opened(&framed::recording(data), folder, RECORDING);
     }),
-    ("beside", beside),
     ("link", link),
     ("profile", |data, _| profile(data)),
     ("edit", |data, _| edit(data)),
@@ -88,19 +87,6 @@ fn expression(data: &[u8]) {
             "a place outside of the text"
         );
     }
-}
-
-/// Files that builds of before wrote beside a recording. The first byte says of which kind.
-fn beside(data: &[u8], folder: &Path) {
-    let (kind, data) = data.split_first().unwrap_or((&0, &[]));
-    let kind = ["stacks", "hardware", "host"][usize::from(*kind) % 3];
-    let path = folder.join(format!("1-2.{kind}"));
-    let recording = folder.join(RECORDING);
-    let written = std::fs::write(&path, framed::beside(kind, data))
-        .and_then(|()| std::fs::write(&recording, framed::recording(&[])));
-    written.expect("a folder to write to");
-    through(&recording);
-    let _ = std::fs::remove_file(path);
 }
 
 /// What another machine sends over ssh. The first byte says whether frames are sound.

@@ -60,7 +60,6 @@ mod records;
 
 pub use field::{Field, Fields};
 pub use long::{LONGEST_NAME, fingerprint, shortened};
-pub use observed::{metrics, occupants, take, take_text};
 pub use records::encode_record;
 
 use crate::{

@@ -169,14 +169,14 @@ fn span(bytes: &[u8]) -> Option<Span> {
 }
 
 /// The next of the values that stand one behind the other.
-pub fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
+fn take<T: Field>(rest: &mut &[u8]) -> Option<T> {
     let value = T::get(rest, 0)?;
     *rest = rest.get(size_of::<T>()..)?;
     Some(value)
 }
 
 /// The next text of at most 255 bytes.
-pub fn take_text(rest: &mut &[u8]) -> Option<String> {
+fn take_text(rest: &mut &[u8]) -> Option<String> {
     let length = usize::from(take::<u8>(rest)?);
     let (text, after) = rest.split_at_checked(length)?;
     *rest = after;
@@ -232,10 +232,7 @@ fn group(bytes: &[u8]) -> Option<GroupWindow> {
 }
 
 /// Values of metrics, those left out that are not known.
-pub fn metrics<T>(
-    bytes: &[u8],
-    value: impl Fn(&mut &[u8]) -> Option<T>,
-) -> Option<Vec<(Metric, T)>> {
+fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<(Metric, T)>> {
     let all = list(bytes, |rest| Some((take(rest)?, value(rest)?)))?;
     let known = all
         .into_iter()
@@ -251,21 +248,16 @@ fn reading(bytes: &[u8]) -> Option<Reading> {
     })
 }
 
-/// Programs on a GPU, one behind the other.
-pub fn occupants(bytes: &[u8]) -> Option<Vec<Occupant>> {
-    list(bytes, |rest| {
+fn occupied(bytes: &[u8]) -> Option<Hardware> {
+    let (uuid, time): (Uuid, _) = (Field::get(bytes, 24)?, span(bytes)?.start);
+    let all = list(text(bytes, 40, 4)?, |rest| {
         Some(Occupant {
             pid: take(rest)?,
             owner: Owner::from_code(take(rest)?).unwrap_or(Owner::Unknown),
             memory: Some(take(rest)?).filter(|bytes| *bytes != u64::MAX),
             name: take_text(rest)?,
         })
-    })
-}
-
-fn occupied(bytes: &[u8]) -> Option<Hardware> {
-    let (uuid, time): (Uuid, _) = (Field::get(bytes, 24)?, span(bytes)?.start);
-    let all = occupants(text(bytes, 40, 4)?)?;
+    })?;
     Some(Hardware::Occupants { uuid, time, all })
 }
 

@@ -77,14 +77,11 @@
 //! What others see of a process (stack samples, hardware, threads off their processors) lies in files of this same
 //! format beside it. They are named `PID-START.outside.cuptop`, where START is when that file was begun; flag 4 says so
 //! too. Such a file may also be of a process without a recording (a worker that loads data), or (process id 0) of the
-//! machine. Any of its entries may stand in a process's own recording as well: so they do in copies. [`former`] reads
-//! older files beside recordings.
+//! machine. Any of its entries may stand in a process's own recording as well: so they do in copies.
 //!
 //! The one file that is of no process is the control page ([`CONTROL`]).
 
 mod block;
-#[cfg(feature = "follow")]
-mod former;
 pub mod header;
 mod intern;
 mod parts;

@@ -72,7 +72,6 @@ pub enum Wait {
 /// Reads one recording.
 #[derive(Debug)]
 pub struct Reader {
-    /// The file: another one where what was opened is of a former format.
     pub file: File,
     path: PathBuf,
     /// Who wrote it.
@@ -109,8 +108,6 @@ impl Reader {
         if !file.metadata().map_err(io)?.is_file() {
             return Err(OpenError::NotARecording(path.to_path_buf()));
         }
-        #[cfg(feature = "follow")]
-        let file = super::former::converted(file).map_err(io)?;
         let page = read_page(&file)
             .map_err(io)?
             .ok_or_else(|| OpenError::NotARecording(path.to_path_buf()))?;

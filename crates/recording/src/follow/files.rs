@@ -16,9 +16,6 @@ const RUN: &str = "run";
 /// Folders that are looked into; a job has one for each rank or host.
 const MOST_FOLDERS: usize = 16_384;
 
-/// Ends of names of what was written from outside before it was of a recording's format.
-const FORMER: [&str; 3] = ["stacks", "hardware", "host"];
-
 /// The recordings of a folder, oldest name first.
 pub(super) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -34,20 +31,15 @@ pub(super) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file of this name may be a recording, or was written beside one before.
+/// Whether a file of this name may be a recording.
 pub fn is_known(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == EXTENSION) || is_former(path)
-}
-
-fn is_former(path: &Path) -> bool {
-    let end = path.extension().and_then(OsStr::to_str);
-    end.is_some_and(|end| FORMER.contains(&end))
+    path.extension().is_some_and(|it| it == EXTENSION)
 }
 
 /// Whether a file of this name was written from outside of the process that it is of.
 fn is_outside(path: &Path) -> bool {
     let stem = path.file_stem().map(Path::new);
-    is_former(path) || stem.is_some_and(|it| it.extension() == Some(OsStr::new(OUTSIDE)))
+    is_known(path) && stem.is_some_and(|it| it.extension() == Some(OsStr::new(OUTSIDE)))
 }
 
 /// The process that a file's name is about. The name alone says whether a file may belong to a recording that was opened by itself.
@@ -156,8 +148,7 @@ pub(super) fn is_bare(directory: &Path) -> bool {
 /// Whether a file of a recording is there and not even its header: there was no room for it.
 fn is_stunted(path: &Path) -> bool {
     let begun = |it: Vec<u8>| it.len() < HEADER && (it.is_empty() || it.starts_with(&MAGIC));
-    path.extension().is_some_and(|it| it == EXTENSION)
-        && door::read(path, HEADER as u64).is_ok_and(begun)
+    is_known(path) && door::read(path, HEADER as u64).is_ok_and(begun)
 }
 
 /// Whether a process began a recording in this directory for whose header there was no room.
