@@ -10,7 +10,6 @@ mod host;
 mod kernels;
 mod memory;
 mod ops;
-mod quiet;
 mod run;
 mod session;
 mod steps;
