@@ -234,8 +234,31 @@ fn kept_name(title: &str) -> String {
 
 /// Seconds since 1970 as "20261122-142530", in UTC.
 fn stamp(seconds: u64) -> String {
-    let time = chrono::DateTime::from_timestamp(seconds.cast_signed(), 0).unwrap_or_default();
-    time.format("%Y%m%d-%H%M%S").to_string()
+    let (mut day, second) = (seconds / 86_400, seconds % 86_400);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let days_of = |year: u64| 365 + u64::from(is_leap(year));
+    let mut year = 1970;
+    while day >= days_of(year) {
+        day -= days_of(year);
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if day < days {
+            break;
+        }
+        day -= days;
+        month += 1;
+    }
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!(
+        "{year:04}{month:02}{:02}-{hour:02}{minute:02}{:02}",
+        day + 1,
+        second % 60
+    )
 }
 
 #[cfg(test)]
@@ -250,6 +273,8 @@ mod tests {
             (951_827_696, "20000229-123456"),
             (1_795_357_530, "20261122-142530"),
             (4_107_542_399, "21000228-235959"),
+            (4_107_542_400, "21000301-000000"),
+            (1_798_761_599, "20261231-235959"),
         ] {
             assert_eq!(stamp(seconds), expected);
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, never, select};
+use crossbeam_channel::{Receiver, bounded, never, select};
 use crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
@@ -61,7 +61,6 @@ pub struct Loop<'a, B: Screen> {
     terminal: &'a mut Terminal<B>,
     host: &'a mut dyn Host,
     inputs: Receiver<Input>,
-    sender: Sender<Input>,
     app: App,
     feed: Option<Feed>,
     controls: Option<Box<dyn Controls>>,
@@ -77,12 +76,12 @@ pub struct Loop<'a, B: Screen> {
 }
 
 impl<'a, B: Screen> Loop<'a, B> {
-    /// A loop that has not begun. The file watcher sends to the other end of the inputs.
+    /// A loop that has not begun.
     pub fn new(
         session: Session<'a>,
         terminal: &'a mut Terminal<B>,
         host: &'a mut dyn Host,
-        (sender, inputs): (Sender<Input>, Receiver<Input>),
+        inputs: Receiver<Input>,
     ) -> Self {
         let (wake, answers) = bounded(1);
         let mut app = App::new(session.choices.clone());
@@ -101,7 +100,6 @@ impl<'a, B: Screen> Loop<'a, B> {
             terminal,
             host,
             inputs,
-            sender,
             feed: None,
             controls: None,
             watch: None,
@@ -132,7 +130,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             let wake = [
                 self.pace.wake(),
                 self.app.state.model.run.is_running().then(|| now + TICK),
-                self.watch.as_ref().and_then(|it| it.due),
+                self.watch.as_ref().map(|it| it.due),
             ];
             let wake = wake.into_iter().flatten().min();
             let seen = self.machines();
@@ -277,12 +275,6 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.is_over = true;
                 None
             }
-            Input::Touched => {
-                if let Some(watch) = &mut self.watch {
-                    watch.touch(Instant::now());
-                }
-                None
-            }
             Input::ThreadFailed(text) => {
                 let at = self.app.state.model.run.elapsed;
                 self.app.state.messages.log.push(at, LineKind::Error, &text);
@@ -378,7 +370,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             self.flash(Ok(text));
         }
         if let Some(watch) = &mut self.watch {
-            watch.touch(Instant::now());
+            watch.touch();
         }
         self.repaint()
     }
@@ -438,14 +430,7 @@ impl<'a, B: Screen> Loop<'a, B> {
         match (file, &self.watch) {
             (None, _) => self.watch = None,
             (Some(file), Some(watch)) if watch.path == file => {}
-            (Some(file), _) => match Watch::new(file, self.sender.clone()) {
-                Ok(watch) => self.watch = Some(watch),
-                Err(error) => {
-                    self.watch = None;
-                    let text = format!("{} is not watched: {error}", file.display());
-                    self.app.state.note(text);
-                }
-            },
+            (Some(file), _) => self.watch = Some(Watch::new(file)),
         }
     }
 }

@@ -28,8 +28,6 @@ pub enum Input {
     Signal(i32),
     /// Ctrl-Z from elsewhere.
     Suspend,
-    /// The watched file was touched.
-    Touched,
     ThreadFailed(String),
 }
 

@@ -48,13 +48,13 @@ pub fn run(session: Session<'_>) -> io::Result<Exit> {
     let mut host = RealHost {
         input: Some(InputThread::start(sender.clone())?),
         _guard: guard,
-        sender: sender.clone(),
+        sender,
     };
     let is_synchronized = std::env::var_os("TMUX").is_none();
     let backend = CrosstermBackend::new(Frames::new(io::stdout(), is_synchronized));
     // Its drop would print, and panic, where the terminal is gone; the guard does all that it would.
     let mut terminal = ManuallyDrop::new(Terminal::new(backend)?);
-    let result = Loop::new(session, &mut *terminal, &mut host, (sender, inputs)).run();
+    let result = Loop::new(session, &mut *terminal, &mut host, inputs).run();
     // First the threads that use the terminal, then the terminal.
     drop(host.input.take());
     drop(signals);

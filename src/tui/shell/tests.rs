@@ -135,10 +135,12 @@ fn run_of(
         .expect("a thread");
     let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a buffer");
     let mut host = Record::default();
-    let exit = Loop::new(session, &mut terminal, &mut host, (sender, receiver))
+    let exit = Loop::new(session, &mut terminal, &mut host, receiver)
         .run()
         .expect("a buffer never fails");
     typist.join().expect("it only sends");
+    // Until here the loop has somebody who may send.
+    drop(sender);
     Outcomes {
         exit,
         screen: text(terminal.backend().buffer()),
