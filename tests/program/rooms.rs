@@ -161,9 +161,6 @@ fn packages() -> Vec<(String, PathBuf)> {
     all
 }
 
-/// Packages that have a circle still.
-const NOT_YET: [&str; 1] = ["live"];
-
 #[test]
 fn no_two_rooms_of_a_package_need_each_other() {
     let (mut files, mut imports) = (0, 0);
@@ -171,12 +168,7 @@ fn no_two_rooms_of_a_package_need_each_other() {
         let mut all = Modules::new();
         modules(&folder.join("src"), "", &mut all);
         let (circle, some) = circles(&all);
-        let is_held = !NOT_YET.contains(&package.as_str());
-        assert_eq!(
-            circle.is_empty(),
-            is_held,
-            "circles in {package} among {circle:#?}"
-        );
+        assert!(circle.is_empty(), "circles in {package} among {circle:#?}");
         files += all.len();
         imports += some;
     }

@@ -3,6 +3,7 @@
 pub mod attach;
 mod clock;
 pub mod counters;
+mod ending;
 mod hardware;
 mod looking;
 pub mod machine;

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
 
 use super::Output;
+use crate::ending::exit_code;
 use crate::looking::Switch;
 use activity::feed::{ENDING, Message};
 
@@ -101,7 +102,7 @@ impl Child {
     pub(super) fn ended(&mut self) -> Option<i32> {
         if self.status.is_none() {
             self.status = match self.child.try_wait() {
-                Ok(status) => status.map(|it| code_of(it).unwrap_or(0)),
+                Ok(status) => status.map(|it| exit_code(it).unwrap_or(0)),
                 // It cannot be waited for: somebody else has. Nothing is known of how it ended.
                 Err(_) => Some(0),
             };
@@ -187,11 +188,6 @@ fn forwarded() -> io::Result<Vec<Forwarded>> {
 /// Whether we and the program are what the terminal's keys speak to.
 fn in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin().as_fd()).is_ok_and(|group| group == getpgrp())
-}
-
-/// Its exit code, or 128 and the signal that ended it.
-pub(crate) fn code_of(status: ExitStatus) -> Option<i32> {
-    status.code().or_else(|| Some(128 + status.signal()?))
 }
 
 fn read_lines(

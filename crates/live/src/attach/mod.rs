@@ -46,7 +46,6 @@ use crate::hardware::Watch;
 pub use crate::rights::command;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
 use child::Child;
-pub(crate) use child::code_of;
 use library::Library;
 use live::LiveRecording;
 use recording::{self, ProcessState};

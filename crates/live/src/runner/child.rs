@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::PROCESS_COMMAND;
 use super::protocol::{Event, Job, write_line};
-use crate::attach::code_of;
+use crate::ending::exit_code;
 
 /// How long a process may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_millis(700);
@@ -36,7 +36,7 @@ pub(crate) struct End(Option<ExitStatus>);
 impl End {
     /// Its exit code, or 128 and the signal that ended it.
     pub(crate) fn code(self) -> i32 {
-        self.0.and_then(code_of).unwrap_or(4)
+        self.0.and_then(exit_code).unwrap_or(4)
     }
 
     /// In words.
