@@ -6,12 +6,12 @@ use super::args::Calibrate;
 use super::collect::ProgressLine;
 use super::exit::{self, Ending};
 use super::{print, profile, say};
-use live::runner;
 
 /// Measures GPU 0 and writes its profile.
 pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
     let mut line = ProgressLine::default();
-    let calibration = runner::calibrate(crate::bundled::LIBRARY, |progress| line.show(progress));
+    let calibration =
+        ::calibrate::calibrate(crate::bundled::LIBRARY, |progress| line.show(progress));
     line.clear();
     let calibration = calibration?;
     let text = calibration.to_toml().map_err(Ending::input)?;

@@ -10,11 +10,10 @@
 //!
 //! This process loads no CUDA library but NVML, which only reads. Room by room: `parent` follows a run, `child` is a running
 //! process and `protocol` what is said; `process` is the other side; `driver`, `device`, `nvrtc`
-//! and `compile` are CUDA's libraries; `probe` says what a machine has, `calibrate` measures a GPU.
+//! and `compile` are CUDA's libraries; `probe` says what a machine has.
 //!
 //! `unsafe` is for calls into CUDA's libraries and for memory that they allocate, nothing else.
 
-pub mod calibrate;
 mod child;
 mod compile;
 pub mod device;
@@ -28,7 +27,6 @@ mod process;
 mod protocol;
 mod tally;
 
-pub use calibrate::calibrate;
 pub use found::{Part, Probe};
 pub use parent::{RunRequest, run};
 pub use probe::probe;

@@ -17,15 +17,16 @@ mod observe;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use collector::Graphs;
-
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
+use live::attach::Graphs;
+use live::counters::Counters;
+use live::runner::{RunRequest, run};
+use profile::Profile;
 use scenario::bundled::Library;
 use scenario::plan::Plan;
 use scenario::{self, Overrides, Source};
-use sim::Profile;
+use trace::{SourceInfo, Trace};
 
-use super::parent::{RunRequest, run};
 use figures::ProfileBuilder;
 use middle::{Measured, middle};
 use observe::Observed;
@@ -123,7 +124,7 @@ fn start(source: Source) -> Result<Feed, Failure> {
         graphs: Graphs::Nodes,
         // What is measured shall be the GPU alone.
         hardware: false,
-        counters: crate::counters::Counters::Off,
+        counters: Counters::Off,
     })
     .map_err(|error| {
         Failure::new(
@@ -154,30 +155,31 @@ fn evaluate(
     plan: &Plan,
     mut progress: impl FnMut(&Progress),
 ) -> Result<(Measured, String), Failure> {
-    let mut observed = Observed::default();
+    let mut trace = Trace::new(SourceInfo::default());
     for message in feed.receiver() {
         match message {
             Message::Progress(done) => progress(&done),
             Message::Finished(Outcome::Failed(failure)) => return Err(failure),
             Message::Finished(_) => break,
-            other => observed.take(other),
+            Message::Batch(batch) => trace.apply(batch),
+            _ => {}
         }
     }
-    observed.sort();
+    let observed = Observed::new(trace);
     let mut builder = ProfileBuilder::new(&observed, Profile::bundled());
     builder.measure(plan);
     let measured = Measured {
         profile: builder.profile,
         missing: builder.missing,
     };
-    Ok((measured, observed.versions.replace('\n', " ")))
+    Ok((measured, observed.versions()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use profile::Pageable;
-    use sim::{self, Pace};
+    use sim::Pace;
     use std::sync::Arc;
 
     /// A GPU that is no H200: what is measured on a model of it must be what the model was made with.

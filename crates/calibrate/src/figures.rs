@@ -7,25 +7,25 @@ use activity::{MemoryAction, MemoryKind, Ns, What};
 use profile::{Entry, Profile};
 use scenario::plan::Plan;
 
-use super::observe::{Observed, Stretch, all, mean};
+use crate::observe::{Observed, Stretch, all, mean};
 
-pub(super) const KIB: u64 = 1 << 10;
-pub(super) const MIB: u64 = 1 << 20;
-pub(super) const LARGE: u64 = 256 * MIB;
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const LARGE: u64 = 256 * MIB;
 /// Values that the host works on, and rows of the matrices that it multiplies.
 const HOST_BYTES: u64 = 16 * MIB;
 const HOST_ROWS: f64 = 256.0;
 
 /// A profile in the builder: figures that were measured replace those of the profile it began as.
-pub(super) struct ProfileBuilder<'a> {
-    pub(super) profile: Profile,
+pub(crate) struct ProfileBuilder<'a> {
+    pub(crate) profile: Profile,
     /// Figures that were not measured.
-    pub(super) missing: Vec<&'static str>,
+    pub(crate) missing: Vec<&'static str>,
     observed: &'a Observed,
 }
 
 /// Bytes in nanoseconds as GB/s, without a fixed part.
-pub(super) fn rate(bytes: u64, ns: Option<Ns>, fixed: Ns) -> Option<f64> {
+pub(crate) fn rate(bytes: u64, ns: Option<Ns>, fixed: Ns) -> Option<f64> {
     let ns = ns? - fixed;
     (ns > 0).then(|| bytes as f64 / ns as f64)
 }
@@ -53,11 +53,11 @@ macro_rules! put {
         }
     };
 }
-pub(super) use put;
+pub(crate) use put;
 
 impl<'a> ProfileBuilder<'a> {
     /// Begins with `profile`, of which the limits of the device are replaced by what the driver says.
-    pub(super) fn new(observed: &'a Observed, profile: Profile) -> ProfileBuilder<'a> {
+    pub(crate) fn new(observed: &'a Observed, profile: Profile) -> ProfileBuilder<'a> {
         let mut builder = ProfileBuilder {
             profile,
             missing: Vec::new(),
@@ -68,7 +68,7 @@ impl<'a> ProfileBuilder<'a> {
     }
 
     /// Puts in everything that the recording tells.
-    pub(super) fn measure(&mut self, plan: &Plan) {
+    pub(crate) fn measure(&mut self, plan: &Plan) {
         self.calls();
         self.copies();
         self.kernels(plan);
@@ -80,12 +80,12 @@ impl<'a> ProfileBuilder<'a> {
         self.host();
     }
 
-    pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
+    pub(crate) fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
         self.observed.passes(variant)
     }
 
     fn device(&mut self) {
-        let Some(info) = self.observed.devices.first() else {
+        let Some(info) = self.observed.device() else {
             self.missing.push("device");
             return;
         };

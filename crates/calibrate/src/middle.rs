@@ -10,9 +10,9 @@ use profile::{Profile, each_figure};
 
 /// A profile, and which of its figures were not measured, as "table.key" or "table".
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
-    pub(super) profile: Profile,
-    pub(super) missing: Vec<&'static str>,
+pub(crate) struct Measured {
+    pub(crate) profile: Profile,
+    pub(crate) missing: Vec<&'static str>,
 }
 
 impl Measured {
@@ -27,7 +27,7 @@ impl Measured {
 /// The middle of what several runs measured of each figure. `None` without runs.
 ///
 /// What a run did not measure does not count; what none did stays as in the first.
-pub(super) fn middle(runs: &[Measured]) -> Option<Profile> {
+pub(crate) fn middle(runs: &[Measured]) -> Option<Profile> {
     let first = &runs.first()?.profile;
     let values: Vec<Value> = (runs.iter())
         .map(|run| Value::try_from(&run.profile).ok())

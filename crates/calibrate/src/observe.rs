@@ -1,65 +1,52 @@
-//! A recording as calibration needs it: the passes of each variant, and the times of what lies in them.
+//! Records as calibration needs them: the passes of each variant, and the times of what lies in them.
 
 use std::collections::{HashMap, HashSet};
 
-use activity::feed::Message;
 use activity::stats::median_time;
 use activity::{
-    Activity, Correlation, Def, DeviceInfo, Direction, LaunchShape, MemoryAction, MemoryKind,
-    NameId, Ns, Place, RangeKind, ShapeId, Span, What,
+    Activity, Correlation, DeviceInfo, Direction, LaunchShape, MemoryAction, MemoryKind, NameId,
+    Ns, Place, RangeKind, Span, What,
 };
+use trace::Trace;
 
-/// Everything that a run sent.
-#[derive(Debug, Default)]
-pub(super) struct Observed {
+/// A run, and all its records in order of their start.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    trace: Trace,
     items: Vec<Activity>,
-    names: HashMap<NameId, String>,
-    shapes: HashMap<ShapeId, LaunchShape>,
-    /// The devices that took part.
-    pub(super) devices: Vec<DeviceInfo>,
-    /// Driver, CUPTI and CUDA, in words.
-    pub(super) versions: String,
 }
 
 /// Operations and calls of one stretch of time, in order of their start.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch<'a> {
+pub(crate) struct Stretch<'a> {
     observed: &'a Observed,
     items: &'a [Activity],
 }
 
 impl Observed {
-    /// Takes a message in. Only batches matter.
-    pub(super) fn take(&mut self, message: Message) {
-        let Message::Batch(batch) = message else {
-            return;
-        };
-        for def in batch.defs {
-            match def {
-                Def::Name { id, text } => {
-                    self.names.insert(id, text);
-                }
-                Def::Shape { id, shape } => {
-                    self.shapes.insert(id, shape);
-                }
-                Def::Device(device) => self.devices.push(device),
-                Def::Process(process) if !process.versions.is_empty() => {
-                    self.versions = process.versions;
-                }
-                _ => {}
-            }
-        }
-        self.items.extend(batch.items);
+    pub(crate) fn new(trace: Trace) -> Observed {
+        let lanes = trace.lanes().iter().enumerate();
+        let all = lanes.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
+        let mut items: Vec<Activity> = all.map(|(_, item)| item).collect();
+        items.sort_by_key(|item| (item.span.start, item.span.end));
+        Observed { trace, items }
     }
 
-    /// Puts everything in order, once all is there.
-    pub(super) fn sort(&mut self) {
-        self.items
-            .sort_by_key(|item| (item.span.start, item.span.end));
+    /// The device that took part.
+    pub(crate) fn device(&self) -> Option<&DeviceInfo> {
+        self.trace.devices().first().map(|device| &device.info)
+    }
+
+    /// Driver, CUPTI and CUDA, in words.
+    pub(crate) fn versions(&self) -> String {
+        let all = self.trace.processes().iter();
+        let mut told = all.map(|process| &process.info.versions);
+        told.rfind(|it| !it.is_empty())
+            .map_or_else(String::new, |it| it.replace('\n', " "))
     }
 
     /// All of it.
-    pub(super) fn whole(&self) -> Stretch<'_> {
+    pub(crate) fn whole(&self) -> Stretch<'_> {
         Stretch {
             observed: self,
             items: &self.items,
@@ -67,7 +54,7 @@ impl Observed {
     }
 
     /// The measured passes of a variant.
-    pub(super) fn passes(&self, variant: &str) -> Vec<Stretch<'_>> {
+    pub(crate) fn passes(&self, variant: &str) -> Vec<Stretch<'_>> {
         let is_pass = |it: &&Activity| self.is_range(it.what, RangeKind::Repeat, variant);
         let passes = self.items.iter().filter(is_pass);
         passes.map(|item| self.stretch(item.span)).collect()
@@ -84,10 +71,19 @@ impl Observed {
     }
 
     /// The configuration that a kernel was first launched with.
-    pub(super) fn shape(&self, entry: &str) -> Option<&LaunchShape> {
-        self.shapes
-            .values()
-            .find(|shape| self.name(shape.name) == entry)
+    pub(crate) fn shape(&self, entry: &str) -> Option<LaunchShape> {
+        let mut shapes = self
+            .items
+            .iter()
+            .filter_map(|item| self.shape_of(item.what));
+        shapes.find(|shape| self.name(shape.name) == entry)
+    }
+
+    fn shape_of(&self, what: What) -> Option<LaunchShape> {
+        match what {
+            What::Kernel(kernel) => Some(self.trace.shape(kernel.shape)),
+            _ => None,
+        }
     }
 
     fn is_range(&self, what: What, kind: RangeKind, name: &str) -> bool {
@@ -95,36 +91,35 @@ impl Observed {
     }
 
     fn name(&self, id: NameId) -> &str {
-        self.names.get(&id).map_or("", String::as_str)
+        self.trace.names().full(id)
     }
 }
 
 impl<'a> Stretch<'a> {
     /// Times of the copies of one size in one direction.
-    pub(super) fn copies(self, direction: Direction, bytes: u64) -> Vec<Ns> {
+    pub(crate) fn copies(self, direction: Direction, bytes: u64) -> Vec<Ns> {
         self.times(|what| is_copy(what, direction, bytes))
     }
 
     /// Times of a kernel.
-    pub(super) fn kernels(self, entry: &str) -> Vec<Ns> {
+    pub(crate) fn kernels(self, entry: &str) -> Vec<Ns> {
         let observed = self.observed;
-        let is_it = |shape: &LaunchShape| observed.name(shape.name) == entry;
-        let shape = |id| observed.shapes.get(&id);
-        self.times(|what| matches!(what, What::Kernel(it) if shape(it.shape).is_some_and(is_it)))
+        let is_it = |shape: LaunchShape| observed.name(shape.name) == entry;
+        self.times(|what| observed.shape_of(what).is_some_and(is_it))
     }
 
     /// Times of the memsets of one size.
-    pub(super) fn memsets(self, bytes: u64) -> Vec<Ns> {
+    pub(crate) fn memsets(self, bytes: u64) -> Vec<Ns> {
         self.times(|what| matches!(what, What::Memset(memset) if memset.bytes == bytes))
     }
 
     /// Times of the calls of a function.
-    pub(super) fn calls(self, function: &str) -> Vec<Ns> {
+    pub(crate) fn calls(self, function: &str) -> Vec<Ns> {
         self.call_spans(function).map(Span::len).collect()
     }
 
     /// Times of the calls of a function that copied so many bytes.
-    pub(super) fn copy_calls(self, function: &str, direction: Direction, bytes: u64) -> Vec<Ns> {
+    pub(crate) fn copy_calls(self, function: &str, direction: Direction, bytes: u64) -> Vec<Ns> {
         let calls = self.calls_by_correlation();
         let names: HashSet<Span> = self.call_spans(function).collect();
         self.items
@@ -138,7 +133,7 @@ impl<'a> Stretch<'a> {
 
     /// From the start of each first of several loads of modules to the next call that is none. What is made of a module before
     /// it can be used is not all in calls that leave records.
-    pub(super) fn loads(self) -> Vec<Ns> {
+    pub(crate) fn loads(self) -> Vec<Ns> {
         let is_load = |name: &str| name.starts_with("cuModule") || name.starts_with("cuFunc");
         let mut began = None;
         let mut loads = Vec::new();
@@ -157,7 +152,7 @@ impl<'a> Stretch<'a> {
 
     /// From an allocation to the call of a function that set or copied so many bytes, where that came next. That is what
     /// the host took to write them.
-    pub(super) fn fills(self, function: &str, bytes: u64) -> Vec<Ns> {
+    pub(crate) fn fills(self, function: &str, bytes: u64) -> Vec<Ns> {
         let sizes: HashMap<Correlation, u64> = (self.items.iter())
             .filter_map(|item| match item.what {
                 What::Copy(copy) => Some((item.correlation, copy.bytes)),
@@ -177,19 +172,19 @@ impl<'a> Stretch<'a> {
     }
 
     /// Times between a call of a function and the next.
-    pub(super) fn between_calls(self, function: &str) -> Vec<Ns> {
+    pub(crate) fn between_calls(self, function: &str) -> Vec<Ns> {
         let spans: Vec<Span> = self.call_spans(function).collect();
         spans.windows(2).map(|w| w[1].start - w[0].end).collect()
     }
 
     /// Times of phases with this name.
-    pub(super) fn phases(self, name: &str) -> Vec<Ns> {
+    pub(crate) fn phases(self, name: &str) -> Vec<Ns> {
         self.times(|what| self.observed.is_range(what, RangeKind::Phase, name))
     }
 
     /// From the end of the call that started an operation to the operation's start, for those that
     /// `wanted` picks.
-    pub(super) fn delays(self, wanted: impl Fn(What) -> bool) -> Vec<Ns> {
+    pub(crate) fn delays(self, wanted: impl Fn(What) -> bool) -> Vec<Ns> {
         let calls = self.calls_by_correlation();
         self.operations()
             .filter(|(_, item)| wanted(item.what))
@@ -199,7 +194,7 @@ impl<'a> Stretch<'a> {
 
     /// From the end of an operation to the start of the next on its stream, where that one was queued
     /// by then. That is the device's time, not the host's.
-    pub(super) fn gaps(self, wanted: impl Fn(What, What) -> bool) -> Vec<Ns> {
+    pub(crate) fn gaps(self, wanted: impl Fn(What, What) -> bool) -> Vec<Ns> {
         let calls = self.calls_by_correlation();
         let is_queued = |before: &Activity, item: &Activity| {
             before.correlation == item.correlation
@@ -219,7 +214,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// From the end of an operation on one stream to the start of the next one, where that is on another.
-    pub(super) fn hand_overs(self) -> Vec<Ns> {
+    pub(crate) fn hand_overs(self) -> Vec<Ns> {
         let all: Vec<(Place, &Activity)> = self.operations().collect();
         all.windows(2)
             .filter(|w| w[0].0.stream != w[1].0.stream)
@@ -228,7 +223,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// From the end of an operation that the host waited for to the end of that wait.
-    pub(super) fn wakes(self, function: &str) -> Vec<Ns> {
+    pub(crate) fn wakes(self, function: &str) -> Vec<Ns> {
         let ends: Vec<Ns> = self.operations().map(|(_, item)| item.span.end).collect();
         self.call_spans(function)
             .filter_map(|call| {
@@ -243,7 +238,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// Times of the calls that allocated, or freed, this many bytes of a kind of memory.
-    pub(super) fn memory_calls(
+    pub(crate) fn memory_calls(
         self,
         action: MemoryAction,
         kind: MemoryKind,
@@ -267,7 +262,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// Times of waits that had nothing to wait for: no operation ran in them.
-    pub(super) fn empty_waits(self, function: &str) -> Vec<Ns> {
+    pub(crate) fn empty_waits(self, function: &str) -> Vec<Ns> {
         let last = self.operations().map(|(_, item)| item.span.end).max();
         self.call_spans(function)
             .filter(|call| last.is_none_or(|last| call.start > last))
@@ -323,7 +318,7 @@ fn plain(name: &str) -> &str {
 
 /// The mean, of what the host takes again and again: such times add up, and their longer ones with them. Values of more than ten
 /// times the median are left out: something else had the processor.
-pub(super) fn mean(values: Vec<Ns>) -> Option<Ns> {
+pub(crate) fn mean(values: Vec<Ns>) -> Option<Ns> {
     let most = median_time(&values)?.saturating_mul(10);
     let usual: Vec<Ns> = values.into_iter().filter(|&ns| ns <= most).collect();
     let sum: Ns = usual.iter().sum();
@@ -331,12 +326,12 @@ pub(super) fn mean(values: Vec<Ns>) -> Option<Ns> {
 }
 
 /// The later half, where the earlier ones only warm something up.
-pub(super) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
+pub(crate) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
     values.split_off(values.len() / 2)
 }
 
 /// The values of several stretches together.
-pub(super) fn all<'a>(
+pub(crate) fn all<'a>(
     stretches: &[Stretch<'a>],
     values: impl Fn(Stretch<'a>) -> Vec<Ns>,
 ) -> Vec<Ns> {

@@ -4,8 +4,8 @@ use activity::stats::median_time;
 use activity::{Direction, Ns};
 use profile::{Pageable, RAMP_BYTES};
 
-use super::figures::{KIB, LARGE, MIB, ProfileBuilder, put, rate};
-use super::observe::{Stretch, all, later, mean};
+use crate::figures::{KIB, LARGE, MIB, ProfileBuilder, put, rate};
+use crate::observe::{Stretch, all, later, mean};
 
 /// Sizes of pageable copies that are measured.
 const STAGED: [u64; 8] = [
@@ -20,7 +20,7 @@ const STAGED: [u64; 8] = [
 ];
 
 impl<'a> ProfileBuilder<'a> {
-    pub(super) fn copies(&mut self) {
+    pub(crate) fn copies(&mut self) {
         let pinned = self.passes("pinned");
         let both = self.passes("both_ways");
         let inline = self.passes("inline");
@@ -64,7 +64,7 @@ impl<'a> ProfileBuilder<'a> {
 
     /// How fast the host stages pageable copies. The calls tell, because the record of such a copy does
     /// not cover what the host does before it or after it.
-    pub(super) fn staging(&mut self) {
+    pub(crate) fn staging(&mut self) {
         let [fresh, again, down] = ["fresh", "again", "down"].map(|kind| {
             let parts = ["small", "middle", "large"].map(|part| format!("{kind}_{part}"));
             let passes: Vec<Stretch<'a>> = parts.iter().flat_map(|v| self.passes(v)).collect();
