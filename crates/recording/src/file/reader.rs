@@ -103,8 +103,16 @@ impl Reader {
     /// # Errors
     /// When the file cannot be read or is no recording.
     pub fn open(path: &Path) -> Result<Reader, OpenError> {
+        let file = door::open_any(path);
+        Reader::from_file(
+            file.map_err(|error| OpenError::Io(path.to_path_buf(), error))?,
+            path,
+        )
+    }
+
+    /// Reads a file that was opened at this path, and that may be gone from there by now.
+    pub(crate) fn from_file(file: File, path: &Path) -> Result<Reader, OpenError> {
         let io = |error| OpenError::Io(path.to_path_buf(), error);
-        let file = door::open_any(path).map_err(io)?;
         if !file.metadata().map_err(io)?.is_file() {
             return Err(OpenError::NotARecording(path.to_path_buf()));
         }
