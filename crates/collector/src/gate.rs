@@ -4,6 +4,8 @@
 //! stamps from memory that is gone by then. 4 of 5 programs crashed within 350 times of attaching. So the program's calls wait
 //! for a moment at their entry before recording goes off. Those that were begun return, and what they launched is recorded.
 
+mod inside;
+
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +14,11 @@ use cupti_sys::Cupti;
 use cupti_sys::kinds::domain;
 
 use crate::setup::{Subscription, notice_launches};
+use inside::Inside;
+
+mod sync {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}
 
 /// How long calls are counted before they are held: one that began before is through by then.
 const COUNTED: Duration = Duration::from_millis(20);
@@ -22,10 +29,7 @@ const LOOK: Duration = Duration::from_micros(50);
 
 /// Whether calls wait.
 static CLOSED: AtomicBool = AtomicBool::new(false);
-/// The calls that are inside, in the lower half. The upper half counts how often the gate was used: a call that is still inside
-/// from an earlier time does not count.
-static INSIDE: AtomicU64 = AtomicU64::new(0);
-const TURN: u64 = 1 << 32;
+static INSIDE: Inside = Inside(AtomicU64::new(0));
 
 /// `CUpti_CallbackData`, the same from 11.8 to 13.5.
 #[repr(C)]
@@ -61,20 +65,20 @@ pub(crate) unsafe extern "C" fn called(
     };
     if call.site == 0 {
         *kept = enter();
-    } else if INSIDE.load(Ordering::SeqCst) / TURN == *kept / TURN {
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
+    } else {
+        INSIDE.leave(*kept);
     }
 }
 
-/// Goes in once the gate is open, or after the longest time. Returns the turn.
+/// Goes in once the gate is open, or after the longest time. What comes back is for its end.
 fn enter() -> u64 {
     let begin = Instant::now();
     loop {
-        let turn = INSIDE.fetch_add(1, Ordering::SeqCst);
+        let entered = INSIDE.enter();
         if !CLOSED.load(Ordering::SeqCst) || begin.elapsed() > LONGEST {
-            return turn;
+            return entered;
         }
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
+        INSIDE.leave(entered);
         std::thread::sleep(LOOK);
     }
 }
@@ -87,13 +91,12 @@ pub(crate) struct Held<'a> {
 
 /// Waits until no call is inside, and holds all that come.
 pub(crate) fn hold<'a>(cupti: &'a Cupti, subscription: &'a Subscription) -> Held<'a> {
-    let turn = INSIDE.load(Ordering::SeqCst) / TURN + 1;
-    INSIDE.store(turn * TURN, Ordering::SeqCst);
+    INSIDE.begin_turn();
     notice_launches(cupti, subscription, true);
     std::thread::sleep(COUNTED);
     CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
-    while !INSIDE.load(Ordering::SeqCst).is_multiple_of(TURN) && begin.elapsed() < LONGEST / 2 {
+    while !INSIDE.is_empty() && begin.elapsed() < LONGEST / 2 {
         std::thread::sleep(LOOK);
     }
     Held {
@@ -111,6 +114,8 @@ impl Drop for Held<'_> {
 
 #[cfg(test)]
 mod tests {
+    mod model;
+
     use super::*;
     use crossbeam_channel::{RecvTimeoutError, bounded};
 
@@ -137,24 +142,20 @@ mod tests {
         };
     }
 
-    fn inside() -> u64 {
-        INSIDE.load(Ordering::SeqCst) % TURN
-    }
-
     #[test]
     fn a_call_waits_before_a_closed_gate_and_counts_while_it_is_inside() {
-        INSIDE.store(TURN, Ordering::SeqCst);
+        INSIDE.begin_turn();
         let mut early = 0;
         at(0, &mut early);
-        assert_eq!(inside(), 1);
+        assert!(!INSIDE.is_empty());
         at(1, &mut early);
-        assert_eq!(inside(), 0);
+        assert!(INSIDE.is_empty());
         // One that goes on from an earlier turn does not count in the next, and one whose entry was not noticed never did.
         at(0, &mut early);
-        INSIDE.store(2 * TURN, Ordering::SeqCst);
+        INSIDE.begin_turn();
         at(1, &mut early);
         at(1, &mut 0);
-        assert_eq!(inside(), 0);
+        assert!(INSIDE.is_empty());
         CLOSED.store(true, Ordering::SeqCst);
         let (sent, went_in) = bounded(1);
         let late = std::thread::spawn(move || {
@@ -171,7 +172,7 @@ mod tests {
         CLOSED.store(false, Ordering::SeqCst);
         assert_eq!(went_in.recv_timeout(100 * LONGEST), Ok(()));
         late.join().expect("no panic");
-        assert_eq!(inside(), 0);
+        assert!(INSIDE.is_empty());
         // Nobody is held for ever.
         CLOSED.store(true, Ordering::SeqCst);
         let begin = Instant::now();
