@@ -6,6 +6,7 @@ use activity::Metric;
 pub(super) struct Wanted {
     pub(super) metric: Metric,
     pub(super) scale: f64,
+    names: &'static [&'static str],
 }
 
 const PERCENT: f64 = 0.01;
@@ -14,53 +15,62 @@ const MEGA: f64 = 1e-6;
 /// Most wanted first: what one pass does not hold with those before it is left out. The tensor cores' `_realtime` is the same
 /// count by another way, where the first needs a pass of its own.
 pub(super) const WANTED: [Wanted; 12] = [
-    want(Metric::Sm, PERCENT),
-    want(Metric::Dram, PERCENT),
-    want(Metric::Tensor, PERCENT),
-    want(Metric::Issue, PERCENT),
-    want(Metric::DramRead, 1.0),
-    want(Metric::DramWrite, 1.0),
-    want(Metric::L2, 1.0),
-    want(Metric::Clock, MEGA),
-    want(Metric::PcieIn, 1.0),
-    want(Metric::PcieOut, 1.0),
-    want(Metric::NvlinkIn, 1.0),
-    want(Metric::NvlinkOut, 1.0),
-];
-
-/// Their names, in the same order.
-const NAMES: [&[&str]; 12] = [
-    &["sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
-    &["dram__throughput.avg.pct_of_peak_sustained_elapsed"],
-    &[
-        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
-        "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
-    ],
-    &["sm__issue_active.avg.pct_of_peak_sustained_elapsed"],
-    &["dram__bytes_read.sum.per_second"],
-    &["dram__bytes_write.sum.per_second"],
-    &["lts__t_bytes.sum.per_second"],
-    &["gpc__cycles_elapsed.avg.per_second"],
+    want(
+        Metric::Sm,
+        PERCENT,
+        &["sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
+    ),
+    want(
+        Metric::Dram,
+        PERCENT,
+        &["dram__throughput.avg.pct_of_peak_sustained_elapsed"],
+    ),
+    want(
+        Metric::Tensor,
+        PERCENT,
+        &[
+            "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+            "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
+        ],
+    ),
+    want(
+        Metric::Issue,
+        PERCENT,
+        &["sm__issue_active.avg.pct_of_peak_sustained_elapsed"],
+    ),
+    want(Metric::DramRead, 1.0, &["dram__bytes_read.sum.per_second"]),
+    want(
+        Metric::DramWrite,
+        1.0,
+        &["dram__bytes_write.sum.per_second"],
+    ),
+    want(Metric::L2, 1.0, &["lts__t_bytes.sum.per_second"]),
+    want(Metric::Clock, MEGA, &["gpc__cycles_elapsed.avg.per_second"]),
     // What the GPU reads comes to it.
-    &["pcie__read_bytes.sum.per_second"],
-    &["pcie__write_bytes.sum.per_second"],
-    &["nvlrx__bytes.sum.per_second"],
-    &["nvltx__bytes.sum.per_second"],
+    want(Metric::PcieIn, 1.0, &["pcie__read_bytes.sum.per_second"]),
+    want(Metric::PcieOut, 1.0, &["pcie__write_bytes.sum.per_second"]),
+    want(Metric::NvlinkIn, 1.0, &["nvlrx__bytes.sum.per_second"]),
+    want(Metric::NvlinkOut, 1.0, &["nvltx__bytes.sum.per_second"]),
 ];
 
 /// Samples a second from which on only what tells most is counted: of all twelve, some 8,000 a second are decoded and evaluated.
 const MANY: u32 = 6_000;
 
 /// What is asked for at a rate.
-pub(super) fn names(hz: Option<u32>) -> &'static [&'static [&'static str]] {
-    match hz {
-        Some(MANY..) => &NAMES[..3],
-        _ => &NAMES,
-    }
+pub(super) fn names(hz: Option<u32>) -> Vec<&'static [&'static str]> {
+    let most = match hz {
+        Some(MANY..) => 3,
+        _ => WANTED.len(),
+    };
+    WANTED[..most].iter().map(|it| it.names).collect()
 }
 
-const fn want(metric: Metric, scale: f64) -> Wanted {
-    Wanted { metric, scale }
+const fn want(metric: Metric, scale: f64, names: &'static [&'static str]) -> Wanted {
+    Wanted {
+        metric,
+        scale,
+        names,
+    }
 }
 
 #[cfg(test)]
@@ -85,17 +95,17 @@ mod tests {
                 ("TU102", &[Metric::Dram, Metric::Tensor]),
             ] {
                 let name = CString::new(chip).expect("a name");
-                let choice = Choice::of(api, &name, None, &NAMES).expect("a choice");
+                let choice = Choice::of(api, &name, None, &names(None)).expect("a choice");
                 assert_eq!(choice.config.passes, 1);
                 let has = |place| choice.metrics.iter().any(|it| it.0 == place);
-                let missing: Vec<Metric> = (0..NAMES.len())
+                let missing: Vec<Metric> = (0..WANTED.len())
                     .filter(|&place| !has(place))
                     .map(|place| WANTED[place].metric)
                     .collect();
                 assert_eq!(missing, left_out, "{chip} {}", path.display());
             }
             let name = CString::new("XX999").expect("a name");
-            assert!(Choice::of(api, &name, None, &NAMES).is_err());
+            assert!(Choice::of(api, &name, None, &names(None)).is_err());
         }
     }
 }

@@ -118,7 +118,7 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
     };
     loop {
         let wanted = names(job.hz);
-        let choice = Choice::of(api, &chip, Some(&availability), wanted).map_err(lack)?;
+        let choice = Choice::of(api, &chip, Some(&availability), &wanted).map_err(lack)?;
         sampler.metrics = choice.metrics.iter().map(|it| it.0).collect();
         let config = choice.config.image;
         let mut sampling = Sampling::enable(choice.host, config, 0).map_err(lack)?;
