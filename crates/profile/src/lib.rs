@@ -423,4 +423,4 @@ impl Profile {
 }
 
 /// Threads of a warp on every CUDA device so far.
-pub const WARP: u32 = 32;
+const WARP: u32 = 32;

@@ -3,7 +3,7 @@
 use super::program::{Engine, Load, Returns};
 use activity::occupancy;
 use activity::{Direction, LaunchShape, MemoryKind, Ns};
-use profile::{Entry, Pageable, Profile, RAMP_BYTES, WARP};
+use profile::{Entry, Pageable, Profile, RAMP_BYTES};
 use scenario::plan::LaunchSpec;
 
 /// How a copy runs.
@@ -234,7 +234,8 @@ fn blocks_that_fit(profile: &Profile, known: Entry, work: &LaunchSpec) -> u64 {
         block: work.block.map(|n| n.max(1)),
         dynamic_shared: work.shared,
         static_shared: known.static_shared.unwrap_or(0),
-        registers: known.registers.unwrap_or(WARP),
+        // 0 is not known, and limits nothing.
+        registers: known.registers.unwrap_or(0),
         ..LaunchShape::default()
     };
     let found = occupancy::theoretical(&shape, &profile.device_info(0));
@@ -268,5 +269,9 @@ mod tests {
             time: None,
         };
         assert_eq!(blocks_that_fit(&Profile::bundled(), known, &work), 6);
+        // Nothing is known of the registers, so not they limit the blocks of 8 warps, but the 64 warps of a multiprocessor.
+        let mut few = Profile::bundled();
+        few.device.registers_per_sm = 32 << 10;
+        assert_eq!(blocks_that_fit(&few, Entry::default(), &work), 8);
     }
 }
