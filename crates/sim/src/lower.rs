@@ -23,7 +23,7 @@ use super::program::{EventKey, Graph, Operation, Step, StreamKey, THREAD};
 use activity::feed::Failure;
 use activity::{Def, Ns, ProcessInfo, RangeKind};
 use profile::Profile;
-use scenario::plan::{Op, Plan, VariantPlan};
+use scenario::plan::{Op, Plan, SyncTarget, VariantPlan};
 
 /// Host time between two passes, which the runner needs for itself.
 const BETWEEN_PASSES: Ns = 20_000;
@@ -207,7 +207,7 @@ impl Lowering {
 
     fn end_pass(&mut self, spec: &VariantPlan) {
         for device in 0..spec.devices.max(1) {
-            self.sync_device(device);
+            self.sync(SyncTarget::Device(device));
         }
         self.push(Step::End);
         self.free_leftovers(spec);

@@ -5,7 +5,7 @@ use super::ops::memory_kind;
 use crate::cost::{memset_call_ns, transfer_ns};
 use crate::program::{Item, Step};
 use activity::{Copy, Direction, MemoryKind, Ns};
-use scenario::plan::{BufferSpec, DEFAULT_STREAM, Fill, HostMemory, StreamSpec};
+use scenario::plan::{BufferSpec, DEFAULT_STREAM, Fill, HostMemory, StreamSpec, SyncTarget};
 
 impl Lowering {
     /// Writes what a buffer holds at first: its host side, then its device side, and waits for that. No record tells of
@@ -44,7 +44,7 @@ impl Lowering {
             };
             self.push_copy(template, buffer.bytes, None, default);
         }
-        self.sync_device(device);
+        self.sync(SyncTarget::Device(device));
     }
 
     /// The host's time for it. The host makes what the device side gets unless that is zero, with or without memory of

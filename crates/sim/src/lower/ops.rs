@@ -9,8 +9,8 @@ use activity::{
     RangeKind, Sync, SyncKind, What,
 };
 use scenario::plan::{
-    CopySpec, EventId, HostMemory, HostWork, LaunchId, OpKind, Pieces, StreamId, SyncTarget,
-    VariantPlan, copy_call, copy_waits,
+    BufferId, BufferSpec, CopySpec, EventId, HostMemory, HostWork, LaunchId, OpKind, Pieces,
+    StreamId, SyncTarget, VariantPlan, copy_call, copy_waits,
 };
 
 /// A copy of which some pieces are still to come.
@@ -23,7 +23,6 @@ pub(super) struct PendingCopy {
 
 impl Lowering {
     pub(super) fn lower_op(&mut self, spec: &VariantPlan, kind: OpKind) {
-        let api = self.profile.api.clone();
         match kind {
             OpKind::Copy(copy) => {
                 let template = self.copy_template(spec, &copy);
@@ -40,58 +39,14 @@ impl Lowering {
                 self.submit("cuMemsetD8Async", call_ns, stream, Item::Run(op));
             }
             OpKind::Launch { launch, stream } => self.launch(spec, launch, stream),
-            OpKind::Record { event, stream } => {
-                let (key, place) = (self.event_key(event), self.stream_place(stream));
-                self.current.event_context[event] = place.context;
-                let record = EventRecord {
-                    place,
-                    event: key + 1,
-                };
-                let item = Item::Record(key, record);
-                self.submit("cuEventRecord", api.event_record_ns, stream, item);
-            }
-            OpKind::Wait { event, stream } => {
-                let (key, place) = (self.event_key(event), self.stream_place(stream));
-                let record = Sync {
-                    kind: SyncKind::StreamWaitEvent,
-                    context: place.context,
-                    stream: Some(place.stream),
-                    event: Some(key + 1),
-                };
-                let item = Item::Wait(key, record);
-                self.submit("cuStreamWaitEvent", api.event_wait_ns, stream, item);
-            }
-            OpKind::Sync(SyncTarget::Device(device)) => self.sync_device(device),
-            OpKind::Sync(SyncTarget::Stream(stream)) => {
-                let target = Target::Stream(self.current.streams[stream]);
-                let context = self.stream_place(stream).context;
-                self.sync("cuStreamSynchronize", SyncKind::Stream, context, target);
-            }
-            OpKind::Sync(SyncTarget::Event(event)) => {
-                let target = Target::Event(self.event_key(event));
-                let context = self.current.event_context[event];
-                self.sync("cuEventSynchronize", SyncKind::Event, context, target);
-            }
+            OpKind::Record { event, stream } => self.record(event, stream),
+            OpKind::Wait { event, stream } => self.wait(event, stream),
+            OpKind::Sync(target) => self.sync(target),
             OpKind::Alloc { buffer, stream } => {
-                let of = &spec.buffers[buffer];
-                match stream {
-                    None => self.allocate(buffer, of),
-                    Some(stream) => {
-                        if let Some(address) = self.take_memory(buffer, of) {
-                            self.pool(MemoryAction::Alloc, of.bytes, address, stream);
-                        }
-                    }
-                }
+                self.allocate_on(buffer, &spec.buffers[buffer], stream);
             }
             OpKind::Free { buffer, stream } => {
-                let of = &spec.buffers[buffer];
-                match stream {
-                    None => self.free(buffer, of),
-                    Some(stream) => {
-                        let address = self.give_memory_back(buffer, of);
-                        self.pool(MemoryAction::Free, of.bytes, address, stream);
-                    }
-                }
+                self.free_on(buffer, &spec.buffers[buffer], stream);
             }
             OpKind::Capture { graph, stream } => self.capture(spec, graph, stream),
             OpKind::GraphLaunch { graph, stream } => self.launch_graph(graph, stream),
@@ -106,6 +61,50 @@ impl Lowering {
                 self.begin_range(RangeKind::Phase, &spec.phases[phase], index);
             }
             OpKind::RangeEnd => self.push(Step::End),
+        }
+    }
+
+    fn record(&mut self, event: EventId, stream: StreamId) {
+        let (key, place) = (self.event_key(event), self.stream_place(stream));
+        self.current.event_context[event] = place.context;
+        let record = EventRecord {
+            place,
+            event: key + 1,
+        };
+        let cost = self.profile.api.event_record_ns;
+        self.submit("cuEventRecord", cost, stream, Item::Record(key, record));
+    }
+
+    fn wait(&mut self, event: EventId, stream: StreamId) {
+        let (key, place) = (self.event_key(event), self.stream_place(stream));
+        let record = Sync {
+            kind: SyncKind::StreamWaitEvent,
+            context: place.context,
+            stream: Some(place.stream),
+            event: Some(key + 1),
+        };
+        let cost = self.profile.api.event_wait_ns;
+        self.submit("cuStreamWaitEvent", cost, stream, Item::Wait(key, record));
+    }
+
+    fn allocate_on(&mut self, buffer: BufferId, of: &BufferSpec, stream: Option<StreamId>) {
+        match stream {
+            None => self.allocate(buffer, of),
+            Some(stream) => {
+                if let Some(address) = self.take_memory(buffer, of) {
+                    self.pool(MemoryAction::Alloc, of.bytes, address, stream);
+                }
+            }
+        }
+    }
+
+    fn free_on(&mut self, buffer: BufferId, of: &BufferSpec, stream: Option<StreamId>) {
+        match stream {
+            None => self.free(buffer, of),
+            Some(stream) => {
+                let address = self.give_memory_back(buffer, of);
+                self.pool(MemoryAction::Free, of.bytes, address, stream);
+            }
         }
     }
 
@@ -226,22 +225,35 @@ impl Lowering {
         });
     }
 
-    pub(super) fn sync_device(&mut self, device: u32) {
-        let (kind, target) = (SyncKind::Context, Target::Device(device));
-        self.sync("cuCtxSynchronize", kind, context_of(device), target);
-    }
-
-    fn sync(&mut self, call: &str, kind: SyncKind, context: u32, target: Target) {
-        let (stream, event) = match target {
-            Target::Stream(key) => (Some(self.place(key).stream), None),
-            Target::Event(key) => (None, Some(key + 1)),
-            Target::Device(_) => (None, None),
-        };
-        let record = Sync {
+    pub(super) fn sync(&mut self, target: SyncTarget) {
+        let record = |kind, context| Sync {
             kind,
             context,
-            stream,
-            event,
+            stream: None,
+            event: None,
+        };
+        let (call, target, record) = match target {
+            SyncTarget::Device(device) => {
+                let record = record(SyncKind::Context, context_of(device));
+                ("cuCtxSynchronize", Target::Device(device), record)
+            }
+            SyncTarget::Stream(stream) => {
+                let place = self.stream_place(stream);
+                let record = Sync {
+                    stream: Some(place.stream),
+                    ..record(SyncKind::Stream, place.context)
+                };
+                let target = Target::Stream(self.current.streams[stream]);
+                ("cuStreamSynchronize", target, record)
+            }
+            SyncTarget::Event(event) => {
+                let key = self.event_key(event);
+                let record = Sync {
+                    event: Some(key + 1),
+                    ..record(SyncKind::Event, self.current.event_context[event])
+                };
+                ("cuEventSynchronize", Target::Event(key), record)
+            }
         };
         let call = self.name(call);
         self.push(Step::Sync {

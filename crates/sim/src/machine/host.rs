@@ -71,16 +71,20 @@ impl Machine {
     }
 
     /// Carries out a step that began at `began`. Returns when the thread goes on, or `None` when it waits.
-    fn execute(&mut self, step: Step, began: Ns) -> Option<Ns> {
+    fn execute(&mut self, mut step: Step, began: Ns) -> Option<Ns> {
+        if let Some(until) = self.awaited_first(&mut step) {
+            return self.wait(began, 0, until, Continuation::Again(step));
+        }
         match step {
             Step::Define(def) => self.defs.push(def),
             Step::Open(key, config) => self.open(key, config),
             Step::Work(ns) => return Some(self.now + ns.max(0)),
             Step::Begin { kind, name, index } => {
+                let thread = THREAD;
                 let range = Range {
                     kind,
                     name,
-                    thread: THREAD,
+                    thread,
                     index,
                 };
                 self.thread.phases.push((range, self.now));
@@ -92,31 +96,6 @@ impl Machine {
             }
             Step::Queue(stream, item) => {
                 self.enqueue(stream, item, 0, self.now, 0);
-            }
-            Step::Call {
-                call,
-                cost,
-                overhead,
-            } => {
-                let span = Span::new(began, began + cost);
-                let correlation = self.next_correlation();
-                if let Some(overhead) = overhead {
-                    self.record(span, correlation, What::Overhead(overhead));
-                }
-                return Some(self.end_call(span, call, correlation));
-            }
-            Step::Submit { stream, .. } if self.is_full(stream) => {
-                let room = self.streams[stream as usize].completed + 1;
-                let until = WaitFor::stream(stream, room);
-                return self.wait(began, 0, until, Continuation::Again(step));
-            }
-            Step::Submit {
-                stream,
-                returns: Returns::Staged(_),
-                ..
-            } if self.streams[stream as usize].is_behind() => {
-                let until = WaitFor::stream(stream, self.streams[stream as usize].submitted);
-                return self.wait(began, 0, until, Continuation::Again(step));
             }
             Step::Submit {
                 call,
@@ -133,49 +112,72 @@ impl Machine {
                 }
                 return self.submit(began, (call, cost), stream, item, returns);
             }
+            Step::Call {
+                call,
+                cost,
+                overhead,
+            } => {
+                let span = Span::new(began, began + cost);
+                return Some(self.pass(span, call, overhead.map(What::Overhead)));
+            }
+            Step::Memory { call, cost, op, .. } => {
+                let span = Span::new(began, self.now + cost);
+                return Some(self.pass(span, call, Some(What::Memory(op))));
+            }
             Step::Sync {
                 call,
                 target,
                 record,
             } => {
                 let until = self.conditions(target);
-                let correlation = self.next_correlation();
                 let then = Continuation::Return {
                     call,
-                    correlation,
+                    correlation: self.next_correlation(),
                     sync: Some(record),
                     after: 0,
                 };
                 return self.wait(began, self.api.sync_ns, until, then);
             }
-            Step::Memory {
-                call,
-                cost,
-                op,
-                waits_for: Some(device),
-            } => {
-                let until = self.conditions(Target::Device(device));
-                let then = Continuation::Again(Step::Memory {
-                    call,
-                    cost,
-                    op,
-                    waits_for: None,
-                });
-                return self.wait(began, 0, until, then);
-            }
-            Step::Memory {
-                call,
-                cost,
-                op,
-                waits_for: None,
-            } => {
-                let span = Span::new(began, self.now + cost);
-                let correlation = self.next_correlation();
-                self.record(Span::at(span.end), correlation, What::Memory(op));
-                return Some(self.end_call(span, call, correlation));
-            }
         }
         Some(self.now)
+    }
+
+    /// What must come before a step is carried out at all. A call that queues needs room in its stream, and a staged copy the end
+    /// of what it follows. Memory is given back when the device is done.
+    fn awaited_first(&mut self, step: &mut Step) -> Option<WaitFor> {
+        match step {
+            &mut Step::Submit {
+                stream, returns, ..
+            } => {
+                let state = &self.streams[stream as usize];
+                let ticket = if self.is_full(stream) {
+                    state.completed + 1
+                } else if matches!(returns, Returns::Staged(_)) && state.is_behind() {
+                    state.submitted
+                } else {
+                    return None;
+                };
+                Some(WaitFor::stream(stream, ticket))
+            }
+            Step::Memory { waits_for, .. } => {
+                let device = waits_for.take()?;
+                Some(self.conditions(Target::Device(device)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A call that does not wait, with the record that it leaves: an overhead as long as it is, or an event at its end.
+    fn pass(&mut self, span: Span, call: NameId, record: Option<What>) -> Ns {
+        let correlation = self.next_correlation();
+        if let Some(what) = record {
+            let span = match what {
+                What::Memory(_) => Span::at(span.end),
+                _ => span,
+            };
+            self.record(span, correlation, what);
+        }
+        self.end_call(span, call, correlation)
     }
 
     fn submit(

@@ -10,7 +10,7 @@
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use activity::Direction;
-use scenario::plan::{CopyPiece, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget};
+use scenario::plan::{CopyPiece, HostWork, LaunchId, MemRef, Op, OpKind, StreamId, SyncTarget};
 
 use super::super::driver::{Code, INVALID_VALUE, NOT_SUPPORTED, SUCCESS};
 use super::engine::{Engine, Failed, Phase};
@@ -45,48 +45,23 @@ impl<'a> Engine<'a> {
         self.streams[stream]
     }
 
+    // SAFETY, for every driver call of the next three functions. Streams, events, graphs and functions were
+    // made by `new` (or by an earlier Capture) in contexts that outlive this. A validated plan indexes
+    // only those it lists. Buffers are as large as the plan says, and its ranges lie inside them.
+    // Argument blocks do not move while this lives. What a kernel does with its arguments is the
+    // scenario author's business, and why this runs in a process of its own.
+
     /// Issues one operation. `Err` only comes from inside a captured graph.
     #[inline]
     fn step(&mut self, op: &Op) -> Result<Code, Failed> {
         let driver = self.driver;
-        // SAFETY, for every driver call below: streams, events, graphs and functions were made by
-        // `new` (or by an earlier Capture) in contexts that outlive this. A validated plan indexes
-        // only those it lists. Buffers are as large as the plan says, and its ranges lie inside them.
-        // Argument blocks do not move while this lives. What a kernel does with its arguments is the
-        // scenario author's business, and why this runs in a process of its own.
         Ok(match op.kind {
-            OpKind::Launch { launch, stream } => {
-                let stream = self.on(stream);
-                match self.launches.get(launch, self.device) {
-                    // SAFETY: see above.
-                    Some(k) => unsafe {
-                        (driver.launch_kernel)(
-                            k.function,
-                            k.grid[0],
-                            k.grid[1],
-                            k.grid[2],
-                            k.block[0],
-                            k.block[1],
-                            k.block[2],
-                            k.shared,
-                            stream,
-                            k.params,
-                            std::ptr::null_mut(),
-                        )
-                    },
-                    None => NOT_SUPPORTED,
-                }
-            }
+            OpKind::Launch { launch, stream } => self.launch(launch, stream),
             OpKind::Copy(copy) => {
                 let stream = self.on(copy.stream);
                 let stream = copy.is_async.then_some(stream);
-                for piece in op.kind.pieces() {
-                    let code = self.copy(copy.direction, stream, piece);
-                    if code != SUCCESS {
-                        return Ok(code);
-                    }
-                }
-                SUCCESS
+                let mut codes = (op.kind.pieces()).map(|it| self.copy(copy.direction, stream, it));
+                codes.find(|code| *code != SUCCESS).unwrap_or(SUCCESS)
             }
             OpKind::Memset {
                 to,
@@ -109,20 +84,7 @@ impl<'a> Engine<'a> {
                 // SAFETY: see above.
                 unsafe { (driver.stream_wait_event)(stream, self.events[event], 0) }
             }
-            OpKind::Sync(SyncTarget::Stream(stream)) => {
-                let stream = self.on(stream);
-                // SAFETY: see above.
-                unsafe { (driver.stream_synchronize)(stream) }
-            }
-            OpKind::Sync(SyncTarget::Event(event)) => {
-                // SAFETY: see above.
-                unsafe { (driver.event_synchronize)(self.events[event]) }
-            }
-            OpKind::Sync(SyncTarget::Device(device)) => {
-                self.enter(device);
-                // SAFETY: see above.
-                unsafe { (driver.ctx_synchronize)() }
-            }
+            OpKind::Sync(target) => self.sync(target),
             OpKind::GraphLaunch { graph, stream } => {
                 let stream = self.on(stream);
                 // SAFETY: see above; a graph that was not captured is a null handle, which is an
@@ -145,6 +107,50 @@ impl<'a> Engine<'a> {
                 SUCCESS
             }
         })
+    }
+
+    #[inline]
+    fn launch(&mut self, launch: LaunchId, stream: StreamId) -> Code {
+        let stream = self.on(stream);
+        match self.launches.get(launch, self.device) {
+            // SAFETY: see above.
+            Some(k) => unsafe {
+                (self.driver.launch_kernel)(
+                    k.function,
+                    k.grid[0],
+                    k.grid[1],
+                    k.grid[2],
+                    k.block[0],
+                    k.block[1],
+                    k.block[2],
+                    k.shared,
+                    stream,
+                    k.params,
+                    std::ptr::null_mut(),
+                )
+            },
+            None => NOT_SUPPORTED,
+        }
+    }
+
+    #[inline]
+    fn sync(&mut self, target: SyncTarget) -> Code {
+        match target {
+            SyncTarget::Stream(stream) => {
+                let stream = self.on(stream);
+                // SAFETY: see above.
+                unsafe { (self.driver.stream_synchronize)(stream) }
+            }
+            // SAFETY: see above.
+            SyncTarget::Event(event) => unsafe {
+                (self.driver.event_synchronize)(self.events[event])
+            },
+            SyncTarget::Device(device) => {
+                self.enter(device);
+                // SAFETY: see above.
+                unsafe { (self.driver.ctx_synchronize)() }
+            }
+        }
     }
 
     /// One call that copies; asynchronous when it is given a stream.
