@@ -19,7 +19,7 @@ use crate::gate;
 use crate::options::{BUFFERS, Caller, Ending, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::setup::{StartError, enable, release, subscribe};
+use crate::setup::{StartError, Subscription, enable, release, subscribe};
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
 use recording::file::{Clocks, Entry, Identity, State, Writer};
@@ -83,79 +83,20 @@ impl Collector {
         writer.publish(&Health::default());
         fork::watch(writer.descriptor());
 
-        let prepared = load(options.caller)
-            .map_err(StartError::from)
-            .and_then(|cupti| {
-                let subscription = subscribe(&cupti, gate::called)?;
-                match set_up(&cupti, &options) {
-                    Ok(rest) => Ok((cupti, subscription, rest)),
-                    Err(error) => {
-                        release(&cupti, subscription);
-                        Err(error)
-                    }
-                }
-            });
-        let (cupti, subscription, (pool, decoder, mut switch, mut lacks)) = match prepared {
-            Ok(prepared) => prepared,
+        match Prepared::load(&options, load) {
+            Ok(prepared) => {
+                process.versions = prepared.cupti.describe();
+                writer.add(&Entry::Process(process));
+                prepared.run(&options, writer)
+            }
             Err(error) => {
                 writer.notice(true, &refusal(&error));
                 fork::forget();
                 writer.close(&Health::default(), State::Refused);
                 HAS_ONE.store(false, Ordering::Release);
-                return Err(error);
+                Err(error)
             }
-        };
-        process.versions = cupti.describe();
-        writer.add(&Entry::Process(process));
-        let (commands, received) = bounded(COMMANDS);
-        let (mode, more) = switch.begin(&cupti, commands.clone());
-        writer.add(&Entry::Mode(mode));
-        lacks.extend(more);
-        lacks.extend(cupti.fault().map(str::to_owned));
-        for lack in lacks.iter().chain(&decoder.sizes.surprises) {
-            writer.notice(true, lack);
         }
-        writer.publish(&Health::default());
-
-        let counts = Arc::new(Counts::default());
-        let flusher = Flusher {
-            cupti: cupti.clone(),
-            pool,
-            period: options.flush_period,
-            counts: Arc::clone(&counts),
-            subscription,
-            is_late: options.caller == Caller::Attached,
-        };
-        let decode_thread = DecodeThread {
-            pool,
-            decoder,
-            writer,
-            counts,
-            told: false,
-            told_timeless: false,
-        };
-        let (flushes, asked) = bounded(16);
-        let (stop, stopped) = bounded(1);
-        let (flushed, flusher_gone) = bounded(1);
-        let (closing, closed) = bounded::<()>(1);
-        let decode = start("cuptop-decode", move || {
-            decode_thread.run(&received, &flusher_gone);
-            drop(closing);
-        })
-        .map_err(StartError::Thread)?;
-        let flush = start("cuptop-flush", move || {
-            flusher.run(switch, &stopped, &asked);
-            drop(flushed);
-        })
-        .map_err(StartError::Thread)?;
-        Ok(Collector {
-            cupti,
-            commands: Some(commands),
-            flushes,
-            stop,
-            closed,
-            threads: vec![flush, decode],
-        })
     }
 
     /// Records a phase of the calling thread.
@@ -264,6 +205,94 @@ impl Collector {
 impl Drop for Collector {
     fn drop(&mut self) {
         self.end(Ending::Exit);
+    }
+}
+
+/// A libcupti that records into buffers of ours, before anybody reads them.
+struct Prepared {
+    cupti: Cupti,
+    subscription: Subscription,
+    pool: &'static Pool,
+    decoder: Decoder,
+    switch: Switch,
+    /// What is lacking, in sentences.
+    lacks: Vec<String>,
+}
+
+impl Prepared {
+    fn load(
+        options: &Options,
+        load: impl FnOnce(cupti_sys::Caller) -> Result<Cupti, LoadError>,
+    ) -> Result<Prepared, StartError> {
+        let cupti = load(options.caller)?;
+        let subscription = subscribe(&cupti, gate::called)?;
+        match set_up(&cupti, options) {
+            Ok((pool, decoder, switch, lacks)) => Ok(Prepared {
+                cupti,
+                subscription,
+                pool,
+                decoder,
+                switch,
+                lacks,
+            }),
+            Err(error) => {
+                release(&cupti, subscription);
+                Err(error)
+            }
+        }
+    }
+
+    /// Says in the recording how it begins, and starts the threads.
+    fn run(mut self, options: &Options, mut writer: Writer) -> Result<Collector, StartError> {
+        let (commands, received) = bounded(COMMANDS);
+        let (mode, more) = self.switch.begin(&self.cupti, commands.clone());
+        writer.add(&Entry::Mode(mode));
+        self.lacks.extend(more);
+        self.lacks.extend(self.cupti.fault().map(str::to_owned));
+        for lack in self.lacks.iter().chain(&self.decoder.sizes.surprises) {
+            writer.notice(true, lack);
+        }
+        writer.publish(&Health::default());
+
+        let counts = Arc::new(Counts::default());
+        let flusher = Flusher {
+            cupti: self.cupti.clone(),
+            pool: self.pool,
+            period: options.flush_period,
+            counts: Arc::clone(&counts),
+            subscription: self.subscription,
+            is_late: options.caller == Caller::Attached,
+        };
+        let decode_thread = DecodeThread {
+            pool: self.pool,
+            decoder: self.decoder,
+            writer,
+            counts,
+            told: false,
+            told_timeless: false,
+        };
+        let (flushes, asked) = bounded(16);
+        let (stop, stopped) = bounded(1);
+        let (flushed, flusher_gone) = bounded(1);
+        let (closing, closed) = bounded::<()>(1);
+        let decode = start("cuptop-decode", move || {
+            decode_thread.run(&received, &flusher_gone);
+            drop(closing);
+        })
+        .map_err(StartError::Thread)?;
+        let flush = start("cuptop-flush", move || {
+            flusher.run(self.switch, &stopped, &asked);
+            drop(flushed);
+        })
+        .map_err(StartError::Thread)?;
+        Ok(Collector {
+            cupti: self.cupti,
+            commands: Some(commands),
+            flushes,
+            stop,
+            closed,
+            threads: vec![flush, decode],
+        })
     }
 }
 

@@ -95,100 +95,25 @@ impl Decoder {
             kinds::KERNEL | kinds::CONCURRENT_KERNEL => self.kernel(bytes, writer)?,
             kinds::MEMCPY => self.copy(bytes, writer)?,
             kinds::MEMCPY2 => self.peer_copy(bytes, writer)?,
-            kinds::MEMSET => {
-                let it = records::Memset::read(bytes)?;
-                let what = What::Memset(Memset {
-                    place: place(it.device, it.context, it.stream),
-                    bytes: it.bytes,
-                    graph: it.graph,
-                });
-                self.put(it.start, it.end, it.correlation, what, writer);
-            }
-            kinds::GRAPH_TRACE => {
-                let it = records::GraphTrace::read(bytes)?;
-                let what = What::Graph(Graph {
-                    place: place(it.device, it.context, it.stream),
-                    graph: it.graph,
-                });
-                self.put(it.start, it.end, it.correlation, what, writer);
-            }
+            kinds::MEMSET => self.memset(bytes, writer)?,
+            kinds::GRAPH_TRACE => self.graph(bytes, writer)?,
             kinds::RUNTIME | kinds::DRIVER => {
                 let it = records::ApiCall::read(bytes)?;
                 if let Some(span) = self.span(it.start, it.end) {
                     self.host.call(kind, &it, span, writer);
                 }
             }
-            kinds::SYNCHRONIZATION => {
-                let it = records::Sync::read(bytes)?;
-                let Some(kind) = sync_kind(it.sync_kind) else {
-                    return Some(Decoded::Unknown);
-                };
-                let valid = |id: u32| Some(id).filter(|id| *id != kinds::sync::INVALID);
-                let what = What::Sync(Sync {
-                    kind,
-                    context: it.context,
-                    stream: valid(it.stream),
-                    event: valid(it.event),
-                });
-                self.put(it.start, it.end, it.correlation, what, writer);
-            }
-            kinds::OVERHEAD => {
-                let it = records::Overhead::read(bytes)?;
-                let thread = match it.object_kind {
-                    kinds::object::THREAD => it.object[1],
-                    _ => 0,
-                };
-                let name = writer.name(kinds::overhead_name(it.overhead_kind).as_bytes());
-                let correlation = it.correlation.unwrap_or(0);
-                let what = What::Overhead(Overhead { name, thread });
-                self.put(it.start, it.end, correlation, what, writer);
-            }
+            kinds::SYNCHRONIZATION => return self.sync(bytes, writer),
+            kinds::OVERHEAD => self.overhead(bytes, writer)?,
             kinds::MEMORY2 => return self.memory(bytes, writer),
-            kinds::CUDA_EVENT => {
-                let it = records::CudaEvent::read(bytes)?;
-                let device = it
-                    .device
-                    .or_else(|| self.contexts.get(&it.context).copied())
-                    .unwrap_or(0);
-                let place = place(device, it.context, it.stream);
-                self.health.lost += self.host.event(it.correlation, place, it.event, writer);
-            }
-            kinds::MARKER => {
-                let it = records::Marker::read(bytes)?;
-                if let Some(Span { start: time, .. }) = self.span(it.time, it.time) {
-                    // SAFETY: the record came from this process's library just now.
-                    let name = unsafe { records::text(it.name) };
-                    self.health.lost += self.marks.marker(&it, name, time, writer);
-                }
-            }
+            kinds::CUDA_EVENT => self.event(bytes, writer)?,
+            kinds::MARKER => self.marker(bytes, writer)?,
             // Its range says all that is shown.
             kinds::MARKER_DATA => {}
-            kinds::NAME => {
-                let it = records::Name::read(bytes)?;
-                self.name(&it, writer);
-            }
-            kinds::DEVICE => {
-                let it = records::Device::read(bytes)?;
-                device(&it, writer);
-            }
-            kinds::CONTEXT => {
-                let it = records::Context::read(bytes)?;
-                self.contexts.insert(it.id, it.device);
-                writer.add(&Entry::Stream(StreamInfo {
-                    is_default: true,
-                    ..stream(place(it.device, it.id, u32::from(it.null_stream)))
-                }));
-            }
-            kinds::STREAM => {
-                let it = records::Stream::read(bytes)?;
-                // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
-                const NULL_STREAM: u32 = 3;
-                writer.add(&Entry::Stream(StreamInfo {
-                    priority: it.priority,
-                    is_default: it.flag == NULL_STREAM,
-                    ..stream(self.place_of(it.context, it.id))
-                }));
-            }
+            kinds::NAME => self.name(bytes, writer)?,
+            kinds::DEVICE => device(&records::Device::read(bytes)?, writer),
+            kinds::CONTEXT => self.context(bytes, writer)?,
+            kinds::STREAM => self.stream(bytes, writer)?,
             _ => return Some(Decoded::Unknown),
         }
         Some(Decoded::Kept)
@@ -262,6 +187,96 @@ impl Decoder {
         Some(())
     }
 
+    fn memset(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Memset::read(bytes)?;
+        let what = What::Memset(Memset {
+            place: place(it.device, it.context, it.stream),
+            bytes: it.bytes,
+            graph: it.graph,
+        });
+        self.put(it.start, it.end, it.correlation, what, writer);
+        Some(())
+    }
+
+    fn graph(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::GraphTrace::read(bytes)?;
+        let what = What::Graph(Graph {
+            place: place(it.device, it.context, it.stream),
+            graph: it.graph,
+        });
+        self.put(it.start, it.end, it.correlation, what, writer);
+        Some(())
+    }
+
+    fn sync(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<Decoded> {
+        let it = records::Sync::read(bytes)?;
+        let Some(kind) = sync_kind(it.sync_kind) else {
+            return Some(Decoded::Unknown);
+        };
+        let valid = |id: u32| Some(id).filter(|id| *id != kinds::sync::INVALID);
+        let what = What::Sync(Sync {
+            kind,
+            context: it.context,
+            stream: valid(it.stream),
+            event: valid(it.event),
+        });
+        self.put(it.start, it.end, it.correlation, what, writer);
+        Some(Decoded::Kept)
+    }
+
+    fn overhead(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Overhead::read(bytes)?;
+        let thread = match it.object_kind {
+            kinds::object::THREAD => it.object[1],
+            _ => 0,
+        };
+        let name = writer.name(kinds::overhead_name(it.overhead_kind).as_bytes());
+        let what = What::Overhead(Overhead { name, thread });
+        self.put(it.start, it.end, it.correlation.unwrap_or(0), what, writer);
+        Some(())
+    }
+
+    fn event(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::CudaEvent::read(bytes)?;
+        let known = || self.contexts.get(&it.context).copied();
+        let device = it.device.or_else(known).unwrap_or(0);
+        let place = place(device, it.context, it.stream);
+        self.health.lost += self.host.event(it.correlation, place, it.event, writer);
+        Some(())
+    }
+
+    fn marker(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Marker::read(bytes)?;
+        if let Some(Span { start: time, .. }) = self.span(it.time, it.time) {
+            // SAFETY: the record came from this process's library just now.
+            let name = unsafe { records::text(it.name) };
+            self.health.lost += self.marks.marker(&it, name, time, writer);
+        }
+        Some(())
+    }
+
+    fn context(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Context::read(bytes)?;
+        self.contexts.insert(it.id, it.device);
+        writer.add(&Entry::Stream(StreamInfo {
+            is_default: true,
+            ..stream(place(it.device, it.id, u32::from(it.null_stream)))
+        }));
+        Some(())
+    }
+
+    fn stream(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        // CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL
+        const NULL_STREAM: u32 = 3;
+        let it = records::Stream::read(bytes)?;
+        writer.add(&Entry::Stream(StreamInfo {
+            priority: it.priority,
+            is_default: it.flag == NULL_STREAM,
+            ..stream(self.place_of(it.context, it.id))
+        }));
+        Some(())
+    }
+
     fn memory(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<Decoded> {
         let it = records::Memory::read(bytes)?;
         let action = match it.operation {
@@ -281,7 +296,8 @@ impl Decoder {
         Some(Decoded::Kept)
     }
 
-    fn name(&mut self, it: &records::Name, writer: &mut Writer) {
+    fn name(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+        let it = records::Name::read(bytes)?;
         // SAFETY: the record came from this process's library just now.
         let text = unsafe { records::text(it.name) };
         match it.object_kind {
@@ -292,6 +308,7 @@ impl Decoder {
             })),
             _ => {}
         }
+        Some(())
     }
 
     fn put(&mut self, start: u64, end: u64, correlation: u32, what: What, writer: &mut Writer) {
