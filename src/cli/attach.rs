@@ -102,7 +102,9 @@ impl RunningProgram {
         let sight = match attach::check(args.pid, args.watched.looks(), hardware) {
             Ok(sight) => sight,
             // What there is to see from outside is not all.
-            Err(_) if is_collected && args.pid != std::process::id() => attach::Sight::default(),
+            Err(_) if is_collected && args.pid != std::process::id() => {
+                attach::StackSight::default()
+            }
             Err(refused) => return Err(wrong(refused)),
         };
         let next = self.recordings.next(args.save.as_ref(), None);

@@ -8,7 +8,7 @@ use super::print;
 use activity::text::printable_lines;
 use activity::units::bytes;
 use live::attach::right;
-use live::attach::trial::{self, End, Trial};
+use live::attach::trial::{self, Trial, TrialEnd};
 use live::counters;
 use live::runner::device::Gpu;
 use live::runner::{self, Part, Probe};
@@ -18,9 +18,9 @@ use recording::scratch;
 pub(super) fn doctor() -> Result<u8, Ending> {
     let (probe, trial) = (runner::probe(), trial::trial(crate::inject::LIBRARY));
     // Without a driver that works, that is what is told.
-    let counters = matches!(trial.end, End::Records { .. }).then(counters::tried);
+    let counters = matches!(trial.end, TrialEnd::Records { .. }).then(counters::tried);
     print(&printable_lines(&render(&probe, &trial, counters)))?;
-    let can_trace = matches!(trial.end, End::Records { .. });
+    let can_trace = matches!(trial.end, TrialEnd::Records { .. });
     Ok(if probe.can_run() && can_trace {
         exit::FINE
     } else {
@@ -59,7 +59,7 @@ fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) ->
     }
     recordings(&mut out);
     terminal(&mut out);
-    let can_trace = matches!(trial.end, End::Records { .. });
+    let can_trace = matches!(trial.end, TrialEnd::Records { .. });
     let verdict = match (probe.can_run(), probe.nvrtc.is_usable) {
         (true, _) if !can_trace => {
             "Scenarios run and are recorded on the GPU; other programs cannot be traced."
@@ -130,17 +130,17 @@ fn describe(gpu: &Gpu) -> String {
 /// Prints the result of tracing a process on trial.
 fn injection(out: &mut String, trial: &Trial) {
     let _ = match &trial.end {
-        End::Records { library, with } => writeln!(
+        TrialEnd::Records { library, with } => writeln!(
             out,
             "  ok       injection {}: the driver loads it and it records, by {with}",
             library.display()
         ),
-        End::NoDriver { library, why } => writeln!(
+        TrialEnd::NoDriver { library, why } => writeln!(
             out,
             "  untried  injection {} loads and begins; no driver here would load it ({why})",
             library.display()
         ),
-        End::Stopped(stopped) => {
+        TrialEnd::Stopped(stopped) => {
             part(out, "injection", stopped, "programs cannot be traced");
             Ok(())
         }

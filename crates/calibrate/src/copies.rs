@@ -5,7 +5,7 @@ use activity::{Direction, Ns};
 use profile::{Pageable, RAMP_BYTES};
 
 use crate::figures::{KIB, LARGE, MIB, ProfileBuilder, put, rate};
-use crate::observe::{Stretch, all, later, mean};
+use crate::observe::{Stretch, later, mean, times_of};
 
 /// Sizes of pageable copies that are measured.
 const STAGED: [u64; 8] = [
@@ -26,7 +26,7 @@ impl<'a> ProfileBuilder<'a> {
         let inline = self.passes("inline");
         let within = self.passes("within");
         let time = |passes: &[Stretch<'a>], direction, bytes| {
-            median_time(&all(passes, |s| s.copies(direction, bytes)))
+            median_time(&times_of(passes, |s| s.copies(direction, bytes)))
         };
         let copy_call = self.profile.api.copy_ns;
         let (h2d, d2h, d2d) = (Direction::H2D, Direction::D2H, Direction::D2D);
@@ -48,7 +48,7 @@ impl<'a> ProfileBuilder<'a> {
         let fixed = self.profile.copy.d2d_fixed_ns;
         let within = rate(LARGE, time(&within, d2d, LARGE), fixed);
         put!(self, copy.d2d_gbps, within);
-        let call = mean(all(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
+        let call = mean(times_of(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
         put!(self, copy.inline_gbps, rate(32 * KIB, call, copy_call));
         let usual = (RAMP_BYTES as f64 / self.profile.copy.h2d_gbps) as Ns;
         let ramp = time(&pinned, h2d, RAMP_BYTES).map(|ns| ns - fixed_up - usual);
@@ -76,7 +76,7 @@ impl<'a> ProfileBuilder<'a> {
         let call = |passes: &[Stretch<'a>], name: &'static str, direction, bytes| {
             // A cache that has not seen the memory for long takes several copies to keep it. The middle one: what now and then
             // takes twice as long has met somebody else's traffic.
-            median_time(&all(passes, |s| {
+            median_time(&times_of(passes, |s| {
                 later(s.copy_calls(name, direction, bytes))
             }))
         };

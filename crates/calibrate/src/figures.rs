@@ -7,7 +7,7 @@ use activity::{MemoryAction, MemoryKind, Ns, What};
 use profile::{Entry, Profile};
 use scenario::plan::Plan;
 
-use crate::observe::{Observed, Stretch, all, mean};
+use crate::observe::{Observed, Stretch, mean, times_of};
 
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
@@ -129,10 +129,10 @@ impl<'a> ProfileBuilder<'a> {
         let launches = self.passes("launches");
         let calls = self.passes("calls");
         let time =
-            |passes: &[Stretch<'a>], name: &'static str| mean(all(passes, |s| s.calls(name)));
-        let whole = [self.observed.whole()];
-        let between = mean(all(&launches, |s| s.between_calls("cuLaunchKernel")));
-        let waits = mean(all(&calls, |s| s.empty_waits("cuStreamSynchronize")));
+            |passes: &[Stretch<'a>], name: &'static str| mean(times_of(passes, |s| s.calls(name)));
+        let whole = [self.observed.whole_run()];
+        let between = mean(times_of(&launches, |s| s.between_calls("cuLaunchKernel")));
+        let waits = mean(times_of(&calls, |s| s.empty_waits("cuStreamSynchronize")));
         // A launch takes the longer, the less of it the processor has done just before. One kernel over and over is one end.
         // Several in turn, with waits in between, are nearer to what programs do.
         let rows = [&launches, &self.passes("early"), &self.passes("mixed")];
@@ -154,9 +154,9 @@ impl<'a> ProfileBuilder<'a> {
         let passes = self.passes("kernels");
         let small = self.passes("small");
         let within = self.passes("within");
-        let time = |entry: &str| median_time(&all(&passes, |s| s.kernels(entry)));
+        let time = |entry: &str| median_time(&times_of(&passes, |s| s.kernels(entry)));
         put!(self, kernel.fixed_ns, time("empty"));
-        let memset = median_time(&all(&within, |s| s.memsets(LARGE)));
+        let memset = median_time(&times_of(&within, |s| s.memsets(LARGE)));
         let memset = rate(LARGE, memset, self.profile.kernel.fixed_ns);
         put!(self, kernel.memset_gbps, memset);
         let device = &self.profile.device;
@@ -166,7 +166,7 @@ impl<'a> ProfileBuilder<'a> {
             for launch in &variant.launches {
                 let entry = &variant.kernels[launch.kernel].entry;
                 // With one block and hardly any data: what is left is the kernel's own.
-                let fixed_ns = median_time(&all(&small, |s| s.kernels(entry)));
+                let fixed_ns = median_time(&times_of(&small, |s| s.kernels(entry)));
                 let fixed = fixed_ns.unwrap_or(self.profile.kernel.fixed_ns);
                 let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
                     continue;
@@ -215,11 +215,12 @@ impl<'a> ProfileBuilder<'a> {
         let events = self.passes("events");
         let is_kernel = |what| matches!(what, What::Kernel(_));
         let is_copy = |what| matches!(what, What::Copy(_));
-        let gap =
-            |wanted: &dyn Fn(What, What) -> bool| median_time(&all(&queued, |s| s.gaps(wanted)));
-        let launch = mean(all(&idle, |s| s.delays(is_kernel)));
+        let gap = |wanted: &dyn Fn(What, What) -> bool| {
+            median_time(&times_of(&queued, |s| s.gaps(wanted)))
+        };
+        let launch = mean(times_of(&idle, |s| s.delays(is_kernel)));
         put!(self, latency.launch_ns, launch);
-        let copy = mean(all(&idle, |s| s.delays(is_copy)));
+        let copy = mean(times_of(&idle, |s| s.delays(is_copy)));
         put!(self, latency.copy_ns, copy);
         let found = gap(&|a, b| is_kernel(a) && is_kernel(b));
         put!(self, latency.kernel_to_kernel_ns, found);
@@ -229,9 +230,9 @@ impl<'a> ProfileBuilder<'a> {
         put!(self, latency.copy_to_kernel_ns, found);
         let found = gap(&|a, b| is_copy(a) && is_copy(b));
         put!(self, latency.copy_to_copy_ns, found);
-        let found = median_time(&all(&events, Stretch::hand_overs));
+        let found = median_time(&times_of(&events, Stretch::hand_overs));
         put!(self, latency.event_ns, found);
-        let found = mean(all(&idle, |s| s.wakes("cuStreamSynchronize")));
+        let found = mean(times_of(&idle, |s| s.wakes("cuStreamSynchronize")));
         put!(self, latency.wake_ns, found);
         self.missing.extend(["api.queue_depth", "latency.poll_ns"]);
     }
@@ -244,20 +245,20 @@ impl<'a> ProfileBuilder<'a> {
         // A line through two numbers of nodes, as ns at 0 and ns a node.
         let fit = |name: &'static str| {
             let time = |passes: &[Stretch<'a>]| {
-                mean(all(passes, |s| usual_of_graphs(name, s.calls(name))))
+                mean(times_of(passes, |s| usual_of_graphs(name, s.calls(name))))
             };
             line((SMALL, time(&small)), (LARGE, time(&large)))
                 .map(|(fixed, per_ns)| (fixed, ((1.0 / per_ns) as Ns).max(1)))
         };
         let launch = fit("cuGraphLaunch");
         // Of the launches after a capture only the first hands the nodes to the device.
-        let first = mean(all(&large, |s| {
+        let first = mean(times_of(&large, |s| {
             let calls = s.calls("cuGraphLaunch").into_iter();
             calls.step_by(LAUNCHES_OF_A_GRAPH).collect()
         }));
         let make = fit("cuGraphInstantiateWithFlags");
-        let capture = mean(all(&large, |s| s.calls("cuLaunchKernel")));
-        let node = median_time(&all(&large, |s| s.gaps(|_, _| true)));
+        let capture = mean(times_of(&large, |s| s.calls("cuLaunchKernel")));
+        let node = median_time(&times_of(&large, |s| s.gaps(|_, _| true)));
         put!(self, api.graph_launch_ns, launch.map(|l| l.0));
         put!(self, api.graph_launch_node_ns, launch.map(|l| l.1));
         let a = &self.profile.api;
@@ -274,9 +275,9 @@ impl<'a> ProfileBuilder<'a> {
     fn memory(&mut self) {
         let allocation = self.passes("allocation");
         let pool = self.passes("pool");
-        let whole = [self.observed.whole()];
+        let whole = [self.observed.whole_run()];
         let time = |passes: &[Stretch<'a>], action, kind, bytes| {
-            mean(all(passes, |s| s.memory_calls(action, kind, bytes)))
+            mean(times_of(passes, |s| s.memory_calls(action, kind, bytes)))
         };
         let fit = |passes: &[Stretch<'a>], action, kind| {
             line(
@@ -286,7 +287,7 @@ impl<'a> ProfileBuilder<'a> {
         };
         let (alloc, free) = (MemoryAction::Alloc, MemoryAction::Free);
         // The first of two takes a block, the second shares it.
-        let small = mean(all(&allocation, |s| {
+        let small = mean(times_of(&allocation, |s| {
             let calls = s.memory_calls(alloc, MemoryKind::Device, 4 * KIB);
             calls.into_iter().skip(1).step_by(2).collect()
         }));
@@ -294,7 +295,7 @@ impl<'a> ProfileBuilder<'a> {
         let frees = fit(&allocation, free, MemoryKind::Device);
         let pins = fit(&whole, alloc, MemoryKind::Pinned);
         let unpins = fit(&whole, free, MemoryKind::Pinned);
-        let call = |name: &'static str| mean(all(&pool, |s| s.calls(name)));
+        let call = |name: &'static str| mean(times_of(&pool, |s| s.calls(name)));
         put!(self, memory.alloc_small_ns, small);
         put!(self, memory.alloc_ns, allocs.map(|l| l.0));
         put!(self, memory.alloc_gbps, allocs.map(|l| l.1));
@@ -315,14 +316,14 @@ impl<'a> ProfileBuilder<'a> {
         let first =
             |name: &'static str| passes.first().and_then(|s| s.calls(name).first().copied());
         let over = |name: &'static str, usual: Ns| first(name).map(|ns| (ns - usual).max(1));
-        let destroyed = median_time(&self.observed.whole().calls("cuCtxDestroy"));
+        let destroyed = median_time(&self.observed.whole_run().calls("cuCtxDestroy"));
         let a = &self.profile.api;
         let launch = over("cuLaunchKernel", a.launch_ns);
         let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
         let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
         // It sets a megabyte, which takes a kernel.
         let memset = over("cuMemsetD8Async", a.launch_ns);
-        let load = median_time(&all(&passes, Stretch::loads));
+        let load = median_time(&times_of(&passes, Stretch::loads));
         put!(self, cold.first_stream_ns, stream);
         put!(self, cold.context_ns, first("cuCtxCreate"));
         put!(self, cold.context_destroy_ns, destroyed);
@@ -334,7 +335,7 @@ impl<'a> ProfileBuilder<'a> {
 
     fn host(&mut self) {
         let passes = self.passes("host");
-        let time = |name: &'static str| median_time(&all(&passes, |s| s.phases(name)));
+        let time = |name: &'static str| median_time(&times_of(&passes, |s| s.phases(name)));
         put!(self, host.sum_gbps, rate(HOST_BYTES, time("sum"), 0));
         put!(self, host.sin_gbps, rate(HOST_BYTES, time("sin"), 0));
         let operations = 2.0 * HOST_ROWS.powi(3);
@@ -346,7 +347,7 @@ impl<'a> ProfileBuilder<'a> {
         let fill = |function: &'static str, bytes| {
             rate(
                 bytes,
-                median_time(&all(&cold, |s| s.fills(function, bytes))),
+                median_time(&times_of(&cold, |s| s.fills(function, bytes))),
                 0,
             )
         };

@@ -46,7 +46,7 @@ impl Observed {
     }
 
     /// All of it.
-    pub(crate) fn whole(&self) -> Stretch<'_> {
+    pub(crate) fn whole_run(&self) -> Stretch<'_> {
         Stretch {
             observed: self,
             items: &self.items,
@@ -331,7 +331,7 @@ pub(crate) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
 }
 
 /// The values of several stretches together.
-pub(crate) fn all<'a>(
+pub(crate) fn times_of<'a>(
     stretches: &[Stretch<'a>],
     values: impl Fn(Stretch<'a>) -> Vec<Ns>,
 ) -> Vec<Ns> {

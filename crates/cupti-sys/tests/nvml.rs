@@ -66,13 +66,13 @@ fn a_gpu_is_found_by_its_uuid_and_read() {
 
     let mut gpm = Gpm::new(&device).expect("has GPM");
     let asked = [metric::SM, metric::PCIE_RX, metric::NVLINK_RX];
-    assert_eq!(gpm.between(&asked), Ok(None));
+    assert_eq!(gpm.read_since_last(&asked), Ok(None));
     gpm.sample().expect("sampled");
-    assert_eq!(gpm.between(&asked), Ok(None));
+    assert_eq!(gpm.read_since_last(&asked), Ok(None));
     for _ in 0..3 {
         gpm.sample().expect("sampled");
         assert_eq!(
-            gpm.between(&asked),
+            gpm.read_since_last(&asked),
             Ok(Some(vec![Ok(30.0), Ok(1024.0), Err(code::NOT_SUPPORTED)]))
         );
     }

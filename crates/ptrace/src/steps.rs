@@ -13,7 +13,7 @@ pub(crate) mod die {
     /// Requests left until this process kills itself; below zero it never does.
     static LEFT: AtomicI64 = AtomicI64::new(-1);
 
-    pub(crate) fn after(requests: i64) {
+    pub(crate) fn die_after(requests: i64) {
         LEFT.store(requests, Ordering::Relaxed);
     }
 

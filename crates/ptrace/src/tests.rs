@@ -308,7 +308,7 @@ fn enterer() {
         return;
     };
     let pid = u32::try_from(pid).expect("a process");
-    steps::die::after(step);
+    steps::die::die_after(step);
     match enter_within(pid, LIMIT) {
         Ok(loaded) => println!("said: {}", said(&loaded)),
         Err(refused) => println!("refused: {refused:?}"),

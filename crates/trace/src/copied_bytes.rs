@@ -12,23 +12,23 @@ const STRIDE: usize = 16;
 
 /// Bytes and greatest end of some copies.
 #[derive(Clone, Copy, Debug)]
-struct Sum {
+struct CopiedSum {
     bytes: u64,
     end: Ns,
 }
 
-impl Default for Sum {
+impl Default for CopiedSum {
     fn default() -> Self {
-        Sum {
+        CopiedSum {
             bytes: 0,
             end: Ns::MIN,
         }
     }
 }
 
-impl Sum {
-    fn plus(self, other: Sum) -> Sum {
-        Sum {
+impl CopiedSum {
+    fn plus(self, other: CopiedSum) -> CopiedSum {
+        CopiedSum {
             bytes: self.bytes + other.bytes,
             end: self.end.max(other.end),
         }
@@ -44,14 +44,14 @@ struct Copies {
     /// Every [`STRIDE`]th start.
     begins: Vec<Ns>,
     /// Sums of this chunk's copies before every [`STRIDE`]th.
-    sums: Vec<Sum>,
-    running: Sum,
+    sums: Vec<CopiedSum>,
+    running: CopiedSum,
 }
 
 impl Chunk for Copies {
     type Entry = (Span, u64);
     type Key = Ns;
-    type Head = Sum;
+    type Head = CopiedSum;
 
     fn key((span, _): &(Span, u64)) -> Ns {
         span.start
@@ -67,7 +67,7 @@ impl Chunk for Copies {
         self.ends.push(span.end);
         self.bytes.push(bytes);
         let end = span.end;
-        self.running = self.running.plus(Sum { bytes, end });
+        self.running = self.running.plus(CopiedSum { bytes, end });
     }
 
     fn entry(&self, row: usize) -> (Span, u64) {
@@ -86,7 +86,7 @@ impl Chunk for Copies {
         self.starts[0]
     }
 
-    fn leave(&self, head: Sum) -> Sum {
+    fn leave(&self, head: CopiedSum) -> CopiedSum {
         head.plus(self.running)
     }
 }
@@ -254,7 +254,7 @@ impl CopiedBytes {
     pub(super) fn memory(&self) -> usize {
         let of_chunk = |c: &Copies| {
             c.starts.len() * (2 * size_of::<Ns>() + size_of::<u64>())
-                + c.sums.len() * (size_of::<Sum>() + size_of::<Ns>())
+                + c.sums.len() * (size_of::<CopiedSum>() + size_of::<Ns>())
         };
         self.copies.chunks().map(of_chunk).sum::<usize>()
             + self.copies.overhead()

@@ -27,7 +27,7 @@ impl GpuWindow {
 
 /// Sums of one metric over windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sum {
+pub(super) struct MetricSum {
     /// Value times ns.
     area: f64,
     /// ns in which somebody read it.
@@ -35,13 +35,13 @@ pub(super) struct Sum {
     most: f64,
 }
 
-impl Sum {
+impl MetricSum {
     fn add(&mut self, value: f64, time: f64) {
         let (area, most) = (value * time, value);
-        self.join(&Sum { area, time, most });
+        self.join(&MetricSum { area, time, most });
     }
 
-    fn join(&mut self, other: &Sum) {
+    fn join(&mut self, other: &MetricSum) {
         if other.time > 0.0 {
             self.most = if self.time > 0.0 {
                 self.most.max(other.most)
@@ -64,7 +64,7 @@ pub struct Level {
 }
 
 impl Window for GpuWindow {
-    type Sums = [Sum; METRICS];
+    type Sums = [MetricSum; METRICS];
 
     fn span(&self) -> Span {
         self.span
@@ -74,7 +74,7 @@ impl Window for GpuWindow {
         self.span = span;
     }
 
-    fn add_to(&self, sums: &mut [Sum; METRICS]) {
+    fn add_to(&self, sums: &mut [MetricSum; METRICS]) {
         for (sum, value) in sums.iter_mut().zip(self.values) {
             if !value.is_nan() {
                 sum.add(f64::from(value), self.span.len() as f64);
@@ -238,7 +238,7 @@ fn has(windows: &Windows<GpuWindow>, metric: Metric) -> bool {
 
 fn level(windows: &Windows<GpuWindow>, metric: Metric, scope: Span) -> Option<Level> {
     let index = usize::from(metric.code());
-    let mut sum = Sum::default();
+    let mut sum = MetricSum::default();
     for piece in windows.pieces(scope) {
         if piece.is_within(scope) {
             sum.join(&piece.sums[index]);

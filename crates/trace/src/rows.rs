@@ -162,7 +162,7 @@ pub(super) struct Rows {
 
 /// What lies before a chunk of rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Before {
+pub(super) struct RowsBefore {
     pub(super) sums: Sums,
     /// Time of the chunk's own union that earlier rows cover too.
     pub(super) hidden: Ns,
@@ -175,9 +175,9 @@ pub(super) struct Before {
     pub(super) correlation: u32,
 }
 
-impl Default for Before {
+impl Default for RowsBefore {
     fn default() -> Self {
-        Before {
+        RowsBefore {
             sums: Sums::NONE,
             hidden: 0,
             longest: 0,
@@ -191,7 +191,7 @@ impl Default for Before {
 impl Chunk for Rows {
     type Entry = Row;
     type Key = (Ns, Reverse<Ns>);
-    type Head = Before;
+    type Head = RowsBefore;
 
     /// Of two rows with one start the longer goes first: the other nests in it.
     fn key(row: &Row) -> (Ns, Reverse<Ns>) {
@@ -258,9 +258,9 @@ impl Chunk for Rows {
         self.origin
     }
 
-    fn enter(&self, before: Before) -> Before {
+    fn enter(&self, before: RowsBefore) -> RowsBefore {
         let end = before.sums.end;
-        Before {
+        RowsBefore {
             hidden: if end > self.origin {
                 self.busy_until(end, self.before(end))
             } else {
@@ -272,16 +272,16 @@ impl Chunk for Rows {
         }
     }
 
-    fn leave(&self, head: Before) -> Before {
+    fn leave(&self, head: RowsBefore) -> RowsBefore {
         let first = self.correlations.first().copied().unwrap_or(0);
-        Before {
+        RowsBefore {
             sums: Sums {
                 busy: head.sums.busy + self.running.busy - head.hidden,
                 end: head.sums.end.max(self.running.end),
             },
             ascends: head.ascends && self.correlations_ascend && first >= head.correlation,
             correlation: self.correlations.last().copied().unwrap_or(0),
-            ..Before::default()
+            ..RowsBefore::default()
         }
     }
 }

@@ -10,7 +10,7 @@ use super::layouts::{
 // The types are those that nvml.h gives the functions of these names. Handles are pointers, enumerations are unsigned ints.
 crate::functions! {
     /// NVML's functions. Their names are those of `nvml.h` without `nvml` and `DeviceGet`.
-    pub(super) struct Api
+    pub(super) struct NvmlApi
     required {
         init = c"nvmlInit_v2" ();
         handle_by_uuid = c"nvmlDeviceGetHandleByUUID" (*const c_char, *mut Handle);

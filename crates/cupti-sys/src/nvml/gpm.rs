@@ -115,7 +115,10 @@ impl Gpm {
     ///
     /// # Errors
     /// NVML's code, when it answers none of them.
-    pub fn between(&mut self, metrics: &[u32]) -> Result<Option<Vec<Result<f64, u32>>>, u32> {
+    pub fn read_since_last(
+        &mut self,
+        metrics: &[u32],
+    ) -> Result<Option<Vec<Result<f64, u32>>>, u32> {
         if self.taken < 2 {
             return Ok(None);
         }

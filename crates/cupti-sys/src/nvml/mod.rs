@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::library::{Library, Visibility};
-use api::Api;
+use api::NvmlApi;
 
 pub use device::{Device, GpuProcess, Memory, uuid_text};
 pub use gpm::{Gpm, metric};
@@ -91,7 +91,7 @@ pub enum NvmlError {
 pub struct Nvml(Rc<Session>);
 
 #[derive(Debug)]
-struct Session(Api);
+struct Session(NvmlApi);
 
 impl Drop for Session {
     fn drop(&mut self) {
@@ -118,7 +118,7 @@ impl Nvml {
     pub fn open(path: &Path) -> Result<Nvml, NvmlError> {
         let library = Library::open(path, Visibility::Local).map_err(NvmlError::Missing)?;
         // SAFETY: what is found under NVML's name is taken for it.
-        let api = unsafe { Api::resolve(library) }
+        let api = unsafe { NvmlApi::resolve(library) }
             .map_err(|symbol| NvmlError::Incomplete(symbol.to_str().unwrap_or_default()))?;
         // SAFETY: takes nothing, and may be called any number of times from any thread; each is matched by a shutdown.
         match unsafe { (api.init)() } {
@@ -155,7 +155,7 @@ impl Nvml {
         Ok(all.collect())
     }
 
-    fn api(&self) -> &Api {
+    fn api(&self) -> &NvmlApi {
         &self.0.0
     }
 }

@@ -28,7 +28,7 @@ const REST: usize = 1 << 20;
 
 /// A running program.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(super) struct TracedChild {
     child: std::process::Child,
     status: Option<i32>,
     /// Whether it leads a process group of its own.
@@ -48,13 +48,13 @@ struct Forwarded {
     from_terminal: bool,
 }
 
-impl Child {
+impl TracedChild {
     /// Starts a program with some variables more.
     pub(super) fn start(
         command: &[OsString],
         variables: Vec<(&'static str, OsString)>,
         output: Output,
-    ) -> io::Result<Child> {
+    ) -> io::Result<TracedChild> {
         let mut builder = Command::new(&command[0]);
         builder.args(&command[1..]).envs(variables);
         let own_group = output == Output::Capture;
@@ -82,7 +82,7 @@ impl Child {
         if let Some(stderr) = child.stderr.take() {
             readers.push(read_lines("cuptop-stderr", stderr, true, &lines, &enough)?);
         }
-        Ok(Child {
+        Ok(TracedChild {
             child,
             status: None,
             own_group,
@@ -165,7 +165,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for TracedChild {
     fn drop(&mut self) {
         self.stop(Duration::from_secs(1));
         self.rest_of_output();

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use super::recorder::{Recorder, When};
 use crate::counters::Counters;
-use crate::hardware::{self, Watch};
+use crate::hardware::{self, HardwareWatch};
 use crate::looking::{Looking, Switch};
 use crate::python::Sampler;
 use activity::Activity;
@@ -22,7 +22,7 @@ pub(super) struct LiveRecording {
     pub(super) recorder: Recorder,
     switch: Switch,
     looking: Looking,
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<HardwareWatch>,
     sampler: Option<Sampler>,
     /// Whether an operation on a GPU was seen.
     is_used: bool,
@@ -61,7 +61,12 @@ impl LiveRecording {
     ) -> io::Result<()> {
         if let Some((counters, root)) = hardware {
             let looking = self.looking.clone();
-            self.watch = Some(Watch::start(&self.directory, looking, counters, root)?);
+            self.watch = Some(HardwareWatch::start(
+                &self.directory,
+                looking,
+                counters,
+                root,
+            )?);
         }
         if let Some((pid, hz)) = python {
             let looking = self.looking.clone();

@@ -39,13 +39,13 @@ use crossbeam_channel::RecvTimeoutError;
 pub use late::Collect;
 pub use recorder::{Recorder, When};
 pub use refused::{Refused, right};
-pub use running::{RunningRequest, Sight, check, running};
+pub use running::{RunningRequest, StackSight, check, running};
 
 use crate::counters::Counters;
-use crate::hardware::Watch;
+use crate::hardware::HardwareWatch;
 pub use crate::rights::command;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
-use child::Child;
+use child::TracedChild;
 use library::Library;
 use live::LiveRecording;
 use recording::{self, ProcessState};
@@ -114,16 +114,17 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         &live.directory,
         &library.path,
     );
-    let child = Child::start(&request.command, variables, request.output).map_err(|error| {
-        io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
-    })?;
+    let child =
+        TracedChild::start(&request.command, variables, request.output).map_err(|error| {
+            io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
+        })?;
     let hardware = request.hardware.then_some((request.counters, None));
     live.start_looking(hardware, request.python.map(|hz| (child.id(), hz)))?;
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         // Kept until the last child had its chance to load it.
         let _library = library;
-        Run {
+        TracedRun {
             child,
             live,
             name,
@@ -134,15 +135,15 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
     Ok((feed, hand))
 }
 
-struct Run {
-    child: Child,
+struct TracedRun {
+    child: TracedChild,
     live: LiveRecording,
     name: String,
     /// What is to be said of the command.
     warning: Option<String>,
 }
 
-impl Run {
+impl TracedRun {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
         if let Some(text) = self.warning.take()
             && outlet.notice(true, text).is_err()
@@ -156,7 +157,7 @@ impl Run {
             self.child.stop(PATIENCE);
         }
         let watch = self.live.watch.as_ref();
-        let listed = watch.map(Watch::listed).unwrap_or_default();
+        let listed = watch.map(HardwareWatch::listed).unwrap_or_default();
         for message in self.child.rest_of_output() {
             if outlet.send(message).is_err() {
                 return Outcome::Stopped;

@@ -24,10 +24,10 @@ pub struct When {
 
 /// The hand on the collectors of a run. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Recorder(Arc<Mutex<State>>);
+pub struct Recorder(Arc<Mutex<RecorderState>>);
 
 #[derive(Debug)]
-struct State {
+struct RecorderState {
     /// Gone when the run is over.
     page: Option<ControlPage>,
     /// When to go on, and when to stop.
@@ -51,7 +51,7 @@ impl Recorder {
         let now = Instant::now();
         let recording = when.delay.is_none();
         looking.want(recording);
-        let state = State {
+        let state = RecorderState {
             page: Some(ControlPage::create(directory, recording)?),
             on: when.delay.map(|delay| now + delay),
             off: None,
@@ -64,7 +64,7 @@ impl Recorder {
         Ok(Recorder(Arc::new(Mutex::new(state))))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut RecorderState) -> T) -> T {
         // What a thread that panicked left behind is a page and three times, each whole.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -159,7 +159,7 @@ impl Recorder {
     }
 }
 
-impl State {
+impl RecorderState {
     fn ask(&mut self, recording: bool) -> io::Result<()> {
         match &mut self.page {
             Some(page) => page.ask(recording)?,

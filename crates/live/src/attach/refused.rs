@@ -22,7 +22,7 @@ impl Refused {
     }
 }
 
-pub(super) fn none(pid: u32) -> Refused {
+pub(super) fn no_process(pid: u32) -> Refused {
     Refused::new(
         format!("there is no process {pid}"),
         "`pgrep -af python` lists those that run Python; in a container only its own are seen",
@@ -34,7 +34,7 @@ pub(super) fn permitted(pid: u32) -> String {
     let owner = std::fs::metadata(format!("/proc/{pid}"))
         .map(|it| std::os::unix::fs::MetadataExt::uid(&it))
         .ok();
-    words(Own::read(), owner)
+    permission_help(Own::read(), owner)
 }
 
 /// Whether running programs may be entered here.
@@ -47,7 +47,7 @@ pub fn right() -> Part {
     };
     let help = match is_usable {
         true => String::new(),
-        false => words(own, Some(own.user)),
+        false => permission_help(own, Some(own.user)),
     };
     Part {
         is_usable,
@@ -56,7 +56,7 @@ pub fn right() -> Part {
     }
 }
 
-pub(super) fn words(own: Own, owner: Option<u32>) -> String {
+pub(super) fn permission_help(own: Own, owner: Option<u32>) -> String {
     match (own.user, owner, own.scope) {
         (0, _, 3) => "kernel.yama.ptrace_scope is 3: nobody may until the machine starts anew with less".to_owned(),
         (0, ..) => "it takes CAP_SYS_PTRACE, which root in a container has not by itself: --cap-add SYS_PTRACE".to_owned(),

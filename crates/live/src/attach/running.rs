@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::late::{Collect, Hand, users_of_cuda};
 use super::live::LiveRecording;
 use super::recorder::When;
-use super::refused::{Refused, none, permitted};
+use super::refused::{Refused, no_process, permitted};
 use super::{Attached, PERIOD, STRAGGLERS};
 use crate::counters::Counters;
 use crate::hardware;
@@ -31,7 +31,7 @@ pub struct RunningRequest {
     /// Whether their counters are sampled, which needs `hardware`.
     pub counters: Counters,
     /// What of its stacks can be seen.
-    pub sight: Sight,
+    pub sight: StackSight,
     /// How its kernels are recorded, if they are to be.
     pub collect: Option<Collect>,
     /// For how long; until it ends without.
@@ -40,7 +40,7 @@ pub struct RunningRequest {
 
 /// What of a running program's stacks can be seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sight {
+pub struct StackSight {
     /// How many times a second Python is looked at, and for; `None` where that is of no use or not wanted.
     pub python: Option<u32>,
     /// Why there are no Python lines to be seen now.
@@ -55,9 +55,9 @@ const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When nothing can: why, and what helps.
-pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Refused> {
+pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<StackSight, Refused> {
     let Some(command) = command(pid) else {
-        return Err(none(pid));
+        return Err(no_process(pid));
     };
     if pid == std::process::id() {
         return Err(Refused::new("that is cuptop itself", ""));
@@ -82,7 +82,7 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Ref
             (None, Refused::new(message, permitted(pid)))
         }
         (Some(hz), Ok(_)) if python::is_in(pid, PYTHON_WITHIN) => {
-            return Ok(Sight {
+            return Ok(StackSight {
                 python: Some(hz),
                 lacks: None,
             });
@@ -105,7 +105,7 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<Sight, Ref
         let message = format!("{}, and there are no hardware rows: {error}", lacks.message);
         Refused::new(message, lacks.help.clone())
     })?;
-    Ok(Sight {
+    Ok(StackSight {
         python,
         lacks: Some(lacks),
     })
@@ -142,7 +142,7 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
 /// Enters the processes that use CUDA, or where none does yet the one that was named.
 fn enter(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Vec<Hand>, Refused> {
     if command(pid).is_none() {
-        return Err(none(pid));
+        return Err(no_process(pid));
     }
     let mut pids = users_of_cuda(pid);
     if pids.is_empty() {
@@ -282,7 +282,7 @@ impl RunningProgram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refused::words;
+    use super::super::refused::permission_help;
     use super::*;
     use crate::rights::Own;
 
@@ -326,7 +326,7 @@ mod tests {
                 scope,
                 ..Own::default()
             };
-            let help = words(own, owner);
+            let help = permission_help(own, owner);
             assert!(help.contains(expected), "{own:?} {owner:?}: {help}");
         }
     }

@@ -32,14 +32,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    pub end: End,
+    pub end: TrialEnd,
     /// What is worth knowing beside it, each a sentence.
     pub remarks: Vec<String>,
 }
 
 /// How far it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TrialEnd {
     /// The driver loaded the library, and it records.
     Records {
         /// Where the library lies.
@@ -53,8 +53,8 @@ pub enum End {
     Stopped(Part),
 }
 
-fn stopped(why: impl Into<String>, help: impl Into<String>) -> End {
-    End::Stopped(Part::missing(why, help))
+fn stopped(why: impl Into<String>, help: impl Into<String>) -> TrialEnd {
+    TrialEnd::Stopped(Part::missing(why, help))
 }
 
 /// Tries it. Takes some seconds where the driver takes them.
@@ -94,7 +94,7 @@ pub fn trial(content: &'static [u8]) -> Trial {
     Trial { end, remarks }
 }
 
-fn start(library: &Library) -> io::Result<End> {
+fn start(library: &Library) -> io::Result<TrialEnd> {
     let scratch = scratch::directory()?;
     let recordings = scratch.path().join("run");
     recording::file::create_directory(&recordings)?;
@@ -161,7 +161,7 @@ fn conclude(
     steps: &[Step],
     last_words: &str,
     recordings: &Path,
-) -> End {
+) -> TrialEnd {
     let is_done = steps.last() == Some(&Step::Done);
     if let Some(Step::NotLoaded(why)) = steps.iter().find(|it| matches!(it, Step::NotLoaded(_))) {
         let text = format!("the library to be injected cannot be loaded: {why}");
@@ -198,11 +198,11 @@ fn conclude(
             "a driver ignores CUDA_INJECTION64_PATH in set-user-id programs, and so may what stands in a driver's place",
         ),
         (None, _) => stopped("the injected library loads, and left no recording", ""),
-        (Some(_), Some(why)) => End::NoDriver {
+        (Some(_), Some(why)) => TrialEnd::NoDriver {
             library: library.to_path_buf(),
             why,
         },
-        (Some(true), None) => End::Records {
+        (Some(true), None) => TrialEnd::Records {
             library: library.to_path_buf(),
             with,
         },
@@ -246,16 +246,16 @@ mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt as _;
 
-    fn came_to(status: Option<i32>, steps: &[Step], last_words: &str) -> End {
+    fn came_to(status: Option<i32>, steps: &[Step], last_words: &str) -> TrialEnd {
         let empty = tempfile::tempdir().expect("a folder");
         let status = status.map(ExitStatus::from_raw);
         let library = Path::new("/cache/inject.so");
         conclude(library, status, steps, last_words, empty.path())
     }
 
-    fn why(end: End) -> String {
+    fn why(end: TrialEnd) -> String {
         match end {
-            End::Stopped(it) => it.text,
+            TrialEnd::Stopped(it) => it.text,
             other => panic!("{other:?}"),
         }
     }
@@ -273,7 +273,7 @@ mod tests {
         let refused = Step::NotLoaded("libc.so.6: version `GLIBC_2.34' not found".into());
         let old = came_to(Some(0), &[refused, Step::Done], "");
         assert!(
-            matches!(&old, End::Stopped(it) if it.help.contains("glibc")),
+            matches!(&old, TrialEnd::Stopped(it) if it.help.contains("glibc")),
             "{old:?}"
         );
         let silent = why(came_to(

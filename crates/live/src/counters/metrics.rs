@@ -3,7 +3,7 @@
 use activity::Metric;
 
 /// A metric, what turns NVIDIA's numbers into ours, and NVIDIA's names for it: that of most chips first.
-pub(super) struct Wanted {
+pub(super) struct WantedMetric {
     pub(super) metric: Metric,
     pub(super) scale: f64,
     names: &'static [&'static str],
@@ -14,7 +14,7 @@ const MEGA: f64 = 1e-6;
 
 /// Most wanted first: what one pass does not hold with those before it is left out. The tensor cores' `_realtime` is the same
 /// count by another way, where the first needs a pass of its own.
-pub(super) const WANTED: [Wanted; 12] = [
+pub(super) const WANTED: [WantedMetric; 12] = [
     want(
         Metric::Sm,
         PERCENT,
@@ -65,8 +65,8 @@ pub(super) fn names(hz: Option<u32>) -> Vec<&'static [&'static str]> {
     WANTED[..most].iter().map(|it| it.names).collect()
 }
 
-const fn want(metric: Metric, scale: f64, names: &'static [&'static str]) -> Wanted {
-    Wanted {
+const fn want(metric: Metric, scale: f64, names: &'static [&'static str]) -> WantedMetric {
+    WantedMetric {
         metric,
         scale,
         names,

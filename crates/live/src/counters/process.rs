@@ -23,7 +23,7 @@ use activity::{Hardware, Ns, Reading, Span, Uuid};
 
 /// What the process is told, as one line of JSON.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Job {
+pub(super) struct SamplingJob {
     /// Where its file goes.
     pub(super) directory: PathBuf,
     /// The GPU: the only one that the process sees.
@@ -51,7 +51,7 @@ pub fn process_main() -> ExitCode {
     if io::stdin().lock().read_line(&mut line).is_err() {
         return ExitCode::from(2);
     }
-    let Ok(job) = serde_json::from_str::<Job>(&line) else {
+    let Ok(job) = serde_json::from_str::<SamplingJob>(&line) else {
         return ExitCode::from(2);
     };
     let Ok(writer) = Writer::outside(&job.directory, 0, Clocks::now()) else {
@@ -97,20 +97,20 @@ impl Out {
 }
 
 /// Samples; the error is why nothing is sampled, in words.
-fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
+fn sample(job: &SamplingJob, file: &mut Out) -> Result<(), String> {
     let began = Instant::now();
     let cupti = Cupti::load(Caller::Program).map_err(|error| error.to_string())?;
     let api = PmApi::open(&cupti.path)?;
     api.initialize().map_err(lack)?;
     // The environment shows this process no other.
     let (chip, availability) = pm::chip(&api, 0).map_err(lack)?;
-    let mut sampler = Sampler {
+    let mut sampler = BurstSampler {
         job,
         file,
         metrics: Vec::new(),
         rhythm: Rhythm::new(job.hz),
         last: None,
-        tally: Tally::default(),
+        tally: SampleTally::default(),
         at_overflow: 0,
         began,
         set_up: None,
@@ -124,11 +124,11 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
         let mut sampling = Sampling::enable(choice.host, config, 0).map_err(lack)?;
         match sampler.run(&mut sampling) {
             // Full hardware takes no start (CUPTI 13.0 on an H100): all begins anew, with more room.
-            Ok(End::Full) if sampler.has_hope() => {}
+            Ok(BurstEnd::Full) if sampler.has_hope() => {}
             end => {
                 sampler.conclude();
                 return match end {
-                    Ok(End::Full) => {
+                    Ok(BurstEnd::Full) => {
                         Err("the GPU's buffer is full before a sample can be fetched".to_owned())
                     }
                     end => end.map(drop).map_err(lack),
@@ -140,22 +140,22 @@ fn sample(job: &Job, file: &mut Out) -> Result<(), String> {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SampleTally {
     samples: u64,
     overflows: u64,
     gaps: u64,
     unread: u64,
 }
 
-struct Sampler<'a> {
-    job: &'a Job,
+struct BurstSampler<'a> {
+    job: &'a SamplingJob,
     file: &'a mut Out,
     /// For each value of a sample, its place in [`WANTED`].
     metrics: Vec<usize>,
     rhythm: Rhythm,
     /// The end of the last sample of this burst; `None` before its first, which reaches back to the one before.
     last: Option<u64>,
-    tally: Tally,
+    tally: SampleTally,
     /// Samples at the last overflow.
     at_overflow: u64,
     began: Instant,
@@ -167,7 +167,7 @@ struct Sampler<'a> {
 
 /// How a burst ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum BurstEnd {
     /// In its time.
     Burst,
     /// The hardware's buffer is full: it takes no more.
@@ -176,15 +176,15 @@ enum End {
     Input,
 }
 
-impl Sampler<'_> {
+impl BurstSampler<'_> {
     /// Samples until nobody wants more, or the hardware takes no more.
-    fn run(&mut self, sampling: &mut Sampling) -> Result<End, Code> {
+    fn run(&mut self, sampling: &mut Sampling) -> Result<BurstEnd, Code> {
         self.set(sampling)?;
         loop {
             let spent = self.spent;
             self.switch(|| sampling.start())?;
             let end = self.until_end(sampling)?;
-            if end == End::Full {
+            if end == BurstEnd::Full {
                 return Ok(end);
             }
             self.switch(|| sampling.stop())?;
@@ -195,11 +195,11 @@ impl Sampler<'_> {
             }
             self.rhythm.keep_to(self.spent - spent);
             let pause = self.rhythm.pause();
-            if end == End::Input || self.is_enough() || self.has_ended_in(pause) {
-                return Ok(End::Input);
+            if end == BurstEnd::Input || self.is_enough() || self.has_ended_in(pause) {
+                return Ok(BurstEnd::Input);
             }
             if fetched.overflow {
-                return Ok(End::Full);
+                return Ok(BurstEnd::Full);
             }
         }
     }
@@ -247,25 +247,29 @@ impl Sampler<'_> {
         }
     }
 
-    fn until_end(&mut self, sampling: &mut Sampling) -> Result<End, Code> {
+    fn until_end(&mut self, sampling: &mut Sampling) -> Result<BurstEnd, Code> {
         self.last = None;
         if let Some(length) = self.rhythm.length() {
             // What came is fetched when it has stopped.
             let has_ended = self.has_ended_in(length);
-            return Ok(if has_ended { End::Input } else { End::Burst });
+            return Ok(if has_ended {
+                BurstEnd::Input
+            } else {
+                BurstEnd::Burst
+            });
         }
         let (period, mut is_behind) = (self.rhythm.period(), false);
         loop {
             if self.has_ended_in(if is_behind { Duration::ZERO } else { period }) {
-                return Ok(End::Input);
+                return Ok(BurstEnd::Input);
             }
             let fetched = self.fetch(sampling, period)?;
             if fetched.overflow {
-                return Ok(End::Full);
+                return Ok(BurstEnd::Full);
             }
             is_behind = fetched.has_more;
             if self.is_enough() {
-                return Ok(End::Input);
+                return Ok(BurstEnd::Input);
             }
         }
     }
@@ -341,7 +345,7 @@ impl Sampler<'_> {
              after {:.2} s of setting up that took {:.2} s of a core",
             self.job.name,
             self.metrics.len(),
-            self.rhythm.words(),
+            self.rhythm.describe(),
             plural(tally.samples, "sample"),
             tally.samples as f64 / wall,
             cpu_time().saturating_sub(before).as_secs_f64() / wall * 100.0,

@@ -100,7 +100,7 @@ impl Rhythm {
     }
 
     /// In words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let (hz, ms) = (self.hz, BURST.as_millis());
         let every = match self.turn.map(|it| it.as_millis()) {
             None => return format!("{hz} times a second"),
@@ -152,19 +152,19 @@ mod tests {
             (9_000, "20000 times a second for 10 ms, every 16 s"),
         ] {
             rhythm.keep_to(Duration::from_millis(ms));
-            assert_eq!(rhythm.words(), words);
+            assert_eq!(rhythm.describe(), words);
         }
         for _ in 0..20 {
             rhythm.keep_to(Duration::from_millis(22));
         }
-        assert!(rhythm.words().ends_with("4 times a second"));
+        assert!(rhythm.describe().ends_with("4 times a second"));
     }
 
     #[test]
     fn what_was_asked_for_is_kept_to_with_room_for_it() {
         let mut rhythm = Rhythm::new(Some(20_000));
         rhythm.keep_to(Duration::from_secs(9));
-        assert_eq!(rhythm.words(), "20000 times a second");
+        assert_eq!(rhythm.describe(), "20000 times a second");
         assert_eq!((rhythm.length(), rhythm.pause()), (None, Duration::ZERO));
         // 400 samples in 20 ms, with some to spare; 200 in a burst.
         assert_eq!(rhythm.period(), Duration::from_millis(20));

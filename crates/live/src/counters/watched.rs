@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cupti_sys::nvml::uuid_text;
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::process::{BEAT, Job};
+use super::process::{BEAT, SamplingJob};
 use super::{Counters, PROCESS_COMMAND};
 use activity::Uuid;
 
@@ -84,7 +84,7 @@ impl Watched {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let job = Job {
+        let job = SamplingJob {
             directory: directory.to_path_buf(),
             uuid,
             name: name.clone(),

@@ -14,7 +14,7 @@ const V1: [&str; 2] = ["cpu", "cpu,cpuacct"];
 
 /// What a group has counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counted {
+struct GroupCounts {
     periods: u64,
     throttled_periods: u64,
     throttled: Ns,
@@ -25,7 +25,7 @@ struct Counted {
 pub(super) struct Group {
     folder: Option<PathBuf>,
     cores: f64,
-    before: Option<(Ns, Counted)>,
+    before: Option<(Ns, GroupCounts)>,
 }
 
 impl Group {
@@ -112,7 +112,7 @@ fn cores(folder: &Path) -> Option<f64> {
 }
 
 /// `cpu.stat` of either version: version 2 has microseconds, version 1 nanoseconds.
-fn parse(text: &str) -> Option<Counted> {
+fn parse(text: &str) -> Option<GroupCounts> {
     let field = |name: &str| {
         let mut lines = text.lines();
         lines.find_map(|line| {
@@ -127,7 +127,7 @@ fn parse(text: &str) -> Option<Counted> {
         Some(us) => us.checked_mul(1000)?,
         None => field("throttled_time")?,
     };
-    Some(Counted {
+    Some(GroupCounts {
         periods: field("nr_periods")?,
         throttled_periods: field("nr_throttled")?,
         throttled: Ns::try_from(throttled).ok()?,

@@ -23,7 +23,7 @@ const COUNTERS: [(Metric, u32); 8] = [
 const MIB: f64 = 1_048_576.0;
 
 #[derive(Debug)]
-pub(super) struct Gpu {
+pub(super) struct WatchedGpu {
     uuid: Uuid,
     device: Device,
     gpm: Option<Gpm>,
@@ -39,12 +39,12 @@ pub(super) struct Gpu {
     listing: Listing,
 }
 
-impl Gpu {
+impl WatchedGpu {
     /// Finds a GPU and what can be asked of it.
     ///
     /// # Errors
     /// A sentence, when NVML has none of that UUID.
-    pub(super) fn open(nvml: &Nvml, uuid: Uuid) -> Result<Gpu, String> {
+    pub(super) fn open(nvml: &Nvml, uuid: Uuid) -> Result<WatchedGpu, String> {
         let device = nvml.device(&uuid).map_err(|code| {
             format!(
                 "no hardware rows of GPU {}: {}",
@@ -72,7 +72,7 @@ impl Gpu {
                 .most
                 .extend(most.ok().filter(|it| *it > 0.0).map(|it| (metric, it)));
         }
-        let mut gpu = Gpu {
+        let mut gpu = WatchedGpu {
             uuid,
             gpm: None,
             counters: COUNTERS.to_vec(),
@@ -154,7 +154,7 @@ impl Gpu {
         }
         let since = self.sampled.replace(now);
         let asked: Vec<u32> = self.counters.iter().map(|it| it.1).collect();
-        let answers = match gpm.between(&asked) {
+        let answers = match gpm.read_since_last(&asked) {
             Ok(answers) => answers?,
             Err(code) => {
                 if is_for_good(code) {

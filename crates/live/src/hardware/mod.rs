@@ -2,7 +2,7 @@
 //!
 //! One thread, about ten rounds a second, seldomer where they would take more than [`BUDGET`] of one core. What it reads goes to
 //! recordings from outside, beside the program's own, so that it comes to the timeline the way everything else does. The records
-//! that pass by tell which GPUs and threads are worth reading ([`Watch::note`]). A program that never comes to use CUDA costs
+//! that pass by tell which GPUs and threads are worth reading ([`HardwareWatch::note`]). A program that never comes to use CUDA costs
 //! nothing. Of a program that runs already there are none: its GPUs are looked for (`finder`).
 
 mod cgroup;
@@ -53,20 +53,20 @@ struct Wanted {
 
 /// A process, as its records tell of it.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenProcess {
     pid: u32,
     devices: HashMap<u32, Uuid>,
 }
 
 /// The thread that looks. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct HardwareWatch {
     wanted: Arc<Mutex<Wanted>>,
     /// The same, without the lock.
     known: Wanted,
     /// GPUs whose counters are sampled, or cannot be: their number.
     settled: Arc<AtomicUsize>,
-    seen: HashMap<u32, Seen>,
+    seen: HashMap<u32, SeenProcess>,
     /// Processes of the program that NVML listed on a GPU, by id.
     listed: BTreeMap<u32, String>,
     /// The thread ends when this end is gone.
@@ -74,7 +74,7 @@ pub(super) struct Watch {
     _thread: Joined,
 }
 
-impl Watch {
+impl HardwareWatch {
     /// Starts it; its files go to `directory`, which must exist. It looks while that is wanted. The GPUs of `root`, a process that
     /// records nothing, and of what it started are found from outside.
     ///
@@ -85,7 +85,7 @@ impl Watch {
         looking: Looking,
         counters: Counters,
         root: Option<u32>,
-    ) -> io::Result<Watch> {
+    ) -> io::Result<HardwareWatch> {
         let known = Wanted {
             root,
             ..Wanted::default()
@@ -103,7 +103,7 @@ impl Watch {
             begin: Clocks::now(),
         };
         let thread = Joined::spawn("cuptop-hardware", move || rounds.run(&stopped))?;
-        Ok(Watch {
+        Ok(HardwareWatch {
             wanted,
             known,
             settled,
@@ -204,7 +204,7 @@ pub(super) fn is_readable() -> Result<(), String> {
 /// # Errors
 /// When nobody reads any more.
 pub(super) fn pass_on(
-    watch: &mut Option<Watch>,
+    watch: &mut Option<HardwareWatch>,
     message: Message,
     outlet: &Outlet,
 ) -> Result<(), Gone> {

@@ -12,8 +12,8 @@ use recording::file::{Clocks, Writer};
 use rustix::time::ClockId;
 
 use super::finder::Finder;
-use super::gpu::Gpu;
-use super::sampled::Sampled;
+use super::gpu::WatchedGpu;
+use super::sampled::SampledGpus;
 use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
 use crate::clock::read;
@@ -46,18 +46,18 @@ struct Open {
     nvml: Option<Nvml>,
     has_tried: bool,
     finder: Option<Finder>,
-    gpus: HashMap<Uuid, Option<Gpu>>,
+    gpus: HashMap<Uuid, Option<WatchedGpu>>,
     processes: HashMap<u32, ProcessThreads>,
     /// By process; of the machine under 0. They are made when there is something to write.
     files: HashMap<u32, Writer>,
     cost: WatchCost,
-    sampled: Sampled,
+    sampled: SampledGpus,
 }
 
 impl Rounds {
     /// Looks until `stopped` says that nobody wants it any more.
     pub(super) fn run(self, stopped: &Receiver<()>) {
-        let sampled = Sampled::new(&self.directory, self.counters);
+        let sampled = SampledGpus::new(&self.directory, self.counters);
         let mut open = Open {
             directory: self.directory,
             begin: self.begin,
@@ -183,7 +183,7 @@ impl Open {
             if self.gpus.contains_key(uuid) {
                 continue;
             }
-            let found = Gpu::open(nvml, *uuid);
+            let found = WatchedGpu::open(nvml, *uuid);
             if let Err(text) = &found {
                 said.push(Hardware::Note(text.clone()));
             }

@@ -3,22 +3,22 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::gpu::Gpu;
+use super::gpu::WatchedGpu;
 use crate::counters::{Counters, Watched, name_of};
 use activity::Uuid;
 
 /// Of each GPU that the program uses, its process.
 #[derive(Debug)]
-pub(super) struct Sampled {
+pub(super) struct SampledGpus {
     directory: PathBuf,
     counters: Counters,
     /// `None` of a GPU whose process ended, or that must not have one.
     processes: HashMap<Uuid, Option<Watched>>,
 }
 
-impl Sampled {
-    pub(super) fn new(directory: &Path, counters: Counters) -> Sampled {
-        Sampled {
+impl SampledGpus {
+    pub(super) fn new(directory: &Path, counters: Counters) -> SampledGpus {
+        SampledGpus {
             directory: directory.to_path_buf(),
             counters,
             processes: HashMap::new(),
@@ -26,13 +26,13 @@ impl Sampled {
     }
 
     /// Starts the process of a GPU, or looks after it. What is to be said comes back.
-    pub(super) fn follow(&mut self, uuid: Uuid, gpu: Option<&Gpu>) -> Option<String> {
+    pub(super) fn follow(&mut self, uuid: Uuid, gpu: Option<&WatchedGpu>) -> Option<String> {
         if self.counters == Counters::Off {
             return None;
         }
         let name = name_of(&uuid);
         // Where NVML cannot tell who is there, nobody is known to be disturbed.
-        let is_shared = gpu.map_or(Some(false), Gpu::is_shared);
+        let is_shared = gpu.map_or(Some(false), WatchedGpu::is_shared);
         let is_meant = self.counters != Counters::Auto || is_shared == Some(false);
         let Some(known) = self.processes.get_mut(&uuid) else {
             if is_meant {

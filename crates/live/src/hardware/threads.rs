@@ -13,7 +13,7 @@ const MOST: usize = 64;
 
 /// What the scheduler has counted of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counted {
+struct ThreadTimes {
     running: Ns,
     waiting: Ns,
     slices: u64,
@@ -23,7 +23,7 @@ struct Counted {
 #[derive(Debug)]
 pub(super) struct ProcessThreads {
     pid: u32,
-    threads: BTreeMap<u32, Option<(Ns, Counted)>>,
+    threads: BTreeMap<u32, Option<(Ns, ThreadTimes)>>,
     group: Group,
     left_out: bool,
     said: Vec<OffCpu>,
@@ -89,7 +89,7 @@ impl ProcessThreads {
 }
 
 /// What was counted between two looks. `None` where time stood still, or the id is another thread's by now.
-fn window(thread: u32, span: Span, was: Counted, is: Counted) -> Option<ThreadWindow> {
+fn window(thread: u32, span: Span, was: ThreadTimes, is: ThreadTimes) -> Option<ThreadWindow> {
     if span.is_empty() || is.running < was.running || is.waiting < was.waiting {
         return None;
     }
@@ -107,11 +107,11 @@ fn window(thread: u32, span: Span, was: Counted, is: Counted) -> Option<ThreadWi
 
 /// `<ns on a core> <ns waiting for one> <slices>` (Documentation/scheduler/sched-stats.rst). `None` when the kernel
 /// leaves them at zero.
-fn parse(text: &str) -> Option<Counted> {
+fn parse(text: &str) -> Option<ThreadTimes> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let mut next = || numbers.next()?.ok();
     let (running, waiting, slices) = (next()?, next()?, next()?);
-    let counted = Counted {
+    let counted = ThreadTimes {
         running: Ns::try_from(running).ok()?,
         waiting: Ns::try_from(waiting).ok()?,
         slices,

@@ -31,7 +31,7 @@ use activity::Ns;
 use activity::feed::Message;
 use tree::Tree;
 pub(super) use tree::{family, has_mapped};
-use watched::{Sampled, SampledProcess};
+use watched::{SampleResult, SampledProcess};
 
 /// Looks a second, unless somebody asks for another number.
 pub const HZ: u32 = 100;
@@ -209,21 +209,21 @@ impl Work {
         let mut looked = false;
         for watched in self.watched.values_mut() {
             match watched.sample(now, hz, &self.directory) {
-                Sampled::Taken => looked = true,
-                Sampled::NotYet => {}
-                Sampled::Forbidden(pid) => {
+                SampleResult::Taken => looked = true,
+                SampleResult::NotYet => {}
+                SampleResult::Forbidden(pid) => {
                     if !std::mem::replace(&mut self.told.forbidden, true) {
                         notice(&self.notices, forbidden(pid));
                     }
                 }
-                Sampled::Unreadable(pid, why) => {
+                SampleResult::Unreadable(pid, why) => {
                     if !std::mem::replace(&mut self.told.unreadable, true) {
                         let text =
                             format!("the Python stacks of process {pid} cannot be read: {why}");
                         notice(&self.notices, text);
                     }
                 }
-                Sampled::Unwritten(error) => {
+                SampleResult::Unwritten(error) => {
                     if !std::mem::replace(&mut self.told.unwritten, true) {
                         let text = format!("Python stacks are not recorded any more: {error}");
                         notice(&self.notices, text);

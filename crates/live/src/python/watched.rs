@@ -30,7 +30,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 const UNKNOWN: u32 = 1 << 30;
 
 /// What a sample came to.
-pub(super) enum Sampled {
+pub(super) enum SampleResult {
     /// It was taken.
     Taken,
     /// The interpreter is not there yet, or will not be tried again.
@@ -46,22 +46,22 @@ pub(super) enum Sampled {
 /// A process with Python in it.
 pub(super) struct SampledProcess {
     pid: u32,
-    state: State,
+    state: SamplingState,
     /// Mean time that a look takes, in ns of one core.
     pub(super) cost: Ns,
 }
 
-enum State {
+enum SamplingState {
     Waiting {
         since: Instant,
         next: Instant,
         wait: Duration,
     },
-    Attached(Box<Attached>),
+    Attached(Box<SampledInterpreter>),
     Over,
 }
 
-struct Attached {
+struct SampledInterpreter {
     spy: PythonSpy,
     log: StackLog,
     writer: Writer,
@@ -79,7 +79,7 @@ impl SampledProcess {
     pub(super) fn new(pid: u32, now: Instant) -> SampledProcess {
         SampledProcess {
             pid,
-            state: State::Waiting {
+            state: SamplingState::Waiting {
                 since: now,
                 next: now,
                 wait: SOON,
@@ -91,43 +91,43 @@ impl SampledProcess {
     /// When the interpreter is to be looked for again.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.state {
-            State::Waiting { next, .. } => Some(next),
+            SamplingState::Waiting { next, .. } => Some(next),
             _ => None,
         }
     }
 
     /// Samples it, `hz` times a second at present.
-    pub(super) fn sample(&mut self, at: Instant, hz: u32, directory: &Path) -> Sampled {
+    pub(super) fn sample(&mut self, at: Instant, hz: u32, directory: &Path) -> SampleResult {
         match &mut self.state {
-            State::Over => Sampled::NotYet,
-            State::Waiting { next, .. } if at < *next => Sampled::NotYet,
-            State::Waiting { since, next, wait } => match attach(self.pid) {
-                Ok(spy) => match Attached::begin(spy, self.pid, directory) {
+            SamplingState::Over => SampleResult::NotYet,
+            SamplingState::Waiting { next, .. } if at < *next => SampleResult::NotYet,
+            SamplingState::Waiting { since, next, wait } => match attach(self.pid) {
+                Ok(spy) => match SampledInterpreter::begin(spy, self.pid, directory) {
                     Ok(attached) => {
-                        self.state = State::Attached(Box::new(attached));
-                        Sampled::NotYet
+                        self.state = SamplingState::Attached(Box::new(attached));
+                        SampleResult::NotYet
                     }
                     Err(error) => {
-                        self.state = State::Over;
-                        Sampled::Unwritten(error)
+                        self.state = SamplingState::Over;
+                        SampleResult::Unwritten(error)
                     }
                 },
                 // While a program starts another, nobody may read it for a moment.
                 Err(error) if is_forbidden(&error) && since.elapsed() > FORBIDDEN => {
-                    self.state = State::Over;
-                    Sampled::Forbidden(self.pid)
+                    self.state = SamplingState::Over;
+                    SampleResult::Forbidden(self.pid)
                 }
                 Err(error) if since.elapsed() > PATIENCE => {
-                    self.state = State::Over;
-                    Sampled::Unreadable(self.pid, error.to_string())
+                    self.state = SamplingState::Over;
+                    SampleResult::Unreadable(self.pid, error.to_string())
                 }
                 Err(_) => {
                     *next = Instant::now() + *wait;
                     *wait = (*wait * 2).min(LATE);
-                    Sampled::NotYet
+                    SampleResult::NotYet
                 }
             },
-            State::Attached(attached) => {
+            SamplingState::Attached(attached) => {
                 let begin = cpu_time();
                 let result = attached.sample(hz);
                 let spent = cpu_time() - begin;
@@ -135,22 +135,22 @@ impl SampledProcess {
                 // Imports make single looks a hundred times as long; they should not slow down all others.
                 self.cost += (spent - self.cost) / 16;
                 if let Err(error) = result {
-                    self.state = State::Over;
-                    return Sampled::Unwritten(error);
+                    self.state = SamplingState::Over;
+                    return SampleResult::Unwritten(error);
                 }
                 if attached.torn_in_a_row > TORN_IN_A_ROW {
                     self.finish();
                     *self = SampledProcess::new(self.pid, at);
-                    return Sampled::NotYet;
+                    return SampleResult::NotYet;
                 }
-                Sampled::Taken
+                SampleResult::Taken
             }
         }
     }
 
     /// Nobody will look for a while: what was seen until now is written.
     pub(super) fn pause(&mut self) {
-        if let State::Attached(attached) = &mut self.state {
+        if let SamplingState::Attached(attached) = &mut self.state {
             // What cannot be written is said at the next look, which cannot be written either.
             let _ = attached.write();
         }
@@ -158,7 +158,9 @@ impl SampledProcess {
 
     /// The process has ended, or sampling does.
     pub(super) fn finish(&mut self) {
-        if let State::Attached(attached) = std::mem::replace(&mut self.state, State::Over) {
+        if let SamplingState::Attached(attached) =
+            std::mem::replace(&mut self.state, SamplingState::Over)
+        {
             attached.finish();
         }
     }
@@ -189,15 +191,15 @@ fn is_forbidden(error: &anyhow::Error) -> bool {
     })
 }
 
-impl Attached {
-    fn begin(spy: PythonSpy, pid: u32, directory: &Path) -> io::Result<Attached> {
+impl SampledInterpreter {
+    fn begin(spy: PythonSpy, pid: u32, directory: &Path) -> io::Result<SampledInterpreter> {
         let mut writer = Writer::outside(directory, pid, Clocks::now())?;
         writer.add(&Entry::Process(ProcessInfo {
             pid,
             command: command(pid).unwrap_or_default(),
             ..ProcessInfo::default()
         }));
-        Ok(Attached {
+        Ok(SampledInterpreter {
             spy,
             log: StackLog::default(),
             writer,

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::nvrtc::{Nvrtc, Output};
+use super::nvrtc::{CodeKind, Nvrtc};
 use crate::private;
 
 /// Entries that the cache keeps; the oldest go first. 200 kB each is the most seen.
@@ -45,7 +45,7 @@ pub(crate) struct CompileError {
 pub(crate) struct Compiler {
     nvrtc: Nvrtc,
     options: Vec<String>,
-    output: Output,
+    output: CodeKind,
     cache: Option<PathBuf>,
 }
 
@@ -131,17 +131,17 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 /// The target to compile for. It is machine code for the device where NVRTC can, else for an older
 /// device of the same major version. (Machine code runs on later minor versions.) Else it is PTX for
 /// the newest older architecture, which the driver translates.
-fn target(architectures: &[u32], capability: u32) -> (String, Output) {
+fn target(architectures: &[u32], capability: u32) -> (String, CodeKind) {
     let older = architectures
         .iter()
         .rev()
         .copied()
         .find(|&a| a <= capability);
     match older {
-        Some(a) if a / 10 == capability / 10 => (format!("sm_{a}"), Output::Cubin),
-        Some(a) => (format!("compute_{a}"), Output::Ptx),
+        Some(a) if a / 10 == capability / 10 => (format!("sm_{a}"), CodeKind::Cubin),
+        Some(a) => (format!("compute_{a}"), CodeKind::Ptx),
         // Too old for this NVRTC: let it say so.
-        None => (format!("sm_{capability}"), Output::Cubin),
+        None => (format!("sm_{capability}"), CodeKind::Cubin),
     }
 }
 
@@ -206,11 +206,11 @@ mod tests {
     fn a_device_gets_the_nearest_code_that_it_can_run() {
         let known = [75, 80, 86, 90, 100];
         let cases = [
-            (90, "sm_90", Output::Cubin),
-            (89, "sm_86", Output::Cubin),
-            (103, "sm_100", Output::Cubin),
-            (120, "compute_100", Output::Ptx),
-            (70, "sm_70", Output::Cubin),
+            (90, "sm_90", CodeKind::Cubin),
+            (89, "sm_86", CodeKind::Cubin),
+            (103, "sm_100", CodeKind::Cubin),
+            (120, "compute_100", CodeKind::Ptx),
+            (70, "sm_70", CodeKind::Cubin),
         ];
         for (capability, expected, output) in cases {
             let found = target(&known, capability);

@@ -64,7 +64,7 @@ impl Fault {
     }
 
     /// The same, at a place of the scenario.
-    pub(crate) fn at(mut self, site: SiteId) -> Fault {
+    pub(crate) fn placed_at(mut self, site: SiteId) -> Fault {
         self.site = Some(site);
         self
     }
@@ -74,7 +74,7 @@ impl Fault {
         if self.site.is_some() {
             self
         } else {
-            self.at(site)
+            self.placed_at(site)
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
             line: 31,
             column: 7,
         }];
-        let fault = Fault::input("too many arguments", "").at(0);
+        let fault = Fault::input("too many arguments", "").placed_at(0);
         let text = fault.located("pipeline.toml", &sites).message;
         assert_eq!(text, "pipeline.toml:31:7: too many arguments");
         let nowhere = Fault::machine("no GPU", "").located("pipeline.toml", &sites);

@@ -16,9 +16,9 @@ use cupti_sys::library::{Library, Visibility};
 use cupti_sys::search::{NVRTC, Surroundings};
 
 /// What a function of NVRTC returned; 0 is success.
-type Code = u32;
-type GetSize = unsafe extern "C" fn(Program, *mut usize) -> Code;
-type GetBytes = unsafe extern "C" fn(Program, *mut c_char) -> Code;
+type NvrtcCode = u32;
+type GetSize = unsafe extern "C" fn(Program, *mut usize) -> NvrtcCode;
+type GetBytes = unsafe extern "C" fn(Program, *mut c_char) -> NvrtcCode;
 
 // The types are those of nvrtc.h for these symbols, with nvrtcResult as u32.
 cupti_sys::functions! {
@@ -26,7 +26,7 @@ cupti_sys::functions! {
     pub(crate) struct Table
     required {
         version = c"nvrtcVersion" (*mut c_int, *mut c_int);
-        error_string = c"nvrtcGetErrorString" (Code) -> *const c_char;
+        error_string = c"nvrtcGetErrorString" (NvrtcCode) -> *const c_char;
         create = c"nvrtcCreateProgram" (*mut Program, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char);
         destroy = c"nvrtcDestroyProgram" (*mut Program);
         compile = c"nvrtcCompileProgram" (Program, c_int, *const *const c_char);
@@ -130,7 +130,7 @@ impl Nvrtc {
         name: &str,
         source: &str,
         options: &[String],
-        output: Output,
+        output: CodeKind,
     ) -> Result<Vec<u8>, String> {
         let text = |s: &str| CString::new(s).map_err(|_| "the source holds a NUL byte".to_owned());
         let (source, name) = (text(source)?, text(name)?);
@@ -139,7 +139,7 @@ impl Nvrtc {
             .map(|o| text(o))
             .collect::<Result<Vec<_>, _>>()?;
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
-        let mut program = Job {
+        let mut program = Compilation {
             table: &self.table,
             program: std::ptr::null_mut(),
         };
@@ -178,13 +178,13 @@ impl Nvrtc {
             });
         }
         let image = match output {
-            Output::Cubin => program.read(self.table.cubin_size, self.table.cubin),
-            Output::Ptx => program.read(self.table.ptx_size, self.table.ptx),
+            CodeKind::Cubin => program.read(self.table.cubin_size, self.table.cubin),
+            CodeKind::Ptx => program.read(self.table.ptx_size, self.table.ptx),
         };
         image.map_err(|code| self.describe(code))
     }
 
-    fn describe(&self, code: Code) -> String {
+    fn describe(&self, code: NvrtcCode) -> String {
         // SAFETY: takes any code; returns a static string or null.
         let text = unsafe { (self.table.error_string)(code) };
         if text.is_null() {
@@ -199,21 +199,21 @@ impl Nvrtc {
 
 /// What to make of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum CodeKind {
     /// Machine code for one architecture.
     Cubin,
-    /// Code that the driver translates when it loads it.
+    /// NvrtcCode that the driver translates when it loads it.
     Ptx,
 }
 
 /// A program inside NVRTC, destroyed when it goes out of scope.
-struct Job<'a> {
+struct Compilation<'a> {
     table: &'a Table,
     program: Program,
 }
 
-impl Job<'_> {
-    fn read(&self, size: GetSize, get: GetBytes) -> Result<Vec<u8>, Code> {
+impl Compilation<'_> {
+    fn read(&self, size: GetSize, get: GetBytes) -> Result<Vec<u8>, NvrtcCode> {
         let mut length = 0;
         // SAFETY: the program was created; writes one size.
         let code = unsafe { size(self.program, &mut length) };
@@ -229,7 +229,7 @@ impl Job<'_> {
     }
 }
 
-impl Drop for Job<'_> {
+impl Drop for Compilation<'_> {
     fn drop(&mut self) {
         if !self.program.is_null() {
             // SAFETY: the program was created by this NVRTC and is destroyed once.

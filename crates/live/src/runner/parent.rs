@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use collector::Graphs;
 
 use crate::counters::Counters;
-use crate::hardware::{self, Watch};
+use crate::hardware::{self, HardwareWatch};
 use crate::looking::Looking;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
 use recording::{Follower, scratch};
@@ -68,7 +68,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     let follower = Follower::open(&dir)?;
     let watch = request
         .hardware
-        .then(|| Watch::start(&dir, Looking::new(true), request.counters, None))
+        .then(|| HardwareWatch::start(&dir, Looking::new(true), request.counters, None))
         .transpose()?;
     Feed::spawn("runner", move |outlet| {
         let mut run = Run {
@@ -94,7 +94,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
 struct Run<'a> {
     child: Child,
     follower: Follower,
-    watch: Option<Watch>,
+    watch: Option<HardwareWatch>,
     outlet: &'a Outlet,
     tally: Tally,
     /// Whether the process waits until counters are sampled.
@@ -125,7 +125,7 @@ impl Run<'_> {
             }
             if Instant::now() >= next_look {
                 self.send_new()?;
-                let is_ready = |watch: &Watch| watch.has_settled();
+                let is_ready = |watch: &HardwareWatch| watch.has_settled();
                 if self.is_awaited && self.watch.as_ref().is_none_or(is_ready) {
                     self.is_awaited = false;
                     self.child.go_on();
@@ -211,7 +211,7 @@ impl Run<'_> {
 fn send(
     outlet: &Outlet,
     tally: &mut Tally,
-    watch: &mut Option<Watch>,
+    watch: &mut Option<HardwareWatch>,
     message: Message,
 ) -> Result<(), Gone> {
     if let Message::Batch(batch) = &message {

@@ -23,7 +23,7 @@ pub(super) struct Moments {
 
 /// The sums before a chunk of moments, up to its first one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Before {
+pub(super) struct MomentsBefore {
     pub(super) sums: [Ns; MEASURES],
     /// The last moment before, and the set from then on.
     pub(super) time: Ns,
@@ -40,7 +40,7 @@ fn accrue(sums: &mut [Ns; MEASURES], set: Set, length: Ns) {
 impl Chunk for Moments {
     type Entry = (Ns, Set);
     type Key = Ns;
-    type Head = Before;
+    type Head = MomentsBefore;
 
     fn key(&(time, _): &(Ns, Set)) -> Ns {
         time
@@ -76,14 +76,14 @@ impl Chunk for Moments {
         self.times[0]
     }
 
-    fn enter(&self, mut before: Before) -> Before {
+    fn enter(&self, mut before: MomentsBefore) -> MomentsBefore {
         if before.set != 0 {
             accrue(&mut before.sums, before.set, self.times[0] - before.time);
         }
         before
     }
 
-    fn leave(&self, mut head: Before) -> Before {
+    fn leave(&self, mut head: MomentsBefore) -> MomentsBefore {
         for (sum, own) in head.sums.iter_mut().zip(self.running) {
             *sum += own;
         }

@@ -156,7 +156,7 @@ impl<'a> Engine<'a> {
     /// Records a graph's operations instead of running them, and instantiates the graph.
     pub(super) fn capture(&mut self, graph: usize, stream: StreamId) -> Result<Code, Failed> {
         let driver = self.driver;
-        let stream = self.on(stream);
+        let stream = self.enter_stream(stream);
         // SAFETY: the stream is alive.
         let code = unsafe { (driver.stream_begin_capture)(stream, CAPTURE_RELAXED) };
         if code != SUCCESS {

@@ -57,7 +57,7 @@ impl Images {
                         format!("kernel `{}`: {error}", kernel.name),
                         format!("correct {} where the compiler points", kernel.file),
                     )
-                    .at(kernel.site)
+                    .placed_at(kernel.site)
                 })?;
                 images
                     .0
@@ -223,7 +223,7 @@ impl Launches {
         // SAFETY: the image is a whole cubin or NUL-terminated PTX; the driver copies what it needs.
         let code = unsafe { (self.driver.module_load_data)(&mut module, image.as_ptr().cast()) };
         let loaded = (self.driver).must(&format!("loading the code of {}", kernel.file), code);
-        loaded.map_err(|fault| fault.at(kernel.site))?;
+        loaded.map_err(|fault| fault.placed_at(kernel.site))?;
         self.modules.push(module);
         Ok(module)
     }

@@ -235,7 +235,10 @@ impl Session<'_> {
             site,
         }) = op
         {
-            return engine.buffers.no_memory(buffer, "device", code).at(site);
+            return engine
+                .buffers
+                .no_memory(buffer, "device", code)
+                .placed_at(site);
         }
         let error = self.driver.error(code);
         let doing = match &op {
@@ -244,7 +247,7 @@ impl Session<'_> {
         };
         let mut fault = Fault::cuda(&format!("variant `{}`: {doing}", variant.name), &error);
         if let Some(op) = op {
-            fault = fault.at(op.site);
+            fault = fault.placed_at(op.site);
         }
         if error.is_asynchronous() {
             let launched = launched_before(variant, op.as_ref());

@@ -40,7 +40,7 @@ impl<'a> Engine<'a> {
 
     /// Makes the context of a stream's device current and returns the stream.
     #[inline]
-    pub(super) fn on(&mut self, stream: StreamId) -> CUstream {
+    pub(super) fn enter_stream(&mut self, stream: StreamId) -> CUstream {
         self.enter(self.device_of(stream));
         self.streams[stream]
     }
@@ -58,7 +58,7 @@ impl<'a> Engine<'a> {
         Ok(match op.kind {
             OpKind::Launch { launch, stream } => self.launch(launch, stream),
             OpKind::Copy(copy) => {
-                let stream = self.on(copy.stream);
+                let stream = self.enter_stream(copy.stream);
                 let stream = copy.is_async.then_some(stream);
                 let mut codes = (op.kind.pieces()).map(|it| self.copy(copy.direction, stream, it));
                 codes.find(|code| *code != SUCCESS).unwrap_or(SUCCESS)
@@ -69,24 +69,24 @@ impl<'a> Engine<'a> {
                 value,
                 stream,
             } => {
-                let stream = self.on(stream);
+                let stream = self.enter_stream(stream);
                 let to = self.buffers.device(to);
                 // SAFETY: see above.
                 unsafe { (driver.memset_d8_async)(to, value, bytes as usize, stream) }
             }
             OpKind::Record { event, stream } => {
-                let stream = self.on(stream);
+                let stream = self.enter_stream(stream);
                 // SAFETY: see above.
                 unsafe { (driver.event_record)(self.events[event], stream) }
             }
             OpKind::Wait { event, stream } => {
-                let stream = self.on(stream);
+                let stream = self.enter_stream(stream);
                 // SAFETY: see above.
                 unsafe { (driver.stream_wait_event)(stream, self.events[event], 0) }
             }
             OpKind::Sync(target) => self.sync(target),
             OpKind::GraphLaunch { graph, stream } => {
-                let stream = self.on(stream);
+                let stream = self.enter_stream(stream);
                 // SAFETY: see above; a graph that was not captured is a null handle, which is an
                 // error code.
                 unsafe { (driver.graph_launch)(self.graphs[graph], stream) }
@@ -111,7 +111,7 @@ impl<'a> Engine<'a> {
 
     #[inline]
     fn launch(&mut self, launch: LaunchId, stream: StreamId) -> Code {
-        let stream = self.on(stream);
+        let stream = self.enter_stream(stream);
         match self.launches.get(launch, self.device) {
             // SAFETY: see above.
             Some(k) => unsafe {
@@ -137,7 +137,7 @@ impl<'a> Engine<'a> {
     fn sync(&mut self, target: SyncTarget) -> Code {
         match target {
             SyncTarget::Stream(stream) => {
-                let stream = self.on(stream);
+                let stream = self.enter_stream(stream);
                 // SAFETY: see above.
                 unsafe { (self.driver.stream_synchronize)(stream) }
             }
@@ -221,7 +221,7 @@ impl<'a> Engine<'a> {
                 self.buffers.allocate(buffer)
             }
             Some(stream) => {
-                let stream = self.on(stream);
+                let stream = self.enter_stream(stream);
                 let bytes = self.variant.buffers[buffer].bytes as usize;
                 // SAFETY: the stream is alive; writes one address.
                 unsafe {
@@ -235,7 +235,7 @@ impl<'a> Engine<'a> {
     }
 
     fn free(&mut self, buffer: usize, stream: Option<StreamId>) -> Code {
-        let stream = stream.map(|stream| self.on(stream));
+        let stream = stream.map(|stream| self.enter_stream(stream));
         let address = std::mem::take(self.buffers.address_mut(buffer));
         // SAFETY: the address came from an allocation (0 is allowed). A scenario that frees while a
         // kernel still uses the memory makes a GPU error, not a host one.
