@@ -70,24 +70,18 @@ impl Rounds {
             cost: WatchCost::default(),
             sampled,
         };
-        let began = Instant::now();
-        let mut pause = PERIOD;
-        let mut next = began + pause;
-        let mut accounted = began;
-        // Of one round, as a mean that forgets.
-        let mut usual = 0.0;
-        // Time in which nobody wanted a look counts in no share.
-        let mut paused = Duration::ZERO;
+        let mut pace = Pace::new();
+        let mut next = pace.began + PERIOD;
         loop {
             let turn = Instant::now();
-            let wait = next.saturating_duration_since(Instant::now());
+            let wait = next.saturating_duration_since(turn);
             match stopped.recv_timeout(wait) {
                 Err(RecvTimeoutError::Timeout) => {}
                 _ => break,
             }
             if !self.looking.is_wanted() {
                 next = Instant::now() + PAUSE;
-                paused += turn.elapsed();
+                pace.paused += turn.elapsed();
                 open.sampled.pause();
                 continue;
             }
@@ -103,34 +97,61 @@ impl Rounds {
             let found = open.find(&mut wanted);
             let opening = found.into_iter().chain(open.open(&wanted)).collect();
             let before = read(ClockId::ThreadCPUTime);
-            let is_due = accounted.elapsed() >= ACCOUNT;
+            let is_due = pace.accounted.elapsed() >= ACCOUNT;
             if is_due {
-                accounted = Instant::now();
-                open.cost.cpu_ns = as_ns(before);
-                open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
+                pace.account(&mut open.cost, before);
             }
             open.read_all(&wanted, opening, is_due);
             self.settled
                 .store(open.sampled.settled(), Ordering::Relaxed);
-            let took = read(ClockId::ThreadCPUTime)
-                .saturating_sub(before)
-                .as_secs_f64();
-            usual = if usual == 0.0 {
-                took
-            } else {
-                0.8 * usual + 0.2 * took
-            };
-            pause = Duration::from_secs_f64(usual / BUDGET).clamp(PERIOD, LONGEST);
-            next = Instant::now() + pause;
+            let took = read(ClockId::ThreadCPUTime).saturating_sub(before);
+            next = Instant::now() + pace.pause_after(took);
         }
-        open.cost.cpu_ns = as_ns(read(ClockId::ThreadCPUTime));
-        open.cost.wall_ns = as_ns(began.elapsed().saturating_sub(paused));
+        pace.account(&mut open.cost, read(ClockId::ThreadCPUTime));
         if open.cost.rounds > 0 {
             open.write(0, [Entry::Hardware(Hardware::Cost(open.cost))]);
         }
         for file in open.files.into_values() {
             file.finish();
         }
+    }
+}
+
+/// What rounds take.
+struct Pace {
+    began: Instant,
+    accounted: Instant,
+    /// Time in which nobody wanted a look: it counts in no share.
+    paused: Duration,
+    /// Seconds of one round, as a mean that forgets.
+    usual: f64,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        let began = Instant::now();
+        Pace {
+            began,
+            accounted: began,
+            paused: Duration::ZERO,
+            usual: 0.0,
+        }
+    }
+
+    fn account(&mut self, cost: &mut WatchCost, spent: Duration) {
+        self.accounted = Instant::now();
+        cost.cpu_ns = as_ns(spent);
+        cost.wall_ns = as_ns(self.began.elapsed().saturating_sub(self.paused));
+    }
+
+    /// How long to wait after a round that took so much, so that all of them stay within the budget.
+    fn pause_after(&mut self, took: Duration) -> Duration {
+        let took = took.as_secs_f64();
+        self.usual = match self.usual {
+            0.0 => took,
+            usual => 0.8 * usual + 0.2 * took,
+        };
+        Duration::from_secs_f64(self.usual / BUDGET).clamp(PERIOD, LONGEST)
     }
 }
 
