@@ -5,7 +5,6 @@ pub enum Action {
     Quit,
     Record,
     Keep,
-    /// Keeps what it holds of the window.
     /// Closes what lies on top: help, an error; else clears the selection.
     Back,
     /// Opens or closes the help.
@@ -71,7 +70,6 @@ pub enum Action {
     OtherEnd,
     /// Copies what is selected, a name whole.
     Copy,
-    HideLane,
     /// Folds the group of the selected row, or unfolds it.
     FoldLanes,
     ShowLanes,

@@ -116,7 +116,11 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
     if let Some(prompt) = state.prompt.as_ref().filter(|it| it.asks == Asks::Lanes) {
         let all = state.rows.lanes.all();
         let seen = all - state.rows.lanes.left_out;
-        let text = format!("{}{}▏ {seen} of {all} lanes", prompt.sign(), prompt.text);
+        let how = match prompt.text.as_str() {
+            "" => "a name keeps rows with it, not:name hides them".to_owned(),
+            _ => format!("{seen} of {all} lanes"),
+        };
+        let text = format!("{}{}▏ {how}", prompt.sign(), prompt.text);
         return Some(Total::new(text, Role::Accent));
     }
     let filter = views.list(state).map(|list| &list.filter);

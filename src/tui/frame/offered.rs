@@ -53,7 +53,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Return if !state.focus.trail.has(true) => "no jump to go back from",
         A::Forward if !state.focus.trail.has(false) => "this is the latest place",
         A::ShowLanes if !state.rows.lanes.is_any() => "all rows are shown",
-        A::HideLane | A::FoldLanes if state.focus.selection.row.is_none() => {
+        A::FoldLanes if state.focus.selection.row.is_none() => {
             "select a row first: j, k or a click"
         }
         A::Gap(_) | A::LongestGap if !has_gaps(state) => {

@@ -1,4 +1,4 @@
-//! Rows that are hidden, folded, or left out by name.
+//! Rows that are hidden or kept by name, or folded.
 
 use super::*;
 use crate::tui::{Theme, render, tests::text};
@@ -25,15 +25,12 @@ fn hidden_lanes_are_said_at_every_size_until_they_are_shown_again() {
     let mut app = app();
     app.prepare();
     assert_eq!(labels(&app), ALL);
-    press(&mut app, "/s1^~HH");
+    press(&mut app, "&not:re:s[12]^");
     let rest: Vec<&str> = ALL
         .into_iter()
         .filter(|label| !["s1", "s2"].contains(label))
         .collect();
     assert_eq!(labels(&app), rest);
-    assert_eq!(row_label(&app), "s3");
-    // The word on the key goes with the next one.
-    press(&mut app, "j");
     for (width, height) in [(200, 50), (120, 40), (80, 24), (60, 10)] {
         app.state.size = Size::new(width, height);
         let screen = screen(&mut app);
@@ -56,7 +53,7 @@ fn hidden_lanes_are_said_at_every_size_until_they_are_shown_again() {
 fn what_is_jumped_to_is_shown_again() {
     let mut app = app();
     // The longest upload of the pass: all take as long, so the first, on s0.
-    press(&mut app, "/s0^~H2/h2d^^");
+    press(&mut app, "&not:s0^2/h2d^^");
     assert_eq!(row_label(&app), "s0");
     assert_eq!(selected(&app), Some((STREAMED, 300 * US)));
     // From a kernel to its call on a folded thread.
@@ -88,17 +85,32 @@ fn a_group_folds_to_a_row_that_opens_it() {
 #[test]
 fn only_lanes_with_a_name() {
     let mut app = app();
-    press(&mut app, "&S2");
+    press(&mut app, "&");
+    let foot = screen(&mut app);
+    assert!(
+        foot.contains("&▏ a name keeps rows with it, not:name hides them"),
+        "{foot}"
+    );
+    press(&mut app, "S2");
     // The GPU's row stays, it is what all is about.
     assert_eq!(labels(&app), ["GPU", "streams", "s2"]);
     let foot = screen(&mut app);
     assert!(foot.contains("&S2▏ 2 of 9 lanes"), "{foot}");
     press(&mut app, "^");
     let rule = screen(&mut app);
-    assert!(
-        rule.contains("7 lanes left out (&S2), S shows all"),
-        "{rule}"
-    );
+    assert!(rule.contains("7 lanes hidden, S shows all (&S2)"), "{rule}");
     press(&mut app, "&~");
+    assert_eq!(labels(&app), ALL);
+}
+
+#[test]
+fn lanes_without_a_name() {
+    let mut app = app();
+    // A title stands for all that is under it; the GPU's row goes when it is meant itself.
+    press(&mut app, "&not:streams^");
+    assert_eq!(labels(&app), ["GPU", "H2D", "D2H", "overlap", "host", "main"]);
+    press(&mut app, "&not:gpu^");
+    assert_eq!(labels(&app), ALL[1..]);
+    press(&mut app, "S");
     assert_eq!(labels(&app), ALL);
 }

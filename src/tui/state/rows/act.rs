@@ -1,37 +1,12 @@
 //! What keys and the mouse do to the choice of rows.
 
 use crate::tui::state::State;
-use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Selection;
 use activity::text::plural;
 use trace::LaneId;
 
 impl State {
-    pub fn hide_lane(&mut self) {
-        let at = self.focus.selection.position(&self.rows.list);
-        let hidden = self
-            .focus
-            .selection
-            .row
-            .and_then(|kind| self.rows.lanes.hide(kind));
-        let (Some(at), Some(name)) = (at, hidden) else {
-            return self.say("select the row to hide first");
-        };
-        self.focus.selection = Selection::default();
-        self.renew_rows();
-        // The row that stands there now, else the one above.
-        let is_row = |row: &&Row| row.kind != RowKind::Title;
-        let below = self.rows.list.iter().skip(at).find(is_row);
-        let next = below.or_else(|| self.rows.list.iter().rev().find(is_row));
-        self.focus.selection.row = next.map(|row| row.kind);
-        let what = if name.is_empty() {
-            "hidden".to_owned()
-        } else {
-            format!("{name} is hidden")
-        };
-        self.say(format!("{what}; S shows all lanes again"));
-    }
-
     /// Folds the group of the selected row, or unfolds it; of a stack of ranges first the stack.
     pub fn fold_lanes(&mut self) {
         let Some(kind) = self.focus.selection.row else {
@@ -95,20 +70,17 @@ impl State {
         }
     }
 
-    /// That rows are kept away, and which key shows them.
+    /// That rows are kept away, which key shows them, and by what name they are.
     pub fn hidden_words(&self) -> Option<String> {
-        match (self.rows.lanes.left_out, self.rows.lanes.text.as_str()) {
-            (0, _) => None,
-            _ if self.is_bare => None,
-            (count, "") => {
-                let lanes = plural(count as u64, "lane");
-                Some(format!("{lanes} hidden, S shows all"))
-            }
-            (count, text) => {
-                let lanes = plural(count as u64, "lane");
-                let text = activity::text::cut(text, 16);
-                Some(format!("{lanes} left out (&{text}), S shows all"))
-            }
+        let lanes = &self.rows.lanes;
+        if lanes.left_out == 0 || self.is_bare {
+            return None;
         }
+        let count = plural(lanes.left_out as u64, "lane");
+        let by = match lanes.text.as_str() {
+            "" => String::new(),
+            text => format!(" (&{})", activity::text::cut(text, 16)),
+        };
+        Some(format!("{count} hidden, S shows all{by}"))
     }
 }

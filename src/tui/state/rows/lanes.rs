@@ -1,4 +1,4 @@
-//! Which rows were chosen to be seen: hidden, folded, or left out by name.
+//! Which rows were chosen to be seen: folded, or left out by name.
 //!
 //! Rows are remembered by their names, so that a choice outlasts a rerun. A *unit* is what is chosen as one: a row, and
 //! with a lane of ranges the rows of its depths. A *group* is a title with the units under it.
@@ -15,7 +15,6 @@ type Key = (String, String, usize);
 
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
-    hidden: FxHashSet<Key>,
     /// Titles.
     folded: FxHashSet<String>,
     /// Stacks of ranges of which the top is seen alone.
@@ -24,12 +23,12 @@ pub struct Lanes {
     shows_minor: bool,
     /// The rows that hardly matter.
     minor: FxHashSet<RowKind>,
-    /// What names must have.
+    /// What names must have, or must not.
     pub text: String,
     needle: Option<Needle>,
     /// The unit of each row, also of those that are not seen.
     units: FxHashMap<RowKind, Key>,
-    /// Units that are hidden or left out.
+    /// Units that are left out.
     pub left_out: usize,
     /// Goes up with every choice.
     pub version: u64,
@@ -65,10 +64,7 @@ impl Lanes {
                 if self.flat.contains(&key) {
                     rows.truncate(1);
                 }
-                if self.hidden.contains(&key)
-                    || self.is_too_minor(rows[0].kind)
-                    || !(is_gpu || self.lets(&key))
-                {
+                if self.is_too_minor(rows[0].kind) || !self.lets(&key, is_gpu) {
                     self.left_out += 1;
                 } else if is_gpu && title.is_empty() {
                     top.append(&mut rows);
@@ -97,24 +93,23 @@ impl Lanes {
 
     /// Whether rows that hardly matter are left out: nobody asked for them.
     pub fn leaves_minor_out(&self) -> bool {
-        !self.shows_minor && self.needle.is_none()
+        !self.shows_minor && self.needle.as_ref().is_none_or(Needle::is_not)
     }
 
     fn is_too_minor(&self, kind: RowKind) -> bool {
         self.leaves_minor_out() && self.minor.contains(&kind)
     }
 
-    fn lets(&self, (title, label, _): &Key) -> bool {
-        let is_in = |needle: &Needle| needle.is_in(label) || needle.is_in(title);
-        self.needle.as_ref().is_none_or(is_in)
-    }
-
-    /// Hides the unit of a row. Returns its name; `None` for what is no unit.
-    pub fn hide(&mut self, kind: RowKind) -> Option<String> {
-        let key = self.units.get(&kind)?.clone();
-        self.version += 1;
-        self.hidden.insert(key.clone());
-        Some(key.1)
+    /// Whether the names of a unit let it be seen. The row of a GPU, which all is about, stays unless it is named itself.
+    fn lets(&self, (title, label, _): &Key, is_gpu: bool) -> bool {
+        let Some(needle) = &self.needle else {
+            return true;
+        };
+        let (label, title) = (needle.is_in(label), needle.is_in(title));
+        match needle.is_not() {
+            true => label && (title || is_gpu),
+            false => label || title || is_gpu,
+        }
     }
 
     /// Folds the group of a row, or unfolds it; of a stack of ranges with `is_stack` the stack. Returns the row that
@@ -161,7 +156,6 @@ impl Lanes {
     pub fn show_all(&mut self) {
         self.version += 1;
         self.shows_minor = self.is_any_left_out() || !self.shows_minor;
-        self.hidden.clear();
         self.folded.clear();
         self.flat.clear();
         self.filter("");
@@ -172,15 +166,14 @@ impl Lanes {
         let Some(key) = self.units.get(&kind).cloned() else {
             return false;
         };
-        let was_hidden = self.hidden.remove(&key);
         let was_folded = self.folded.remove(&key.0);
-        let was_left_out = !self.lets(&key);
+        let was_left_out = !self.lets(&key, matches!(kind, RowKind::Gpu(_)));
         if was_left_out {
             self.filter("");
         }
         let was_minor = self.is_too_minor(kind);
         self.shows_minor |= was_minor;
-        let is_new = was_hidden || was_folded || was_left_out || was_minor;
+        let is_new = was_folded || was_left_out || was_minor;
         self.version += u64::from(is_new);
         is_new
     }
@@ -192,7 +185,7 @@ impl Lanes {
         kinds.find(|kind| kind.lane() == Some(lane))
     }
 
-    /// Leaves only units with a name; all when the text is empty.
+    /// Leaves only units with a name, or without it; all when the text is empty.
     pub fn filter(&mut self, text: &str) {
         self.version += 1;
         text.clone_into(&mut self.text);

@@ -50,6 +50,11 @@ impl Needle {
         Some(Needle { is, is_not })
     }
 
+    /// Whether names without it are found.
+    pub fn is_not(&self) -> bool {
+        self.is_not
+    }
+
     /// Whether it is in a name.
     pub fn is_in(&self, name: &str) -> bool {
         self.is_not

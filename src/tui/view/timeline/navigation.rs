@@ -25,7 +25,6 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::Gap(by) => step_item(state, by > 0, true),
         Action::LongestGap => longest_gap(state),
         Action::Hit(by) => state.step_hit(by > 0),
-        Action::HideLane => state.hide_lane(),
         Action::FoldLanes => state.fold_lanes(),
         Action::ShowLanes => state.show_all_lanes(),
         Action::OtherEnd => state.go_to_other_end(),
