@@ -34,7 +34,7 @@ pub(super) fn theme() -> Theme {
             Color::Never => ColorLevel::None,
         },
         is_ascii: args.ascii || tui::theme::is_ascii_locale(|name| std::env::var(name).ok()),
-        choice: tui::theme::Choice {
+        choice: tui::theme::ThemeChoice {
             is_light: matches!(
                 args.theme,
                 PaletteName::Light | PaletteName::ColorBlindLight

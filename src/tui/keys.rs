@@ -163,7 +163,7 @@ pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
     if let Char(digit @ '1'..='9') = event.code {
         return Some(Action::ShowNth(digit as usize - '1' as usize));
     }
-    let own = own(context).iter();
+    let own = own_contexts(context).iter();
     let mut actions = own.chain([&Any]).filter_map(|c| bound(*c, event.code));
     actions.next()
 }
@@ -175,7 +175,7 @@ fn bound(context: Context, key: KeyCode) -> Option<Action> {
 }
 
 /// The contexts whose keys count in one besides those of [`Context::Any`], the ones that go first first.
-pub fn own(context: Context) -> &'static [Context] {
+pub fn own_contexts(context: Context) -> &'static [Context] {
     match context {
         Any | Lines => &[],
         Timeline => &[Timeline],

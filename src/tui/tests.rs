@@ -124,7 +124,7 @@ fn role_name(theme: &Theme, style: Style) -> String {
             .map(|(_, name)| name)
     };
     let (fg, bg) = of(style);
-    let ink = of(theme.on(Role::H2D)).0;
+    let ink = of(theme.bg(Role::H2D)).0;
     let raw = || format!("{:?}", (fg, bg));
     let mut name = match (fg, bg) {
         (_, Color::Reset) => named(fg).unwrap_or_else(raw),

@@ -294,7 +294,7 @@ fn nothing_is_said_of_files_that_are_still_being_read() {
         app.state
             .model
             .idle
-            .within(&app.state.model.run, 0, whole)
+            .idle_within(&app.state.model.run, 0, whole)
             .iter()
             .sum()
     };

@@ -81,7 +81,7 @@ fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
     let badge = match theme.level {
         ColorLevel::None => Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED),
         _ => {
-            let badge = theme.on(Role::Warning).add_modifier(Modifier::BOLD);
+            let badge = theme.bg(Role::Warning).add_modifier(Modifier::BOLD);
             badge.remove_modifier(Modifier::REVERSED)
         }
     };
@@ -192,7 +192,7 @@ fn status(state: &State) -> (String, Role) {
     match &state.model.run.status {
         Status::Idle => (String::new(), Role::Dim),
         _ if state.focus.camera.is_paused() => {
-            let text = match state.focus.camera.behind(&state.model.run) {
+            let text = match state.focus.camera.records_behind(&state.model.run) {
                 0 => "‖ PAUSED".to_owned(),
                 n => format!("‖ PAUSED +{}", units::count(n)),
             };

@@ -1,7 +1,7 @@
 //! What was measured between two marks, in words.
 
 use crate::tui::state::State;
-use crate::tui::state::marks::{Measured, OfDevice};
+use crate::tui::state::marks::{DeviceTimes, MeasuredStretch};
 use activity::text::plural;
 use activity::{Ns, units};
 use causes::Group;
@@ -29,7 +29,7 @@ pub fn words(state: &State) -> Option<(String, Vec<String>)> {
     Some((name, facts))
 }
 
-fn device(trace: &Trace, of: &OfDevice, facts: &mut Vec<String>) {
+fn device(trace: &Trace, of: &DeviceTimes, facts: &mut Vec<String>) {
     let name = match trace.devices().len() {
         1 => "GPU".to_owned(),
         _ => describe::device_id(trace, of.device),
@@ -69,7 +69,7 @@ fn device(trace: &Trace, of: &OfDevice, facts: &mut Vec<String>) {
 }
 
 /// ": CPU code 1.2 ms, launching 80 us", what there is no cause of among it.
-fn causes(of: &OfDevice) -> String {
+fn causes(of: &DeviceTimes) -> String {
     let mut parts: Vec<(Ns, &str)> = Vec::new();
     let between = of.parts.idle() - of.outside;
     match &of.causes {
@@ -99,7 +99,7 @@ fn causes(of: &OfDevice) -> String {
 }
 
 /// What began in the stretch, counted.
-fn began(found: &Measured) -> Vec<String> {
+fn began(found: &MeasuredStretch) -> Vec<String> {
     let counted = [
         (found.kernels, "kernel"),
         (found.copies, "copy"),

@@ -202,7 +202,7 @@ impl Strip {
     fn wait(&mut self, lane: &Lane, waits: &Waits, scale: TimeScale) {
         for (x, ink) in (0..).zip(&mut self.cells) {
             let cell = at_least_1ns(scale.cell(x));
-            if !matches!(ink, Ink::Nothing) && 2 * waits.within(cell) > lane.busy(cell) {
+            if !matches!(ink, Ink::Nothing) && 2 * waits.time_within(cell) > lane.busy(cell) {
                 ink.set_role(Role::Wait);
             }
         }

@@ -229,7 +229,7 @@ fn lane_row(half: &Half<'_>, row: Row, scale: TimeScale, (gutter, width): (u16, 
         RowKind::Gpu(device) => {
             let usage = &trace.devices()[device].usage;
             Plot::of_gpu(usage, scale, used(usage, Some(span)), |cell| {
-                half.idle.within(device, cell)
+                half.idle.idle_within(device, cell)
             })
         }
         RowKind::Range(id, depth) => {

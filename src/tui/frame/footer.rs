@@ -286,7 +286,7 @@ impl Footer {
     }
 
     /// What the hint at column `x` of a line of this width does.
-    pub fn at(&self, width: u16, x: u16) -> Option<Action> {
+    pub fn hint_at(&self, width: u16, x: u16) -> Option<Action> {
         let hints = self.arrange(&Theme::default(), width).hints;
         let hint = hints.iter().rev().find(|hint| hint.0 <= x);
         hint.map(|hint| hint.3)

@@ -130,14 +130,14 @@ impl Frame {
             return None;
         }
         if y == self.layout.footer.y {
-            return self.footer.at(self.layout.footer.width, x);
+            return self.footer.hint_at(self.layout.footer.width, x);
         }
         if line.is_empty() || y != line.y {
             return None;
         }
         let behind = self.tabs.end(line.width) + 1;
-        let variant = || self.variants.at(behind, line.width, x);
-        let view = self.tabs.at(line.width, x).map(Action::Show);
+        let variant = || self.variants.variant_at(behind, line.width, x);
+        let view = self.tabs.view_at(line.width, x).map(Action::Show);
         view.or_else(|| variant().map(Action::ShowVariant))
     }
 

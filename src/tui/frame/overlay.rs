@@ -71,7 +71,7 @@ impl HelpText {
             .as_ref()
             .map_or("", |it| &it.text)
             .to_lowercase();
-        let is_here = |of: Context| of == Context::Any || keys::own(here).contains(&of);
+        let is_here = |of: Context| of == Context::Any || keys::own_contexts(here).contains(&of);
         let line = |keys: [String; 2], text: &'static str, action: Action| HelpLine::Key {
             keys,
             text,
@@ -260,7 +260,7 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
     };
     let first = [
         vec![
-            (" H2D 16 MiB 54.9 ".to_owned(), theme.on(Role::H2D)),
+            (" H2D 16 MiB 54.9 ".to_owned(), theme.bg(Role::H2D)),
             words(" a copy, its GB/s"),
         ],
         vec![

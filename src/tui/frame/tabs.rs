@@ -46,7 +46,7 @@ impl Tabs {
     }
 
     /// The view whose tab is at column `x` of a line of this width.
-    pub fn at(&self, width: u16, x: u16) -> Option<usize> {
+    pub fn view_at(&self, width: u16, x: u16) -> Option<usize> {
         let is_at =
             |(at, text, _): &(u16, String, bool)| (*at..at + text.len() as u16).contains(&x);
         let (view, ..) = self.tabs[self.places(width).position(|place| is_at(&place))?];
@@ -79,13 +79,15 @@ mod tests {
             tabs: vec![(0, "timeline", true), (2, "findings", false)],
         };
         // "─ 1 timeline ─ 2 findings ──"
-        let found: Vec<_> = [0, 1, 12, 13, 14, 25, 26].map(|x| tabs.at(28, x)).into();
+        let found: Vec<_> = [0, 1, 12, 13, 14, 25, 26]
+            .map(|x| tabs.view_at(28, x))
+            .into();
         assert_eq!(
             found,
             [None, Some(0), Some(0), None, Some(2), Some(2), None]
         );
         assert_eq!((tabs.end(28), tabs.end(20), tabs.end(3)), (26, 13, 0));
-        assert_eq!(tabs.at(20, 16), None, "there is no room for it");
+        assert_eq!(tabs.view_at(20, 16), None, "there is no room for it");
     }
 
     #[test]

@@ -21,7 +21,7 @@ const END: usize = 2;
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq)]
-struct Item {
+struct VariantTab {
     /// Index into the run's variants.
     variant: usize,
     /// "streamed 3.85 ms 2.16×".
@@ -31,7 +31,7 @@ struct Item {
 /// Those at the value of the sweep that is on screen, ready to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VariantStrip {
-    items: Vec<Item>,
+    items: Vec<VariantTab>,
     /// Which of them is on screen.
     current: Option<usize>,
 }
@@ -59,7 +59,7 @@ impl VariantStrip {
             if let Some(faster) = faster {
                 text = format!("{text} {}", units::factor(faster.factor));
             }
-            Item {
+            VariantTab {
                 variant: v.position,
                 text: printable(&text),
             }
@@ -112,7 +112,7 @@ impl VariantStrip {
     }
 
     /// The variant at column `x` of the line.
-    pub fn at(&self, from: u16, to: u16, x: u16) -> Option<usize> {
+    pub fn variant_at(&self, from: u16, to: u16, x: u16) -> Option<usize> {
         let is_at = |&&(start, i): &&(u16, usize)| {
             let width = pen::width(&self.items[i].text) as u16;
             (start..start + width).contains(&x)
@@ -155,7 +155,7 @@ mod tests {
 
     fn strip(current: usize) -> VariantStrip {
         let texts = ["one 1 ms", "two 2 ms", "three 3 ms"];
-        let items = texts.iter().enumerate().map(|(i, text)| Item {
+        let items = texts.iter().enumerate().map(|(i, text)| VariantTab {
             variant: 10 + i,
             text: (*text).to_owned(),
         });
@@ -202,7 +202,7 @@ mod tests {
         let (strip, width) = (strip(0), 41);
         let line: Vec<char> = drawn(&strip, 5, width).chars().collect();
         for x in 0..width {
-            let hit = strip.at(5, width, x);
+            let hit = strip.variant_at(5, width, x);
             let word: String = line[usize::from(x)..].iter().collect();
             for (i, text) in ["one 1 ms", "two 2 ms", "three 3 ms"].iter().enumerate() {
                 if word.starts_with(text) {

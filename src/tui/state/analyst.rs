@@ -37,7 +37,7 @@ const REST: u32 = 9;
 
 type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;
 
-struct Job {
+struct AnalysisJob {
     question: u64,
     trace: Arc<Trace>,
     work: Work,
@@ -70,7 +70,7 @@ impl Analyst {
     }
 
     /// Hands a job on; gives it back when there is no thread for it.
-    fn give(&self, is_light: bool, job: Job) -> Result<(), Job> {
+    fn give(&self, is_light: bool, job: AnalysisJob) -> Result<(), AnalysisJob> {
         match &self.threads {
             None => Err(job),
             Some(threads) => {
@@ -86,14 +86,14 @@ impl Analyst {
 /// A thread that answers; stopped and joined when it is dropped.
 #[derive(Debug)]
 struct AnalysisThread {
-    jobs: Sender<Job>,
+    jobs: Sender<AnalysisJob>,
     stop: Stop,
     _thread: Joined,
 }
 
 impl AnalysisThread {
     fn start(name: &str, wake: Sender<()>) -> io::Result<Self> {
-        let (jobs, waiting) = bounded::<Job>(WAITING);
+        let (jobs, waiting) = bounded::<AnalysisJob>(WAITING);
         let stop = Stop::default();
         let is_over = stop.clone();
         let thread = Joined::spawn(name, move || {
@@ -109,8 +109,8 @@ impl AnalysisThread {
     }
 }
 
-fn answer(waiting: &Receiver<Job>, stop: &Stop, wake: &Sender<()>) {
-    let mut jobs: Vec<Job> = Vec::new();
+fn answer(waiting: &Receiver<AnalysisJob>, stop: &Stop, wake: &Sender<()>) {
+    let mut jobs: Vec<AnalysisJob> = Vec::new();
     loop {
         if jobs.is_empty() {
             match waiting.recv() {
@@ -142,14 +142,14 @@ impl Drop for AnalysisThread {
 
 /// The state of the timeline that an answer is of, and what of it the question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key<A> {
+pub struct AnswerKey<A> {
     run: u64,
     revision: u64,
     about: A,
 }
 
 /// What was asked, and where the answer comes with what it took.
-type Awaited<A, T> = (Key<A>, Receiver<(T, Duration)>);
+type Awaited<A, T> = (AnswerKey<A>, Receiver<(T, Duration)>);
 
 /// A question that is asked again and again, and its last answer.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ pub struct Question<A, T> {
     is_light: bool,
     /// Records of a timeline up to which it is answered at once.
     at_once: usize,
-    last: Option<(Key<A>, T)>,
+    last: Option<(AnswerKey<A>, T)>,
     asked: Option<Awaited<A, T>>,
     /// How long after it was asked about one part of a run that goes on it is asked about the other at the earliest.
     pace: Option<fn(&Run, A, A) -> Duration>,
@@ -263,7 +263,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         if self.waits || !self.is_due(run, about) {
             return self.poll();
         }
-        let key = Key {
+        let key = AnswerKey {
             run: run.number,
             revision: run.trace.revision(),
             about,
@@ -274,7 +274,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             return has_come;
         }
         // While records keep coming one request at a time is enough.
-        let is_asked = |(asked, _): &(Key<A>, _)| (asked.run, asked.about) == (key.run, key.about);
+        let is_asked =
+            |(asked, _): &(AnswerKey<A>, _)| (asked.run, asked.about) == (key.run, key.about);
         if self.asked.as_ref().is_some_and(is_asked) {
             return has_come;
         }
@@ -284,7 +285,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             return self.take(key, found, began.elapsed());
         }
         let (sender, answer) = bounded(1);
-        let job = Job {
+        let job = AnalysisJob {
             question: self.id,
             trace: run.trace.snapshot(),
             work: Box::new(move |trace, stop| {
@@ -320,7 +321,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         }
     }
 
-    fn take(&mut self, key: Key<A>, found: T, took: Duration) -> bool {
+    fn take(&mut self, key: AnswerKey<A>, found: T, took: Duration) -> bool {
         (self.last, self.took, self.asked) = (Some((key, found)), took, None);
         self.version += 1;
         true

@@ -19,7 +19,7 @@ use advice::facts::LastFacts;
 use advice::findings::Finding;
 use advice::verdict::Verdict;
 use advice::watching::WatchingCost;
-use judge::{Subject, live, whole};
+use judge::{JudgedRun, judge_live, judge_whole};
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
@@ -57,13 +57,13 @@ pub struct Answer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct About {
+struct AnswerScope {
     scope: Scope,
     is_live: bool,
 }
 
 /// Of another variant before the second is over.
-fn pace(run: &Run, last: About, now: About) -> Duration {
+fn pace(run: &Run, last: AnswerScope, now: AnswerScope) -> Duration {
     match run.variant(last.scope) == run.variant(now.scope) {
         true => PACE,
         false => PACE / 10,
@@ -73,7 +73,7 @@ fn pace(run: &Run, last: About, now: About) -> Duration {
 /// The question, and its last answer.
 #[derive(Debug, Default)]
 pub struct Answers {
-    question: Question<About, Answer>,
+    question: Question<AnswerScope, Answer>,
     /// What other questions about a run that has ended rest on, too.
     pub facts: Arc<LastFacts>,
 }
@@ -93,9 +93,9 @@ impl Answers {
         }
         let scope = on_screen.scope;
         let variant = run.variant(scope);
-        let about = About { scope, is_live };
+        let about = AnswerScope { scope, is_live };
         let pass = |of: usize| Some((of, run.passes.list.get(of)?.span));
-        let looked = Subject {
+        let looked = JudgedRun {
             pass: match scope {
                 Scope::Whole => None,
                 Scope::Pass(of) => pass(of),
@@ -107,12 +107,12 @@ impl Answers {
         let facts = Arc::clone(&self.facts);
         self.question.ask(analyst, run, about, move |trace, stop| {
             let found = if is_live {
-                live(trace, &looked, stop).map(|answer| Answer {
+                judge_live(trace, &looked, stop).map(|answer| Answer {
                     as_of: Some(as_of),
                     ..answer
                 })
             } else {
-                whole(facts.facts(number, trace), &looked, stop)
+                judge_whole(facts.facts(number, trace), &looked, stop)
             };
             Answer {
                 variant,
@@ -124,7 +124,7 @@ impl Answers {
     /// The last answer about what is on screen: of what is recorded now, else of the time before. While a
     /// program runs, a pass of the same variant speaks for the one that is on screen.
     pub fn get(&self, run: &Run, scope: Scope) -> Option<&Answer> {
-        let about = |is_live| About { scope, is_live };
+        let about = |is_live| AnswerScope { scope, is_live };
         let of_variant = || {
             let last = self.question.last(run).filter(|_| run.is_running())?;
             (last.variant.is_some() && last.variant == run.variant(scope)).then_some(last)

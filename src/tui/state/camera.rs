@@ -40,7 +40,7 @@ impl Camera {
     }
 
     /// Records that came since the picture was held still.
-    pub fn behind(&self, run: &Run) -> u64 {
+    pub fn records_behind(&self, run: &Run) -> u64 {
         let received = run.trace.health().received;
         received.saturating_sub(self.paused_at.unwrap_or(received))
     }

@@ -93,7 +93,7 @@ impl IdleMap {
 
     /// The idle time within `window`, cells in proportion.
     #[must_use]
-    pub fn within(&self, device: usize, window: Span) -> Shares {
+    pub fn idle_within(&self, device: usize, window: Span) -> Shares {
         let window = window.intersect(self.stretch);
         let Some(sums) = self.sums.get(device).filter(|s| !s.is_empty()) else {
             return Shares::default();
@@ -220,10 +220,10 @@ impl Idle {
     }
 
     /// The idle time of a device within `window` by group, as far as it is known.
-    pub fn within(&self, run: &Run, device: usize, window: Span) -> Shares {
+    pub fn idle_within(&self, run: &Run, device: usize, window: Span) -> Shares {
         self.question
             .last(run)
-            .map_or_else(Shares::default, |map| map.within(device, window))
+            .map_or_else(Shares::default, |map| map.idle_within(device, window))
     }
 }
 
@@ -272,11 +272,11 @@ mod tests {
         let whole = trace.operations_extent().expect("operations");
         let map = IdleMap::of(&Facts::new(&trace), whole, &Stop::default()).expect("an answer");
         let idle = whole.len() - trace.devices()[0].usage.time(Measure::Busy, whole);
-        let found: Ns = map.within(0, whole).iter().sum();
+        let found: Ns = map.idle_within(0, whole).iter().sum();
         // In proportion: a nanosecond may be lost where a window cuts a cell.
         assert!((found - idle).abs() <= 2, "{found} of {idle}");
         // Sequential waits 100 us before each batch; the host launches and waits all the time.
-        let first = map.within(0, Span::new(whole.start, whole.start + 4_300_000));
+        let first = map.idle_within(0, Span::new(whole.start, whole.start + 4_300_000));
         assert!(
             (first.iter().sum::<Ns>() - 300_000).abs() <= 2 * 4_096,
             "{first:?}"

@@ -59,7 +59,7 @@ impl Waits {
     }
 
     /// The time of a window in which the lane waited.
-    pub fn within(&self, window: Span) -> Ns {
+    pub fn time_within(&self, window: Span) -> Ns {
         let from = self.waits.partition_point(|it| it.span.end <= window.start);
         let to = self.waits.partition_point(|it| it.span.start < window.end);
         if from >= to {
@@ -359,7 +359,7 @@ mod tests {
             (100, 300, 0),
         ] {
             assert_eq!(
-                waits.within(Span::new(from, to)),
+                waits.time_within(Span::new(from, to)),
                 expected,
                 "{from} to {to}"
             );

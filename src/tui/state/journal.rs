@@ -18,7 +18,7 @@ pub enum LineKind {
 
 /// A line, fit to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LogLine {
     /// When, since the run began.
     pub at: Duration,
     pub kind: LineKind,
@@ -32,7 +32,7 @@ pub struct Line {
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     /// Those that are kept, oldest first.
-    pub lines: VecDeque<Line>,
+    pub lines: VecDeque<LogLine>,
     /// Older ones that were let go.
     pub dropped: u64,
 }
@@ -50,7 +50,7 @@ impl Journal {
             self.dropped += 1;
         }
         let text = activity::text::printable(&text.replace('\t', "    "));
-        self.lines.push_back(Line {
+        self.lines.push_back(LogLine {
             at,
             kind,
             is_printed,
@@ -59,7 +59,7 @@ impl Journal {
     }
 
     /// What the watched program printed, the latest first.
-    pub fn printed(&self) -> impl Iterator<Item = &Line> {
+    pub fn printed(&self) -> impl Iterator<Item = &LogLine> {
         self.lines.iter().rev().filter(|line| line.is_printed)
     }
 

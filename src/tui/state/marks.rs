@@ -6,7 +6,7 @@ use super::analyst::{Analyst, Question};
 use super::run::Run;
 use super::selection::Selection;
 use activity::Span;
-pub use measured::{Measured, OfDevice};
+pub use measured::{DeviceTimes, MeasuredStretch};
 
 /// The marks, and what was measured between them.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Marks {
     second: Option<Span>,
     /// What was selected when the second one was set: as long as it is, the details show what was measured.
     beside: Selection,
-    question: Question<Span, Measured>,
+    question: Question<Span, MeasuredStretch>,
     /// Goes up with every change of what is drawn.
     pub version: u64,
 }
@@ -68,7 +68,8 @@ impl Marks {
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
         match self.span() {
             Some(span) if !span.is_empty() => {
-                let work = move |trace: &trace::Trace, stop: &_| Measured::of(trace, span, stop);
+                let work =
+                    move |trace: &trace::Trace, stop: &_| MeasuredStretch::of(trace, span, stop);
                 self.question.light().ask(analyst, run, span, work);
             }
             _ => {}
@@ -76,7 +77,7 @@ impl Marks {
     }
 
     /// What was measured, as far as it is known.
-    pub fn measured(&self, run: &Run) -> Option<&Measured> {
+    pub fn measured(&self, run: &Run) -> Option<&MeasuredStretch> {
         self.question.about(run, self.span()?)
     }
 }

@@ -40,7 +40,7 @@ pub fn levels(lane: &Lane, window: Span, deepest: usize) -> Option<Vec<Level>> {
 }
 
 /// The row of a depth that runs at `time`.
-pub fn at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
+pub fn range_at(lane: &Lane, depth: usize, time: Ns) -> Option<usize> {
     let levels = levels(lane, Span::at(time), DEEPEST)?;
     let level = levels.get(depth)?;
     level
@@ -77,11 +77,11 @@ mod tests {
             .collect();
         assert_eq!(rows, [vec![0, 4], vec![1, 2], vec![3]]);
         // The same when the window begins in the middle of it.
-        assert_eq!(at(lane, 0, 65), Some(0));
-        assert_eq!(at(lane, 1, 65), Some(2));
-        assert_eq!(at(lane, 2, 65), Some(3));
-        assert_eq!(at(lane, 1, 45), None);
-        assert_eq!(at(lane, 3, 65), None);
+        assert_eq!(range_at(lane, 0, 65), Some(0));
+        assert_eq!(range_at(lane, 1, 65), Some(2));
+        assert_eq!(range_at(lane, 2, 65), Some(3));
+        assert_eq!(range_at(lane, 1, 45), None);
+        assert_eq!(range_at(lane, 3, 65), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use trace::{Trace, describe};
 
 /// Which prediction: of what is in scope, the so many-th that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct About {
+struct PredictionId {
     scope: Scope,
     number: u32,
 }
@@ -25,7 +25,7 @@ struct About {
 #[derive(Clone, Debug)]
 struct EditKey {
     run: u64,
-    about: About,
+    about: PredictionId,
     edit: EditSet,
     words: String,
 }
@@ -33,7 +33,7 @@ struct EditKey {
 /// A predicted timeline: asked for, awaited, shown.
 #[derive(Debug, Default)]
 pub struct Prediction {
-    question: Question<About, Result<Trace, String>>,
+    question: Question<PredictionId, Result<Trace, String>>,
     wanted: Option<EditKey>,
     number: u32,
 }
@@ -67,7 +67,7 @@ impl Prediction {
         self.number += 1;
         self.wanted = Some(EditKey {
             run: run.number,
-            about: About {
+            about: PredictionId {
                 scope,
                 number: self.number,
             },

@@ -188,7 +188,7 @@ pub fn row_now(lane: &Lane, row: usize, span: Span) -> Option<usize> {
 /// The range of this depth, else what is nearest on the lane.
 fn range_at(trace: &Trace, id: LaneId, depth: usize, time: Ns) -> Item {
     let lane = &trace.lanes()[id];
-    match nest::at(lane, depth, time) {
+    match nest::range_at(lane, depth, time) {
         Some(row) => record(lane, row),
         None => near(trace, id, time),
     }

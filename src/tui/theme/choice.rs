@@ -5,7 +5,7 @@ use ratatui::style::Color;
 use super::{KERNEL_COLORS, Role};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct ThemeChoice {
     /// For a light background: every colour is dark enough to be seen on white.
     pub is_light: bool,
     /// Hues that stay apart without red or green (after Okabe and Ito).
@@ -15,7 +15,7 @@ pub struct Choice {
 /// A colour as 24 bits, one of 256, and one of 16.
 pub(super) type Swatch = (u32, u8, Color);
 
-impl Choice {
+impl ThemeChoice {
     /// What stands for a shade of `role`, whose colour on a dark background is `dark`.
     pub(super) fn swatch(self, role: Role, is_second: bool, dark: Swatch) -> Swatch {
         let hue = self.is_color_blind.then(|| color_blind(role)).flatten();
@@ -36,7 +36,7 @@ impl Choice {
 
     /// Whether text on a block of this colour is better light than dark.
     pub(super) fn wants_light_ink(&self, rgb: u32) -> bool {
-        *self != Choice::default() && contrast(rgb, 0xff_ff_ff) > contrast(rgb, 0x10_14_18)
+        *self != ThemeChoice::default() && contrast(rgb, 0xff_ff_ff) > contrast(rgb, 0x10_14_18)
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn theme(is_light: bool, is_color_blind: bool) -> Theme {
-        let choice = Choice {
+        let choice = ThemeChoice {
             is_light,
             is_color_blind,
         };
@@ -199,7 +199,7 @@ mod tests {
                         seen >= 2.99,
                         "{role:?} {of:06x} {is_light} {is_color_blind}: {seen}"
                     );
-                    let ink = match theme.on(role).fg {
+                    let ink = match theme.bg(role).fg {
                         Some(Color::Rgb(r, g, b)) => u32::from_be_bytes([0, r, g, b]),
                         other => panic!("{other:?}"),
                     };

@@ -6,7 +6,7 @@ mod palette;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier, Style};
 
-pub use choice::Choice;
+pub use choice::ThemeChoice;
 
 /// How many colours the terminal has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +113,7 @@ pub fn is_ascii_locale(variable: impl Fn(&str) -> Option<String>) -> bool {
 pub struct Theme {
     pub level: ColorLevel,
     pub is_ascii: bool,
-    pub choice: Choice,
+    pub choice: ThemeChoice,
 }
 
 impl Theme {
@@ -134,8 +134,8 @@ impl Theme {
     pub fn on_shade(&self, role: Role, is_second: bool) -> Style {
         match palette::color(self, role, is_second) {
             Some(color) => Style::new().fg(self.ink(color)).bg(color),
-            None if is_second => self.on(role).add_modifier(Modifier::DIM),
-            None => self.on(role),
+            None if is_second => self.bg(role).add_modifier(Modifier::DIM),
+            None => self.bg(role),
         }
     }
 
@@ -152,7 +152,7 @@ impl Theme {
     }
 
     /// Text on the role's colour, as in a box on a lane.
-    pub fn on(&self, role: Role) -> Style {
+    pub fn bg(&self, role: Role) -> Style {
         match self.color(role) {
             Some(color) => Style::new().fg(self.ink(color)).bg(color),
             None => Style::new().add_modifier(Modifier::REVERSED),
@@ -347,7 +347,7 @@ mod tests {
             Role::Kernel(3),
             Role::Selected,
         ] {
-            for style in [theme.fg(role), theme.on(role), theme.bold(role)] {
+            for style in [theme.fg(role), theme.bg(role), theme.bold(role)] {
                 assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
             }
         }
@@ -361,7 +361,7 @@ mod tests {
                 let theme = Theme {
                     level,
                     is_ascii: false,
-                    choice: Choice {
+                    choice: ThemeChoice {
                         is_light,
                         is_color_blind,
                     },

@@ -26,7 +26,7 @@ const SHOWN: usize = 3;
 
 /// What a line of the list is of.
 #[derive(Clone, Debug, PartialEq)]
-enum Row {
+enum FindingLine {
     /// What bounds the whole or a device.
     Said(String),
     /// The finding: index into what was found. It is as many lines as it needs.
@@ -35,18 +35,18 @@ enum Row {
     Place(usize, Evidence),
 }
 
-impl Row {
+impl FindingLine {
     fn finding(&self) -> Option<usize> {
         match self {
-            Row::Said(_) => None,
-            Row::Finding(i) | Row::Place(i, _) => Some(*i),
+            FindingLine::Said(_) => None,
+            FindingLine::Finding(i) | FindingLine::Place(i, _) => Some(*i),
         }
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    lines: Vec<Row>,
+    lines: Vec<FindingLine>,
 }
 
 impl View for Findings {
@@ -72,7 +72,7 @@ impl View for Findings {
     /// The place under the cursor, or the first one of its finding.
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let evidence = match self.lines.get(at)? {
-            Row::Place(_, evidence) => *evidence,
+            FindingLine::Place(_, evidence) => *evidence,
             line => {
                 let found = state.answer()?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
@@ -91,7 +91,7 @@ impl View for Findings {
         if action != Action::Predict {
             return;
         }
-        let Some(at) = self.lines.get(at).and_then(Row::finding) else {
+        let Some(at) = self.lines.get(at).and_then(FindingLine::finding) else {
             return state.say("this line is no finding");
         };
         state.predict(|found| found.get(at));
@@ -107,7 +107,7 @@ impl Findings {
             for verdict in &answer.verdicts[listed(answer, has_line)] {
                 for part in pen::wrap(&verdict.line(), usize::from(area.width).saturating_sub(3)) {
                     cells.push(vec![Cell::rest(part, Role::Text).bold()]);
-                    self.lines.push(Row::Said(verdict.line()));
+                    self.lines.push(FindingLine::Said(verdict.line()));
                 }
             }
         }
@@ -124,7 +124,7 @@ impl Findings {
             cells.extend(texts(finding, room(area)));
             let texts = cells.len() - before;
             self.lines
-                .extend(std::iter::repeat_n(Row::Finding(i), texts));
+                .extend(std::iter::repeat_n(FindingLine::Finding(i), texts));
             for (evidence, place) in evidence.iter().zip(places) {
                 let zero = state.zero();
                 let start = units::duration(evidence.span.start - zero);
@@ -134,7 +134,7 @@ impl Findings {
                     Cell::left(format!("at {start} for {length}"), 24, Role::Dim),
                     Cell::rest(place, Role::Dim),
                 ]);
-                self.lines.push(Row::Place(i, *evidence));
+                self.lines.push(FindingLine::Place(i, *evidence));
             }
             let more = finding.count.saturating_sub(evidence.len() as u64);
             if more > 0 {
@@ -143,18 +143,18 @@ impl Findings {
                     Cell::left("", 3, Role::Dim),
                     Cell::rest(more, Role::Dim),
                 ]);
-                self.lines.push(Row::Finding(i));
+                self.lines.push(FindingLine::Finding(i));
             }
         }
         list.filter.count(shown, answer.findings.len());
         list.fill(area, cells.len(), |i| std::mem::take(&mut cells[i]));
         let line = self.lines.get(list.cursor);
         let in_full = line.map_or_else(String::new, |line| match line {
-            Row::Said(text) => text.clone(),
-            Row::Finding(i) | Row::Place(i, _) => words(&answer.findings[*i]),
+            FindingLine::Said(text) => text.clone(),
+            FindingLine::Finding(i) | FindingLine::Place(i, _) => words(&answer.findings[*i]),
         });
         list.in_full = Some(in_full);
-        let finding = line.and_then(Row::finding).map(|i| &answer.findings[i]);
+        let finding = line.and_then(FindingLine::finding).map(|i| &answer.findings[i]);
         list.rest = finding.map(rest);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, Filter, List};
-use super::table::Layout;
+use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::lines::columns;
 use crate::report::table::Column;
@@ -38,7 +38,7 @@ impl LineAnswer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Row {
+enum SourceRow {
     /// What the lines of a device rest on: index into what was found.
     Device(usize),
     /// See [`LineAnswer::line`].
@@ -49,7 +49,7 @@ enum Row {
 #[derive(Debug, Default)]
 pub(super) struct LinesView {
     question: Question<(), LineAnswer>,
-    rows: Vec<Row>,
+    rows: Vec<SourceRow>,
 }
 
 fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
@@ -107,14 +107,14 @@ impl View for LinesView {
         let told = told.flat_map(|it| it.with_functions().map(move |line| (it, line)));
         let mut columns = columns();
         Column::fit(&mut columns, told.collect::<Vec<_>>().iter());
-        let layout = Layout::new(columns, area.width);
+        let layout = TableLayout::new(columns, area.width);
         list.heading = match self.rows.is_empty() {
             true => Vec::new(),
             false => layout.heading("share"),
         };
         let rows = &self.rows;
         list.fill(area, rows.len(), |i| match rows[i] {
-            Row::Line(device, at) if let Some(line) = found.line(device, at) => {
+            SourceRow::Line(device, at) if let Some(line) = found.line(device, at) => {
                 let device = &found.devices[device];
                 let mut cells = layout.cells(&(device, line), |_| None);
                 cells[0] = Cell::left(
@@ -125,7 +125,7 @@ impl View for LinesView {
                 cells
             }
             row => {
-                let is_basis = matches!(row, Row::Device(_));
+                let is_basis = matches!(row, SourceRow::Device(_));
                 let role = if is_basis { Role::Dim } else { Role::Text };
                 vec![Cell::rest(in_full(trace, found, row), role)]
             }
@@ -141,13 +141,13 @@ impl View for LinesView {
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let found = self.question.last(&state.model.run)?;
         let (device, line) = match *self.rows.get(at)? {
-            Row::Line(device, line) => (device, line),
+            SourceRow::Line(device, line) => (device, line),
             // The first of its lines that is shown.
-            Row::Device(_) => match *self.rows.get(at + 1)? {
-                Row::Line(device, line) => (device, line),
+            SourceRow::Device(_) => match *self.rows.get(at + 1)? {
+                SourceRow::Line(device, line) => (device, line),
                 _ => return None,
             },
-            Row::Workers => return None,
+            SourceRow::Workers => return None,
         };
         let row = RowKind::Gpu(found.devices.get(device)?.index);
         let span = found.line(device, line)?.longest;
@@ -155,7 +155,7 @@ impl View for LinesView {
     }
 }
 
-fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<Row> {
+fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<SourceRow> {
     let mut rows = Vec::new();
     let (mut shown, mut all) = (0, 0);
     for (at, device) in found.devices.iter().enumerate() {
@@ -167,17 +167,17 @@ fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<Row> {
                     .flatten(),
             )
         });
-        let kept: Vec<Row> = kept.map(|(line, _)| Row::Line(at, line)).collect();
+        let kept: Vec<SourceRow> = kept.map(|(line, _)| SourceRow::Line(at, line)).collect();
         shown += kept.len();
         all += device.with_functions().count();
         if !(kept.is_empty() && filter.is_on()) {
-            rows.push(Row::Device(at));
+            rows.push(SourceRow::Device(at));
             rows.extend(kept);
         }
     }
     filter.count(shown, all);
     if !rows.is_empty() && found.workers.as_ref().is_some_and(|it| filter.lets([it])) {
-        rows.push(Row::Workers);
+        rows.push(SourceRow::Workers);
     }
     rows
 }
@@ -195,15 +195,15 @@ fn fitted(name: &str, room: usize) -> String {
 }
 
 /// A line of the table in words.
-fn in_full(trace: &Trace, found: &LineAnswer, row: Row) -> String {
+fn in_full(trace: &Trace, found: &LineAnswer, row: SourceRow) -> String {
     match row {
-        Row::Device(at) => {
+        SourceRow::Device(at) => {
             let device = &found.devices[at];
             let name = describe::device_id(trace, device.index);
             format!("{name}: {}", device.basis())
         }
-        Row::Workers => found.workers.clone().unwrap_or_default(),
-        Row::Line(at, line) => {
+        SourceRow::Workers => found.workers.clone().unwrap_or_default(),
+        SourceRow::Line(at, line) => {
             let device = &found.devices[at];
             let Some(line) = found.line(at, line) else {
                 return String::new();

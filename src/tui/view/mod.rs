@@ -155,22 +155,22 @@ impl Place {
 
 /// A line of the table of views.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ViewEntry {
     pub title: &'static str,
     /// What it shows, for the help.
     pub help: &'static str,
     new: fn() -> Box<dyn View>,
 }
 
-const fn entry(title: &'static str, help: &'static str, new: fn() -> Box<dyn View>) -> Entry {
-    Entry { title, help, new }
+const fn entry(title: &'static str, help: &'static str, new: fn() -> Box<dyn View>) -> ViewEntry {
+    ViewEntry { title, help, new }
 }
 
 /// Every view, in the order of its tab. The first is the one to come back to.
 #[rustfmt::skip]
-pub const VIEWS: &[Entry] = &[
-    entry("timeline", "timeline", || Box::<timeline::Timeline>::default()),
-    entry("operations", "operations by name", || Box::<operations::Operations>::default()),
+pub const VIEWS: &[ViewEntry] = &[
+    entry("timeline", "timeline", || Box::<timeline::TimelineView>::default()),
+    entry("operations", "operations by name", || Box::<operations::OperationsView>::default()),
     entry("findings", "what could be better", || Box::<findings::Findings>::default()),
     entry("compare", "variants, last run, sweep", || Box::<compare::Compare>::default()),
     entry("log", "notices, program's output", || Box::<journal::JournalView>::default()),
@@ -190,7 +190,7 @@ const COMPARE: usize = 3;
 /// What views there are.
 pub fn view_named(text: &str) -> Result<usize, String> {
     let text = text.trim().to_lowercase();
-    let is_it = |entry: &Entry| !text.is_empty() && entry.title.starts_with(&text);
+    let is_it = |entry: &ViewEntry| !text.is_empty() && entry.title.starts_with(&text);
     let mut found = VIEWS.iter().enumerate().filter(|(_, entry)| is_it(entry));
     match (found.next(), found.next()) {
         (Some((view, _)), None) => Ok(view),

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
 
 use super::list::List;
-use super::table::Layout;
+use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::operations as report;
 use crate::report::table::Column;
@@ -21,9 +21,9 @@ use activity::{Direction, NameId, Ns, Span, What};
 use figures::tables::{self, NameRow};
 use trace::{LaneId, Trace, describe};
 
-/// Operations of one name, as far as they lie in scope.
+/// OperationsView of one name, as far as they lie in scope.
 #[derive(Clone, Debug, PartialEq)]
-struct Group {
+struct OperationGroup {
     /// Under the kernel's name, the copy's direction, "memset"; of one across an edge of the scope, its bytes in
     /// proportion.
     all: report::Operations,
@@ -41,7 +41,7 @@ const ORDERS: [&str; 4] = ["total", "count", "mean", "max"];
 const STRIDE: usize = 65_536;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum OperationKind {
     Kernel(NameId),
     Copy(Direction),
     Memset,
@@ -50,8 +50,8 @@ enum Kind {
 }
 
 /// All groups of `scope`, the ones that took most first; what there is so far when it is stopped.
-fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
-    let mut groups: FxHashMap<Kind, Group> = FxHashMap::default();
+fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<OperationGroup> {
+    let mut groups: FxHashMap<OperationKind, OperationGroup> = FxHashMap::default();
     for (id, lane) in trace.streams() {
         for row in lane.rows(scope) {
             if row % STRIDE == 0 && stop.is_stopped() {
@@ -60,11 +60,11 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
             let activity = trace.activity(id, row);
             let span = activity.span;
             let (kind, bytes) = match activity.what {
-                What::Kernel(k) => (Kind::Kernel(trace.shape(k.shape).name), 0),
-                What::Copy(c) => (Kind::Copy(c.direction), c.bytes),
-                What::Memset(m) => (Kind::Memset, m.bytes),
+                What::Kernel(k) => (OperationKind::Kernel(trace.shape(k.shape).name), 0),
+                What::Copy(c) => (OperationKind::Copy(c.direction), c.bytes),
+                What::Memset(m) => (OperationKind::Memset, m.bytes),
                 what => match describe::operation_kind(&what) {
-                    Some(kind) => (Kind::Other(kind, what.graph()), 0),
+                    Some(kind) => (OperationKind::Other(kind, what.graph()), 0),
                     None => continue,
                 },
             };
@@ -73,7 +73,7 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
                 continue;
             }
             let length = span.intersect(scope).len();
-            let group = groups.entry(kind).or_insert_with(|| Group {
+            let group = groups.entry(kind).or_insert_with(|| OperationGroup {
                 all: report::Operations {
                     times: NameRow {
                         name: describe::activity(trace, &activity.what),
@@ -100,23 +100,23 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
     let kernels: Vec<NameId> = groups
         .keys()
         .filter_map(|kind| match kind {
-            Kind::Kernel(name) => Some(*name),
+            OperationKind::Kernel(name) => Some(*name),
             _ => None,
         })
         .collect();
     for (&id, name) in kernels.iter().zip(trace.names().short_unique(&kernels)) {
-        if let Some(group) = groups.get_mut(&Kind::Kernel(id)) {
+        if let Some(group) = groups.get_mut(&OperationKind::Kernel(id)) {
             group.all.times.name = name;
         }
     }
     if trace.is_sampled() && !stop.is_stopped() {
         for row in tables::kernels(trace, Some(scope)) {
-            if let Some(group) = groups.get_mut(&Kind::Kernel(row.id)) {
+            if let Some(group) = groups.get_mut(&OperationKind::Kernel(row.id)) {
                 group.all.times.shapes = row.shapes;
             }
         }
     }
-    let mut groups: Vec<Group> = groups.into_values().collect();
+    let mut groups: Vec<OperationGroup> = groups.into_values().collect();
     let all: Ns = groups.iter().map(|group| group.all.times.total_ns).sum();
     for group in &mut groups {
         let times = &mut group.all.times;
@@ -126,27 +126,27 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<Group> {
     groups
 }
 
-fn sort(groups: &mut [Group], by: &str) {
+fn sort(groups: &mut [OperationGroup], by: &str) {
     let columns = report::Operations::columns();
     let Some(column) = columns.iter().find(|column| column.heading == by) else {
         return;
     };
-    let order = |it: &Group| (Reverse((column.key)(&it.all)), it.all.times.name.clone());
+    let order = |it: &OperationGroup| (Reverse((column.key)(&it.all)), it.all.times.name.clone());
     groups.sort_by_cached_key(order);
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Operations {
-    question: Question<Scope, Vec<Group>>,
+pub(super) struct OperationsView {
+    question: Question<Scope, Vec<OperationGroup>>,
     /// The answer in order, without what the filter leaves out.
-    groups: Vec<Group>,
+    groups: Vec<OperationGroup>,
     /// As wide as those ask for.
     columns: Vec<Column<report::Operations>>,
     /// The run, the scope and the order that the groups are of.
     of: Option<(u64, Scope, usize, String)>,
 }
 
-impl View for Operations {
+impl View for OperationsView {
     fn orders(&self) -> &'static [&'static str] {
         &ORDERS
     }
@@ -164,8 +164,8 @@ impl View for Operations {
         if is_new || self.of != of {
             self.of = of;
             let found = self.question.about(run, about);
-            let all: &[Group] = found.map_or(&[], Vec::as_slice);
-            let is_shown = |g: &&Group| list.filter.lets([&g.all.times.name, &g.full]);
+            let all: &[OperationGroup] = found.map_or(&[], Vec::as_slice);
+            let is_shown = |g: &&OperationGroup| list.filter.lets([&g.all.times.name, &g.full]);
             self.groups = all.iter().filter(is_shown).cloned().collect();
             list.filter.count(self.groups.len(), all.len());
             sort(&mut self.groups, ORDERS[list.order]);
@@ -178,7 +178,7 @@ impl View for Operations {
             "no operation has this name",
             "no operation in scope",
         );
-        let layout = Layout::new(self.columns.clone(), area.width);
+        let layout = TableLayout::new(self.columns.clone(), area.width);
         list.heading = layout.heading(ORDERS[list.order]);
         list.fill(area, self.groups.len(), |i| {
             let it = &self.groups[i];

@@ -38,7 +38,7 @@ const BELOW: &str = "Below it are its processes: number, user, GPU memory, share
 
 /// What a line is of, by what it keeps while others come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
+enum PickerLine {
     /// A GPU, by NVML's number.
     Gpu(u32),
     /// A GPU's number, and a process on it.
@@ -50,9 +50,9 @@ enum Line {
 pub(super) struct Picker {
     choices: Vec<Choice>,
     /// Those that the filter lets through, in order.
-    lines: Vec<Line>,
+    lines: Vec<PickerLine>,
     /// Where the cursor is to go.
-    next: Option<Line>,
+    next: Option<PickerLine>,
     has_gpus: bool,
     preview: Vec<(String, Role, bool)>,
     area: Rect,
@@ -68,7 +68,7 @@ impl Picker {
     }
 
     /// The lines that the filter lets through, and how many there are. A GPU stands above its processes.
-    fn filtered(&self, list: &List, machine: &Machine) -> (Vec<Line>, usize) {
+    fn filtered(&self, list: &List, machine: &Machine) -> (Vec<PickerLine>, usize) {
         let filter = &list.filter;
         let (mut lines, mut all) = (Vec::new(), self.choices.len());
         for gpu in &machine.gpus {
@@ -77,9 +77,9 @@ impl Picker {
                 .filter(|it| filter.lets(running::texts(it)))
                 .peekable();
             if shown.peek().is_some() || filter.lets([&gpu.name]) {
-                lines.push(Line::Gpu(gpu.index));
+                lines.push(PickerLine::Gpu(gpu.index));
             }
-            lines.extend(shown.map(|it| Line::Process(gpu.index, it.pid)));
+            lines.extend(shown.map(|it| PickerLine::Process(gpu.index, it.pid)));
             all += 1 + gpu.processes.len();
         }
         let lets =
@@ -88,7 +88,7 @@ impl Picker {
         lines.extend(
             choices
                 .filter(|(_, it)| lets(it))
-                .map(|(i, _)| Line::Choice(i)),
+                .map(|(i, _)| PickerLine::Choice(i)),
         );
         (lines, all)
     }
@@ -105,9 +105,9 @@ impl Picker {
         let at = next.or_else(|| self.lines.get(list.cursor).copied());
         let (lines, all) = self.filtered(list, machine);
         list.filter.count(lines.len(), all);
-        let place = |line: Line| lines.iter().position(|it| *it == line);
+        let place = |line: PickerLine| lines.iter().position(|it| *it == line);
         let found = at.and_then(|line| match (place(line), line) {
-            (None, Line::Process(gpu, _)) => place(Line::Gpu(gpu)),
+            (None, PickerLine::Process(gpu, _)) => place(PickerLine::Gpu(gpu)),
             (found, _) => found,
         });
         list.cursor = found.unwrap_or(0);
@@ -119,17 +119,17 @@ impl Picker {
         area.width >= WIDE && !self.has_gpus
     }
 
-    fn cells(&self, line: Line, machine: &Machine, area: Rect) -> Vec<Cell> {
+    fn cells(&self, line: PickerLine, machine: &Machine, area: Rect) -> Vec<Cell> {
         match line {
-            Line::Gpu(gpu) => {
+            PickerLine::Gpu(gpu) => {
                 let gpu = machine.gpus.iter().find(|it| it.index == gpu);
                 gpu.map_or_else(Vec::new, |it| running::gpu(it, area.width))
             }
-            Line::Process(gpu, pid) => {
+            PickerLine::Process(gpu, pid) => {
                 let found = machine.process(gpu, pid);
                 found.map_or_else(Vec::new, |it| running::process(it.1))
             }
-            Line::Choice(choice) => {
+            PickerLine::Choice(choice) => {
                 let choice = &self.choices[choice];
                 let longest = self.choices.iter().map(|c| c.name.len()).max();
                 let about = match self.is_wide(area) {
@@ -191,10 +191,10 @@ impl Picker {
             }
         };
         match self.lines.get(at) {
-            Some(Line::Gpu(_)) => add(BELOW, Role::Text, false),
-            Some(Line::Process(gpu, pid)) => {
+            Some(PickerLine::Gpu(_)) => add(BELOW, Role::Text, false),
+            Some(PickerLine::Process(gpu, pid)) => {
                 let found = machine.process(*gpu, *pid);
-                let said = found.map_or_else(Vec::new, |it| running::about(it.1));
+                let said = found.map_or_else(Vec::new, |it| running::sentences(it.1));
                 said.iter().for_each(|text| add(text, Role::Text, false));
             }
             _ => {}
@@ -223,7 +223,7 @@ impl Picker {
 
     fn chosen(&self, at: usize) -> Option<&Choice> {
         match self.lines.get(at)? {
-            Line::Choice(choice) => self.choices.get(*choice),
+            PickerLine::Choice(choice) => self.choices.get(*choice),
             _ => None,
         }
     }
@@ -290,9 +290,10 @@ impl View for Picker {
 
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let mut line = *self.lines.get(at)?;
-        if let Line::Gpu(gpu) = line {
-            let is_below = |it: &&Line| matches!(it, Line::Process(of, _) if *of == gpu);
-            let below: Vec<&Line> = self.lines.iter().filter(is_below).collect();
+        if let PickerLine::Gpu(gpu) = line {
+            let is_below =
+                |it: &&PickerLine| matches!(it, PickerLine::Process(of, _) if *of == gpu);
+            let below: Vec<&PickerLine> = self.lines.iter().filter(is_below).collect();
             line = **below.first()?;
             self.next = Some(line);
             // Of several one is to be chosen.
@@ -301,7 +302,7 @@ impl View for Picker {
             }
         }
         match line {
-            Line::Process(gpu, pid) => Some(Request::Ask(Target {
+            PickerLine::Process(gpu, pid) => Some(Request::Ask(Target {
                 gpu,
                 pid,
                 began: state.model.machine.process(gpu, pid)?.1.began(),

@@ -108,7 +108,7 @@ pub(super) fn texts(process: &Process) -> [String; 3] {
 }
 
 /// What there is to say of a process under the cursor.
-pub(super) fn about(process: &Process) -> Vec<&str> {
+pub(super) fn sentences(process: &Process) -> Vec<&str> {
     let mut said = match (&process.sight, process.right()) {
         (Sight::Seen(seen), _) => vec![&seen.command, "Enter shows what attaching to it means."],
         (_, Ok(text) | Err(text)) => vec![text],

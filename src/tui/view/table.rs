@@ -5,9 +5,9 @@ use crate::report::table::Column;
 use crate::tui::theme::Role;
 
 /// Columns with their widths.
-pub(super) struct Layout<R>(Vec<Column<R>>);
+pub(super) struct TableLayout<R>(Vec<Column<R>>);
 
-impl<R> Layout<R> {
+impl<R> TableLayout<R> {
     /// Those that fit; two columns stand before each, and the last of the screen is left free.
     pub(super) fn new(mut columns: Vec<Column<R>>, width: u16) -> Self {
         columns.retain(|it| it.width > 0);
@@ -21,7 +21,7 @@ impl<R> Layout<R> {
         if let Some(rest) = columns.iter_mut().find(|it| it.is_rest) {
             rest.width = (width + rest.width).saturating_sub(used).max(10);
         }
-        Layout(columns)
+        TableLayout(columns)
     }
 
     /// How wide the column is that takes what others leave.
@@ -67,7 +67,7 @@ impl<R> Column<R> {
 mod tests {
     use super::*;
 
-    fn layout(width: u16) -> Layout<u64> {
+    fn layout(width: u16) -> TableLayout<u64> {
         let column = Column::<u64>::new;
         let columns = vec![
             Column::rest("name", 10, |it: &u64| format!("row {it}")),
@@ -76,7 +76,7 @@ mod tests {
             column("least", 5, u64::to_string).spare(2),
             column("text alone", 0, u64::to_string),
         ];
-        Layout::new(columns, width)
+        TableLayout::new(columns, width)
     }
 
     #[test]

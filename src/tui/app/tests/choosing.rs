@@ -108,7 +108,10 @@ fn lanes_without_a_name() {
     let mut app = app();
     // A title stands for all that is under it; the GPU's row goes when it is meant itself.
     press(&mut app, "&not:streams^");
-    assert_eq!(labels(&app), ["GPU", "H2D", "D2H", "overlap", "host", "main"]);
+    assert_eq!(
+        labels(&app),
+        ["GPU", "H2D", "D2H", "overlap", "host", "main"]
+    );
     press(&mut app, "&not:gpu^");
     assert_eq!(labels(&app), ALL[1..]);
     press(&mut app, "S");

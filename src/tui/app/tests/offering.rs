@@ -56,7 +56,7 @@ fn a_key_that_is_not_offered_changes_nothing() {
             app.act(Action::Show(view));
             app.prepare();
             let contexts = [
-                keys::own(app.context()),
+                keys::own_contexts(app.context()),
                 &[crate::tui::action::Context::Any],
             ]
             .concat();

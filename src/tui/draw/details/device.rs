@@ -56,7 +56,7 @@ impl Details {
                     units::duration(busy),
                     units::duration(window.len())
                 ));
-                let causes = state.model.idle.within(run, device, window);
+                let causes = state.model.idle.idle_within(run, device, window);
                 for (group, ns) in Group::most(causes, 0) {
                     let time = units::duration(ns);
                     self.say(format!("idle {time}: {}", group.label()));

@@ -52,7 +52,7 @@ impl Details {
                     flow.next_line();
                     flow.put(buf, " ", theme.fg(*role), false);
                 }
-                flow.put(buf, &part, theme.on(*role), false);
+                flow.put(buf, &part, theme.bg(*role), false);
             }
             flow.put(buf, &format!("{right} "), theme.fg(*role), false);
         }

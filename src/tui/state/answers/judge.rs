@@ -19,14 +19,14 @@ const BEFORE: Ns = 50_000_000;
 
 /// What of a run is looked at, as it was when it was asked about.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct JudgedRun {
     /// The pass on screen, by its place in the list of passes, and when it is; `None` for the whole.
     pub(super) pass: Option<(usize, Span)>,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) gpus: KnownGpus,
 }
 
-impl Subject {
+impl JudgedRun {
     /// Those of its run and of its devices.
     fn facts<'t>(&'t self, facts: Facts<'t>, stop: &Stop) -> Facts<'t> {
         let (peaks, known) = (self.gpus.peaks(facts.trace), self.gpus.rates(facts.trace));
@@ -37,7 +37,7 @@ impl Subject {
 }
 
 /// The last steps of a timeline that grows, or the last part of a pass. `None` when told to stop.
-pub(super) fn live(trace: &Trace, looked: &Subject, stop: &Stop) -> Option<Answer> {
+pub(super) fn judge_live(trace: &Trace, looked: &JudgedRun, stop: &Stop) -> Option<Answer> {
     let Some(mut window) = arrived(trace) else {
         return Some(Answer::default());
     };
@@ -91,7 +91,7 @@ pub(super) fn arrived(trace: &Trace) -> Option<Span> {
 }
 
 /// Everything in scope.
-pub(super) fn whole(facts: Facts<'_>, looked: &Subject, stop: &Stop) -> Option<Answer> {
+pub(super) fn judge_whole(facts: Facts<'_>, looked: &JudgedRun, stop: &Stop) -> Option<Answer> {
     let facts = looked.facts(facts, stop);
     if let Some((pass, _)) = looked.pass {
         return answer(&facts, JudgedPart::Pass(pass), &[]);

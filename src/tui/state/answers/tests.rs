@@ -109,14 +109,14 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
     }
     let trace = trace(items);
     let stop = Stop::default();
-    let looked = Subject {
+    let looked = JudgedRun {
         pass: None,
         plan: None,
         gpus: KnownGpus::default(),
     };
-    let answer = live(&trace, &looked, &stop).expect("an answer");
+    let answer = judge_live(&trace, &looked, &stop).expect("an answer");
     let first = answer.verdicts.first().expect("a verdict");
-    let whole = whole(Facts::new(&trace), &looked, &stop);
+    let whole = judge_whole(Facts::new(&trace), &looked, &stop);
     let whole = whole.expect("an answer");
     assert!(
         (250_000_000..=500_000_000).contains(&first.span_ns),
@@ -124,5 +124,5 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
     );
     assert!(whole.verdicts[0].span_ns > 590_000_000, "{whole:?}");
     stop.stop();
-    assert!(live(&trace, &looked, &stop).is_none());
+    assert!(judge_live(&trace, &looked, &stop).is_none());
 }

@@ -15,9 +15,9 @@ const STRIDE: usize = 65_536;
 
 /// What happened in a stretch of time. Counts are of what began within it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct MeasuredStretch {
     /// The devices on which something ran in it.
-    pub devices: Vec<OfDevice>,
+    pub devices: Vec<DeviceTimes>,
     pub kernels: u64,
     pub copies: u64,
     pub memsets: u64,
@@ -31,7 +31,7 @@ pub struct Measured {
 
 /// How a device spent the stretch, ns and bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OfDevice {
+pub struct DeviceTimes {
     /// Index into [`Trace::devices`].
     pub device: usize,
     pub parts: Breakdown,
@@ -43,10 +43,10 @@ pub struct OfDevice {
     pub bytes: Vec<(Direction, f64)>,
 }
 
-impl Measured {
-    pub(super) fn of(trace: &Trace, span: Span, stop: &Stop) -> Measured {
+impl MeasuredStretch {
+    pub(super) fn of(trace: &Trace, span: Span, stop: &Stop) -> MeasuredStretch {
         let causes = idle::by_device(trace, span, stop);
-        let mut found = Measured {
+        let mut found = MeasuredStretch {
             devices: (0..trace.devices().len())
                 .filter_map(|device| {
                     let causes = causes.as_ref().map(|all| all[device]);
@@ -54,7 +54,7 @@ impl Measured {
                 })
                 .collect(),
             is_whole: true,
-            ..Measured::default()
+            ..MeasuredStretch::default()
         };
         found.count(trace, span, stop);
         found
@@ -91,7 +91,12 @@ impl Measured {
     }
 }
 
-fn of_device(trace: &Trace, device: usize, span: Span, causes: Option<Shares>) -> Option<OfDevice> {
+fn of_device(
+    trace: &Trace,
+    device: usize,
+    span: Span,
+    causes: Option<Shares>,
+) -> Option<DeviceTimes> {
     let usage = &trace.devices()[device].usage;
     let used = usage.span()?;
     let parts = Breakdown::of_device(trace, device, span);
@@ -103,7 +108,7 @@ fn of_device(trace: &Trace, device: usize, span: Span, causes: Option<Shares>) -
         .map(|part| part.len() - part.intersect(used).len())
         .sum();
     let moved = |direction| (direction, trace.bytes_moved(device, direction, span));
-    Some(OfDevice {
+    Some(DeviceTimes {
         device,
         parts,
         outside: span.len() - inside - off_outside,

@@ -11,14 +11,14 @@ use activity::text::{fingerprint, plural};
 use trace::LaneId;
 
 /// What a unit is remembered by: its group's title, its own name, and which one of that name it is.
-type Key = (String, String, usize);
+type UnitKey = (String, String, usize);
 
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     /// Titles.
     folded: FxHashSet<String>,
     /// Stacks of ranges of which the top is seen alone.
-    flat: FxHashSet<Key>,
+    flat: FxHashSet<UnitKey>,
     /// Whether rows that hardly matter are seen, too.
     shows_minor: bool,
     /// The rows that hardly matter.
@@ -27,7 +27,7 @@ pub struct Lanes {
     pub text: String,
     needle: Option<Needle>,
     /// The unit of each row, also of those that are not seen.
-    units: FxHashMap<RowKind, Key>,
+    units: FxHashMap<RowKind, UnitKey>,
     /// Units that are left out.
     pub left_out: usize,
     /// Goes up with every choice.
@@ -36,9 +36,9 @@ pub struct Lanes {
 
 /// A title with the units under it.
 #[derive(Debug, Default)]
-struct Group {
+struct RowGroup {
     title: Option<Row>,
-    units: Vec<(Key, Vec<Row>)>,
+    units: Vec<(UnitKey, Vec<Row>)>,
 }
 
 impl Lanes {
@@ -101,7 +101,7 @@ impl Lanes {
     }
 
     /// Whether the names of a unit let it be seen. The row of a GPU, which all is about, stays unless it is named itself.
-    fn lets(&self, (title, label, _): &Key, is_gpu: bool) -> bool {
+    fn lets(&self, (title, label, _): &UnitKey, is_gpu: bool) -> bool {
         let Some(needle) = &self.needle else {
             return true;
         };
@@ -203,18 +203,18 @@ impl Lanes {
 
     /// Units there are.
     pub fn all(&self) -> usize {
-        let keys: FxHashSet<&Key> = self.units.values().collect();
+        let keys: FxHashSet<&UnitKey> = self.units.values().collect();
         keys.len()
     }
 }
 
 /// Rows by their titles.
-fn groups(rows: Vec<Row>) -> Vec<Group> {
-    let mut groups = vec![Group::default()];
+fn groups(rows: Vec<Row>) -> Vec<RowGroup> {
+    let mut groups = vec![RowGroup::default()];
     let mut counts: FxHashMap<(String, String), usize> = FxHashMap::default();
     for row in rows {
         if row.kind == RowKind::Title {
-            groups.push(Group {
+            groups.push(RowGroup {
                 title: Some(row),
                 units: Vec::new(),
             });

@@ -118,7 +118,13 @@ impl Hits {
     }
 
     /// How many of those of `lanes` that start within `window` lie before `at`.
-    pub fn before(&self, trace: &Trace, lanes: &[LaneId], window: Span, at: Position) -> usize {
+    pub fn count_before(
+        &self,
+        trace: &Trace,
+        lanes: &[LaneId],
+        window: Span,
+        at: Position,
+    ) -> usize {
         let of_lane = |(order, &lane): (usize, &LaneId)| {
             let hits = self.within(trace, lane, window);
             hits.partition_point(|&hit| Position::of(trace, (lane, hit as usize), order) < at)

@@ -121,7 +121,7 @@ impl Search {
         let records = lanes.iter().map(|&lane| count(lane)).sum();
         let at = selected(state, &lanes).and_then(|(hit, position)| {
             let is_one = found.of_lane(hit.0).binary_search(&(hit.1 as u32)).is_ok();
-            is_one.then(|| found.before(&run.trace, &lanes, scope, position) + 1)
+            is_one.then(|| found.count_before(&run.trace, &lanes, scope, position) + 1)
         });
         Some(Tally {
             records,

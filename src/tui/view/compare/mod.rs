@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, List};
-use super::table::Layout;
+use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::compare::ComparedRow;
 use crate::report::runs::Variant;
@@ -154,7 +154,7 @@ impl Compare {
         columns[0].width = name_width(now.iter().map(VariantFigures::label));
         columns
             .retain(|it| !previous.is_empty() || !["run before", "change"].contains(&it.heading));
-        let layout = Layout::new(columns, area.width);
+        let layout = TableLayout::new(columns, area.width);
         list.heading = layout.heading("");
         let shown = &self.shown;
         list.fill(area, shown.len(), |i| {

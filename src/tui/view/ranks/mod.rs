@@ -5,7 +5,7 @@ mod map;
 use ratatui::layout::Rect;
 
 use super::list::{Cell, Filter, List};
-use super::table::Layout;
+use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::ranks::{self as report, Means, RankReport};
 use crate::tui::state::State;
@@ -21,7 +21,7 @@ const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
 const TOLD: usize = 2;
 
 #[derive(Clone, Debug, PartialEq)]
-enum Row {
+enum RankRow {
     /// How the clocks were aligned.
     Clocks,
     /// Who is late: index into the job's list.
@@ -34,7 +34,7 @@ enum Row {
 
 #[derive(Debug, Default)]
 pub(super) struct RanksView {
-    lines: Vec<Row>,
+    lines: Vec<RankRow>,
 }
 
 impl View for RanksView {
@@ -60,7 +60,7 @@ impl View for RanksView {
         if ORDERS[list.order] == "host" {
             columns[0].heading = "host";
         }
-        let layout = Layout::new(columns, area.width);
+        let layout = TableLayout::new(columns, area.width);
         self.lines = found.map_or_else(Vec::new, |job| lines(job, list.order, &mut list.filter));
         let map = found
             .filter(|_| ORDERS[list.order] == "steps")
@@ -72,16 +72,16 @@ impl View for RanksView {
         let lines = &self.lines;
         list.fill(area, lines.len(), |i| {
             found.map_or_else(Vec::new, |job| match (&lines[i], map) {
-                (Row::Rank(rank), Some(scale)) => {
+                (RankRow::Rank(rank), Some(scale)) => {
                     map::cells(&job.ranks[*rank].called(), &job.heat, *rank, scale)
                 }
                 (line, _) => cells(job, line, &layout),
             })
         });
         let in_full = match (found, self.lines.get(list.cursor)) {
-            (Some(job), Some(Row::Late(i))) => job.job.late[*i].text.clone(),
-            (Some(job), Some(Row::Clocks)) => clocks(job),
-            (Some(job), Some(Row::Rank(i))) => job.idle[*i].clone(),
+            (Some(job), Some(RankRow::Late(i))) => job.job.late[*i].text.clone(),
+            (Some(job), Some(RankRow::Clocks)) => clocks(job),
+            (Some(job), Some(RankRow::Rank(i))) => job.idle[*i].clone(),
             _ => String::new(),
         };
         list.in_full = Some(in_full);
@@ -91,13 +91,13 @@ impl View for RanksView {
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
         let job = state.model.job.judged(&state.model.run)?;
         let rank = match self.lines.get(at)? {
-            Row::Clocks => return None,
-            Row::Late(i) => {
+            RankRow::Clocks => return None,
+            RankRow::Late(i) => {
                 let name = &job.job.late[*i].name;
                 job.ranks.iter().find(|rank| rank.name == *name)?
             }
-            Row::Rank(i) => &job.ranks[*i],
-            Row::Host(of) => of
+            RankRow::Rank(i) => &job.ranks[*i],
+            RankRow::Host(of) => of
                 .iter()
                 .map(|&i| &job.ranks[i])
                 .max_by_key(|r| r.late_ns)?,
@@ -126,28 +126,30 @@ impl View for RanksView {
 
 /// The lines that the filter leaves. Ranks match by their names and hosts, hosts also by a rank of theirs, sentences by
 /// their words. How the clocks were aligned holds for all of them.
-fn lines(job: &LateRanks, order: usize, filter: &mut Filter) -> Vec<Row> {
-    let mut lines: Vec<Row> = (0..job.job.late.len().min(TOLD)).map(Row::Late).collect();
-    lines.retain(|line| matches!(line, Row::Late(i) if filter.lets([&job.job.late[*i].text])));
+fn lines(job: &LateRanks, order: usize, filter: &mut Filter) -> Vec<RankRow> {
+    let mut lines: Vec<RankRow> = (0..job.job.late.len().min(TOLD))
+        .map(RankRow::Late)
+        .collect();
+    lines.retain(|line| matches!(line, RankRow::Late(i) if filter.lets([&job.job.late[*i].text])));
     let ranks = ordered(job, order);
     let all = ranks.len();
-    let of = |line: &Row| match line {
-        Row::Rank(i) => vec![job.ranks[*i].called()],
-        Row::Host(of) => of.iter().map(|&i| job.ranks[i].called()).collect(),
-        Row::Clocks | Row::Late(_) => Vec::new(),
+    let of = |line: &RankRow| match line {
+        RankRow::Rank(i) => vec![job.ranks[*i].called()],
+        RankRow::Host(of) => of.iter().map(|&i| job.ranks[i].called()).collect(),
+        RankRow::Clocks | RankRow::Late(_) => Vec::new(),
     };
-    let shown: Vec<Row> = ranks.into_iter().filter(|it| filter.lets(of(it))).collect();
+    let shown: Vec<RankRow> = ranks.into_iter().filter(|it| filter.lets(of(it))).collect();
     filter.count(shown.len(), all);
     // Who is late comes first, so that the cursor stands on it and its whole sentence below the list.
     if !lines.is_empty() || !shown.is_empty() || !filter.is_on() {
-        lines.push(Row::Clocks);
+        lines.push(RankRow::Clocks);
     }
     lines.extend(shown);
     lines
 }
 
 /// A line for each rank, or for each host.
-fn ordered(job: &LateRanks, order: usize) -> Vec<Row> {
+fn ordered(job: &LateRanks, order: usize) -> Vec<RankRow> {
     let mut ranks: Vec<usize> = (0..job.ranks.len()).collect();
     match ORDERS[order] {
         "late" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].late_ns)),
@@ -156,11 +158,11 @@ fn ordered(job: &LateRanks, order: usize) -> Vec<Row> {
             ranks.sort_by(|&a, &b| (&job.ranks[a].host, a).cmp(&(&job.ranks[b].host, b)));
             let same = |a: &usize, b: &usize| job.ranks[*a].host == job.ranks[*b].host;
             let hosts = ranks.chunk_by(same);
-            return hosts.map(|host| Row::Host(host.to_vec())).collect();
+            return hosts.map(|host| RankRow::Host(host.to_vec())).collect();
         }
         _ => {}
     }
-    ranks.into_iter().map(Row::Rank).collect()
+    ranks.into_iter().map(RankRow::Rank).collect()
 }
 
 /// How the clocks were aligned, who is not here, and what is not judged.
@@ -171,12 +173,12 @@ fn clocks(job: &LateRanks) -> String {
     said.join(" · ")
 }
 
-fn cells<'a>(job: &'a LateRanks, line: &Row, layout: &Layout<Means<'a>>) -> Vec<Cell> {
+fn cells<'a>(job: &'a LateRanks, line: &RankRow, layout: &TableLayout<Means<'a>>) -> Vec<Cell> {
     let means = match line {
-        Row::Clocks => return vec![Cell::rest(clocks(job), Role::Dim)],
-        Row::Late(i) => return vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
-        Row::Rank(i) => Means::one(&job.ranks[*i]),
-        Row::Host(of) => {
+        RankRow::Clocks => return vec![Cell::rest(clocks(job), Role::Dim)],
+        RankRow::Late(i) => return vec![Cell::rest(&job.job.late[*i].text, Role::Warning)],
+        RankRow::Rank(i) => Means::one(&job.ranks[*i]),
+        RankRow::Host(of) => {
             let ranks: Vec<&RankReport> = of.iter().map(|&i| &job.ranks[i]).collect();
             let name = match ranks.first().map_or("", |rank| rank.host.as_str()) {
                 "" => "host unknown",

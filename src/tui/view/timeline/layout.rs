@@ -28,7 +28,7 @@ pub(super) struct ScreenRow {
     pub(super) area: Rect,
     pub(super) shown: RowContent,
     /// Whether it is predicted.
-    pub(super) is_ghost: bool,
+    pub(super) is_predicted: bool,
 }
 
 /// The lines from the top: rows from `first` on. Where there is room, rows have several lines;
@@ -82,7 +82,7 @@ pub(super) fn lines(
             row: i,
             area: Rect::new(area.x, y, area.width, height),
             shown: rows::make(state, layout, scale, &mut shared, row),
-            is_ghost: matches!(row.kind, RowKind::Predicted(_)),
+            is_predicted: matches!(row.kind, RowKind::Predicted(_)),
         });
         y += height;
         if has_legend && first_gpu == Some(i) && y < area.bottom() {
@@ -90,7 +90,7 @@ pub(super) fn lines(
                 row: i,
                 area: Rect::new(area.x, y, area.width, 1),
                 shown: RowContent::Legend(legend.clone()),
-                is_ghost: false,
+                is_predicted: false,
             });
             y += 1;
         }

@@ -66,7 +66,7 @@ impl Minimap {
         let (first, last) = self.window;
         for (x, share) in (0..).zip(&self.shares) {
             let style = match (first..=last).contains(&x) {
-                true => theme.on(Role::Rule).patch(theme.fg(Role::Accent)),
+                true => theme.bg(Role::Rule).patch(theme.fg(Role::Accent)),
                 false => dim,
             };
             let block = theme.block(Theme::eighths(*share));

@@ -36,7 +36,7 @@ use summary_panel::SummaryPanel;
 
 /// What the lines were made of: as long as it is the same, they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct CacheKey {
+struct LinesKey {
     run: u64,
     revision: u64,
     is_running: bool,
@@ -50,7 +50,7 @@ struct CacheKey {
     /// And of waiting inside collectives.
     job: u64,
     counters: Counters,
-    ghost: (u32, bool),
+    prediction: (u32, bool),
     search: (u32, u64),
     marks: u64,
     lanes: u64,
@@ -59,11 +59,11 @@ struct CacheKey {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
+pub(super) struct TimelineView {
     /// The first row on screen.
     first_row: usize,
     layout: Layout,
-    of: Option<CacheKey>,
+    of: Option<LinesKey>,
     map: Minimap,
     axis: Axis,
     lines: Vec<ScreenRow>,
@@ -81,7 +81,7 @@ pub(super) struct Timeline {
     empty: String,
 }
 
-impl View for Timeline {
+impl View for TimelineView {
     fn context(&self) -> Context {
         Context::Timeline
     }
@@ -89,7 +89,7 @@ impl View for Timeline {
     fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
         self.layout = Layout::of(state);
         self.scroll(state);
-        let of = CacheKey {
+        let of = LinesKey {
             run: state.model.run.number,
             revision: state.model.run.trace.revision(),
             is_running: state.model.run.is_running(),
@@ -101,7 +101,7 @@ impl View for Timeline {
             idle: state.model.idle.question.version,
             job: state.model.job.question.version,
             counters: state.rows.counters,
-            ghost: state.focus.prediction.version(),
+            prediction: state.focus.prediction.version(),
             search: state.focus.search.version(),
             marks: state.focus.marks.version,
             lanes: state.rows.lanes.version,
@@ -167,7 +167,7 @@ impl View for Timeline {
                     titles::legend(theme, groups, self.layout.gutter, line.area, buf);
                 }
             }
-            if line.is_ghost {
+            if line.is_predicted {
                 buf.set_style(line.area, Style::new().add_modifier(Modifier::DIM));
             }
         }
@@ -218,7 +218,7 @@ impl View for Timeline {
     }
 }
 
-impl Timeline {
+impl TimelineView {
     /// Lines that say what the colours of GPUs mean: one or none.
     fn legend_lines(&self) -> usize {
         let is_legend = |line: &&ScreenRow| matches!(line.shown, RowContent::Legend(_));
@@ -234,12 +234,12 @@ impl Timeline {
             .max(1);
         let is_new = self
             .of
-            .is_none_or(|of| of.ghost != state.focus.prediction.version());
-        let is_ghost = |row: &Row| matches!(row.kind, RowKind::Predicted(_));
+            .is_none_or(|of| of.prediction != state.focus.prediction.version());
+        let is_predicted = |row: &Row| matches!(row.kind, RowKind::Predicted(_));
         if let (true, Some(from), Some(to)) = (
             is_new,
-            state.rows.list.iter().position(is_ghost),
-            state.rows.list.iter().rposition(is_ghost),
+            state.rows.list.iter().position(is_predicted),
+            state.rows.list.iter().rposition(is_predicted),
         ) {
             // Its title with it, and as much of it as there is room for.
             let least = (to + 1).saturating_sub(visible);

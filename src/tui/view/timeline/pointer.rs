@@ -1,14 +1,14 @@
 //! What the mouse does on the timeline.
 
 use super::cell::RowContent;
-use super::{Timeline, navigation};
+use super::{TimelineView, navigation};
 use crate::tui::state::State;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
 
-impl Timeline {
+impl TimelineView {
     /// Selects what is under the mouse; a title folds what stands under it.
     pub(super) fn click(&self, state: &mut State, x: u16, y: u16) {
         let line = self

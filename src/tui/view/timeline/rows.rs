@@ -104,7 +104,7 @@ pub(super) fn make(
         RowKind::Stream(_) | RowKind::Thread(_) | RowKind::Range(..) | RowKind::Overhead(_) => {
             lane(state, row, scale, shared, room)
         }
-        RowKind::Predicted(lane) => ghost(state, lane, scale),
+        RowKind::Predicted(lane) => predicted(state, lane, scale),
     };
     RowContent::Lane(LaneRow {
         label: row.label.clone(),
@@ -142,7 +142,7 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
         role: Role::Text,
         side,
         plot: Plot::of_gpu(usage, scale, state.used(device), |cell| {
-            state.model.idle.within(run, device, cell)
+            state.model.idle.idle_within(run, device, cell)
         }),
         ..LaneRow::default()
     }
@@ -171,7 +171,7 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         let used = window.intersect(state.used(device));
         for (sum, ns) in sum
             .iter_mut()
-            .zip(state.model.idle.within(run, device, used))
+            .zip(state.model.idle.idle_within(run, device, used))
         {
             *sum += ns;
         }
@@ -367,7 +367,7 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRo
 }
 
 /// A stream of the predicted timeline.
-fn ghost(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
+fn predicted(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
     let input = StripInput {
         scale,
         scope: state.scope_span().unwrap_or_default(),
@@ -430,7 +430,7 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
             _ => 0,
         };
         let share = |time: Ns| units::percent(time as f64 / (window.len() - off).max(1) as f64);
-        let waits = input.waits.map_or(0, |waits| waits.within(window));
+        let waits = input.waits.map_or(0, |waits| waits.time_within(window));
         let (busy, waits) = (share(busy), (waits > 0).then(|| share(waits)));
         let both = waits.map(|waits| format!("busy {busy}, waits {waits}"));
         fit(room, both.into_iter().chain([format!("busy {busy}"), busy]))
