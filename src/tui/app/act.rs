@@ -25,33 +25,15 @@ impl App {
     /// Does it; where it leads is the caller's matter.
     pub(super) fn perform(&mut self, action: Action) -> Option<Effect> {
         self.state.messages.flash = None;
-        if let (Overlay::Attach(target), Action::Choose) = (self.overlay, action)
-            && let Some((_, process)) = self.state.model.target(target)
-            && process.right().is_ok()
-        {
-            self.overlay = Overlay::None;
-            self.state
-                .say(format!("attaching to process {} …", target.pid));
-            return Some(Effect::Start(NextRun::Process(target.pid)));
-        }
-        match (self.overlay, action) {
-            (_, Action::Quit) | (Overlay::Troubles | Overlay::Attach(_), Action::Save) => {}
-            (Overlay::Help { at }, Action::Choose) => return self.run_line(at),
-            (Overlay::Help { at }, _) => {
-                if !self.step_help(at, action) {
-                    self.type_in(action);
-                }
-                return None;
-            }
-            (Overlay::None, _) => {
+        match self.overlay {
+            _ if action == Action::Quit => {}
+            Overlay::None => {
                 if self.type_in(action) {
                     return None;
                 }
             }
-            _ => {
-                self.overlay = Overlay::None;
-                return None;
-            }
+            Overlay::Troubles | Overlay::Attach(_) if action == Action::Save => {}
+            _ => return self.act_on_overlay(action),
         }
         // The shell starts anew what was opened, and edits what could not be started.
         let is_the_shells = matches!(action, Action::Edit | Action::Rerun) && !self.is_picking();
@@ -59,33 +41,57 @@ impl App {
             self.state.say(why);
             return None;
         }
-        let state = &mut self.state;
+        match action {
+            Action::Quit => Some(Effect::Quit),
+            Action::Save => Some(Effect::Save),
+            Action::Edit => Some(Effect::Edit),
+            Action::Record => Some(Effect::Record),
+            Action::Keep => Some(Effect::Keep),
+            Action::Rerun => Some(Effect::Start(NextRun::Same)),
+            Action::Stop => Some(Effect::Stop),
+            Action::Copy => self.copy(),
+            Action::Back => self.back(),
+            _ if self.open(action) || self.change(action) => None,
+            _ => {
+                let request = self.views.act(action, &mut self.state);
+                request.and_then(|request| self.grant(request))
+            }
+        }
+    }
+
+    /// Does what is asked of what lies on top; most keys close it.
+    fn act_on_overlay(&mut self, action: Action) -> Option<Effect> {
+        match (self.overlay, action) {
+            (Overlay::Help { at }, Action::Choose) => return self.run_line(at),
+            (Overlay::Help { at }, _) => {
+                if !self.step_help(at, action) {
+                    self.type_in(action);
+                }
+            }
+            (Overlay::Attach(target), Action::Choose)
+                if let Some((_, process)) = self.state.model.target(target)
+                    && process.right().is_ok() =>
+            {
+                self.overlay = Overlay::None;
+                self.state
+                    .say(format!("attaching to process {} …", target.pid));
+                return Some(Effect::Start(NextRun::Process(target.pid)));
+            }
+            _ => self.overlay = Overlay::None,
+        }
+        None
+    }
+
+    /// Opens a view, a line to type in or what lies on top. Returns whether the action was for that.
+    fn open(&mut self, action: Action) -> bool {
+        let state = &self.state;
         match action {
             Action::FilterLanes => self.ask_for(Asks::Lanes),
-            Action::Return => self.step_back(true),
-            Action::Forward => self.step_back(false),
             Action::Find => self.ask_for(Asks::Search),
-            Action::Quit => return Some(Effect::Quit),
-            Action::Save => return Some(Effect::Save),
-            Action::Edit => return Some(Effect::Edit),
-            Action::Copy => {
-                let text = self.frame.copied(&self.views, &self.state);
-                if text.is_none() {
-                    self.state
-                        .say("nothing to copy: select an operation, a gap or a line first");
-                }
-                return text.map(Effect::Copy);
-            }
-            Action::Record => return Some(Effect::Record),
-            Action::Keep => return Some(Effect::Keep),
-            Action::Rerun => return Some(Effect::Start(NextRun::Same)),
-            Action::Stop => return Some(Effect::Stop),
-            Action::Back => return self.back(),
             Action::Help => {
                 self.overlay = Overlay::Help { at: 0 };
                 self.ask_for(Asks::Help);
             }
-            Action::FindThis => state.search_selected(),
             Action::Troubles => self.overlay = Overlay::Troubles,
             Action::Show(view) => self.views.show(view, state),
             Action::ShowNth(place) => {
@@ -95,6 +101,19 @@ impl App {
             }
             Action::Sort if self.views.is_swept(state) => self.views.show(SWEEP, state),
             Action::View(by) => self.views.step(by, state),
+            Action::Return => self.step_back(true),
+            Action::Forward => self.step_back(false),
+            Action::Predict => self.predict(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Changes what is looked at, whichever view shows it. Returns whether the action was for that.
+    fn change(&mut self, action: Action) -> bool {
+        let state = &mut self.state;
+        match action {
+            Action::FindThis => state.search_selected(),
             Action::Follow => state.toggle_follow(),
             Action::Pause => state.toggle_pause(),
             Action::Counters => state.step_counters(),
@@ -102,20 +121,25 @@ impl App {
             Action::ShowVariant(variant) => state.show_variant(variant),
             Action::Point(by) => state.step_among(&state.points(), by),
             Action::Pass(by) => state.step_pass(by),
-            Action::Predict => self.predict(),
-            Action::WholeRun => match state.focus.camera.scope {
+            Action::WholeRun => match state.scope() {
                 Scope::Pass(_) => state.show(Scope::Whole),
                 Scope::Whole => {
                     let variant = state.focus.camera.variant_to_open(&state.model.run);
                     state.show_variant(variant.unwrap_or_default());
                 }
             },
-            _ => {
-                let request = self.views.act(action, state);
-                return request.and_then(|request| self.grant(request));
-            }
+            _ => return false,
         }
-        None
+        true
+    }
+
+    fn copy(&mut self) -> Option<Effect> {
+        let text = self.frame.copied(&self.views, &self.state);
+        if text.is_none() {
+            self.state
+                .say("nothing to copy: select an operation, a gap or a line first");
+        }
+        text.map(Effect::Copy)
     }
 
     /// Does what a line of the help is about, where that is done.

@@ -214,47 +214,74 @@ fn faster(state: &State) -> Option<Total> {
     Some(Total::new(speedup.words(Some(base)), role).short(speedup.words(None)))
 }
 
-impl Footer {
-    fn arrange(&self, theme: &Theme, width: u16) -> Arranged {
-        let width = usize::from(width);
-        let hint = |b: &&'static Binding| {
-            let word = self
-                .order
-                .filter(|_| b.action == Action::Sort)
-                .unwrap_or(b.hint);
-            (keys::label(b.key, theme.is_ascii), word, b.action)
+/// A hint: key, word, and what it does.
+type Hint = (String, &'static str, Action);
+
+fn columns((key, word, _): &Hint) -> usize {
+    pen::width(key) + pen::width(word) + 3
+}
+
+/// What may be hinted at.
+struct Hints {
+    /// The most useful first.
+    others: Vec<Hint>,
+    /// Help and quit, the last to go.
+    last: Vec<Hint>,
+}
+
+impl Hints {
+    /// The first ones with the last ones, `most` of them at most, that have room in so many columns.
+    fn fit(&self, room: usize, most: usize) -> Vec<&Hint> {
+        let mut used: usize = self.last.iter().map(columns).sum();
+        let is_there = |hint: &&Hint| {
+            used += columns(hint);
+            used <= room
         };
-        let columns =
-            |(key, word, _): &(String, &str, Action)| pen::width(key) + pen::width(word) + 3;
-        let mut others: Vec<_> = self.hints.iter().map(hint).collect();
+        let shown = self.others.iter().take(most).take_while(is_there);
+        shown.chain(&self.last).collect()
+    }
+}
+
+impl Footer {
+    fn hints(&self, theme: &Theme) -> Hints {
+        let hint = |b: &&'static Binding| {
+            let order = self.order.filter(|_| b.action == Action::Sort);
+            let key = keys::label(b.key, theme.is_ascii);
+            (key, order.unwrap_or(b.hint), b.action)
+        };
+        let mut others: Vec<Hint> = self.hints.iter().map(hint).collect();
         if let Some((view, number, after)) = self.next {
             let hint = (number.to_string(), VIEWS[view].title, Action::Show(view));
             others.insert(after.min(others.len()), hint);
         }
         let last = others.split_off(others.len().saturating_sub(2));
-        // Help and quit are the last to go, the most useful of the others come first.
-        let fitting = |room: usize, most: usize| {
-            let mut used: usize = last.iter().map(columns).sum();
-            let is_there = |hint: &&(String, &str, Action)| {
-                used += columns(hint);
-                used <= room
-            };
-            others.iter().take(most).take_while(is_there).count()
-        };
-        let taken = |count: usize| {
-            others[..count]
-                .iter()
-                .chain(&last)
-                .map(columns)
-                .sum::<usize>()
-        };
-        let kept = 4 + taken(fitting(width, KEPT[usize::from(self.is_said)]));
-        let room = width.saturating_sub(kept);
-        let needed = |text: fn(&Total) -> &String| -> usize {
-            let columns = self.totals.iter().map(|t| pen::width(text(t)) + 3);
-            columns.sum::<usize>().saturating_sub(1)
-        };
-        let text: fn(&Total) -> &String = match needed(|t| &t.long) <= room {
+        Hints { others, last }
+    }
+
+    fn arrange(&self, theme: &Theme, width: u16) -> Arranged {
+        let width = usize::from(width);
+        let all = self.hints(theme);
+        let taken = |hints: &[&Hint]| hints.iter().map(|it| columns(it)).sum::<usize>();
+        let kept = all.fit(width, KEPT[usize::from(self.is_said)]);
+        let (totals, end) = self.arrange_totals(width.saturating_sub(4 + taken(&kept)));
+        let shown = all.fit(width.saturating_sub(end + 3), usize::MAX);
+        let mut x = width.saturating_sub(taken(&shown));
+        let mut hints = Vec::new();
+        for hint in shown {
+            let (key, word, action) = hint.clone();
+            let next = x + columns(hint);
+            if next <= width {
+                hints.push((x as u16, key, word, action));
+            }
+            x = next;
+        }
+        Arranged { totals, hints }
+    }
+
+    /// The totals that have room in so many columns, each with its column and colour, and where they end.
+    fn arrange_totals(&self, room: usize) -> (Vec<(u16, String, Role)>, usize) {
+        let needed: usize = self.totals.iter().map(|t| pen::width(&t.long) + 3).sum();
+        let text: fn(&Total) -> &String = match needed.saturating_sub(1) <= room {
             true => |t| &t.long,
             false => |t| &t.short,
         };
@@ -267,22 +294,11 @@ impl Footer {
             } else if x + between + pen::width(&text) > room {
                 continue;
             }
-            totals.push(((x + between) as u16, text.clone(), total.role));
-            x += between + pen::width(&text);
+            let at = x + between;
+            x = at + pen::width(&text);
+            totals.push((at as u16, text, total.role));
         }
-        let room = width.saturating_sub(x + 3);
-        let count = fitting(room, usize::MAX);
-        let mut x = width.saturating_sub(taken(count));
-        let mut hints = Vec::new();
-        for shown in others[..count].iter().chain(&last) {
-            let (key, word, action) = shown.clone();
-            let next = x + columns(shown);
-            if next <= width {
-                hints.push((x as u16, key, word, action));
-            }
-            x = next;
-        }
-        Arranged { totals, hints }
+        (totals, x)
     }
 
     /// What the hint at column `x` of a line of this width does.

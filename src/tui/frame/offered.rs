@@ -13,22 +13,17 @@ pub fn is_offered(action: Action, state: &State, views: &Views) -> bool {
 
 /// Why an action can do nothing as things are.
 pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static str> {
+    use Action as A;
     let run = &state.model.run;
     let (is_running, is_watched) = (run.status == Status::Running, is_watched(run));
     // Before a run there is the picker alone.
     if run.is_none() {
-        let is_for_runs = matches!(
+        return matches!(
             action,
-            Action::Show(_)
-                | Action::ShowNth(_)
-                | Action::View(_)
-                | Action::Copy
-                | Action::Rerun
-                | Action::Predict
-        );
-        return is_for_runs.then_some("nothing has run yet: enter runs the line under the cursor");
+            A::Show(_) | A::ShowNth(_) | A::View(_) | A::Copy | A::Rerun | A::Predict
+        )
+        .then_some("nothing has run yet: enter runs the line under the cursor");
     }
-    use Action as A;
     Some(match action {
         A::Variant(_) if state.variants_beside().len() < 2 => "there is no other variant",
         A::Point(_) if state.points().len() < 2 => "there is no sweep: no other value",

@@ -1,7 +1,5 @@
 //! What lies above the screen: the help and the error of the last start.
 
-use std::iter;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -52,6 +50,49 @@ enum HelpLine {
     },
 }
 
+impl HelpLine {
+    /// Whether a key's line has what is typed, or is of just this key.
+    fn has(&self, typed: &str) -> bool {
+        match self {
+            HelpLine::Key { keys, text, .. } => {
+                text.to_lowercase().contains(typed) || keys[0].to_lowercase() == typed
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The lines of the keys for a purpose that count here, the digits of the views among them.
+fn key_lines(
+    purpose: keys::Purpose,
+    is_here: impl Fn(Context) -> bool,
+    state: &State,
+    views: &Views,
+) -> Vec<HelpLine> {
+    let line = |keys: [String; 2], text: &'static str, action: Action| HelpLine::Key {
+        keys,
+        text,
+        action,
+        is_offered: is_offered(action, state, views),
+    };
+    let bound = keys::BINDINGS
+        .iter()
+        .filter(|b| b.purpose == purpose && is_here(b.context) && !b.help.is_empty());
+    let mut lines: Vec<HelpLine> = bound
+        .map(|b| {
+            let keys = [false, true].map(|is_ascii| keys::all_keys(b, is_ascii));
+            line(keys, b.help, b.action)
+        })
+        .collect();
+    if purpose == keys::Purpose::Views && !state.model.run.is_none() {
+        lines.extend(views.bar(state).zip(1..).map(|(view, number)| {
+            let key = number.to_string();
+            line([key.clone(), key], VIEWS[view].help, Action::Show(view))
+        }));
+    }
+    lines
+}
+
 /// Columns of the screen for a column of the help, and for the keys in it.
 const WIDTH: usize = 38;
 const KEYS: usize = 9;
@@ -66,64 +107,22 @@ impl HelpText {
             Context::Timeline if state.focus.search.is_on() => Context::Found,
             context => context,
         };
-        let typed = state
-            .prompt
-            .as_ref()
-            .map_or("", |it| &it.text)
-            .to_lowercase();
+        let typed = state.prompt.as_ref().map_or("", |it| &it.text);
+        let typed = typed.to_lowercase();
         let is_here = |of: Context| of == Context::Any || keys::own_contexts(here).contains(&of);
-        let line = |keys: [String; 2], text: &'static str, action: Action| HelpLine::Key {
-            keys,
-            text,
-            action,
-            is_offered: is_offered(action, state, views),
-        };
-        let mut groups = Vec::new();
-        for (purpose, title) in keys::Purpose::ALL {
-            let bound = keys::BINDINGS
-                .iter()
-                .filter(|b| b.purpose == purpose && is_here(b.context));
-            let bound = bound.filter(|b| !b.help.is_empty());
-            let mut lines: Vec<HelpLine> = bound
-                .map(|b| {
-                    line(
-                        [false, true].map(|it| keys::all_keys(b, it)),
-                        b.help,
-                        b.action,
-                    )
-                })
-                .collect();
-            if purpose == keys::Purpose::Views && !state.model.run.is_none() {
-                lines.extend(views.bar(state).zip(1..).map(|(view, number)| {
-                    let key = number.to_string();
-                    line([key.clone(), key], VIEWS[view].help, Action::Show(view))
-                }));
-            }
-            lines.retain(|line| match line {
-                HelpLine::Key { keys, text, .. } => {
-                    text.to_lowercase().contains(&typed) || keys[0].to_lowercase() == typed
-                }
-                _ => true,
-            });
-            groups.push((title, lines));
+        let mut lines = Vec::new();
+        if typed.is_empty() && is_here(Context::Timeline) {
+            lines.push(HelpLine::Title("marks and colours"));
+            lines.extend((0..MARKS).map(HelpLine::Mark));
         }
-        let marks = if typed.is_empty() && is_here(Context::Timeline) {
-            MARKS
-        } else {
-            0
-        };
-        groups.insert(
-            0,
-            (
-                "marks and colours",
-                (0..marks).map(HelpLine::Mark).collect(),
-            ),
-        );
-        groups.retain(|(_, lines)| !lines.is_empty());
-        let lines = groups
-            .into_iter()
-            .flat_map(|(title, lines)| iter::once(HelpLine::Title(title)).chain(lines));
-        let lines: Vec<HelpLine> = lines.collect();
+        for (purpose, title) in keys::Purpose::ALL {
+            let keys = key_lines(purpose, is_here, state, views);
+            let found: Vec<HelpLine> = keys.into_iter().filter(|it| it.has(&typed)).collect();
+            if !found.is_empty() {
+                lines.push(HelpLine::Title(title));
+                lines.extend(found);
+            }
+        }
         let columns = (usize::from(area.width).saturating_sub(4) / WIDTH).clamp(1, 4);
         let rows = usize::from(area.height).saturating_sub(2).max(1);
         HelpText {

@@ -15,7 +15,7 @@ use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::row_now;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
-use activity::units;
+use activity::{Ns, units};
 use advice::findings::{Finding, Predicted, Severity};
 use advice::verdict::nothing_ran;
 use causes::evidence::Evidence;
@@ -99,6 +99,39 @@ impl View for Findings {
 }
 
 impl Findings {
+    /// Adds the lines of a finding and of its places.
+    fn add(
+        &mut self,
+        at: usize,
+        finding: &Finding,
+        places: Vec<String>,
+        area: Rect,
+        zero: Ns,
+        cells: &mut Vec<Vec<Cell>>,
+    ) {
+        cells.extend(texts(finding, room(area)));
+        self.lines.resize(cells.len(), FindingLine::Finding(at));
+        let more = finding.count.saturating_sub(places.len() as u64);
+        for (evidence, place) in finding.evidence.iter().zip(places) {
+            let start = units::duration(evidence.span.start - zero);
+            let length = units::duration(evidence.span.len());
+            cells.push(vec![
+                Cell::left("", 3, Role::Dim),
+                Cell::left(format!("at {start} for {length}"), 24, Role::Dim),
+                Cell::rest(place, Role::Dim),
+            ]);
+            self.lines.push(FindingLine::Place(at, *evidence));
+        }
+        if more > 0 {
+            let more = format!("and {} more", units::count(more));
+            cells.push(vec![
+                Cell::left("", 3, Role::Dim),
+                Cell::rest(more, Role::Dim),
+            ]);
+            self.lines.push(FindingLine::Finding(at));
+        }
+    }
+
     fn fill(&mut self, list: &mut List, state: &State, area: Rect, answer: &Answer) {
         self.lines.clear();
         let mut cells = Vec::new();
@@ -115,35 +148,9 @@ impl Findings {
         for (i, finding) in answer.findings.iter().enumerate() {
             let evidence = &finding.evidence[..finding.evidence.len().min(SHOWN)];
             let places: Vec<String> = evidence.iter().map(|e| place(state, e)).collect();
-            let is_on = list.filter.is_on();
-            if is_on && !list.filter.lets(places.iter().chain([&words(finding)])) {
-                continue;
-            }
-            shown += 1;
-            let before = cells.len();
-            cells.extend(texts(finding, room(area)));
-            let texts = cells.len() - before;
-            self.lines
-                .extend(std::iter::repeat_n(FindingLine::Finding(i), texts));
-            for (evidence, place) in evidence.iter().zip(places) {
-                let zero = state.zero();
-                let start = units::duration(evidence.span.start - zero);
-                let length = units::duration(evidence.span.len());
-                cells.push(vec![
-                    Cell::left("", 3, Role::Dim),
-                    Cell::left(format!("at {start} for {length}"), 24, Role::Dim),
-                    Cell::rest(place, Role::Dim),
-                ]);
-                self.lines.push(FindingLine::Place(i, *evidence));
-            }
-            let more = finding.count.saturating_sub(evidence.len() as u64);
-            if more > 0 {
-                let more = format!("and {} more", units::count(more));
-                cells.push(vec![
-                    Cell::left("", 3, Role::Dim),
-                    Cell::rest(more, Role::Dim),
-                ]);
-                self.lines.push(FindingLine::Finding(i));
+            if list.filter.lets(places.iter().chain([&words(finding)])) {
+                shown += 1;
+                self.add(i, finding, places, area, state.zero(), &mut cells);
             }
         }
         list.filter.count(shown, answer.findings.len());

@@ -72,43 +72,12 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<OperationGroup> {
             if !span.overlaps(scope) && !scope.contains(span.start) {
                 continue;
             }
-            let length = span.intersect(scope).len();
-            let group = groups.entry(kind).or_insert_with(|| OperationGroup {
-                all: report::Operations {
-                    times: NameRow {
-                        name: describe::activity(trace, &activity.what),
-                        min_ns: Ns::MAX,
-                        ..NameRow::default()
-                    },
-                    bytes: 0.0,
-                },
-                full: describe::whole(trace, &activity.what),
-                role: label::role(trace, &activity.what),
-                longest: (id, row, span),
-            });
-            group.all.bytes += bytes as f64 * (length as f64 / span.len().max(1) as f64).min(1.0);
-            let times = &mut group.all.times;
-            times.count += 1;
-            times.total_ns += length;
-            times.min_ns = times.min_ns.min(length);
-            if length > times.max_ns {
-                times.max_ns = length;
-                group.longest = (id, row, span);
-            }
+            let new = || OperationGroup::new(trace, &activity.what, (id, row, span));
+            let group = groups.entry(kind).or_insert_with(new);
+            group.add((id, row, span), span.intersect(scope).len(), bytes);
         }
     }
-    let kernels: Vec<NameId> = groups
-        .keys()
-        .filter_map(|kind| match kind {
-            OperationKind::Kernel(name) => Some(*name),
-            _ => None,
-        })
-        .collect();
-    for (&id, name) in kernels.iter().zip(trace.names().short_unique(&kernels)) {
-        if let Some(group) = groups.get_mut(&OperationKind::Kernel(id)) {
-            group.all.times.name = name;
-        }
-    }
+    name_kernels(trace, &mut groups);
     if trace.is_sampled() && !stop.is_stopped() {
         for row in tables::kernels(trace, Some(scope)) {
             if let Some(group) = groups.get_mut(&OperationKind::Kernel(row.id)) {
@@ -124,6 +93,50 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<OperationGroup> {
         times.share = share(times.total_ns, all);
     }
     groups
+}
+
+impl OperationGroup {
+    fn new(trace: &Trace, what: &What, first: (LaneId, usize, Span)) -> Self {
+        let times = NameRow {
+            name: describe::activity(trace, what),
+            min_ns: Ns::MAX,
+            ..NameRow::default()
+        };
+        OperationGroup {
+            all: report::Operations { times, bytes: 0.0 },
+            full: describe::whole(trace, what),
+            role: label::role(trace, what),
+            longest: first,
+        }
+    }
+
+    /// Counts an operation of so many bytes, of which so much lies in scope.
+    fn add(&mut self, operation: (LaneId, usize, Span), length: Ns, bytes: u64) {
+        let whole = operation.2.len().max(1);
+        self.all.bytes += bytes as f64 * (length as f64 / whole as f64).min(1.0);
+        let times = &mut self.all.times;
+        times.count += 1;
+        times.total_ns += length;
+        times.min_ns = times.min_ns.min(length);
+        if length > times.max_ns {
+            times.max_ns = length;
+            self.longest = operation;
+        }
+    }
+}
+
+/// Gives kernels the short names that tell them apart.
+fn name_kernels(trace: &Trace, groups: &mut FxHashMap<OperationKind, OperationGroup>) {
+    let kernel = |kind: &OperationKind| match kind {
+        OperationKind::Kernel(name) => Some(*name),
+        _ => None,
+    };
+    let kernels: Vec<NameId> = groups.keys().filter_map(kernel).collect();
+    for (&id, name) in kernels.iter().zip(trace.names().short_unique(&kernels)) {
+        if let Some(group) = groups.get_mut(&OperationKind::Kernel(id)) {
+            group.all.times.name = name;
+        }
+    }
 }
 
 fn sort(groups: &mut [OperationGroup], by: &str) {

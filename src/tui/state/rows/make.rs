@@ -13,17 +13,13 @@ use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
 /// passes of a scenario are worth a row too.
 pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut used: Vec<usize> = (0..trace.devices().len())
-        .filter(|&d| trace.devices()[d].usage.time(Measure::Busy, scope) > 0)
-        .collect();
-    let busy = used.clone();
-    if trace.operations_extent().is_none() {
-        // Of a program that was running already only the hardware is known.
-        used = (0..trace.devices().len())
-            .filter(|&d| trace.readings(d).is_some())
-            .collect();
-    }
-    let processes = trace.processes().len();
+    let busy = |&d: &usize| trace.devices()[d].usage.time(Measure::Busy, scope) > 0;
+    // Of a program that was running already only the hardware is known.
+    let is_used = |d: &usize| match trace.operations_extent() {
+        Some(_) => busy(d),
+        None => trace.readings(*d).is_some(),
+    };
+    let used: Vec<usize> = (0..trace.devices().len()).filter(is_used).collect();
     let mut streams: Vec<(LaneId, LaneKey)> = visible(trace, scope)
         .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
         .collect();
@@ -31,47 +27,52 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
     for &device in &used {
         let is_here =
             |key: LaneKey| matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device);
-        let of_device = || streams.iter().filter(|(_, key)| is_here(*key));
-        let first = of_device().next().map(|(_, key)| key.process);
-        let is_shared = of_device().any(|(_, key)| Some(key.process) != first);
-        let of = |process| match processes {
-            1 => String::new(),
-            _ => format!(" · {}", describe::process(trace, process)),
-        };
-        if used.len() > 1 {
-            // What is of one process stands under one title.
-            let of = first.filter(|_| !is_shared).map_or_else(String::new, of);
+        let streams: Vec<_> = streams.iter().filter(|(_, key)| is_here(*key)).collect();
+        // What is of one process stands under one title.
+        let owner = streams.first().map(|(_, key)| key.process);
+        let owner = owner.filter(|&it| streams.iter().all(|(_, key)| key.process == it));
+        let is_alone = used.len() == 1;
+        if !is_alone {
+            let of = owner.map_or_else(String::new, |it| of_process(trace, it));
             let title = format!("{}{of}", describe::device(trace, device));
             rows.push(Row::new(RowKind::Title, title));
         }
-        if busy.contains(&device) {
-            let label = match used.len() {
-                1 => "GPU".to_owned(),
-                _ => describe::device_id(trace, device),
-            };
+        let id = describe::device_id(trace, device);
+        if busy(&device) {
+            let label = if is_alone { "GPU" } else { &id };
             rows.push(Row::new(RowKind::Gpu(device), label));
         }
         device_rows(trace, device, scope, &mut rows);
-        let counted = counters.metrics(trace, device).into_iter();
-        rows.extend(
-            counted.map(|metric| Row::new(RowKind::Counter(device, metric), metric.label())),
-        );
-        let mut group = first.filter(|_| used.len() > 1 && !is_shared);
-        for &(id, key) in of_device() {
-            if group != Some(key.process) {
-                group = Some(key.process);
-                let gpu = match used.len() {
-                    1 => String::new(),
-                    _ => format!(" · {}", describe::device_id(trace, device)),
+        for metric in counters.metrics(trace, device) {
+            rows.push(Row::new(RowKind::Counter(device, metric), metric.label()));
+        }
+        let mut group = owner.filter(|_| !is_alone);
+        for &&(lane, key) in &streams {
+            if group.replace(key.process) != Some(key.process) {
+                let gpu = if is_alone {
+                    String::new()
+                } else {
+                    format!(" · {id}")
                 };
-                let title = format!("streams{gpu}{}", of(key.process));
+                let title = format!("streams{gpu}{}", of_process(trace, key.process));
                 rows.push(Row::new(RowKind::Title, title));
             }
-            rows.push(Row::new(RowKind::Stream(id), describe::stream(trace, key)));
+            rows.push(Row::new(
+                RowKind::Stream(lane),
+                describe::stream(trace, key),
+            ));
         }
     }
     host_rows(trace, scope, is_whole, &mut rows);
     rows
+}
+
+/// Whose rows they are, where there are several processes.
+fn of_process(trace: &Trace, process: usize) -> String {
+    match trace.processes().len() {
+        1 => String::new(),
+        _ => format!(" · {}", describe::process(trace, process)),
+    }
 }
 
 /// Puts the rows of a prediction under the streams.
@@ -107,7 +108,6 @@ fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
 }
 
 fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
-    let processes = trace.processes().len();
     let mut lanes: Vec<(LaneId, LaneKey)> = visible(trace, scope)
         .filter(|(_, key)| match key.kind {
             LaneKind::Thread { .. } | LaneKind::Overhead => true,
@@ -131,10 +131,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
     for (id, key) in lanes {
         if group != Some(key.process) {
             group = Some(key.process);
-            let mut text = "host".to_owned();
-            if processes > 1 {
-                text = format!("{text} · {}", describe::process(trace, key.process));
-            }
+            let text = format!("host{}", of_process(trace, key.process));
             rows.push(Row::new(RowKind::Title, text));
         }
         let (kind, label) = match key.kind {

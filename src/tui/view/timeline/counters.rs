@@ -7,6 +7,7 @@ use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::{Metric, SLOWED, Span};
 use figures::hardware;
+use trace::GpuReadings;
 
 pub(super) fn make(
     state: &State,
@@ -35,38 +36,41 @@ pub(super) fn make(
     // Where nobody knows how high it could go, its own maximum fills the row.
     let full = known.or(level.map(|it| it.max)).unwrap_or(0.0);
     let full = full.max(f64::MIN_POSITIVE);
-    // Where clocks were held down is marked where clocks are shown, and where power is.
-    let is_marked = matches!(metric, Metric::Clock | Metric::Power);
     let cells = (0..scale.columns)
         .map(|x| {
             let cell = scale.cell(x);
             let cell = Span::new(cell.start, cell.end.max(cell.start + 1));
             let share = gpu.level(metric, cell)?.mean / full;
-            let is_slowed = is_marked && gpu.slowed(SLOWED, cell).0 > 0;
+            let is_slowed = is_marked(metric) && gpu.slowed(SLOWED, cell).0 > 0;
             Some((share, if is_slowed { Role::Warning } else { Role::Host }))
         })
         .collect();
-    let (slowed, looked) = gpu.slowed(SLOWED, window);
-    let side = match level {
-        None => String::new(),
-        Some(_) if is_marked && slowed > 0 => {
-            let share = activity::units::percent(slowed as f64 / looked as f64);
-            fit(room, [format!("held down {share}"), share])
-        }
-        Some(level) => {
-            let most = hardware::show(metric, level.max);
-            let known = known.filter(|known| *known != 1.0);
-            let of =
-                known.map(|known| format!("mean of at most {}", hardware::show(metric, known)));
-            let at_most = [format!("mean, at most {most}"), format!("max {most}"), most];
-            fit(room, of.into_iter().chain(at_most))
-        }
-    };
     LaneRow {
         role: Role::Host,
         figure: level.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
-        side,
+        side: level.map_or_else(String::new, |level| {
+            words(gpu, metric, level.max, window, room)
+        }),
         plot: Plot::Levels(cells),
         ..LaneRow::default()
     }
+}
+
+/// Where clocks were held down is marked where clocks are shown, and where power is.
+fn is_marked(metric: Metric) -> bool {
+    matches!(metric, Metric::Clock | Metric::Power)
+}
+
+/// For how much of a window clocks were held down, else how high the counter went and could go.
+fn words(gpu: &GpuReadings, metric: Metric, most: f64, window: Span, room: usize) -> String {
+    let (slowed, looked) = gpu.slowed(SLOWED, window);
+    if is_marked(metric) && slowed > 0 {
+        let share = activity::units::percent(slowed as f64 / looked as f64);
+        return fit(room, [format!("held down {share}"), share]);
+    }
+    let most = hardware::show(metric, most);
+    let known = gpu.most(metric).filter(|known| *known != 1.0);
+    let of = known.map(|known| format!("mean of at most {}", hardware::show(metric, known)));
+    let at_most = [format!("mean, at most {most}"), format!("max {most}"), most];
+    fit(room, of.into_iter().chain(at_most))
 }

@@ -40,7 +40,6 @@ pub(super) fn lines(
     first: usize,
 ) -> Vec<ScreenRow> {
     let area = layout.rows;
-    let is_at_top = first == 0;
     let mut shared = rows::Shared::default();
     let rows = state.rows.list.iter().enumerate();
     // Rows without anything in them would take the place of others.
@@ -49,50 +48,40 @@ pub(super) fn lines(
         .filter(|(_, row)| !shared.is_blank(state, row))
         .take(usize::from(area.height) + 1)
         .collect();
-    let spare = usize::from(area.height).saturating_sub(shown.len());
-    let first_gpu = shown
-        .iter()
-        .find(|(_, row)| matches!(row.kind, RowKind::Gpu(_)));
-    let first_gpu = first_gpu.map(|(i, _)| *i);
-    let legend = if first_gpu.is_some() && is_at_top && area.height >= LEAST {
-        rows::legend(state, usize::from(area.width.saturating_sub(layout.gutter)))
-    } else {
-        Vec::new()
-    };
-    let has_legend = !legend.is_empty();
-    // The variants go before more lines of a row, where there is room for them at all.
-    let reserved = SummaryPanel::reserved(state);
-    let spare = spare.checked_sub(reserved).unwrap_or(spare);
-    let heights = if is_at_top {
-        // Findings that stand beside the rows need nothing below them.
-        let below = if layout.panel.is_empty() { BELOW } else { 0 };
-        let spare = spare.saturating_sub(usize::from(has_legend));
-        Heights::new(shown.iter().map(|(_, row)| row.kind), MOST, spare, below)
-    } else {
-        Heights::default()
+    let is_gpu = |row: &Row| matches!(row.kind, RowKind::Gpu(_));
+    let mut legend = Vec::new();
+    if shown.iter().any(|(_, row)| is_gpu(row)) && first == 0 && area.height >= LEAST {
+        legend = rows::legend(state, usize::from(area.width.saturating_sub(layout.gutter)));
+    }
+    let heights = match first {
+        0 => heights(state, layout, &shown, usize::from(!legend.is_empty())),
+        _ => Heights::default(),
     };
     let mut lines = Vec::new();
     let mut y = area.y;
-    for (i, row) in shown {
-        if y >= area.bottom() {
-            break;
-        }
-        let height = heights.lines(row.kind).min(area.bottom() - y);
-        lines.push(ScreenRow {
-            row: i,
-            area: Rect::new(area.x, y, area.width, height),
-            shown: rows::make(state, layout, scale, &mut shared, row),
-            is_predicted: matches!(row.kind, RowKind::Predicted(_)),
-        });
-        y += height;
-        if has_legend && first_gpu == Some(i) && y < area.bottom() {
+    let mut add = |row: usize, height: u16, shown: RowContent, is_predicted: bool| {
+        let height = height.min(area.bottom() - y);
+        if height > 0 {
             lines.push(ScreenRow {
-                row: i,
-                area: Rect::new(area.x, y, area.width, 1),
-                shown: RowContent::Legend(legend.clone()),
-                is_predicted: false,
+                row,
+                area: Rect::new(area.x, y, area.width, height),
+                shown,
+                is_predicted,
             });
-            y += 1;
+        }
+        y += height;
+        y < area.bottom()
+    };
+    for (i, row) in shown {
+        let content = rows::make(state, layout, scale, &mut shared, row);
+        let is_predicted = matches!(row.kind, RowKind::Predicted(_));
+        let mut has_room = add(i, heights.lines(row.kind), content, is_predicted);
+        if is_gpu(row) && !legend.is_empty() {
+            let legend = RowContent::Legend(std::mem::take(&mut legend));
+            has_room = add(i, 1, legend, false);
+        }
+        if !has_room {
+            break;
         }
     }
     lane::even(lines.iter_mut().filter_map(|line| match &mut line.shown {
@@ -100,6 +89,18 @@ pub(super) fn lines(
         _ => None,
     }));
     lines
+}
+
+/// How many lines the rows have, with those of the legend beside them.
+fn heights(state: &State, layout: &Layout, rows: &[(usize, &Row)], legend: usize) -> Heights {
+    let spare = usize::from(layout.rows.height).saturating_sub(rows.len());
+    // The variants go before more lines of a row, where there is room for them at all.
+    let reserved = SummaryPanel::reserved(state);
+    let spare = spare.checked_sub(reserved).unwrap_or(spare);
+    // Findings that stand beside the rows need nothing below them.
+    let below = if layout.panel.is_empty() { BELOW } else { 0 };
+    let kinds = rows.iter().map(|(_, row)| row.kind);
+    Heights::new(kinds, MOST, spare.saturating_sub(legend), below)
 }
 
 /// The line of the link that is selected, where both its ends are on screen.

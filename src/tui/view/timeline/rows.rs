@@ -7,6 +7,7 @@ use crate::tui::draw::layout::{FIGURE, Layout};
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::draw::{label, pen};
 use crate::tui::state::State;
+use crate::tui::state::job::Waits;
 use crate::tui::state::nest::{self, Level};
 use crate::tui::state::row::{Row, RowKind};
 use crate::tui::state::selection::Item;
@@ -151,32 +152,28 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
 /// What has no room for words of its own.
 const OTHER: &str = "other";
 
-/// What the colours of the rows of GPUs mean: kernels, what ran without one, and each cause of idle time, the greatest
-/// first. Shares are of the time on screen.
-pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
+/// A part of the time in view: its colour, what it is, and for how long.
+type Part = (Role, &'static str, Ns);
+
+/// How the GPUs on screen spent the time in view: what ran, and each cause of idle time, the greatest first. The time of
+/// all of them stands beside it. What is less than a thousandth of the time is left out, and what is half of no column of `room`.
+fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<Part>, Ns) {
     let run = &state.model.run;
     let window = state.figures_span();
-    let devices = state.rows.list.iter().filter_map(|row| match row.kind {
-        RowKind::Gpu(device) => Some(device),
-        _ => None,
-    });
-    let (mut sum, mut count) = (Shares::default(), 0);
+    let mut sum = Shares::default();
     let (mut kernels, mut copies, mut busy) = (0, 0, 0);
-    for device in devices {
-        count += 1;
+    for &device in devices {
         let usage = &run.trace.devices()[device].usage;
         kernels += usage.time(Measure::Compute, window);
         copies += usage.time(Measure::Copy, window) - usage.time(Measure::Overlap, window);
         busy += usage.time(Measure::Busy, window);
         let used = window.intersect(state.used(device));
-        for (sum, ns) in sum
-            .iter_mut()
-            .zip(state.model.idle.idle_within(run, device, used))
-        {
+        let idle = state.model.idle.idle_within(run, device, used);
+        for (sum, ns) in sum.iter_mut().zip(idle) {
             *sum += ns;
         }
     }
-    // What is less than a thousandth of the time is not shown, nor what is half of no column.
+    let count = devices.len() as Ns;
     let whole = (window.len() * count).max(1);
     let least = (whole - 1) / (2 * room as Ns * count).max(1_000);
     let alone = match busy - kernels - copies > whole / 200 {
@@ -187,23 +184,35 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         (Role::Good, "kernels", kernels),
         (Role::H2D, alone, busy - kernels),
     ];
-    let groups = Group::most(sum, least).into_iter();
-    let shares = ran.into_iter().filter(|(.., ns)| *ns > least);
-    let groups = groups.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns));
-    let mut shares: Vec<_> = shares.chain(groups).collect();
+    let ran = ran.into_iter().filter(|(.., ns)| *ns > least);
+    let idle = Group::most(sum, least).into_iter();
+    let idle = idle.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns));
+    (ran.chain(idle).collect(), whole)
+}
+
+/// What the colours of the rows of GPUs mean, with the share of the time in view that each has.
+pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
+    let kinds = state.rows.list.iter().map(|row| row.kind);
+    let devices: Vec<usize> = kinds
+        .filter_map(|kind| match kind {
+            RowKind::Gpu(device) => Some(device),
+            _ => None,
+        })
+        .collect();
+    let (mut parts, whole) = parts(state, &devices, room);
     let words =
         |words: &str, ns: Ns| format!("{words} {}", units::percent(ns as f64 / whole as f64));
     // Those that take least go together where not all have room: their marks, and one word for all.
     let mut others = Vec::new();
-    let width = |all: &[(Role, &str, Ns)], others: usize| {
+    let width = |all: &[Part], others: usize| {
         let each = all.iter().map(|it| pen::width(&words(it.1, it.2)) + 4);
         let other = others + (OTHER.len() + 3) * others.min(1);
         "idle: ".len() + each.sum::<usize>() + other
     };
-    while width(&shares, others.len()) > room + 2 {
-        let least = (0..shares.len()).min_by_key(|&i| shares[i].2);
+    while width(&parts, others.len()) > room + 2 {
+        let least = (0..parts.len()).min_by_key(|&i| parts[i].2);
         let Some(least) = least else { break };
-        others.push(shares.remove(least).0);
+        others.push(parts.remove(least).0);
     }
     others.sort_by_key(|role| matches!(role, Role::Cause(_)));
     let mut others: Vec<_> = others.into_iter().map(|it| (it, String::new())).collect();
@@ -211,13 +220,13 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         last.1 = OTHER.to_owned();
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
-    let mut of = format!(" of {}", units::duration(window.len()));
-    if count > 1 {
-        of.push_str(&format!(" on {count} GPUs"));
+    let mut of = format!(" of {}", units::duration(state.figures_span().len()));
+    if devices.len() > 1 {
+        of.push_str(&format!(" on {} GPUs", devices.len()));
     }
-    let has_room = width(&shares, others.len()) + pen::width(&of) <= room + 2;
-    let shares = shares.iter().map(|it| (it.0, words(it.1, it.2)));
-    let mut legend: Vec<_> = shares.chain(others).collect();
+    let has_room = width(&parts, others.len()) + pen::width(&of) <= room + 2;
+    let parts = parts.iter().map(|it| (it.0, words(it.1, it.2)));
+    let mut legend: Vec<_> = parts.chain(others).collect();
     if let Some(first) = legend.first_mut().filter(|_| has_room) {
         first.1.push_str(&of);
     }
@@ -386,21 +395,20 @@ fn predicted(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
 }
 
 fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: usize) -> LaneRow {
-    let kind = row.kind;
-    // A lane that has the name itself stays as it is.
-    let is_hit = is_hit(state, row);
-    let found = state.focus.search.lit(&state.model.run).filter(|_| !is_hit);
-    let Some(id) = kind.lane() else {
+    let Some(id) = row.kind.lane() else {
         return LaneRow::default();
     };
     let trace = &state.model.run.trace;
+    let selection = state.focus.selection;
     // A range that was stepped to may stand on another of its lane's rows.
-    let item = if state.focus.selection.row.and_then(RowKind::lane) == Some(id) {
-        state.focus.selection.item
-    } else {
-        Item::None
+    let item = match selection.row.and_then(RowKind::lane) == Some(id) {
+        true => selection.item,
+        false => Item::None,
     };
-    let is_stream = matches!(kind, RowKind::Stream(_));
+    let is_stream = matches!(row.kind, RowKind::Stream(_));
+    // A lane that has the name itself stays as it is.
+    let found = state.focus.search.lit(&state.model.run);
+    let waits = state.model.job.waits(&state.model.run, id);
     let input = StripInput {
         scale,
         scope: state.scope_span().unwrap_or_default(),
@@ -413,31 +421,10 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
             _ => None,
         },
         has_gaps: is_stream,
-        found,
-        waits: state
-            .model
-            .job
-            .waits(&state.model.run, id)
-            .filter(|_| is_stream),
+        found: found.filter(|_| !is_hit(state, row)),
+        waits: waits.filter(|_| is_stream),
     };
-    let window = state.figures_span();
-    let side = if is_stream && !window.is_empty() {
-        let busy = trace.lanes()[id].busy(window);
-        let off = match trace.lanes()[id].key().kind {
-            LaneKind::Stream { device, .. } => {
-                Breakdown::of_device(trace, device, window).not_recorded
-            }
-            _ => 0,
-        };
-        let share = |time: Ns| units::percent(time as f64 / (window.len() - off).max(1) as f64);
-        let waits = input.waits.map_or(0, |waits| waits.time_within(window));
-        let (busy, waits) = (share(busy), (waits > 0).then(|| share(waits)));
-        let both = waits.map(|waits| format!("busy {busy}, waits {waits}"));
-        fit(room, both.into_iter().chain([format!("busy {busy}"), busy]))
-    } else {
-        String::new()
-    };
-    let strip = match kind {
+    let strip = match row.kind {
         RowKind::Range(_, depth) => {
             let levels = shared.levels(trace, id, scale.window);
             Strip::nested(trace, id, levels, depth, &input)
@@ -445,8 +432,29 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
         _ => Strip::new(trace, id, &input),
     };
     LaneRow {
-        side,
+        side: match is_stream {
+            true => busy_words(state, id, input.waits, room),
+            false => String::new(),
+        },
         plot: Plot::Strip(strip),
         ..LaneRow::default()
     }
+}
+
+/// The share of the time in view in which a stream was busy, and in which it waited inside collectives.
+fn busy_words(state: &State, stream: LaneId, waits: Option<&Waits>, room: usize) -> String {
+    let (trace, window) = (&state.model.run.trace, state.figures_span());
+    if window.is_empty() {
+        return String::new();
+    }
+    let lane = &trace.lanes()[stream];
+    let off = match lane.key().kind {
+        LaneKind::Stream { device, .. } => Breakdown::of_device(trace, device, window).not_recorded,
+        _ => 0,
+    };
+    let share = |time: Ns| units::percent(time as f64 / (window.len() - off).max(1) as f64);
+    let waits = waits.map_or(0, |waits| waits.time_within(window));
+    let (busy, waits) = (share(lane.busy(window)), (waits > 0).then(|| share(waits)));
+    let both = waits.map(|waits| format!("busy {busy}, waits {waits}"));
+    fit(room, both.into_iter().chain([format!("busy {busy}"), busy]))
 }
