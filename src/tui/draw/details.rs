@@ -295,12 +295,7 @@ fn prose(state: &State) -> String {
 /// What there is to do first, and how to see what lies beside the operations.
 fn way_on(state: &State) -> String {
     let mut text = "j k selects a row, n p an operation".to_owned();
-    if state
-        .rows
-        .list
-        .iter()
-        .any(|row| matches!(row.kind, RowKind::Gpu(_)))
-    {
+    if state.rows.gpus().next().is_some() {
         text.push_str(", g the next gap of the GPU, L the longest");
     }
     let camera = &state.focus.camera;

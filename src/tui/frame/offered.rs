@@ -1,7 +1,7 @@
 //! Which keys would do something now: only those are offered.
 
 use crate::tui::action::Action;
-use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::row::RowKind;
 use crate::tui::state::{Run, Scope, State, Status};
 use crate::tui::view::Views;
 use trace::SourceKind;
@@ -83,10 +83,9 @@ fn has_prediction(state: &State, views: &Views) -> bool {
 
 /// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.
 fn has_gaps(state: &State) -> bool {
-    let is_gpu = |row: &Row| matches!(row.kind, RowKind::Gpu(_));
     let selected = state.focus.selection.row;
     let of = |kind: RowKind| kind.lane().is_some() || kind.device().is_some();
-    selected.map_or_else(|| state.rows.list.iter().any(is_gpu), of)
+    selected.map_or_else(|| state.rows.gpus().next().is_some(), of)
 }
 
 /// Whether a program of the user's is watched.

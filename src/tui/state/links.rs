@@ -100,9 +100,7 @@ impl State {
         };
         let there = trace.lanes()[other].span(other_row);
         self.focus.selection.row = Some(kind);
-        self.focus
-            .selection
-            .select_record(&self.model.run.trace, other, other_row);
+        self.select_record(other, other_row);
         self.focus.camera.is_following = false;
         let viewport = &mut self.focus.camera.viewport;
         let both = span.hull(there);

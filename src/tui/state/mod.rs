@@ -22,7 +22,6 @@ pub mod model;
 pub mod nest;
 pub mod other_run;
 mod prediction;
-mod process;
 pub mod prompt;
 pub mod pulse;
 pub mod row;
@@ -46,12 +45,13 @@ use focus::Focus;
 pub use journal::{Journal, LineKind};
 pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice};
 use model::Model;
-pub use process::Target;
+pub use model::Target;
 use prompt::Prompt;
 use rows::Rows;
 pub use run::{Replay, Run};
 pub use scope::Scope;
 use selection::Selection;
+use trace::LaneId;
 
 /// What to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -180,6 +180,18 @@ impl State {
         self.renew_rows();
     }
 
+    /// Selects a record of the selected row's lane.
+    pub fn select_record(&mut self, lane: LaneId, record: usize) {
+        let trace = &self.model.run.trace;
+        self.focus.selection.select_record(trace, lane, record);
+    }
+
+    /// Selects the row so many further.
+    pub fn step_row(&mut self, by: i32) {
+        let trace = &self.model.run.trace;
+        self.focus.selection.step_row(trace, &self.rows.list, by);
+    }
+
     pub(super) fn toggle_follow(&mut self) {
         let camera = &mut self.focus.camera;
         camera.is_following = !camera.is_following;
@@ -195,7 +207,7 @@ impl State {
     /// Opens the prediction of one of the findings about what is on screen, or says why there is none.
     pub fn predict(&mut self, which: impl FnOnce(&[Finding]) -> Option<&Finding>) {
         let (run, scope) = (&self.model.run, self.scope());
-        let answer = self.model.answer(scope);
+        let answer = self.model.answers.get(run, scope);
         let finding = answer.and_then(|answer| which(&answer.findings));
         let opened = finding.map(|it| self.focus.prediction.open(run, scope, it));
         if let Some(Err(reason)) = opened {
@@ -254,6 +266,6 @@ impl State {
 
     /// What is known of it: what bounds it, and what could be better.
     pub fn answer(&self) -> Option<&Answer> {
-        self.model.answer(self.scope())
+        self.model.answers.get(&self.model.run, self.scope())
     }
 }

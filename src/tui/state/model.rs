@@ -4,17 +4,26 @@ use trace::Clock;
 
 use super::ViewNeeds;
 use super::analyst::Analyst;
-use super::answers::{Answer, Answers};
+use super::answers::Answers;
 use super::idle::Idle;
 use super::job::Job;
 use super::measuring::Measuring;
 use super::messages::Messages;
-use super::process::Target;
 use super::pulse::Pulse;
 use super::run::Run;
-use super::scope::{OnScreen, Scope};
+use super::scope::OnScreen;
 use super::troubles::{self, Trouble};
 use live::machine::{GpuLoad, Machine, Process};
+
+/// A process that may be attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The GPU that it is on, by NVML's number.
+    pub gpu: u32,
+    pub pid: u32,
+    /// When it began: a later process may have its number.
+    pub began: Option<u64>,
+}
 
 /// The run, and what was found out about it. What is on screen comes from outside, as a value.
 #[derive(Debug, Default)]
@@ -43,11 +52,6 @@ impl Model {
     pub fn target(&self, target: Target) -> Option<(&GpuLoad, &Process)> {
         let (gpu, process) = self.machine.process(target.gpu, target.pid)?;
         (process.began() == target.began).then_some((gpu, process))
-    }
-
-    /// The last answer about a part of the run.
-    pub fn answer(&self, scope: Scope) -> Option<&Answer> {
-        self.answers.get(&self.run, scope)
     }
 
     /// Takes what was found out about the ranks of a job, and asks anew.

@@ -161,7 +161,9 @@ impl Findings {
             FindingLine::Finding(i) | FindingLine::Place(i, _) => words(&answer.findings[*i]),
         });
         list.in_full = Some(in_full);
-        let finding = line.and_then(FindingLine::finding).map(|i| &answer.findings[i]);
+        let finding = line
+            .and_then(FindingLine::finding)
+            .map(|i| &answer.findings[i]);
         list.rest = finding.map(rest);
     }
 }
@@ -225,11 +227,8 @@ fn place(state: &State, evidence: &Evidence) -> String {
     let Some(lane) = evidence.lane else {
         return format!("GPU idle{}", ended_by(trace, evidence));
     };
-    let row = state
-        .rows
-        .list
-        .iter()
-        .find(|row| row.kind.lane() == Some(lane));
+    let mut rows = state.rows.list.iter();
+    let row = rows.find(|row| row.kind.lane() == Some(lane));
     let lane_name = row.map_or("", |row| row.label.as_str());
     let name = record(trace, evidence).map_or_else(String::new, |row| {
         describe::activity(trace, &trace.activity(lane, row).what)

@@ -52,6 +52,19 @@ impl Rows {
         self.made_of = None;
     }
 
+    /// What they show.
+    pub fn kinds(&self) -> impl Iterator<Item = RowKind> {
+        self.list.iter().map(|row| row.kind)
+    }
+
+    /// The devices with a row of their own.
+    pub fn gpus(&self) -> impl Iterator<Item = usize> {
+        self.kinds().filter_map(|kind| match kind {
+            RowKind::Gpu(device) => Some(device),
+            _ => None,
+        })
+    }
+
     /// Makes them for what is looked at. Returns whether they had changed.
     pub(super) fn update(&mut self, run: &Run, focus: &Focus) -> bool {
         let (trace, scope) = (&run.trace, focus.camera.scope);

@@ -62,9 +62,7 @@ impl State {
             return;
         };
         self.focus.selection.row = Some(kind);
-        self.focus
-            .selection
-            .select_record(&self.model.run.trace, lane, record);
+        self.select_record(lane, record);
         if let Some(span) = self.focus.selection.item.span() {
             self.focus.camera.viewport.focus(span);
         }
@@ -73,13 +71,8 @@ impl State {
     /// The row that shows a record: of a stack of ranges the one of its depth, as far as it has one.
     pub fn row_of(&self, lane: usize, record: usize) -> Option<RowKind> {
         let lanes = &self.model.run.trace.lanes()[lane];
-        let of_lane: Vec<RowKind> = self
-            .rows
-            .list
-            .iter()
-            .map(|row| row.kind)
-            .filter(|kind| kind.lane() == Some(lane))
-            .collect();
+        let kinds = self.rows.kinds();
+        let of_lane: Vec<RowKind> = kinds.filter(|it| it.lane() == Some(lane)).collect();
         let depth = || {
             let at = Span::at(lanes.span(record).start);
             let levels = nest::levels(lanes, at, nest::DEEPEST)?;

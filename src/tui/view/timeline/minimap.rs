@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::state::State;
-use crate::tui::state::row::RowKind;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, units};
@@ -34,13 +33,10 @@ impl Minimap {
         let scale = TimeScale::new(viewport.bounds, layout.plot_columns());
         let edges = scale.edges();
         let mut busy: Vec<Ns> = vec![0; usize::from(scale.columns)];
-        let gpus = state.rows.list.iter().filter_map(|row| match row.kind {
-            RowKind::Gpu(device) => Some(&state.model.run.trace.devices()[device].usage),
-            _ => None,
-        });
         let mut count = 0;
-        for usage in gpus.take(MOST) {
+        for device in state.rows.gpus().take(MOST) {
             count += 1;
+            let usage = &state.model.run.trace.devices()[device].usage;
             let times = usage.times(Measure::Busy, &edges);
             busy.iter_mut().zip(times).for_each(|(sum, ns)| *sum += ns);
         }

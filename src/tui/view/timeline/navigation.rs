@@ -91,10 +91,7 @@ fn step_row(state: &mut State, by: i32) {
     if state.focus.selection.row.is_none() {
         state.focus.selection.cursor = window.start + window.len() / 2;
     }
-    state
-        .focus
-        .selection
-        .step_row(&state.model.run.trace, &state.rows.list, by);
+    state.step_row(by);
     if !is_in_scope(state) {
         // The nearest record is another pass's: this one's first is meant.
         select_first(state);
@@ -128,17 +125,13 @@ fn select_first(state: &mut State) {
     if let Some(row) = rows.next(scope.start)
         && scope.contains(rows.span(row).start)
     {
-        state
-            .focus
-            .selection
-            .select_record(&state.model.run.trace, lane, row);
+        state.select_record(lane, row);
     }
 }
 
 /// Selects the row of the first device on the timeline: `g` steps through its gaps.
 fn select_gpu(state: &mut State) {
-    let is_gpu = |kind: &RowKind| matches!(kind, RowKind::Gpu(_));
-    state.focus.selection.row = state.rows.list.iter().map(|row| row.kind).find(is_gpu);
+    state.focus.selection.row = state.rows.gpus().next().map(RowKind::Gpu);
 }
 
 /// The longest gap of the row in scope: of its lane, else of its device, the first one without a row.
@@ -203,10 +196,7 @@ fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
                 return;
             }
         } else {
-            state
-                .focus
-                .selection
-                .step_row(&state.model.run.trace, &state.rows.list, 0);
+            state.step_row(0);
             select_first(state);
             return;
         }

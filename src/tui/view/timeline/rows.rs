@@ -119,11 +119,8 @@ pub(super) fn make(
 
 /// Whether the name of a row is what is looked for.
 fn is_hit(state: &State, row: &Row) -> bool {
-    state
-        .focus
-        .search
-        .needle()
-        .is_some_and(|needle| needle.is_in(&row.label))
+    let needle = state.focus.search.needle();
+    needle.is_some_and(|needle| needle.is_in(&row.label))
 }
 
 fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
@@ -153,11 +150,11 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
 const OTHER: &str = "other";
 
 /// A part of the time in view: its colour, what it is, and for how long.
-type Part = (Role, &'static str, Ns);
+type TimePart = (Role, &'static str, Ns);
 
 /// How the GPUs on screen spent the time in view: what ran, and each cause of idle time, the greatest first. The time of
 /// all of them stands beside it. What is less than a thousandth of the time is left out, and what is half of no column of `room`.
-fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<Part>, Ns) {
+fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
     let run = &state.model.run;
     let window = state.figures_span();
     let mut sum = Shares::default();
@@ -192,19 +189,13 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<Part>, Ns) {
 
 /// What the colours of the rows of GPUs mean, with the share of the time in view that each has.
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
-    let kinds = state.rows.list.iter().map(|row| row.kind);
-    let devices: Vec<usize> = kinds
-        .filter_map(|kind| match kind {
-            RowKind::Gpu(device) => Some(device),
-            _ => None,
-        })
-        .collect();
+    let devices: Vec<usize> = state.rows.gpus().collect();
     let (mut parts, whole) = parts(state, &devices, room);
     let words =
         |words: &str, ns: Ns| format!("{words} {}", units::percent(ns as f64 / whole as f64));
     // Those that take least go together where not all have room: their marks, and one word for all.
     let mut others = Vec::new();
-    let width = |all: &[Part], others: usize| {
+    let width = |all: &[TimePart], others: usize| {
         let each = all.iter().map(|it| pen::width(&words(it.1, it.2)) + 4);
         let other = others + (OTHER.len() + 3) * others.min(1);
         "idle: ".len() + each.sum::<usize>() + other
@@ -276,12 +267,7 @@ fn bandwidth(
     let trace = &state.model.run.trace;
     let usage = &trace.devices()[device].usage;
     let (in_cell, greatest) = shared.rate(trace, device, direction, scale).clone();
-    let known = state
-        .model
-        .run
-        .gpus
-        .peaks(&state.model.run.trace)
-        .rate(direction);
+    let known = state.model.run.gpus.peaks(trace).rate(direction);
     // Of a link without known peak the faster direction is the scale of both: a few bytes are no wall.
     let full = known.unwrap_or_else(|| {
         let others = [Direction::H2D, Direction::D2H, Direction::P2P];
@@ -382,10 +368,8 @@ fn predicted(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
         scope: state.scope_span().unwrap_or_default(),
         ..StripInput::default()
     };
-    let trace = state
-        .focus
-        .prediction
-        .trace(&state.model.run, state.scope());
+    let (run, prediction) = (&state.model.run, &state.focus.prediction);
+    let trace = prediction.trace(run, state.scope());
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
     LaneRow {
         role: Role::Dim,
