@@ -90,22 +90,40 @@ fn named(text: &str) -> Vec<String> {
     paths
 }
 
-/// The module that a path from `module` leads into.
-fn target<'m>(module: &str, path: &str, modules: &'m Modules) -> Option<&'m str> {
-    let mut full: Vec<&str> = module.split("::").filter(|s| !s.is_empty()).collect();
+/// The parts of a path from `module`, beginning at the root.
+fn resolved(module: &str, path: &str) -> Vec<String> {
+    let mut full: Vec<String> = module.split("::").map(str::to_owned).collect();
+    full.retain(|part| !part.is_empty());
     for (i, part) in path.split("::").map(str::trim).enumerate() {
         match part {
             "crate" if i == 0 => full.clear(),
             "super" => drop(full.pop()),
             "self" => {}
-            _ => full.push(part),
+            _ => full.push(part.to_owned()),
         }
     }
-    let longest = (1..=full.len()).rev().map(|n| full[..n].join("::"));
-    longest
-        .into_iter()
-        .find_map(|path| modules.get_key_value(&path))
-        .map(|it| it.0.as_str())
+    full
+}
+
+/// The module that a path leads into. Where that one only hands on the name of another module's, it is the other one.
+fn target<'m>(full: &[String], modules: &'m Modules) -> Option<&'m str> {
+    let (at, (module, text)) = (0..=full.len())
+        .rev()
+        .find_map(|at| Some((at, modules.get_key_value(&full[..at].join("::"))?)))?;
+    if let Some(name) = full.get(at) {
+        let imports = text.match_indices("use ").flat_map(|(from, _)| {
+            let end = text[from..].find(';').map_or(text.len(), |i| from + i);
+            let mut paths = Vec::new();
+            expand("", &text[from + 4..end], &mut paths);
+            paths
+        });
+        let mut handed = imports.map(|path| resolved(module, &path));
+        let is_it = |path: &Vec<String>| path.last() == Some(name) && path.len() > at + 1;
+        if let Some(path) = handed.find(|path| is_it(path) && path.starts_with(&full[..at])) {
+            return target(&path, modules);
+        }
+    }
+    (!module.is_empty()).then_some(module)
 }
 
 /// The two rooms that an import ties, if it leaves its room. A room is a module with its whole folder, at the top or
@@ -125,10 +143,8 @@ fn tied<'m>(from: &'m str, to: &'m str) -> Option<(&'m str, &'m str)> {
 fn circles(all: &Modules) -> (Vec<&str>, usize) {
     let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (module, text) in all.iter().filter(|it| !it.0.is_empty()) {
-        for to in named(text)
-            .iter()
-            .filter_map(|path| target(module, path, all))
-        {
+        let paths = named(text).into_iter().map(|path| resolved(module, &path));
+        for to in paths.filter_map(|path| target(&path, all)) {
             if let Some((from, to)) = tied(module, to) {
                 edges.entry(from).or_default().insert(to);
             }
@@ -199,6 +215,12 @@ fn a_circle_is_found_wherever_it_runs() {
         ("rules::kernels", "fn of() { super::copies::check(); }"),
     ];
     assert_eq!(circle(&beside_each_other), "rules::copies rules::kernels");
+    let through_a_name_handed_on = [
+        ("", "pub use graph::Graph;"),
+        ("graph", "use crate::words::say;"),
+        ("words", "use crate::Graph;"),
+    ];
+    assert_eq!(circle(&through_a_name_handed_on), "graph words");
     let within_a_folder = [
         ("graph", ""),
         ("rules", "use self::copies::check;"),

@@ -1,7 +1,5 @@
 //! Scenarios and kernels that travel inside a program. It hands them in as a [`Library`].
 
-use super::Source;
-
 /// A bundled scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
@@ -31,23 +29,6 @@ impl Library {
         let mut names: Vec<&str> = self.names().collect();
         names.retain(|name| name.starts_with(with));
         names
-    }
-
-    /// The scenario of this name, ready to be compiled.
-    pub fn get(&self, name: &str) -> Option<Source> {
-        let bundled = self.scenarios.iter().find(|it| it.name == name)?;
-        Some(self.source(bundled))
-    }
-
-    /// A scenario of it, ready to be compiled.
-    pub fn source(&self, bundled: &Bundled) -> Source {
-        Source {
-            name: format!("{}.toml", bundled.name),
-            path: None,
-            text: bundled.text.into(),
-            kernel_dir: None,
-            library: *self,
-        }
     }
 
     /// The text of a bundled kernel file.

@@ -60,6 +60,25 @@ fn advice(path: &Path, error: &io::Error) -> String {
     }
 }
 
+impl Library {
+    /// The scenario of this name, ready to be compiled.
+    pub fn get(&self, name: &str) -> Option<Source> {
+        let bundled = self.scenarios.iter().find(|it| it.name == name)?;
+        Some(self.source(bundled))
+    }
+
+    /// A scenario of it, ready to be compiled.
+    pub fn source(&self, bundled: &bundled::Bundled) -> Source {
+        Source {
+            name: format!("{}.toml", bundled.name),
+            path: None,
+            text: bundled.text.into(),
+            kernel_dir: None,
+            library: *self,
+        }
+    }
+}
+
 impl Source {
     /// A file's path, or the name of a bundled scenario or the beginning of one name.
     ///

@@ -2,23 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use super::scope::Config;
 use super::{At, Occurrence, Scope, longest_first};
 use activity::{Activity, LaunchShape, NameId, Ns, ShapeId, What};
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, tables};
 use trace::GpuReadings;
-
-/// What ran of one configuration.
-#[derive(Clone, Debug)]
-pub(super) struct Config {
-    id: ShapeId,
-    pub shape: LaunchShape,
-    /// What is told of it; of launch and time alone where nobody sampled.
-    pub row: ShapeRow,
-    /// The first one, by stream and start.
-    first: At,
-}
 
 /// Those of a device that together take most time first, by shape; made by the rule that asks first.
 pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config] {

@@ -1,6 +1,7 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
-use super::configs::{self, Config};
+use super::configs;
+use super::scope::Config;
 use super::{Finding, Occurrence, Scope, Severity, declared};
 use crate::thresholds;
 use activity::Ns;

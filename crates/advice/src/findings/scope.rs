@@ -3,18 +3,29 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-use super::configs::Config;
 use super::{Finding, Severity};
 use crate::watching::WatchingCost;
 use activity::units::share;
-use activity::{Activity, Copy, Ns, Span, What};
+use activity::{Activity, Copy, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::OpId;
 use causes::{Causes, Gap, Piece, Pieces};
+use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, Peaks};
 use jobs::JobAnalysis;
 use scenario::plan::VariantPlan;
 use trace::{LaneId, Trace};
+
+/// What ran of one configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    pub id: ShapeId,
+    pub shape: LaunchShape,
+    /// What is told of it; of launch and time alone where nobody sampled.
+    pub row: ShapeRow,
+    /// The first one, by stream and start.
+    pub first: At,
+}
 
 /// What a rule looks at.
 #[derive(Clone, Debug)]

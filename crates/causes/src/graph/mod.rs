@@ -23,7 +23,6 @@ mod waits;
 pub use calls::{CallKind, Calls};
 pub use kind::EdgeKind;
 pub use ops::{Engine, Ops};
-pub use waits::HANDOVER_MIN;
 
 use activity::{Ns, Span};
 use events::Events;
@@ -46,6 +45,9 @@ pub const LATENCY_MAX: Ns = 40_000;
 /// the operation waited for. In traces of H100, H200, A100 and V100 no operation on an idle device started less than
 /// 3.9 us after its call began.
 pub const LATENCY_MIN: Ns = 3_000;
+
+/// A thread that did nothing for this long may have been waiting for another to hand over.
+pub const HANDOVER_MIN: Ns = 20_000;
 
 /// Captures that take so many times as long as all that runs are what a timeline shows. Graphs are captured once, and
 /// launched later.

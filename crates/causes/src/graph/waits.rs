@@ -3,15 +3,12 @@
 
 use super::edges::BACK;
 use super::events::is_same;
-use super::{CallId, CallKind, Graph, NONE, OpId};
+use super::{CallId, CallKind, Graph, HANDOVER_MIN, NONE, OpId};
 use activity::{Ns, SyncKind, What};
 use trace::{LaneId, LaneKind, Trace, parallel};
 
 /// Calls that a thread looks at before it asks for more.
 const AT_ONCE: usize = 4_096;
-
-/// A thread that did nothing for this long may have been waiting for another to hand over.
-pub const HANDOVER_MIN: Ns = 20_000;
 
 /// How many calls back the stream that a thread last gave work to is looked for.
 const CALLS_BACK: usize = 64;

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 pub use collector::Graphs;
 use crossbeam_channel::RecvTimeoutError;
-pub use late::Collect;
+pub use environment::Collect;
 pub use recorder::{Recorder, When};
 pub use refused::{Refused, right};
 pub use running::{RunningRequest, StackSight, check, running};

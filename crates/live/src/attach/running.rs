@@ -8,7 +8,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::late::{Collect, Hand, users_of_cuda};
+use super::environment::Collect;
+use super::late::{Hand, users_of_cuda};
 use super::live::LiveRecording;
 use super::recorder::When;
 use super::refused::{Refused, no_process, permitted};
