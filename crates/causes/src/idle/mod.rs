@@ -165,7 +165,7 @@ impl<'a> Causes<'a> {
     }
 
     /// The same of figures that count over `span`. Whole steps have the pause behind their last operation
-    /// ([`Causes::pause_behind`]). One that is marked has the time from its beginning ([`figures::steps::begins`]).
+    /// ([`Causes::pause_behind`]). One that is marked has the time from its beginning (`figures::steps::begins`).
     pub fn gaps_over(
         &self,
         device: usize,
