@@ -59,7 +59,6 @@ impl FirstUse {
 fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
     let calls = Calls::of(trace, graph);
     let mut slow = calls.slow_first();
-    slow.extend(calls.slow_without_others());
     slow.extend(calls.slow_of_few());
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
     let cold = cold.chain(operators.iter().map(|it| it.0.end)).max();
@@ -87,10 +86,8 @@ struct Calls<'t> {
     all: FxHashMap<Function, Vec<CallId>>,
     /// What a call takes, where there are enough to tell.
     medians: FxHashMap<Function, Ns>,
-    /// First calls of a function, and first launches of a kernel.
-    first: Vec<(CallId, Function)>,
-    /// The latter alone.
-    launches: Vec<(CallId, Function)>,
+    /// First calls of a function, and first launches of a kernel; whether it is one of the latter.
+    first: Vec<(CallId, Function, bool)>,
     /// By process its first call that is no quick question: whatever it is, it makes the context.
     opening: FxHashMap<usize, CallId>,
 }
@@ -103,7 +100,6 @@ impl<'t> Calls<'t> {
             all: FxHashMap::default(),
             medians: FxHashMap::default(),
             first: Vec::new(),
-            launches: Vec::new(),
             opening: FxHashMap::default(),
         };
         let mut met: FxHashSet<(Function, Option<NameId>)> = FxHashSet::default();
@@ -152,8 +148,7 @@ impl<'t> Calls<'t> {
         let function = (process, of.name);
         let list = self.all.entry(function).or_default();
         if met.insert((function, kernel)) {
-            self.first.push((call, function));
-            self.launches.extend(kernel.map(|_| (call, function)));
+            self.first.push((call, function, kernel.is_some()));
             if cases::FIRST_LAUNCHES.holds(kernel.is_some()) {
                 return;
             }
@@ -163,23 +158,20 @@ impl<'t> Calls<'t> {
         }
     }
 
-    /// First ones that took much longer than those after them.
+    /// First ones that took much longer than those after them. Few launches may be no first ones, so that there is nothing to
+    /// hold one against.
     fn slow_first(&self) -> Vec<CallId> {
-        let is_slow = |(call, function): &&(CallId, Function)| {
-            let median = self.medians.get(function);
-            median.is_some_and(|&median| is_outlier(self.time(call), median))
+        let is_slow = |(call, function, is_launch): &&(CallId, Function, bool)| {
+            let time = self.time(call);
+            match self.medians.get(function) {
+                Some(&median) => is_outlier(time, median),
+                None => {
+                    cases::LAUNCH_ALONE.holds(*is_launch && cases::COLD_MIN.is_reached_by(time))
+                }
+            }
         };
         let slow = self.first.iter().filter(is_slow);
         slow.map(|it| it.0).collect()
-    }
-
-    /// First launches where few are no first ones, so that there is nothing to hold one against.
-    fn slow_without_others(&self) -> impl Iterator<Item = CallId> {
-        let is_alone = |it: &&(CallId, Function)| !self.medians.contains_key(&it.1);
-        let alone = self.launches.iter().filter(is_alone).map(|it| it.0);
-        alone.filter(|call| {
-            cases::LAUNCH_ALONE.holds(cases::COLD_MIN.is_reached_by(self.time(call)))
-        })
     }
 
     /// Of a few calls of a function those before the quickest, and one that makes the context.
@@ -256,14 +248,16 @@ impl<'t> Calls<'t> {
 
     /// Leaves out the first launch of all where it is the only slow one: PyTorch's profiler starts in it.
     fn leave_out_profilers(&self, slow: &mut Vec<CallId>) {
-        let is_launch = |call: &&CallId| self.launches.iter().any(|it| it.0 == **call);
+        let launches = self.first.iter().filter(|it| it.2);
+        let launches: Vec<CallId> = launches.map(|it| it.0).collect();
         let is_profilers = self.is_of_kineto()
-            && self.launches.len() > cases::CALLS_MIN.value()
-            && slow.iter().filter(is_launch).count() == 1;
+            && launches.len() > cases::CALLS_MIN.value()
+            && slow.iter().filter(|call| launches.contains(call)).count() == 1;
         if is_profilers {
-            let first = self.launches[0].0;
             let is_quick = |call: &CallId| !cases::FEW_MIN.is_reached_by(self.time(call));
-            slow.retain(|call| !cases::PROFILER_STARTS.holds(*call == first && is_quick(call)));
+            slow.retain(|call| {
+                !cases::PROFILER_STARTS.holds(*call == launches[0] && is_quick(call))
+            });
         }
     }
 
