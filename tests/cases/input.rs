@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -119,12 +120,25 @@ pub(crate) fn all() -> BTreeMap<String, Input> {
 
 /// The inputs that `inputs.py` made.
 fn made() -> BTreeMap<String, Input> {
+    let text = text();
+    let inputs = text.split("= ").filter(|it| !it.is_empty());
+    inputs.map(parse).collect()
+}
+
+fn text() -> String {
     let file = std::fs::File::open(here().join("tests/cases/inputs.txt.gz")).expect("the inputs");
     let mut text = String::new();
     let read = flate2::read::GzDecoder::new(file).read_to_string(&mut text);
     read.expect("it unpacks");
-    let inputs = text.split("= ").filter(|it| !it.is_empty());
-    inputs.map(parse).collect()
+    text
+}
+
+/// Says where the script makes other inputs than there are. Without Python nobody can tell.
+pub(crate) fn differs_from_script() -> Option<String> {
+    let script = here().join("tests/cases/inputs.py");
+    let made = Command::new("python3").arg(script).output().ok()?;
+    let is_same = String::from_utf8_lossy(&made.stdout) == text();
+    (!is_same).then(|| "tests/cases/inputs.py makes other inputs than lie beside it".to_owned())
 }
 
 /// An input from its lines.

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
     }
     let mut wrong = check(&input::all());
     wrong.extend(page::check());
+    wrong.extend(input::differs_from_script());
     wrong.extend(builds_that_take_rows_out());
     for wrong in &wrong {
         println!("{wrong}");

@@ -81,7 +81,7 @@ table! {
         LATER_STEP: Exception => ["profiler_of_a_later_step"];
     }
     "steps" {
-        /// Fewest steps that are steps. With two the second could be the end of the first.
+        /// At least so many steps are steps. With two the second could be the end of the first.
         STEPS_MIN: Count = 3 or 2 => ["two_ranges"];
         /// Where a profiler marks them, two are steps.
         TWO_MARKED: Exception => ["two_steps_of_a_profiler"];
@@ -116,7 +116,7 @@ table! {
         STEP_IN_PATH: Exception => ["steps_in_a_path"];
         /// Layers by that word are the parts of a network, and no steps.
         LAYERS: Exception => ["layers"];
-        /// Players are no layers.
+        /// A name with the word player names no layer.
         PLAYERS: Exception => ["players"];
         /// Where one pass over the parts of a network is half of the work, nothing that repeats in it is a step.
         PASS_OVER_LAYERS: Exception => ["pass_over_layers"];
@@ -146,7 +146,7 @@ table! {
         COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => ["many_pieces_in_little_of_all"];
         /// A piece that comes again must do so over this many operations: two equal kernels are no period.
         REPEATED_MIN: Count = 12 or 1 => ["events", "five_equal_kernels"];
-        /// A quarter of the pieces at least are exactly equal.
+        /// Pieces of which less than a quarter are exactly equal are no steps.
         NEVER_EQUAL: Exception => ["steps_of_which_two_are_equal"];
         /// A piece that brings its own data to the GPU is an iteration, and no larger one is looked for. Ten steps with one
         /// log line are ten steps.
@@ -211,7 +211,7 @@ table! {
         /// Few waits count where the device idles in and behind them for a large part of the time: a loop over a few large
         /// batches.
         FEW_WAITS: Exception => ["recorded_sync_points", "five_large_batches"];
-        /// Few waits are at least so many. One is between a program's two parts, two are their ends.
+        /// Few waits count from this number on. One is between a program's two parts, two are their ends.
         FEW_WAITS_MIN: Count = 3 or 0 => ["three_large_batches"];
         /// With managed memory the CPU may read without a copy what it waited for.
         MAY_READ_MANAGED: Exception => ["managed_memory_decides"];
