@@ -28,6 +28,17 @@ fn most_of_verdict(height: u16) -> u16 {
     }
 }
 
+/// Lines for details of the selection.
+fn detail_lines(height: u16) -> u16 {
+    match height {
+        0..9 => 0,
+        9..20 => 1,
+        20..24 => 2,
+        24..36 => 3,
+        _ => 4,
+    }
+}
+
 /// The parts of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
@@ -65,23 +76,12 @@ impl Layout {
     /// The layout of the screen as it is.
     pub fn of(state: &State) -> Self {
         let Size { width, height } = state.size;
-        let gutter = match width {
-            0..40 => 6,
-            40..80 => 11,
-            _ => names(state).clamp(11, (width / 6).max(16)),
-        };
+        let gutter = gutter(state);
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
         // A picture has no hints, and no details where nothing is selected.
         let has_details = !state.is_bare || state.focus.selection.row.is_some();
-        let details = match height {
-            _ if !has_details => 0,
-            0..9 => 0,
-            9..20 => 1,
-            20..24 => 2,
-            24..36 => 3,
-            _ => 4,
-        };
+        let details = if has_details { detail_lines(height) } else { 0 };
         let rule = u16::from(height >= 12);
         let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
@@ -207,6 +207,15 @@ fn turn(kind: RowKind) -> Option<usize> {
         | RowKind::Counter(..) => Some(2),
         RowKind::Thread(_) | RowKind::Range(..) => Some(3),
         RowKind::Title | RowKind::Folded(_) | RowKind::Overhead(_) => None,
+    }
+}
+
+/// Columns left of the plot.
+fn gutter(state: &State) -> u16 {
+    match state.size.width {
+        0..40 => 6,
+        40..80 => 11,
+        width => names(state).clamp(11, (width / 6).max(16)),
     }
 }
 

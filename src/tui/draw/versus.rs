@@ -53,6 +53,19 @@ pub struct Versus {
     gutter: u16,
 }
 
+/// What is left of an area.
+struct Lines(Rect);
+
+impl Lines {
+    fn take(&mut self, lines: u16) -> Rect {
+        let height = lines.min(self.0.height);
+        let taken = Rect { height, ..self.0 };
+        self.0.y += height;
+        self.0.height -= height;
+        taken
+    }
+}
+
 /// The time that the shorter one saves.
 #[derive(Clone, Debug)]
 struct Saved {
@@ -100,41 +113,50 @@ impl Versus {
             gutter,
             ..Versus::default()
         };
-        let mut y = area.y + 1;
-        let mut take = |lines: u16| {
-            y += lines;
-            Rect::new(area.x, y - lines, area.width, lines)
-        };
+        let mut lines = Lines(area);
+        lines.take(1);
         let shorter = usize::from(halves[1].span.len() <= halves[0].span.len());
         for (i, (half, rows)) in halves.iter().zip(kept).enumerate() {
-            take(apart * i as u16);
+            lines.take(apart * i as u16);
             let figures = format!("{}{}", half.figures, more(hidden[i]));
-            versus
-                .titles
-                .push((take(1), [half.name.to_owned(), figures]));
-            let scale = half_scale(half.span, scale);
-            let top = take(0);
-            for row in rows {
-                let at = take(heights.lines(row.kind));
-                let row = lane_row(half, row, scale, (gutter, area.width));
-                versus.rows.push((at, row));
-            }
+            let title = [half.name.to_owned(), figures];
+            versus.titles.push((lines.take(1), title));
+            let behind = versus.add_rows(half, rows, heights, scale, &mut lines);
             if i == shorter {
                 versus.saved = Some(Saved {
-                    area: Rect {
-                        x: area.x + gutter + scale.columns,
-                        width: columns - scale.columns,
-                        height: take(0).y - top.y,
-                        ..top
-                    },
+                    area: behind,
                     words: words.to_vec(),
                     role,
                 });
             }
         }
-        versus.legend = (take(below), legend(&versus.rows));
+        versus.legend = (lines.take(below), legend(&versus.rows));
         lane::even(versus.rows.iter_mut().map(|(at, row)| (row, at.height)));
         versus
+    }
+
+    /// Puts the rows of a half on the lines that follow. Returns the area behind its end.
+    fn add_rows(
+        &mut self,
+        half: &Half<'_>,
+        rows: Vec<Row>,
+        heights: Heights,
+        both: TimeScale,
+        lines: &mut Lines,
+    ) -> Rect {
+        let scale = half_scale(half.span, both);
+        let top = lines.0;
+        for row in rows {
+            let at = lines.take(heights.lines(row.kind));
+            let row = lane_row(half, row, scale, (self.gutter, at.width));
+            self.rows.push((at, row));
+        }
+        Rect {
+            x: top.x + self.gutter + scale.columns,
+            width: both.columns - scale.columns,
+            height: lines.0.y - top.y,
+            ..top
+        }
     }
 
     pub fn draw(&self, theme: &Theme, buf: &mut Buffer) {

@@ -304,19 +304,7 @@ fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Buff
     let host = word("host", keys::HOSTS);
     let fill = word("fill", keys::FILLS);
     let alloc = word("alloc", keys::ALLOCS);
-    let zero = Expr::constant(Value::Int(0, Unit::None), name.loc);
-    let device = match fields.get("device") {
-        Some(field) if field.value.as_bool() == Some(false) => None,
-        Some(field) if field.value.as_bool() == Some(true) => {
-            reader.error(
-                field.loc,
-                "a device is a number from 0, or false for host memory alone",
-            );
-            Some(zero)
-        }
-        Some(field) => reader.expr(field),
-        None => Some(zero),
-    };
+    let device = device(reader, &fields, name.loc);
     let host = match host {
         Some("pinned") => HostMemory::Pinned,
         Some("pageable") => HostMemory::Pageable,
@@ -360,6 +348,23 @@ fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Buff
         is_allocated_by_steps,
         name,
     })
+}
+
+/// The device that a buffer lives on; `None` for host memory alone.
+fn device(reader: &mut Reader<'_>, fields: &Fields<'_>, loc: Loc) -> Option<Expr> {
+    let zero = Expr::constant(Value::Int(0, Unit::None), loc);
+    let Some(field) = fields.get("device") else {
+        return Some(zero);
+    };
+    match field.value.as_bool() {
+        Some(false) => None,
+        Some(true) => {
+            let message = "a device is a number from 0, or false for host memory alone";
+            reader.error(field.loc, message);
+            Some(zero)
+        }
+        None => reader.expr(field),
+    }
 }
 
 fn dim3(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Expr> {
