@@ -27,7 +27,7 @@ pub struct WhatIfReport {
     #[serde(serialize_with = "list_of")]
     pub faster: Option<Vec<Faster>>,
     /// What a step takes at the least.
-    pub ideal: IdealRow,
+    pub ideal: Ideal,
 }
 
 /// What the times are of.
@@ -66,27 +66,6 @@ pub struct PredictionRow {
     pub unknowns: Vec<String>,
 }
 
-/// What a step takes at the least.
-#[derive(Clone, Debug, Serialize)]
-pub struct IdealRow {
-    /// The busiest engine or the longest chain of data, whichever is longer.
-    pub gpu_ns: Ns,
-    /// The longest chain.
-    pub chain_ns: Ns,
-    /// What the busiest thread does by itself.
-    pub host_ns: Ns,
-    /// Sums by engine, the busiest first.
-    pub engines: Vec<EngineRow>,
-}
-
-/// The sum of an engine's operations.
-#[derive(Clone, Debug, Serialize)]
-pub struct EngineRow {
-    pub engine: String,
-    /// Their time in a step.
-    pub time_ns: Ns,
-}
-
 /// A list, empty where there is none.
 fn list_of<S: Serializer>(rows: &Option<Vec<Faster>>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(rows.iter().flatten())
@@ -121,7 +100,7 @@ impl WhatIfReport {
                 .map(|of| PredictionRow::new(of, whatif.measured()))
                 .collect(),
             faster,
-            ideal: IdealRow::from(whatif.ideal()),
+            ideal: whatif.ideal(),
         }
     }
 
@@ -150,14 +129,14 @@ impl WhatIfReport {
         self.faster_kernels(&mut page);
         let busiest = self.ideal.engines.first();
         let engines = busiest.map_or(String::new(), |engine| {
-            format!(" ({} {})", engine.engine, duration(engine.time_ns))
+            format!(" ({} {})", engine.engine, duration(engine.time))
         });
         page.closing(&format!(
             "Lower bound with perfect overlap: {}{engines}; the longest chain of dependent operations takes {}, the CPU \
              alone {}.",
-            duration(self.ideal.gpu_ns),
-            duration(self.ideal.chain_ns),
-            duration(self.ideal.host_ns)
+            duration(self.ideal.gpu),
+            duration(self.ideal.chain),
+            duration(self.ideal.host)
         ));
         page.finish()
     }
@@ -290,24 +269,6 @@ impl PredictionRow {
     }
 }
 
-impl From<Ideal> for IdealRow {
-    fn from(ideal: Ideal) -> IdealRow {
-        IdealRow {
-            gpu_ns: ideal.gpu(),
-            chain_ns: ideal.chain,
-            host_ns: ideal.host,
-            engines: ideal
-                .engines
-                .into_iter()
-                .map(|(engine, time_ns)| EngineRow {
-                    engine: engine.to_owned(),
-                    time_ns,
-                })
-                .collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,7 +303,7 @@ mod tests {
             replay_error: 0.0,
             predictions: vec![row("graph"), row(name)],
             faster: None,
-            ideal: IdealRow::from(Ideal::default()),
+            ideal: Ideal::default(),
         };
         let text = answer.text(&Options {
             width: 80,
@@ -373,7 +334,7 @@ mod tests {
                 replay_error: 0.0,
                 predictions: Vec::new(),
                 faster,
-                ideal: IdealRow::from(Ideal::default()),
+                ideal: Ideal::default(),
             };
             answer.text(&Options::default())
         };

@@ -53,8 +53,8 @@ const SAMPLES: &str = "\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
     no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|The CPU was at:samples=270|The CPU was at:of=282|\
     pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|\
-    watched:records=1,200|watched:percent=4 %|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu_ns=4.10 ms|report/whatif:chain_ns=3.80 ms|\
-    report/whatif:host_ns=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
+    watched:records=1,200|watched:percent=4 %|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu=4.10 ms|report/whatif:chain=3.80 ms|\
+    report/whatif:host=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
     graph:NODE_LEAST=530 ns|graph:NODE_MOST=2.80 µs|edits:AROUND_MAX=20.0 µs|range from:from=18 % faster|\
     range from:to=34 % faster|lacks:name=matmul|on {on_a}:on_a=1 GPU|on {on_a}:on_b=2 GPUs|comparable:all=5|comparable:cut=1|clocks:median=14.0 µs|\
     clocks:p95=32.0 µs|failed:of=21|failed:failed=21|failed:kind=launches|failed:code=700|\

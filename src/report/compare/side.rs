@@ -51,39 +51,33 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// What programs know it by.
-    pub fn id(self) -> String {
-        match self {
-            PartKind::IdleBy(cause) => format!("idle: {}", cause.id()),
-            other => other.label(),
-        }
-    }
-
     /// What people read.
     pub fn label(self) -> String {
-        match self {
-            PartKind::Compute => "compute".to_owned(),
-            PartKind::Copy => "copy".to_owned(),
-            PartKind::Overlap => "overlap".to_owned(),
-            PartKind::Memset => "memset".to_owned(),
-            PartKind::NotRecorded => "not recorded".to_owned(),
-            PartKind::Idle => "idle".to_owned(),
-            PartKind::IdleBy(cause) => format!("idle: {}", cause.label()),
-            PartKind::IdleOutside => {
-                "idle: before the first operation or after the last".to_owned()
-            }
-        }
+        self.name(Cause::label)
     }
 
     pub fn is_idle(self) -> bool {
-        use PartKind::{Idle, IdleBy, IdleOutside};
-        matches!(self, Idle | IdleBy(_) | IdleOutside)
+        matches!(self, Self::Idle | Self::IdleBy(_) | Self::IdleOutside)
+    }
+
+    fn name(self, of_cause: fn(Cause) -> &'static str) -> String {
+        let name = match self {
+            Self::Compute => "compute",
+            Self::Copy => "copy",
+            Self::Overlap => "overlap",
+            Self::Memset => "memset",
+            Self::NotRecorded => "not recorded",
+            Self::Idle => "idle",
+            Self::IdleBy(cause) => return format!("idle: {}", of_cause(cause)),
+            Self::IdleOutside => "idle: before the first operation or after the last",
+        };
+        name.to_owned()
     }
 }
 
 impl Serialize for PartKind {
     fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
-        into.serialize_str(&self.id())
+        into.serialize_str(&self.name(Cause::id))
     }
 }
 

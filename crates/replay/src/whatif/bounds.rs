@@ -1,5 +1,7 @@
 //! What stands beside predictions: what faster kernels would gain, and what no edit can beat.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -24,24 +26,29 @@ pub struct Faster {
 }
 
 /// What a step takes at the least.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ideal {
-    /// By engine, on the device where it takes most: the time of its operations in a step, one behind the other. Kernels that
-    /// leave room for others on the SMs count for as much as they fill. Those that ran together count once.
-    pub engines: Vec<(&'static str, Ns)>,
+    /// What no order of the same operations beats: the busiest engine or the longest chain.
+    #[serde(rename = "gpu_ns")]
+    pub gpu: Ns,
     /// The longest chain of operations that pass data on, with as many streams as it likes and a host
     /// that takes no time.
+    #[serde(rename = "chain_ns")]
     pub chain: Ns,
     /// What the busiest thread does by itself in a step: its calls without their waits, and between them.
+    #[serde(rename = "host_ns")]
     pub host: Ns,
+    /// By engine, on the device where it takes most, the busiest first.
+    pub engines: Vec<EngineTime>,
 }
 
-impl Ideal {
-    /// What no order of the same operations beats: the busiest engine or the longest chain.
-    pub fn gpu(&self) -> Ns {
-        let engines = self.engines.iter().map(|engine| engine.1);
-        engines.max().unwrap_or(0).max(self.chain)
-    }
+/// The time of an engine's operations in a step, one behind the other. Kernels that leave room for others on the SMs
+/// count for as much as they fill. Those that ran together count once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct EngineTime {
+    pub engine: &'static str,
+    #[serde(rename = "time_ns")]
+    pub time: Ns,
 }
 
 impl WhatIf<'_> {
@@ -166,23 +173,25 @@ impl Needs {
     pub(super) fn ideal(self, steps: usize) -> Ideal {
         let steps = steps.max(1) as Ns;
         // Kernels that ran at the same time may do so again, and devices do.
-        let mut engines: Vec<(&'static str, Ns)> = self
-            .engines
-            .into_iter()
-            .map(|((_, name), (sum, busy, _))| (name, sum.min(busy) / steps))
-            .collect();
-        engines.sort_unstable_by_key(|engine| (std::cmp::Reverse(engine.1), engine.0));
+        let engine = |((_, engine), (sum, busy, _)): ((u32, _), (Ns, Ns, Ns))| EngineTime {
+            engine,
+            time: sum.min(busy) / steps,
+        };
+        let mut engines: Vec<EngineTime> = self.engines.into_iter().map(engine).collect();
+        engines.sort_unstable_by_key(|it| (Reverse(it.time), it.engine));
         let mut known: Vec<&str> = Vec::new();
-        engines.retain(|(name, _)| {
-            !known.contains(name) && {
-                known.push(name);
+        engines.retain(|it| {
+            !known.contains(&it.engine) && {
+                known.push(it.engine);
                 true
             }
         });
+        let chain = self.chain / steps;
         Ideal {
-            engines,
-            chain: self.chain / steps,
+            gpu: engines.first().map_or(chain, |it| it.time.max(chain)),
+            chain,
             host: self.threads.into_values().max().unwrap_or(0) / steps,
+            engines,
         }
     }
 }

@@ -127,7 +127,7 @@ impl WhatIf<'_> {
         // What the mean step needs; where a few steps are long the median one needs less.
         let mean = self.samples.iter().sum::<Ns>() as f64 / self.samples.len().max(1) as f64;
         let usual = (self.measured() as f64 / mean).min(1.0);
-        made.least = (needs.ideal(made.samples.len()).gpu() as f64 * usual) as Ns;
+        made.least = (needs.ideal(made.samples.len()).gpu as f64 * usual) as Ns;
         Ok(made)
     }
 
