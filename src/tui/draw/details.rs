@@ -164,7 +164,10 @@ impl Details {
         }
         let find = |trace: &Trace, _: &Stop| tables::kernels(trace, None);
         self.limits.ask(&state.model.analyst, run, (), find);
-        let rows = self.limits.about(run, ()).map_or(&[][..], Vec::as_slice);
+        let rows = self
+            .limits
+            .answer_to(run, ())
+            .map_or(&[][..], Vec::as_slice);
         let row = rows.iter().find(|it| it.id == shape.name);
         let is_it = |it: &&ShapeRow| (it.grid, it.block) == (shape.grid, shape.block);
         let row = row.and_then(|it| it.shapes.iter().find(is_it));
@@ -249,7 +252,7 @@ impl Details {
         self.cause
             .light()
             .ask(&state.model.analyst, run, about, why);
-        match self.cause.about(run, about) {
+        match self.cause.answer_to(run, about) {
             Some(why) => self.say(printable(&why.sentence)),
             None => self.say("computing why …"),
         }

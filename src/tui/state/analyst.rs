@@ -349,7 +349,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 
     /// The last answer to just this question, maybe of an older state of the run.
-    pub fn about(&self, run: &Run, about: A) -> Option<&T> {
+    pub fn answer_to(&self, run: &Run, about: A) -> Option<&T> {
         let last = self.last.as_ref();
         let (_, answer) = last.filter(|(key, _)| (key.run, key.about) == (run.number, about))?;
         Some(answer)
@@ -409,16 +409,16 @@ mod tests {
         assert!(question.is_open());
         answers.recv_timeout(PATIENCE).expect("a wake");
         assert!(ask(&mut question, &analyst, &run, 0));
-        assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 1)));
-        assert_eq!(question.about(&run, 1), None);
+        assert_eq!(question.answer_to(&run, 0), Some(&(AT_ONCE + 1)));
+        assert_eq!(question.answer_to(&run, 1), None);
         // More records: the last answer stays until the next one comes.
         add(&mut run.trace, 9);
         assert!(!ask(&mut question, &analyst, &run, 0));
-        assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 1)));
+        assert_eq!(question.answer_to(&run, 0), Some(&(AT_ONCE + 1)));
         assert!(question.is_open());
         answers.recv_timeout(PATIENCE).expect("a wake");
         assert!(ask(&mut question, &analyst, &run, 0));
-        assert_eq!(question.about(&run, 0), Some(&(AT_ONCE + 10)));
+        assert_eq!(question.answer_to(&run, 0), Some(&(AT_ONCE + 10)));
         assert!(!question.is_open());
     }
 
@@ -465,7 +465,7 @@ mod tests {
         }
         go.send_timeout((), PATIENCE).expect("it waits");
         let until = Instant::now() + PATIENCE;
-        while question.about(&run, 4).is_none() {
+        while question.answer_to(&run, 4).is_none() {
             assert!(Instant::now() < until, "no answer");
             let _ = answers.recv_timeout(Duration::from_millis(50));
             ask(&mut question, &analyst, &run, 4);
@@ -502,12 +502,12 @@ mod tests {
         let little = Run::new(trace, None, KnownGpus::default(), Status::Running);
         let mut question = Asked::default();
         assert!(ask(&mut question, &analyst, &little, 0));
-        assert_eq!(question.about(&little, 0), Some(&3));
+        assert_eq!(question.answer_to(&little, 0), Some(&3));
         // Another run's answer is none of this one's.
         let other = Run {
             number: 1,
             ..Run::default()
         };
-        assert_eq!(question.about(&other, 0), None);
+        assert_eq!(question.answer_to(&other, 0), None);
     }
 }

@@ -129,8 +129,8 @@ impl Answers {
             let last = self.question.last(run).filter(|_| run.is_running())?;
             (last.variant.is_some() && last.variant == run.variant(scope)).then_some(last)
         };
-        let now = self.question.about(run, about(run.is_running()));
-        now.or_else(|| self.question.about(run, about(true)))
+        let now = self.question.answer_to(run, about(run.is_running()));
+        now.or_else(|| self.question.answer_to(run, about(true)))
             .or_else(of_variant)
     }
 

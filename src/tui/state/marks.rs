@@ -78,6 +78,6 @@ impl Marks {
 
     /// What was measured, as far as it is known.
     pub fn measured(&self, run: &Run) -> Option<&MeasuredStretch> {
-        self.question.about(run, self.span()?)
+        self.question.answer_to(run, self.span()?)
     }
 }

@@ -123,7 +123,7 @@ impl Prediction {
         if (wanted.run, wanted.about.scope) != (run.number, scope) {
             return None;
         }
-        Some((wanted, self.question.about(run, wanted.about)))
+        Some((wanted, self.question.answer_to(run, wanted.about)))
     }
 
     /// The predicted timeline of what is on screen.

@@ -176,7 +176,7 @@ impl View for OperationsView {
         let of = Some((run.number, about, list.order, filter));
         if is_new || self.of != of {
             self.of = of;
-            let found = self.question.about(run, about);
+            let found = self.question.answer_to(run, about);
             let all: &[OperationGroup] = found.map_or(&[], Vec::as_slice);
             let is_shown = |g: &&OperationGroup| list.filter.lets([&g.all.times.name, &g.full]);
             self.groups = all.iter().filter(is_shown).cloned().collect();

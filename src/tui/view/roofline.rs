@@ -56,7 +56,7 @@ impl View for Roofline {
         let scope = state.scope_span().unwrap_or_default();
         let find = move |trace: &Trace, _: &_| marks(trace, scope);
         self.question.ask(&state.model.analyst, run, about, find);
-        let found = self.question.about(run, about);
+        let found = self.question.answer_to(run, about);
         self.marks = found.cloned().unwrap_or_default();
     }
 

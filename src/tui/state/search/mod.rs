@@ -102,7 +102,7 @@ impl Search {
     /// What was found of just this, as far as it is known.
     pub fn found(&self, run: &Run) -> Option<&Hits> {
         self.question
-            .about(run, self.asked)
+            .answer_to(run, self.asked)
             .filter(|_| self.is_on())
     }
 
