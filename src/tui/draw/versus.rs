@@ -54,9 +54,9 @@ pub struct Versus {
 }
 
 /// What is left of an area.
-struct Lines(Rect);
+struct LinesLeft(Rect);
 
-impl Lines {
+impl LinesLeft {
     fn take(&mut self, lines: u16) -> Rect {
         let height = lines.min(self.0.height);
         let taken = Rect { height, ..self.0 };
@@ -113,7 +113,7 @@ impl Versus {
             gutter,
             ..Versus::default()
         };
-        let mut lines = Lines(area);
+        let mut lines = LinesLeft(area);
         lines.take(1);
         let shorter = usize::from(halves[1].span.len() <= halves[0].span.len());
         for (i, (half, rows)) in halves.iter().zip(kept).enumerate() {
@@ -142,7 +142,7 @@ impl Versus {
         rows: Vec<Row>,
         heights: Heights,
         both: TimeScale,
-        lines: &mut Lines,
+        lines: &mut LinesLeft,
     ) -> Rect {
         let scale = half_scale(half.span, both);
         let top = lines.0;
