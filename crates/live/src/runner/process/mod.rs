@@ -10,6 +10,7 @@ mod host;
 mod kernels;
 mod memory;
 mod ops;
+mod quiet;
 mod run;
 mod session;
 mod steps;

@@ -14,6 +14,7 @@ use super::context::Contexts;
 use super::engine::{Engine, Mark, PassFailed, Phase};
 use super::kernels::Images;
 use super::ops::issued;
+use super::quiet::Quiet;
 use super::{Parent, now};
 
 /// What one pass took and issued.
@@ -52,13 +53,18 @@ impl Session<'_> {
         self.await_counters(devices);
         let mut total = Issued::default();
         let mut primary: Option<Contexts> = None;
+        let mut quiet = Quiet::find();
+        if let Some(text) = quiet.as_ref().and_then(Quiet::describe) {
+            let is_warning = false;
+            (self.say)(&Event::Notice { is_warning, text });
+        }
         for (index, variant) in self.plan.variants.iter().enumerate() {
             if self.parent.wants_end() {
                 break;
             }
             let start = now();
             if variant.cold {
-                self.cold(variant, &mut total)?;
+                self.cold(variant, &mut quiet, &mut total)?;
             } else {
                 let contexts = match &primary {
                     Some(contexts) => contexts,
@@ -66,7 +72,7 @@ impl Session<'_> {
                         primary.insert(self.set_up(Contexts::make(self.driver, devices, true)?)?)
                     }
                 };
-                self.warm(variant, contexts, &mut total)?;
+                self.warm(variant, contexts, &mut quiet, &mut total)?;
             }
             self.range(
                 RangeKind::Variant,
@@ -146,6 +152,7 @@ impl Session<'_> {
         &self,
         variant: &VariantPlan,
         contexts: &Contexts,
+        quiet: &mut Option<Quiet>,
         total: &mut Issued,
     ) -> Result<(), Fault> {
         let mut engine = Engine::new(self.driver, contexts, variant, self.images)?;
@@ -155,6 +162,7 @@ impl Session<'_> {
             if self.parent.wants_end() {
                 break;
             }
+            quiet.iter_mut().for_each(Quiet::settle);
             let start = now();
             let result = engine.pass();
             let end = now();
@@ -167,11 +175,17 @@ impl Session<'_> {
     }
 
     /// A variant whose passes each make a context, allocate and load their code.
-    fn cold(&self, variant: &VariantPlan, total: &mut Issued) -> Result<(), Fault> {
+    fn cold(
+        &self,
+        variant: &VariantPlan,
+        quiet: &mut Option<Quiet>,
+        total: &mut Issued,
+    ) -> Result<(), Fault> {
         for pass in 0..variant.repeat {
             if self.parent.wants_end() {
                 break;
             }
+            quiet.iter_mut().for_each(Quiet::settle);
             let start = now();
             let contexts =
                 self.set_up(Contexts::make(self.driver, variant.devices.max(1), false)?)?;
