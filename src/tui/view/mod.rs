@@ -82,12 +82,12 @@ pub trait View: Debug {
         &[]
     }
 
-    /// Whether it shows [`State::answers`].
+    /// Whether it shows the answers of what is in scope.
     fn shows_answers(&self) -> bool {
         false
     }
 
-    /// Whether it shows who is late, of [`State::job`].
+    /// Whether it shows which rank is late.
     fn shows_ranks(&self) -> bool {
         false
     }
