@@ -25,6 +25,9 @@ fn of_devices(page: &mut Page, report: &Report) {
         told.is_none_or(|told| told.iter().any(|rank| rank.device_index == device.index))
     });
     for verdict in whole.into_iter().chain(each.map(|(verdict, _)| verdict)) {
+        if let Some(distorted) = &verdict.distorted {
+            page.wrapped(distorted);
+        }
         page.painted(Tone::Title, &verdict.line());
         for detail in verdict.details() {
             page.wrapped(&detail);

@@ -172,6 +172,8 @@ struct Written {
     at: Ns,
     /// Which call caused what follows.
     cause: u32,
+    /// The thread of calls and ranges, from 0 on.
+    thread: u32,
 }
 
 impl Written {
@@ -181,6 +183,10 @@ impl Written {
         let letter = next();
         if letter == "n" {
             self.cause = 0;
+            return;
+        }
+        if letter == "t" {
+            self.thread = number(next());
             return;
         }
         if letter == "d" {
@@ -200,7 +206,7 @@ impl Written {
                 self.calls += 1;
                 (self.cause, correlation) = (self.calls, self.calls);
                 let name = self.name(rest(fields));
-                let thread = 1;
+                let thread = self.thread + 1;
                 What::Call(HostCall { thread, name, code })
             }
             "k" => {
@@ -237,7 +243,7 @@ impl Written {
                 What::Range(Range {
                     kind,
                     name: self.name(rest(fields)),
-                    thread: 1,
+                    thread: self.thread + 1,
                     index,
                 })
             }

@@ -6,7 +6,7 @@
 A function makes one input, under its own name; its text says what the program does. A line of the file is a record:
 "= NAME SOURCE" begins an input, and the others begin with the letter of what they are (see tests/cases/input.rs).
 Times are nanoseconds: how long after the record before it began, and how long it took. Everything is on one device, and
-on thread 1.
+on one thread where no other is named.
 """
 
 import sys
@@ -26,6 +26,10 @@ class Made:
         """Times count from the record before, so that what repeats is the same line again."""
         self.put(letter, start - self.last, end - start, *fields)
         self.last = start
+
+    def thread(self, number):
+        """What follows is of this thread, from 0 on."""
+        self.put("t", number)
 
     def call(self, name, start, end, code=0):
         """A call of the host: what follows was caused by it."""
@@ -1122,6 +1126,127 @@ def one_cold_pass(made):
         for _ in range(5):
             made.launch("k", 10 * US, 2 * US)
         made.launch(name, 100 * US, 2 * US)
+
+
+# Causes that are known by their names.
+
+
+def streams_and_the_default(made, events=False, behind=300 * US):
+    """Kernels of one block on four streams by turns, all launched ahead. A short one on the default stream, so long after
+    the beginning of each, stands between two of them."""
+    made.put("d", 132, 3)
+    now = 400 * US
+    for i in range(24):
+        at = i * 10 * US
+        if events:
+            made.call("cudaStreamWaitEvent", at - 2 * US, at - US)
+        made.call("cudaLaunchKernel", at, at + 3 * US)
+        made.kernel("part", now, now + 300 * US, stream=20 + i % 4, grid=1, block=64)
+        now += behind
+        made.call("cudaLaunchKernel", at + 4 * US, at + 7 * US)
+        made.kernel("mark", now, now + 2 * US, grid=1, block=64)
+        now += 2 * US
+
+
+@made
+def streams_that_wait_by_events(made):
+    """Streams of which each waits for an event before its kernel."""
+    streams_and_the_default(made, events=True)
+
+
+@made
+def streams_beside_the_default_stream(made):
+    """Kernels of 0.3 ms, the next stream's 0.1 ms later: the default stream's run beside them."""
+    streams_and_the_default(made, behind=100 * US)
+
+
+def optimizer(made, steps, forward, parameters):
+    """So many kernels, and four for each parameter in a range as PyTorch makes it around an optimizer's step."""
+    for _ in range(steps):
+        for _ in range(forward):
+            made.launch("layer", length=2 * US)
+        begin = made.now
+        for _ in range(4 * parameters):
+            made.launch("addcmul", length=2 * US)
+        made.range("Optimizer.step#AdamW.step", begin, made.now)
+
+
+@made
+def optimizer_of_few_parameters(made):
+    """Three steps with ten layers and two parameters."""
+    optimizer(made, 3, 10, 2)
+
+
+@made
+def optimizer_of_a_deep_model(made):
+    """Five steps with a hundred layers, whose optimizer has few launches of all."""
+    optimizer(made, 5, 100, 5)
+
+
+def take_turns(made, offsets=(0, 130 * US, 260 * US), cycle=390 * US, own=True, alike=True, waits=10 * US):
+    """Three threads launch sixteen kernels of 2 us each in 128 us, and wait for them. They begin so long after a cycle does."""
+    for cycle_begin in range(0, 12 * cycle, cycle):
+        for thread, offset in enumerate(offsets):
+            made.thread(thread)
+            at = cycle_begin + offset
+            for _ in range(16):
+                made.call("cudaLaunchKernel", at, at + 4 * US)
+                name = "layer" if alike else "part_%d" % thread
+                made.kernel(name, at + 6 * US, at + 8 * US, stream=13 + thread if own else 7)
+                at += 8 * US
+            made.call("cudaStreamSynchronize", at, at + waits)
+
+
+@made
+def threads_that_launch_together(made):
+    """They begin 60 us after one another."""
+    take_turns(made, offsets=(0, 60 * US, 120 * US), cycle=330 * US)
+
+
+@made
+def threads_with_little_to_do(made):
+    """Nobody launches for most of the time."""
+    take_turns(made, cycle=1200 * US)
+
+
+@made
+def threads_that_wait_for_their_kernels(made):
+    """Each waits until it is its turn again."""
+    take_turns(made, waits=250 * US)
+
+
+@made
+def threads_of_one_stream(made):
+    """All of them launch onto one stream."""
+    take_turns(made, own=False)
+
+
+@made
+def threads_of_other_kernels(made):
+    """Each launches a kernel of its own."""
+    take_turns(made, alike=False)
+
+
+@made
+def work_between_small_copies(made):
+    """A small copy, three kernels, a copy back that is waited for, then 0.3 ms of the CPU's own work."""
+    for _ in range(40):
+        made.bring(2 * US)
+        for name in ("layer", "tanh", "head"):
+            made.launch(name, length=4 * US)
+        made.call("cudaMemcpyAsync", made.now, made.now + 4 * US)
+        made.copy("d2h", 32, made.now + 6 * US, made.now + 8 * US)
+        made.call("cudaStreamSynchronize", made.now + 5 * US, made.now + 11 * US)
+        made.now += 311 * US
+
+
+@made
+def range_around_the_run(made):
+    """Steps of 2 ms whose CPU work is in no range but the one around all of them."""
+    for _ in range(10):
+        made.launch("k", length=90 * US)
+        made.now += 2 * MS
+    made.range("main", 0, made.now)
 
 
 def main():

@@ -80,5 +80,9 @@ pub const CORE_WAIT_SHARE: f64 = 0.10;
 /// The limit of a container is worth a line when this part of its periods (100 ms each, as a rule) used it up.
 pub const CPU_LIMIT_SHARE: f64 = 0.05;
 
+/// Python functions that PyTorch's profiler records for each launch: from so many on they take longer than launching does.
+/// Estimated: a function takes the profiler about a microsecond, a launch five.
+pub const STACK_ROWS: u64 = 8;
+
 /// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.
 pub const WATCHED_SHARE: f64 = 0.02;

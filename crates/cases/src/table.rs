@@ -80,6 +80,13 @@ table! {
         /// A profiler that begins with a later step than the first shows no first calls.
         LATER_STEP: Exception => ["profiler_of_a_later_step"];
     }
+    "causes" {
+        /// The CPU's work in a short gap is launching only within a dense sequence of launches. It takes up to ten times what
+        /// lies between two of them at the median there, and 0.1 ms in any case.
+        SPARSE_WORK: Exception => ["work_between_small_copies"];
+        /// A range around nearly all that ran names the run, and nobody in it.
+        AROUND_ALL: Exception => ["range_around_the_run"];
+    }
     "steps" {
         /// At least so many steps are steps. With two the second could be the end of the first.
         STEPS_MIN: Count = 3 or 2 => ["two_ranges"];
@@ -227,6 +234,30 @@ table! {
         PRINTED_VALUE: Exception => ["pageable", "value_that_is_printed"];
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => ["managed_memory_decides"];
+    }
+    "default-stream" {
+        /// Where a stream is told to wait for an event meanwhile, the program says itself what waits for what.
+        EVENT_ORDERS: Exception => ["streams_that_wait_by_events"];
+        /// A stream of which something runs beside the default stream's work does not wait for that.
+        RUNS_BESIDE_DEFAULT: Exception => ["streams_beside_the_default_stream"];
+    }
+    "optimizer-launches" {
+        /// Launches are many from this number on.
+        MANY_LAUNCHES: Count = 64 or 0 => ["optimizer_of_few_parameters"];
+        /// An optimizer is worth a line of its own with this part of the launches.
+        OPTIMIZER_SHARE: Share = 0.25 or 0.0 => ["optimizer_of_a_deep_model"];
+    }
+    "turns" {
+        /// Threads that launch beside each other for more than a quarter of it take no turns.
+        LAUNCH_BESIDE: Share = 1.25 or f64::INFINITY => ["threads_that_launch_together"];
+        /// One of them launches for this part of the time: else none has enough to do.
+        LAUNCHING_SHARE: Share = 0.5 or 0.0 => ["threads_with_little_to_do"];
+        /// A thread that is in calls that wait for the GPU could launch no sooner.
+        WAITS_FOR_GPU: Exception => ["threads_that_wait_for_their_kernels"];
+        /// Threads that launch onto one stream hand over to each other.
+        ONE_STREAM: Exception => ["threads_of_one_stream"];
+        /// So do threads that launch other kernels than the first one.
+        OTHER_KERNELS: Exception => ["threads_of_other_kernels"];
     }
     "under-filled-gpu" {
         /// Kernels that take less are a matter of launching, not of filling the GPU: an empty one takes 1.5 to 2 us.

@@ -2,13 +2,16 @@
 //!
 //! [`graph`] holds what depended on what. [`idle`] cuts each gap into pieces and tells the cause of each: its names stand
 //! at the root of the crate, [`Causes`] first. [`first_use`] finds calls that were slow because something happened for
-//! the first time. [`nested`] knows which range of a thread is innermost, and [`stacks`] which line samples saw.
+//! the first time. [`needs`] tells which copies the CPU works on,
+//! [`nested`] which range of a thread is innermost, and [`stacks`] which line
+//! samples saw.
 //! [`evidence`] names the record that shows something. Nothing here needs more than the store.
 
 pub mod evidence;
 pub mod first_use;
 pub mod graph;
 mod idle;
+pub mod needs;
 pub mod nested;
 pub mod stacks;
 

@@ -37,6 +37,8 @@ pub struct Scene {
     correlation: u32,
     /// That of what comes next.
     cause: u32,
+    /// The thread of calls, from 0 on.
+    thread: u32,
 }
 
 impl Scene {
@@ -71,6 +73,12 @@ impl Scene {
         self
     }
 
+    /// Calls that come next are of this thread, from 0 on.
+    pub fn on_thread(&mut self, thread: u32) -> &mut Self {
+        self.thread = thread;
+        self
+    }
+
     /// A host call; what is queued next with [`Scene::kernel`], [`Scene::copy`] or [`Scene::memset`]
     /// was caused by it.
     pub fn call(&mut self, name: &str, start: Ns, end: Ns) -> &mut Self {
@@ -78,7 +86,7 @@ impl Scene {
         self.correlation += 1;
         self.cause = self.correlation;
         let what = What::Call(HostCall {
-            thread: 1,
+            thread: self.thread + 1,
             name,
             code: 0,
         });

@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use super::framework::{Change, Framework};
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, Severity};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span};
@@ -40,11 +41,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(idle)),
         ),
         advice: if 2 * late.of_graphs > idle {
-            "Most of it is before graph launches: capture more per graph, or launch the next graph earlier."
+            "Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned()
         } else {
-            "Launch less often: a CUDA graph, fused kernels (torch.compile), larger batches."
-        }
-        .to_owned(),
+            format!(
+                "Launch less often: {}, larger batches.",
+                Framework::of(scope.trace).say(Change::Graph)
+            )
+        },
         ..found
     })
 }

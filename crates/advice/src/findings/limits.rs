@@ -1,6 +1,7 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
 use super::configs;
+use super::framework::{Change, Framework};
 use super::scope::Config;
 use super::{Finding, Occurrence, Scope, Severity, declared};
 use crate::thresholds;
@@ -129,7 +130,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             name(scope, all.first()?),
             duration(time(&all))
         ),
-        advice: "Where less precision is enough, use TF32 or bf16: torch.set_float32_matmul_precision(\"high\").".to_owned(),
+        advice: format!(
+            "Where less precision is enough, use TF32 or bf16: {}.",
+            Framework::of(scope.trace).say(Change::Tensor)
+        ),
         ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
     })
 }
@@ -178,9 +182,16 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(time),
             percent(share(time, f.compute_ns))
         ),
-        advice: "Fuse those that read what the previous one wrote (torch.compile does so): memory is then read once.".to_owned(),
+        advice: format!(
+            "Fuse those that read what the previous one wrote ({}): memory is then read once.",
+            Framework::of(scope.trace).say(Change::Fuse)
+        ),
         // Without counters nobody knows.
-        severity: if is_sampled { found.severity } else { Severity::Info },
+        severity: if is_sampled {
+            found.severity
+        } else {
+            Severity::Info
+        },
         ..found
     })
 }

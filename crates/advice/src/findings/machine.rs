@@ -3,12 +3,18 @@
 use super::{Check, Finding, Scope, fold, shared_gpu, throttled, watched};
 
 /// What is looked at, in the order in which it is told.
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     Check::Device(shared_gpu::check),
     Check::Device(throttled::check),
     Check::Timeline(watched::nodes),
     Check::Timeline(watched::launches),
+    Check::Timeline(watched::stacks),
 ];
+
+/// What recording makes too large of the CPU's part.
+pub fn distorts(scope: &Scope) -> Option<String> {
+    watched::distorts(scope)
+}
 
 /// What of the machine and the recording is worth knowing.
 pub fn check(scope: &Scope) -> Option<Finding> {

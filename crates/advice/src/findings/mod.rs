@@ -6,14 +6,17 @@
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
+mod around;
 mod below_roof;
 mod cold_start;
 mod configs;
 mod copy_bound;
 mod declared;
+mod default_stream;
 mod exposed_collectives;
 pub(crate) mod failed;
 pub mod fold;
+mod framework;
 mod host_bound;
 mod idle_gpu;
 mod late_rank;
@@ -25,7 +28,9 @@ mod migrations;
 mod no_core;
 pub(crate) mod no_cure;
 mod no_overlap;
+mod offload;
 mod one_engine;
+mod optimizer;
 pub(crate) mod pageable;
 mod race;
 mod saving;
@@ -37,6 +42,7 @@ mod tests;
 mod throttled;
 mod through_host;
 mod tiny_copies;
+mod turns;
 mod under_filled;
 mod unfused;
 mod unwaited;
@@ -46,8 +52,9 @@ mod words;
 use serde::{Serialize, Serializer};
 
 use crate::thresholds;
+use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-pub use machine::check as machine;
+pub use machine::{check as machine, distorts};
 pub use saving::{Per, Predicted};
 pub use scope::Scope;
 use scope::{At, Copied, Occurrence, longest_first};
@@ -108,6 +115,12 @@ pub struct Finding {
     /// Of steps that were looked at what one takes at the median, and all of them.
     #[serde(skip)]
     pub step: Option<(Ns, Ns)>,
+    /// What a headline says where this comes first.
+    #[serde(skip)]
+    pub says: Option<Says>,
+    /// Rules that tell less of the same.
+    #[serde(skip)]
+    pub instead_of: &'static [Rule],
     /// What would save more than its cure: no bound is above what that saves.
     #[serde(skip)]
     pub at_most: Option<EditSet>,
@@ -126,6 +139,17 @@ pub struct Finding {
     /// Rules whose findings are part of this one, because the edits save something only together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<Rule>,
+}
+
+/// A headline's words of a cause that is known by its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Says {
+    /// What that bounds.
+    pub bound: Bound,
+    /// Its part of the time.
+    pub part: f64,
+    /// Why, for the end of the sentence.
+    pub why: String,
 }
 
 impl Finding {
@@ -217,7 +241,7 @@ impl RuleRow {
             if finding.cure.is_empty() {
                 finding.cure = self.cure;
             }
-            finding.cures = cures.collect();
+            finding.cures.extend(cures);
             finding.edit = finding.cures.first().cloned();
         }
         findings
@@ -271,6 +295,10 @@ rules! {
     LowBandwidth "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
     Race "race" Timeline(race::check) [] "";
     FailedCalls "failed-calls" Timeline(failed::check) [] "";
+    DefaultStream "default-stream" Device(default_stream::check) [] "using non-blocking streams";
+    Offloading "offloading" Device(offload::check) [] "working in chunks";
+    OptimizerLaunches "optimizer-launches" Device(optimizer::check) [] "a fused optimizer";
+    Turns "turns" Device(turns::check) [] "launching from processes";
     HostBound "host-bound" Device(host_bound::check) [] "preparing work ahead";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
@@ -329,6 +357,12 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     });
     let mut findings: Vec<Finding> = found.into_iter().flatten().collect();
     findings.retain(|f| f.bound_ns >= thresholds::WORTH_NS || f.is_no_matter_of_time());
+    let told: Vec<Rule> = findings
+        .iter()
+        .flat_map(|it| it.instead_of)
+        .copied()
+        .collect();
+    findings.retain(|it| !told.contains(&it.rule));
     let uncured = scope.devices.iter();
     let uncured: Vec<Finding> = uncured
         .filter_map(|f| no_cure::check(scope, f, &findings))

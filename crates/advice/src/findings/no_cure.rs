@@ -12,12 +12,19 @@ use figures::DeviceFigures;
 /// The rules that tell of a group's idle time.
 fn rules(group: Group) -> &'static [Rule] {
     use Rule::{
-        AllocInLoop, ColdStart, HostBound, LaunchBound, NoOverlap, PageableCopy, SyncInLoop,
-        TinyCopies,
+        AllocInLoop, ColdStart, HostBound, LaunchBound, NoOverlap, Offloading, OptimizerLaunches,
+        PageableCopy, SyncInLoop, TinyCopies, Turns,
     };
     match group {
-        Group::Host | Group::SetUp => &[HostBound, ColdStart, AllocInLoop, SyncInLoop],
-        Group::Launch => &[LaunchBound, TinyCopies, AllocInLoop, ColdStart],
+        Group::Host | Group::SetUp => &[HostBound, ColdStart, AllocInLoop, SyncInLoop, Offloading],
+        Group::Launch => &[
+            LaunchBound,
+            TinyCopies,
+            AllocInLoop,
+            ColdStart,
+            OptimizerLaunches,
+            Turns,
+        ],
         Group::Sync => &[SyncInLoop, TinyCopies, PageableCopy, NoOverlap],
         Group::Queue | Group::Profiler | Group::Unknown => &[],
     }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::framework::{Change, Framework};
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
 use activity::units::{bytes, count, duration, rate};
@@ -37,12 +38,13 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             duration(time),
         ),
         advice: format!(
-            "Pin the host memory of {} (cudaMallocHost, pin_memory=True): pinned copies run at link speed and can overlap.",
+            "Pin the host memory of {} ({}): pinned copies run at link speed and can overlap.",
             if at.len() == 1 {
                 "this copy".to_owned()
             } else {
                 format!("these {} copies", count(at.len() as u64))
             },
+            Framework::of(scope.trace).say(Change::Pin),
         ),
         at_most: link.and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)

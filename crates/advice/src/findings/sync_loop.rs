@@ -2,14 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
+use super::around::{Around, told};
+use super::framework::{Change, Framework};
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity};
 use activity::units::{duration, percent};
-use activity::{Copy, Direction, Ns, Span, What};
+use activity::{Copy, Ns, Span};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
-use causes::{Cause, Gap, Piece, first_use};
+use causes::{Bound, Cause, Gap, Piece, first_use, needs};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -32,6 +34,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         false => waits.removed().clamp(idle, idle + hideable(scope, f)),
     };
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
+    let by = waits.told();
+    let whose = by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(" ({by})"));
     let apart = match found.bound_ns - idle {
         more if 20 * more >= idle => {
             format!(", and keep engines from overlapping for {}", duration(more))
@@ -40,7 +46,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     Some(Finding {
         title: format!(
-            "{} between launches keep the GPU idle for {} ({}){apart}{}",
+            "{}{whose} between launches keep the GPU idle for {} ({}){apart}{}",
             activity::text::counted(number as u64, "CPU sync", "CPU syncs"),
             duration(idle),
             percent(share),
@@ -49,16 +55,23 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: format!(
             "{} Where a result decides what is launched next, its sync has to stay.",
             match waits.are_of_values() {
-                true =>
-                    "Keep the values on the GPU, or copy many back at once, not one by one as `.item()` does.",
+                true => format!(
+                    "Keep the values on the GPU, or copy many back at once{}.",
+                    Framework::of(scope.trace).say(Change::KeepValues)
+                ),
                 false =>
-                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
+                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).".to_owned(),
             }
         ),
         severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides {
             true => found.severity,
             false => Severity::Info,
         },
+        says: by.map(|by| Says {
+            bound: Bound::Sync,
+            part: share,
+            why: format!("by {by}"),
+        }),
         refused: may_stay
             .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
         ..found
@@ -108,7 +121,11 @@ impl<'s, 'a> Waits<'s, 'a> {
         let may_read = self.is_managed && piece.cause == Cause::Host;
         if cases::MAY_READ_MANAGED.holds(may_read)
             || cases::LONG_WORK_BEHIND.holds(piece.is_long_work(gap))
-            || cases::READS_WHAT_CAME.holds(is_needed(scope, wait))
+            || cases::READS_WHAT_CAME.holds(needs::is_needed(
+                scope.trace,
+                scope.causes.graph(),
+                wait,
+            ))
         {
             self.has_needed = true;
         } else if !cases::STAGED_BACK.holds(is_staged_back(scope, wait)) {
@@ -124,6 +141,20 @@ impl<'s, 'a> Waits<'s, 'a> {
     fn operator(&self, call: CallId) -> Option<&'s str> {
         let graph = self.scope.causes.graph();
         Some(first_use::operator(self.scope.trace, graph, call)?.1)
+    }
+
+    /// Who waits, where one does for most of it.
+    fn told(&self) -> Option<String> {
+        let graph = self.scope.causes.graph();
+        let mut around = Around::new(self.scope.trace);
+        let mut by: FxHashMap<Option<String>, Ns> = FxHashMap::default();
+        for (&wait, &time) in &self.by_wait {
+            *by.entry(told(&around.call(graph, wait))).or_default() += time;
+        }
+        let (name, time) = by
+            .into_iter()
+            .max_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)))?;
+        name.filter(|_| 2 * time >= self.sum())
     }
 
     fn sum(&self) -> Ns {
@@ -144,12 +175,19 @@ impl<'s, 'a> Waits<'s, 'a> {
     /// Whether a value or a few come back to the CPU.
     fn are_of_values(&self) -> bool {
         let is_value = |bytes| bytes <= Copy::TINY_BYTES;
-        self.are_mostly(|wait| fetched(self.scope, wait).is_some_and(is_value))
+        self.are_mostly(|wait| {
+            needs::fetched(self.scope.trace, self.scope.causes.graph(), wait).is_some_and(is_value)
+        })
     }
 
     /// Whether what comes back may say what is launched next. Only what `.item()` brings is mostly printed.
     fn decide(&self) -> bool {
-        let is_item = |wait| self.operator(wait) == Some("aten::_local_scalar_dense");
+        let is_item = |wait| {
+            matches!(
+                self.operator(wait),
+                Some("aten::_local_scalar_dense" | "aten::item")
+            )
+        };
         let is_printed = || cases::PRINTED_VALUE.holds(self.are_mostly(is_item));
         let of_values = self.scope.planned.is_none() && self.are_of_values() && !is_printed();
         cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
@@ -194,34 +232,7 @@ fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
 /// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.
 fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
     let calls = &scope.causes.graph().calls;
-    let is_copy = calls.kind[wait as usize] == CallKind::Copy && fetched(scope, wait).is_some();
+    let is_copy = calls.kind[wait as usize] == CallKind::Copy
+        && needs::fetched(scope.trace, scope.causes.graph(), wait).is_some();
     is_copy && scope.causes.is_staged(calls.waited[wait as usize])
-}
-
-/// Bytes that what was waited for brings to the CPU.
-fn fetched(scope: &Scope, wait: CallId) -> Option<u64> {
-    let graph = scope.causes.graph();
-    let waited = graph.calls.waited[wait as usize];
-    let (lane, row) = (waited != NONE).then(|| graph.ops.place(waited))?;
-    match scope.trace.what(lane, row) {
-        What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
-        _ => None,
-    }
-}
-
-/// Bytes a nanosecond at which one core reads memory at best.
-const READ_RATE: f64 = 20.0;
-
-/// Whether the CPU works on what it waits for: a large copy to its memory. After it the CPU is at work for as long as it
-/// takes to read that. It cannot go on without.
-fn is_needed(scope: &Scope, wait: CallId) -> bool {
-    let Some(bytes) = fetched(scope, wait) else {
-        return false;
-    };
-    let calls = &scope.causes.graph().calls;
-    let read = (bytes as f64 / READ_RATE) as Ns;
-    let mut after = std::iter::successors(Some(wait), |call| calls.next(*call)).skip(1);
-    let next = after.find(|&call| !calls.kind[call as usize].is_wait());
-    let next = next.map_or(Ns::MAX, |next| calls.start[next as usize]);
-    bytes > Copy::TINY_BYTES && next.saturating_sub(calls.end[wait as usize]) >= read
 }

@@ -5,6 +5,7 @@ mod first_use;
 mod host;
 mod limits;
 mod machine;
+mod named;
 mod truth;
 
 use super::*;

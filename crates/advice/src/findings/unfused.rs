@@ -39,7 +39,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(all),
             percent(reached),
         ),
-        advice: "Fuse them: one kernel that reads and writes the memory once (torch.compile does so for element-wise operations).".to_owned(),
+        advice: "Fuse them: one kernel that reads and writes the memory once.".to_owned(),
         ..scope.found(f.span_ns, saving, &at)
     })
 }

@@ -1,10 +1,10 @@
 //! Recording takes a part of the time that is measured: there is a cheaper way.
 
-use super::{Finding, Occurrence, Scope, Severity};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
 use crate::thresholds;
-use activity::Ns;
 use activity::units::{count, duration, percent, share};
-use trace::{LaneKind, SourceKind};
+use activity::{Ns, RangeKind};
+use trace::{Lane, LaneKind, SourceKind};
 
 /// Records of launches, which GPUs wait for.
 pub(super) fn launches(scope: &Scope) -> Option<Finding> {
@@ -24,6 +24,48 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
         ),
         ..found(scope, cost.launches, "launches", cost.waited_ns)?
     })
+}
+
+/// Python's functions, which PyTorch's profiler records one by one where it is told to.
+pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
+    let span = scope.trace.operations_extent()?;
+    let kind = |lane: &Lane| lane.key().kind;
+    let is_function = |lane: &&Lane| {
+        let function = RangeKind::Function;
+        matches!(kind(lane), LaneKind::Range { kind, .. } if kind == function)
+    };
+    let lanes = scope.trace.lanes().iter().filter(is_function);
+    let rows: usize = lanes.map(|lane| lane.starting(span).len()).sum();
+    let launches = scope.causes.graph().ops.len().max(1);
+    let each = ((rows + launches / 2) / launches) as u64;
+    // Where the GPU is never kept waiting, longer CPU times change nothing.
+    let waits = |f: &DeviceFigures| cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share());
+    if each < thresholds::STACK_ROWS || !scope.devices.iter().any(waits) {
+        return None;
+    }
+    let all = scope.devices.iter();
+    let everywhere: Vec<_> = all.map(|f| Occurrence::Gap(f.index, f.span)).collect();
+    Some(Finding {
+        title: format!(
+            "profiling overhead: with_stack=True recorded {} Python functions a launch, so CPU times are too long",
+            count(each)
+        ),
+        advice: "Record again without with_stack: the CPU's share is smaller then.".to_owned(),
+        severity: Severity::Info,
+        ..scope.found(0, 0, &everywhere)
+    })
+}
+
+/// What recording made of the CPU's shares, where they are too large by it.
+pub(super) fn distorts(scope: &Scope) -> Option<String> {
+    let found = stacks(scope).or_else(|| launches(scope))?;
+    Some(format!("{}.", capital(&found.title)))
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|it| it.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
 }
 
 /// Records of graphs' nodes.

@@ -9,6 +9,7 @@
 //! looked at.
 
 mod path;
+mod retold;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,12 @@ pub struct Verdict {
     pub line: Option<LineShare>,
     /// The headline: the class, how much, and where.
     pub text: String,
+    /// The middle of the headline of an idle and of a busy GPU: ": GPU idle 76 % of each 37.2 ms step".
+    #[serde(skip)]
+    pub frames: [String; 2],
+    /// What recording made too large of it, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distorted: Option<String>,
     /// What the best cure brings: that of the first finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<String>,
@@ -136,6 +143,7 @@ pub fn find(
             share,
             line: None,
             text,
+            frames: Default::default(),
             ..whole
         },
         None => whole,
@@ -151,6 +159,7 @@ pub fn find(
         for verdict in &mut verdicts {
             verdict.bound_by = Bound::Nothing;
             (verdict.share, verdict.line) = (0.0, None);
+            verdict.frames = Default::default();
             verdict.text.clone_from(&text);
         }
     }
@@ -164,6 +173,18 @@ pub fn promise(verdicts: &mut [Verdict], first: Option<&Finding>) {
     let same = if verdicts.len() == 2 { 2 } else { 1 };
     for verdict in verdicts.iter_mut().take(same) {
         verdict.gain.clone_from(&gain);
+        if let Some(says) = first.and_then(|it| it.says.as_ref()) {
+            verdict.retell(says);
+        }
+    }
+}
+
+/// Says of the whole what recording made of it, where the CPU's part is what counts.
+pub fn distort(verdicts: &mut [Verdict], by: impl FnOnce() -> Option<String>) {
+    let is_stall =
+        |it: &&mut Verdict| matches!(it.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
+    if let Some(whole) = verdicts.first_mut().filter(is_stall) {
+        whole.distorted = by();
     }
 }
 
@@ -200,6 +221,8 @@ fn judge(
         span_ns: split.span.len(),
         steps: step.map(|(_, count)| count),
         text: told.say(),
+        distorted: None,
+        frames: told.frames(),
         line,
         gain: None,
     }

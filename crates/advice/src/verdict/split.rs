@@ -10,7 +10,7 @@ use activity::units::share;
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
-use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares};
+use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, first_use};
 use figures::DeviceFigures;
 use figures::collectives::Collectives;
 use jobs::JobAnalysis;
@@ -43,6 +43,8 @@ pub(super) struct Split {
     pub cold: FxHashMap<CpuWork, Ns>,
     /// Idle time in `Host` by what the host was at.
     pub host_by: FxHashMap<CpuWork, Ns>,
+    /// What of that is not traced, by the kernel that was launched then.
+    pub before: FxHashMap<NameId, Ns>,
     /// Idle time in `Sync` by the waiting call.
     pub sync_by: FxHashMap<NameId, Ns>,
     /// What the launching threads were seen doing in idle time, by class.
@@ -117,7 +119,7 @@ impl Split {
         split.kernels(trace, f, window, &in_collectives);
         let mut waits = FxHashSet::default();
         for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
-            split.gap(causes, &mut waits, (gap, &pieces));
+            split.gap((trace, causes), &mut waits, (gap, &pieces));
         }
         split.syncs = waits.len() as u64;
         let ops = causes.graph().ops.of_device(f.index);
@@ -161,6 +163,7 @@ impl Split {
         add(&mut self.waited_for, other.waited_for);
         add(&mut self.host_by, other.host_by);
         add(&mut self.cold, other.cold);
+        add(&mut self.before, other.before);
         add(&mut self.sync_by, other.sync_by);
         add(&mut self.kernels, other.kernels);
         for (class, seen) in &other.seen {
@@ -293,7 +296,7 @@ impl Split {
 
     fn gap(
         &mut self,
-        causes: &Causes<'_>,
+        (trace, causes): (&Trace, &Causes<'_>),
         waits: &mut FxHashSet<CallId>,
         (gap, pieces): (Gap, &[Piece]),
     ) {
@@ -314,8 +317,8 @@ impl Split {
                     Bound::Sync
                 }
                 None => {
-                    let bound = causes.bound(gap, piece.cause);
-                    self.piece(causes, gap.next, piece, bound);
+                    let bound = causes.bound(gap, piece);
+                    self.piece((trace, causes), gap.next, piece, bound);
                     bound
                 }
             };
@@ -327,7 +330,13 @@ impl Split {
     }
 
     /// Puts what is left of a piece where it belongs.
-    fn piece(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece, bound: Bound) {
+    fn piece(
+        &mut self,
+        (trace, causes): (&Trace, &Causes<'_>),
+        next: OpId,
+        piece: &Piece,
+        bound: Bound,
+    ) {
         let time = piece.span.len();
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
@@ -338,7 +347,12 @@ impl Split {
                 .map_or(CpuWork::Untraced, CpuWork::Name),
         };
         if bound == Bound::Host {
-            *self.host_by.entry(doing()).or_default() += time;
+            let work = doing();
+            *self.host_by.entry(work).or_default() += time;
+            let kernel = first_use::kernel(trace, causes.graph(), next);
+            if let Some(kernel) = kernel.filter(|_| work == CpuWork::Untraced) {
+                *self.before.entry(kernel).or_default() += time;
+            }
         }
         if piece.cause.is_of_host() && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;

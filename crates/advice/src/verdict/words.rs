@@ -140,6 +140,16 @@ impl Told<'_> {
         }
     }
 
+    /// What stands between the class and the cause, of a GPU that is idle and of one that is busy.
+    pub(super) fn frames(&self) -> [String; 2] {
+        let (split, of, several) = (self.split, self.whole(), self.several());
+        let part = |time| percent(share(time, split.whole()));
+        [
+            format!("{several}: GPU idle {} of {of}", part(split.idle())),
+            format!("{several}: kernels run {} of {of}", part(split.computing)),
+        ]
+    }
+
     /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 70 % of it waiting for DataLoader": of `why` the second part is a
     /// name to be cut.
     fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
@@ -204,11 +214,29 @@ impl Told<'_> {
                     };
                     (all, [waiting, format!("{of}{}", place.unwrap_or_default())])
                 }
-                (None, Some((_, time))) => {
-                    (time, [waiting, "CPU code that was not traced".to_owned()])
-                }
+                (None, Some((_, time))) => (time, self.untraced()),
                 (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
             },
+        }
+    }
+
+    /// What nobody traced: by the kernel that it came before, where that is mostly one.
+    fn untraced(&self) -> [String; 2] {
+        let all = self.split.before.values().sum::<Ns>();
+        let before = most(&self.split.before).filter(|it| share(it.1, all) >= MOST);
+        match before {
+            // Of one kernel nothing else could be told.
+            Some((kernel, _)) if self.split.kernels.len() > 1 => {
+                let kernel = short::short(self.trace.names().full(kernel));
+                [
+                    "waiting for CPU code, not traced, before".to_owned(),
+                    kernel,
+                ]
+            }
+            _ => [
+                "waiting for".to_owned(),
+                "CPU code that was not traced".to_owned(),
+            ],
         }
     }
 

@@ -32,16 +32,19 @@ impl Causes<'_> {
     pub fn group(&self, gap: Gap, piece: &Piece) -> Group {
         match self.wait_of(piece) {
             Some(_) if !piece.is_long_work(&gap) => Group::Sync,
-            _ => self.group_of_cause(gap, piece.cause),
+            _ => self.group_of_cause(gap, piece),
         }
     }
 
-    fn group_of_cause(&self, gap: Gap, cause: Cause) -> Group {
-        let ops = &self.graph.ops;
+    fn group_of_cause(&self, gap: Gap, piece: &Piece) -> Group {
+        let (ops, cause) = (&self.graph.ops, piece.cause);
+        let is_sparse = piece.span.len() > self.ready.limits.think;
         // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
         let is_launched = ops.call[gap.next as usize] != NONE;
         let is_short = is_launched && gap.span.len() <= LAUNCH_GAP_MAX;
         match cause {
+            // What takes so long is no part of a dense sequence of launches.
+            Cause::Host if is_short && cases::SPARSE_WORK.holds(is_sparse) => Group::Host,
             Cause::Host | Cause::Call | Cause::Lock if is_short => Group::Launch,
             // One launch that takes so long is no matter of launching often.
             Cause::SlowLaunch if !is_short => Group::Host,
@@ -53,8 +56,8 @@ impl Causes<'_> {
     }
 
     /// What a device is bound by that is idle for this cause; [`Bound::Nothing`] for what is in no share.
-    pub fn bound(&self, gap: Gap, cause: Cause) -> Bound {
-        match cause {
+    pub fn bound(&self, gap: Gap, piece: &Piece) -> Bound {
+        match piece.cause {
             Cause::Missing => return Bound::Nothing,
             Cause::Staging => return Bound::Copy,
             Cause::Event | Cause::Stream | Cause::Engine if self.is_elsewhere(gap) => {
@@ -67,7 +70,7 @@ impl Causes<'_> {
             Engine::P2P => Bound::Peer,
             _ => Bound::Copy,
         };
-        self.group_of_cause(gap, cause)
+        self.group_of_cause(gap, piece)
             .bound()
             .unwrap_or_else(of_next)
     }

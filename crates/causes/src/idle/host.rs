@@ -196,15 +196,42 @@ fn apart(mut list: Vec<OverheadSpan>) -> Vec<OverheadSpan> {
 
 /// Ranges that a profiler puts around everything, and functions through which PyTorch calls another: they name nothing.
 fn says_nothing(name: &str) -> bool {
-    let begins = ["ProfilerStep", "PyTorch Profiler", "[param|"];
+    // What torch.compile calls its code is a hash.
+    let begins = [
+        "ProfilerStep",
+        "PyTorch Profiler",
+        "[param|",
+        "## Call CompiledFxGraph",
+    ];
     let ends = ["handle_torch_function", "_call_impl", "_wrapped_call_impl"];
     begins.iter().any(|it| name.starts_with(it)) || ends.iter().any(|it| name.ends_with(it))
 }
 
 fn is_named(trace: &Trace, lane: LaneId, row: usize) -> bool {
     match trace.what(lane, row) {
-        What::Range(range) => !says_nothing(trace.names().full(range.name)),
+        What::Range(range) => {
+            let is_all = || cases::AROUND_ALL.holds(is_around_all(trace, lane, row));
+            !says_nothing(trace.names().full(range.name)) && !is_all()
+        }
         _ => false,
+    }
+}
+
+/// Whether a range holds nearly all that ran, in a timeline of many operations: it names the run, and nobody in it.
+fn is_around_all(trace: &Trace, lane: LaneId, row: usize) -> bool {
+    let Some(all) = trace.operations_extent() else {
+        return false;
+    };
+    let span = trace.lanes()[lane].span(row);
+    let is_long = span.intersect(all).len() as f64 >= NEARLY_ALL * all.len() as f64;
+    let of_each = || {
+        trace
+            .streams()
+            .map(|(_, lane)| (lane.starting(span).len(), lane.kept().len()))
+    };
+    is_long && {
+        let (within, of) = of_each().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        within as f64 >= NEARLY_ALL * of as f64
     }
 }
 

@@ -18,7 +18,15 @@ pub(super) struct Limits {
     pub queued: [Ns; 2],
     /// What the calls of launches and of copies that nothing stages take at the median; `None` without any.
     plain: [Option<Ns>; 2],
+    /// What a thread does at most between two launches of one dense sequence.
+    pub think: Ns,
 }
+
+/// A thread that is at something for less may be on its way to the next launch.
+const THINK_MIN: Ns = 100_000;
+
+/// … as may one that takes no more than so many times what it takes at the median.
+const THINK_TIMES: Ns = 10;
 
 impl Limits {
     pub(super) fn of(graph: &Graph) -> Limits {
@@ -47,6 +55,7 @@ impl Limits {
             latency: latencies.map(of),
             queued: queued.map(|mut all| percentile(&mut all)),
             plain: plain(graph),
+            think: THINK_MIN.max(THINK_TIMES * usual_think(graph)),
         }
     }
 
@@ -63,6 +72,19 @@ impl Limits {
     pub(super) fn latency(&self, engine: Engine) -> Ns {
         self.latency[engine.side() as usize]
     }
+}
+
+/// What a thread does between two launches at the median.
+fn usual_think(graph: &Graph) -> Ns {
+    let calls = &graph.calls;
+    let is_launch = |call: CallId| calls.kind[call as usize] == CallKind::Launch;
+    let launches = (0..calls.len().min(SAMPLE) as CallId).filter(|&call| is_launch(call));
+    let between = launches.filter_map(|call| {
+        let before = calls.previous[call as usize];
+        let follows = before != NONE && is_launch(before);
+        follows.then(|| calls.start[call as usize] - calls.end[before as usize])
+    });
+    lower_median(&mut between.collect::<Vec<Ns>>()).unwrap_or(0)
 }
 
 fn plain(graph: &Graph) -> [Option<Ns>; 2] {

@@ -81,7 +81,9 @@ impl StackCounts {
         if it.sampled.is_empty() {
             return;
         }
-        for sample in it.sampled.within(main_of(trace, process, thread), span) {
+        let main = main_of(trace, process, thread);
+        let thread = working(trace, process, main, span).unwrap_or(main);
+        for sample in it.sampled.within(thread, span) {
             *self.stacks.entry(sample.stack).or_default() += 1;
             self.all += 1;
         }
@@ -93,6 +95,16 @@ impl StackCounts {
             *self.stacks.entry(stack).or_default() += samples;
         }
         self.all += other.all;
+    }
+
+    /// Those with such a frame.
+    #[must_use]
+    pub fn filtered(&self, trace: &Trace, is_such: impl Fn(&Frame) -> bool) -> StackCounts {
+        let has = |it: &(&StackId, &u64)| trace.stacks().frames(*it.0).any(&is_such);
+        let stacks = self.stacks.iter().filter(has);
+        let stacks: FxHashMap<StackId, u64> = stacks.map(|(&id, &n)| (id, n)).collect();
+        let all = stacks.values().sum();
+        StackCounts { stacks, all }
     }
 
     /// The line with most samples; `None` without any, or where that is in no file of the program's own.
@@ -165,6 +177,28 @@ pub fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
     } else {
         it.info.pid
     }
+}
+
+/// Another thread that is in the program's own code for most of a stretch in which this one waits, such as a callback's.
+/// What threads are in at all times is no such work.
+fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32> {
+    let sampled = &trace.processes()[process].sampled;
+    let threads = sampled.threads();
+    if threads.len() < 2 || sampled.within(waits, span).any(|it| it.is_running) {
+        return None;
+    }
+    let all = sampled.within(waits, span).count();
+    let is_own = |stack| trace.stacks().own_line(stack).is_some();
+    let others = threads.into_iter().filter(|&it| it != waits);
+    others
+        .filter(|&it| {
+            2 * sampled
+                .within(it, span)
+                .filter(|it| is_own(it.stack))
+                .count()
+                > all
+        })
+        .find(|&it| sampled.is_there_at_times(it))
 }
 
 #[cfg(test)]

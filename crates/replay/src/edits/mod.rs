@@ -170,7 +170,9 @@ fn nothing(kind: &EditKind) -> &'static str {
     match kind {
         EditKind::Pin { .. } => "nothing to pin: no pageable copy would get faster",
         EditKind::Async => "nothing to make asynchronous: no copy of pinned memory is blocking",
-        EditKind::NoSync => "nothing to remove: the CPU does not sync before the end",
+        EditKind::NoSync => {
+            "nothing to remove: before the end the CPU syncs only for what it works on, if at all"
+        }
         EditKind::OwnStream => {
             "nothing to overlap: no stream holds several batches that each have their own copies and memory"
         }

@@ -6,6 +6,7 @@ use super::{Editing, copies};
 use crate::program::{Dep, List, NONE, Program};
 use activity::{Direction, MemoryKind, What};
 use causes::graph::{CallKind, EdgeKind};
+use causes::needs;
 use trace::LaneId;
 
 /// Waits go, but for the last. Where one kept operations of two streams in order between which data may have
@@ -30,6 +31,11 @@ pub(super) fn no_sync(on: &mut Editing<'_, '_>) {
         let is_last = last.get(&process(on, c)) == Some(&c);
         let is_early = first.is_none_or(|first| on.program.call_span(c).end < first);
         if !is_wait(on, c) || is_last || is_early || !on.has_call(c) {
+            continue;
+        }
+        if needs::is_needed(on.scene.trace, on.scene.graph, on.program.call_id(c)) {
+            on.applied
+                .note("keeps each sync behind which the CPU works on a large copy that came back");
             continue;
         }
         let waited = on.program.waits(c).iter().map(|wait| wait.op);

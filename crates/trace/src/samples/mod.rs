@@ -24,6 +24,9 @@ const PIECE: Ns = 500_000_000;
 /// A look that comes later than so many periods after the one before tells nothing about the time between.
 const LATE: Ns = 4;
 
+/// So many looks tell how often a thread is there.
+const SOME: usize = 64;
+
 /// What one thread was doing from a look on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
@@ -105,6 +108,22 @@ impl ProcessSamples {
     /// Whether a look saw this thread.
     pub fn has(&self, thread: u32) -> bool {
         self.threads.contains_key(&thread)
+    }
+
+    /// Whether looks saw this thread for less than nine tenths of the time: it is not there to wait for something.
+    pub fn is_there_at_times(&self, thread: u32) -> bool {
+        let (first, end) = (self.looks.first(), self.looks.len());
+        let some = (first..end).step_by(((end - first) / SOME).max(1));
+        let times: Vec<Ns> = some
+            .filter_map(|look| self.looks.get(look).copied())
+            .collect();
+        let is_seen = |time: Ns| {
+            self.within(thread, Span::new(time, time + 1))
+                .next()
+                .is_some()
+        };
+        let seen = times.iter().filter(|&&time| is_seen(time)).count();
+        10 * seen < 9 * times.len()
     }
 
     /// The threads that looks saw, in order of their ids.

@@ -42,6 +42,13 @@ impl Stacks {
         self.stacks.id((caller, self.frames.id(frame))) + 1
     }
 
+    /// The source files of all frames.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let entries = &self.frames.entries;
+        let frames = (entries.first()..entries.len()).filter_map(|at| entries.get(at));
+        frames.map(|it| &*it.file)
+    }
+
     /// The frames of a stack, innermost first.
     pub fn frames(&self, stack: StackId) -> impl Iterator<Item = &Frame> {
         let mut next = stack;

@@ -165,7 +165,7 @@ fn a_copy_back_and_the_wait_behind_it_are_one_wait_for_a_value() {
     let found = all.iter().find(|it| it.rule.name() == "sync-in-loop");
     let found = found.expect("sync-in-loop");
     assert_eq!((found.count, found.bound_ns), (49, 49 * 14_000));
-    assert!(found.advice.contains("`.item()`"), "{}", found.advice);
+    assert!(found.advice.contains("not one by one"), "{}", found.advice);
 }
 
 /// Eight batches of upload and kernel, one after the other or overlapped.

@@ -320,7 +320,8 @@ fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
             scene.call("cudaLaunchKernel", at, at + 3_000);
             scene.kernel(name, 1, at + 4_000, at + 1_000_000);
         }
-        scene.range(RangeKind::CpuOp, "load", 0, 0, 300_000_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 102_001_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 102_001_000, 300_000_000);
         scene
     };
     assert_eq!(sick("host-bound", &mut scene(["k"; 4])).count, 3);

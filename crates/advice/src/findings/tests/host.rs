@@ -183,7 +183,8 @@ fn what_precedes_all_work_cannot_be_prepared_ahead() {
         let mut scene = Scene::new();
         let stream = activity::Place::NO_STREAM;
         scene.copy(Direction::H2D, stream, 4096, 0, 2_000);
-        scene.range(RangeKind::CpuOp, "load", 0, 0, 1_000_000_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 100_001_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 100_001_000, 1_000_000_000);
         for at in (1..=kernels).map(|i| i * 50_000_000) {
             scene.call("cudaLaunchKernel", at, at + 3_000).kernel(
                 "k",
@@ -403,7 +404,7 @@ fn work_behind_a_sync_has_one_account() {
     assert_eq!((host, groups.iter().sum::<Ns>()), (45_000_000, 45_135_000));
     let devices = figures::count(&trace, None, None);
     let verdict = crate::verdict::find(&trace, &causes, (None, &devices), &[], None).remove(0);
-    assert_eq!(verdict.bound_by, crate::verdict::Bound::Host);
+    assert_eq!(verdict.bound_by, Bound::Host);
     assert!(
         (verdict.share - 45_000.0 / 105_135.0).abs() < 1e-9,
         "{verdict:?}"
@@ -446,7 +447,8 @@ fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
             scene.call("cudaLaunchKernel", at, at + 5_000);
             scene.kernel(name, 1, at + 6_000, at + 16_000);
         }
-        scene.range(RangeKind::CpuOp, "load", 0, 0, 30_000_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 0, 10_001_000);
+        scene.range(RangeKind::CpuOp, "load", 0, 10_001_000, 30_000_000);
         scene
     };
     let found = sick("host-bound", &mut scene(["a", "a", "b", "a", "b"]));

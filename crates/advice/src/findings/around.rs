@@ -1,0 +1,76 @@
+//! The ranges and CPU ops that the CPU was in.
+
+use rustc_hash::FxHashMap;
+
+use activity::{Ns, RangeKind, What};
+use causes::graph::{CallId, Graph};
+use causes::nested::{NONE, Nested};
+use trace::{LaneId, LaneKey, LaneKind, Trace};
+
+/// Of the threads that somebody asked for.
+pub(super) struct Around<'t> {
+    trace: &'t Trace,
+    nested: FxHashMap<LaneId, Option<(LaneId, Nested)>>,
+}
+
+impl<'t> Around<'t> {
+    pub(super) fn new(trace: &'t Trace) -> Self {
+        Around {
+            trace,
+            nested: FxHashMap::default(),
+        }
+    }
+
+    /// Those around the beginning of a call, innermost first.
+    pub(super) fn call(&mut self, graph: &Graph, call: CallId) -> Vec<&'t str> {
+        self.at(graph.calls.at(call).0, graph.calls.start[call as usize])
+    }
+
+    /// Those of the thread whose calls are on a lane, at a moment.
+    pub(super) fn at(&mut self, calls: LaneId, time: Ns) -> Vec<&'t str> {
+        let trace = self.trace;
+        let known = self.nested.entry(calls);
+        let Some((lane, nested)) = known.or_insert_with(|| of_thread(trace, calls)) else {
+            return Vec::new();
+        };
+        let innermost = nested.at(time).filter(|&row| row != NONE);
+        let outwards = |row: &u32| Some(nested.parent(*row)).filter(|&row| row != NONE);
+        let rows = std::iter::successors(innermost, outwards);
+        let name = |row: u32| match trace.what(*lane, row as usize) {
+            What::Range(range) => Some(trace.names().full(range.name)),
+            _ => None,
+        };
+        rows.filter_map(name).collect()
+    }
+}
+
+fn of_thread(trace: &Trace, calls: LaneId) -> Option<(LaneId, Nested)> {
+    let key = trace.lanes()[calls].key();
+    let LaneKind::Thread { thread } = key.kind else {
+        return None;
+    };
+    // CPU ops lie among the ranges.
+    let kind = LaneKind::Range {
+        kind: RangeKind::Nvtx,
+        thread,
+    };
+    let lane = trace.lane_id(LaneKey { kind, ..key })?;
+    Some((lane, Nested::of(trace, lane, |_, _| {})))
+}
+
+/// PyTorch's ranges around the step of an optimizer.
+pub(super) const OPTIMIZER: &str = "Optimizer.step#";
+
+/// Who did it: the outermost op, and the program's own range around that ("aten::item in Optimizer.step#Adam.step").
+pub(super) fn told(names: &[&str]) -> Option<String> {
+    let is_op = |name: &&&str| name.starts_with("aten::");
+    let ops = || names.iter().take_while(is_op);
+    // Ranges of one length lie in no order.
+    let op = ops().find(|it| **it == "aten::item").or(ops().last());
+    let mut ranges = names.iter().skip_while(is_op);
+    let range = ranges.find(|it| !is_op(it) && !it.starts_with("ProfilerStep"));
+    match (op, range) {
+        (Some(op), Some(range)) => Some(format!("{op} in {range}")),
+        (op, range) => op.or(range).map(|&it| it.to_owned()),
+    }
+}

@@ -1,0 +1,188 @@
+//! Streams that never run together, because work on the legacy default stream stands between them.
+//!
+//! What is launched there waits for all streams that were made in the ordinary way, and they wait for it. The order of
+//! what ran shows that. Nothing of such a stream runs beside the default stream's work, however early it was launched.
+
+use rustc_hash::FxHashMap;
+
+use super::framework::{Change, Framework};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
+use activity::units::{count, duration, percent};
+use activity::{Ns, Span, What, occupancy};
+use causes::Bound;
+use causes::graph::{CallId, CallKind, NONE, OpId};
+use trace::{Lane, LaneId, LaneKind, Trace, describe};
+
+/// What waited for an operation follows it no later than this.
+const JUST_BEHIND: Ns = 10_000;
+
+/// Clocks of the same GPU are no finer: what overlaps for less does not run beside it.
+const CLOCK: Ns = 1_000;
+
+/// CUPTI's number for the default stream of a program's first context, where no record says which one it is.
+const DEFAULT: u32 = 7;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let default = default_stream(scope.trace, f.index)?;
+    let order = Order::of(scope, f, default);
+    let waits: usize = order.streams.values().map(|it| it.waits.len()).sum();
+    if order.streams.len() < 2 || !cases::LOOP_MIN.is_reached_by(waits) {
+        return None;
+    }
+    let (spans, least) = order.together(scope, f, default);
+    let took = Span::union_len(spans);
+    let saving = took - least;
+    if !cases::LARGE_SHARE.is_reached_by(f.part(saving)) {
+        return None;
+    }
+    let streams = order.streams.len();
+    let graph = scope.causes.graph();
+    let at = order.streams.values().flat_map(|it| &it.waits);
+    let at: Vec<_> = at.map(|&op| Occurrence::Row(graph.ops.place(op))).collect();
+    Some(Finding {
+        title: format!(
+            "{streams} streams run one after another for {} ({}): {} times their work waits for that on the legacy default stream",
+            duration(took),
+            percent(f.part(took)),
+            count(waits as u64)
+        ),
+        advice: format!(
+            "Where they need nothing of it, keep that stream out of it: {}.",
+            Framework::of(scope.trace).say(Change::NonBlocking)
+        ),
+        says: Some(Says {
+            bound: Bound::Compute,
+            part: f.part(took),
+            why: format!("{streams} streams one after another, by the legacy default stream"),
+        }),
+        instead_of: &[Rule::UnderFilledGpu],
+        ..scope.found(f.span_ns, saving, &at)
+    })
+}
+
+/// The legacy default stream of a device that has other streams, too.
+fn default_stream(trace: &Trace, device: usize) -> Option<LaneId> {
+    let streams = || trace.streams_of(device).filter(|it| !it.1.is_empty());
+    let is_said =
+        |lane: &Lane| describe::stream_info(trace, lane.key()).is_some_and(|it| it.is_default);
+    let is_unsaid = |lane: &Lane| {
+        let process = &trace.processes()[lane.key().process];
+        let is_numbered = matches!(
+            lane.key().kind,
+            LaneKind::Stream {
+                stream: DEFAULT,
+                ..
+            }
+        );
+        is_numbered && !process.streams.iter().any(|it| it.is_default)
+    };
+    let mut found = streams().filter(|(_, lane)| is_said(lane) || is_unsaid(lane));
+    found
+        .next()
+        .map(|it| it.0)
+        .filter(|_| streams().count() > 2)
+}
+
+/// A stream beside the default stream.
+#[derive(Default)]
+struct Beside {
+    /// When its last operation so far ended, and how long all of them run.
+    end: Ns,
+    busy: Ns,
+    /// Operations of the default stream that its work waited for.
+    waits: Vec<OpId>,
+    /// Whether something of it ran beside the default stream.
+    is_free: bool,
+}
+
+/// What a device's streams ran, in the order in which it was launched.
+struct Order {
+    streams: FxHashMap<LaneId, Beside>,
+}
+
+impl Order {
+    fn of(scope: &Scope, f: &DeviceFigures, default: LaneId) -> Order {
+        let (graph, lanes) = (scope.causes.graph(), scope.trace.lanes());
+        let (ops, calls) = (&graph.ops, &graph.calls);
+        let window = scope.window_on(f.index).unwrap_or(f.span);
+        let key = lanes[default].key();
+        let is_its = |lane: LaneId| lanes[lane].key().process == key.process;
+        let is_looked_at = |op: OpId| {
+            let starts =
+                window.start <= ops.start[op as usize] && ops.start[op as usize] <= window.end;
+            let is_single = ops.call[op as usize] != NONE && !ops.is_graph(op);
+            starts && is_single && is_its(ops.place(op).0)
+        };
+        let all = ops
+            .of_device(f.index)
+            .iter()
+            .filter(|&&op| is_looked_at(op));
+        let mut issued: Vec<(CallId, OpId)> = all.map(|&op| (ops.call[op as usize], op)).collect();
+        issued.sort_unstable();
+        let events = event_waits(scope);
+        let mut streams: FxHashMap<LaneId, Beside> = FxHashMap::default();
+        let mut behind: Option<(CallId, OpId)> = None;
+        for (call, op) in issued {
+            let span = ops.span(op);
+            let lane = ops.place(op).0;
+            if lane == default {
+                for stream in streams.values_mut() {
+                    stream.is_free |= stream.end > span.start + CLOCK;
+                }
+                behind = Some((call, op));
+                continue;
+            }
+            let stream = streams.entry(lane).or_default();
+            if let Some((before, source)) = behind {
+                let end = ops.end[source as usize];
+                stream.is_free |= span.start + CLOCK < end;
+                let is_ready = calls.end[call as usize] < end
+                    && stream.end <= ops.start[source as usize] + CLOCK;
+                let is_told = events.partition_point(|&it| it <= before)
+                    < events.partition_point(|&it| it < call);
+                let waits = is_ready && span.start - end <= JUST_BEHIND;
+                if waits && !cases::EVENT_ORDERS.holds(is_told) {
+                    stream.waits.push(source);
+                }
+            }
+            stream.busy += span.len();
+            stream.end = stream.end.max(span.end);
+        }
+        streams
+            .retain(|_, it| !cases::RUNS_BESIDE_DEFAULT.holds(it.is_free) && !it.waits.is_empty());
+        Order { streams }
+    }
+
+    /// What ran there and on the default stream, and what that takes at the least where no stream waits for another.
+    fn together(&self, scope: &Scope, f: &DeviceFigures, default: LaneId) -> (Vec<Span>, Ns) {
+        let sms = scope.trace.devices()[f.index].info.multiprocessors;
+        let (mut spans, mut packed, mut own) = (Vec::new(), 0.0, 0);
+        for ((lane, _), activity) in scope.operations(f) {
+            let length = activity.span.len();
+            if lane == default {
+                own += length;
+            } else if !self.streams.contains_key(&lane) {
+                continue;
+            }
+            spans.push(activity.span);
+            // Each block may have an SM of its own.
+            if let (What::Kernel(it), true) = (activity.what, sms > 0) {
+                let blocks = occupancy::blocks(&scope.trace.shape(it.shape));
+                packed += length as f64 * (blocks as f64 / f64::from(sms)).min(1.0);
+            }
+        }
+        let longest = self.streams.values().map(|it| it.busy).max();
+        (spans, longest.unwrap_or(0).max(own).max(packed as Ns))
+    }
+}
+
+/// The calls that make a stream wait for an event, in order.
+fn event_waits(scope: &Scope) -> Vec<CallId> {
+    let graph = scope.causes.graph();
+    let is_one = |&call: &CallId| {
+        let name = scope.causes.host_name(causes::Culprit::Call(call));
+        graph.calls.kind[call as usize] == CallKind::Other
+            && name.is_some_and(|it| scope.trace.names().full(it).contains("StreamWaitEvent"))
+    };
+    (0..graph.calls.len() as CallId).filter(is_one).collect()
+}

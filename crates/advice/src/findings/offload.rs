@@ -1,0 +1,149 @@
+//! Work that goes from the GPU to the CPU and back, round after round: an optimizer on the CPU, offloaded weights.
+
+use super::around::Around;
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
+use activity::text::{NAME_MAX, cut_middle};
+use activity::units::{bytes, duration, percent};
+use activity::{Copy, Direction, Ns, Span};
+use causes::graph::{CallId, CallKind};
+use causes::{Bound, needs};
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let rounds = Rounds::of(scope, f);
+    let [back, work, forth] = rounds.times;
+    let all = back + work + forth;
+    let is_loop = cases::FEW_WAITS_MIN.is_reached_by(rounds.at.len());
+    // Copies that take little are no matter beside what the CPU does.
+    let is_much = cases::LARGE_SHARE.is_reached_by(f.part(back + forth));
+    if !is_loop || !is_much || !cases::HOST_SHARE.is_reached_by(f.part(all)) {
+        return None;
+    }
+    let (copies, works) = (percent(f.part(back + forth)), percent(f.part(work)));
+    let name = rounds.name.as_deref().unwrap_or("CPU code");
+    let saving = all - back.max(work).max(forth);
+    Some(Finding {
+        title: format!(
+            "offloading, {} of the time: {} are copied back ({}), worked on by {name} ({}), and copied forth ({}), one after the other",
+            percent(f.part(all)),
+            bytes(rounds.bytes),
+            duration(back),
+            duration(work),
+            duration(forth),
+        ),
+        advice: "Each part needs the one before. Keep that work on the GPU where memory allows; else cut it into chunks, so that copies run beside it.".to_owned(),
+        says: Some(Says {
+            bound: Bound::Host,
+            part: f.part(all),
+            why: format!("offloading: {name} {works}, copies {copies}"),
+        }),
+        instead_of: &[Rule::HostBound, Rule::NoOverlap],
+        ..scope.found(f.span_ns, saving, &rounds.at)
+    })
+}
+
+/// What the rounds take.
+#[derive(Default)]
+struct Rounds {
+    /// Copies back, the CPU's work on what they brought, copies of what it made.
+    times: [Ns; 3],
+    /// What is copied back.
+    bytes: u64,
+    at: Vec<Occurrence>,
+    /// What the CPU is at in the first of them.
+    name: Option<String>,
+}
+
+impl Rounds {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Rounds {
+        let graph = scope.causes.graph();
+        let calls = &graph.calls;
+        let window = scope.window_on(f.index).unwrap_or(f.span);
+        let copies = Copies::of(scope, f);
+        let mut rounds = Rounds::default();
+        let mut since = Ns::MIN;
+        for call in 0..calls.len() as CallId {
+            let end = calls.end[call as usize];
+            let is_next = window.contains(end) && end >= since;
+            if !is_next || !needs::is_needed(scope.trace, graph, call) {
+                continue;
+            }
+            let Some(next) = next_work(scope, call) else {
+                continue;
+            };
+            let work = Span::new(end, calls.start[next as usize]);
+            let until = copies.next_kernel(work.end);
+            let (back, came) = copies.sum(Direction::D2H, Span::new(since, end));
+            let (forth, went) = copies.sum(Direction::H2D, Span::new(work.end, until));
+            // What goes forth is made of what came back: no batch of input is as large.
+            if 4 * went >= came {
+                let times = rounds.times.iter_mut().zip([back, work.len(), forth]);
+                times.for_each(|(it, more)| *it += more);
+                rounds.bytes += came;
+                rounds.at.push(Occurrence::Gap(f.index, work));
+                let middle = work.start + work.len() / 2;
+                let named = || name_at(scope, call, middle);
+                rounds.name = rounds.name.take().or_else(named);
+            }
+            since = end;
+        }
+        rounds
+    }
+}
+
+/// The first call of the thread behind a wait that is none itself.
+fn next_work(scope: &Scope, wait: CallId) -> Option<CallId> {
+    let calls = &scope.causes.graph().calls;
+    let mut after = std::iter::successors(calls.next(wait), |call| calls.next(*call));
+    after.find(|&call| !calls.kind[call as usize].is_wait())
+}
+
+fn name_at(scope: &Scope, call: CallId, time: Ns) -> Option<String> {
+    let lane = scope.causes.graph().calls.at(call).0;
+    let names = Around::new(scope.trace).at(lane, time);
+    let name = names.iter().find(|it| !it.starts_with("ProfilerStep"));
+    name.map(|it| cut_middle(it, NAME_MAX))
+}
+
+/// The large copies of a device, and when its kernels were launched.
+struct Copies {
+    copies: Vec<(Direction, Ns, Span, u64)>,
+    kernels: Vec<Ns>,
+}
+
+impl Copies {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Copies {
+        let graph = scope.causes.graph();
+        let issued = |(lane, row)| graph.op_at(lane, row).map(|op| graph.issued(op));
+        let large = scope
+            .copies(f)
+            .iter()
+            .filter(|it| it.2.bytes > Copy::TINY_BYTES);
+        let copies = large
+            .filter_map(|&(at, span, copy)| Some((copy.direction, issued(at)?, span, copy.bytes)));
+        let calls = &graph.calls;
+        let is_launch =
+            |&call: &usize| matches!(calls.kind[call], CallKind::Launch | CallKind::GraphLaunch);
+        Copies {
+            copies: copies.collect(),
+            kernels: (0..calls.len())
+                .filter(is_launch)
+                .map(|it| calls.start[it])
+                .collect(),
+        }
+    }
+
+    /// When the next kernel is launched.
+    fn next_kernel(&self, time: Ns) -> Ns {
+        let at = self.kernels.partition_point(|&it| it < time);
+        self.kernels.get(at).copied().unwrap_or(Ns::MAX)
+    }
+
+    /// How long copies run that were asked for within a stretch, and what they move.
+    fn sum(&self, direction: Direction, asked: Span) -> (Ns, u64) {
+        let its = self.copies.iter();
+        let its = its.filter(|it| it.0 == direction && asked.contains(it.1));
+        its.fold((0, 0), |(time, bytes), it| {
+            (time + it.2.len(), bytes + it.3)
+        })
+    }
+}

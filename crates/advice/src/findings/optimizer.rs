@@ -1,0 +1,156 @@
+//! An optimizer that launches its kernels for one parameter after the other, while the GPU waits for launches.
+
+use super::around::{Around, OPTIMIZER};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
+use activity::units::{count, percent};
+use activity::{Frame, Ns};
+use causes::graph::NONE;
+use causes::stacks::{LineShare, StackCounts};
+use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};
+use scenario::edit::EditSet;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let seen = Seen::by_ranges(scope, f).or_else(|| Seen::by_lines(scope, f))?;
+    let part = seen.launches as f64 / seen.of.max(1) as f64;
+    let is_many = cases::MANY_LAUNCHES.is_reached_by(seen.launches);
+    if !is_many || !cases::OPTIMIZER_SHARE.is_reached_by(part) {
+        return None;
+    }
+    let Seen { name, line, .. } = &seen;
+    let about = if line.is_some() { "about " } else { "" };
+    let whose = format!(
+        "{about}{} of {} launches are in {name}'s step",
+        count(seen.launches as u64),
+        count(seen.of as u64)
+    );
+    let found = scope.found(f.span_ns, seen.idle, &longest_first(seen.at.clone()));
+    Some(Finding {
+        title: format!(
+            "{whose} ({}), for one parameter at a time{}",
+            percent(part),
+            super::words::seen_at(line.as_ref())
+        ),
+        advice: match FUSED.contains(&name.as_str()) {
+            true => format!("Make it as {name}(…, fused=True), or foreach=True: a few launches for all parameters. Then try a CUDA graph."),
+            false => "Update all parameters at once with torch._foreach_ functions, or compile the step (torch.compile).".to_owned(),
+        },
+        says: Some(Says {
+            bound: Bound::Launch,
+            part: f.part(seen.idle),
+            why: format!("{name} launches for one parameter at a time"),
+        }),
+        cures: seen.edit.into_iter().collect(),
+        // It is the larger part of what a graph would cure, and comes first.
+        instead_of: if part >= 0.5 { &[Rule::LaunchBound] } else { &[] },
+        ..found
+    })
+}
+
+/// PyTorch's optimizers that have a fused form.
+const FUSED: [&str; 4] = ["Adam", "AdamW", "SGD", "Adagrad"];
+
+/// What is known of an optimizer's launches.
+struct Seen {
+    /// Its class ("AdamW").
+    name: String,
+    /// Its launches, of so many.
+    launches: usize,
+    of: usize,
+    /// Idle time before them.
+    idle: Ns,
+    at: Vec<(Ns, Occurrence)>,
+    /// The launches of one step in one, where its range is known.
+    edit: Option<EditSet>,
+    /// Where it is stepped, where samples tell.
+    line: Option<LineShare>,
+}
+
+/// Idle time that launching is to blame for, of a gap.
+fn launching(scope: &Scope, gap: Gap, pieces: &[Piece]) -> Ns {
+    let is_its = |it: &&Piece| scope.causes.group(gap, it) == Group::Launch;
+    let is_short = gap.span.len() <= LAUNCH_GAP_MAX;
+    let its = pieces.iter().filter(|it| is_short && is_its(it));
+    its.map(|it| it.span.len()).sum()
+}
+
+impl Seen {
+    /// By PyTorch's range around the step, and the ops in it.
+    fn by_ranges(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
+        let graph = scope.causes.graph();
+        let mut around = Around::new(scope.trace);
+        let mut seen = Seen {
+            name: String::new(),
+            launches: 0,
+            of: 0,
+            idle: 0,
+            at: Vec::new(),
+            edit: None,
+            line: None,
+        };
+        let mut single = rustc_hash::FxHashSet::default();
+        for (place, activity) in scope.operations(f) {
+            let call = graph.call_at(place);
+            if !matches!(activity.what, activity::What::Kernel(_)) || call == NONE {
+                continue;
+            }
+            seen.of += 1;
+            let names = around.call(graph, call);
+            let step = names.iter().find_map(|it| it.strip_prefix(OPTIMIZER));
+            let is_for_all = |it: &&str| it.starts_with("aten::_foreach") || it.contains("_fused_");
+            if let Some(step) = step.filter(|_| !names.iter().any(is_for_all)) {
+                step.trim_end_matches(".step").clone_into(&mut seen.name);
+                seen.launches += 1;
+                single.extend(graph.op_at(place.0, place.1));
+            }
+        }
+        if single.is_empty() {
+            return None;
+        }
+        for (gap, pieces) in scope.gaps(f).filter(|it| single.contains(&it.0.next)) {
+            let idle = launching(scope, gap, &pieces);
+            seen.idle += idle;
+            seen.at.push((idle, Occurrence::Gap(f.index, gap.span)));
+        }
+        seen.edit = format!("fuse@{OPTIMIZER}{}.step", seen.name).parse().ok();
+        Some(seen)
+    }
+
+    /// By what samples saw of the launching thread while the GPU waited for launches: PyTorch's functions that go through
+    /// parameters are named so.
+    fn by_lines(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
+        let is_its = |frame: &Frame| {
+            frame.file.contains("torch/optim/") && frame.function.starts_with("_single_tensor_")
+        };
+        let (mut all, mut idle, mut at) = (StackCounts::default(), 0, Vec::new());
+        for (gap, pieces) in scope.gaps(f) {
+            let here = launching(scope, gap, &pieces);
+            if here > 0 {
+                idle += here;
+                at.push((here, Occurrence::Gap(f.index, gap.span)));
+                scope.causes.add_samples(gap.next, gap.span, &mut all);
+            }
+        }
+        let its = all.filtered(scope.trace, is_its);
+        let line = its.telling(scope.trace)?;
+        let part = its.all as f64 / all.all as f64;
+        let named = |low: &str| {
+            its.filtered(scope.trace, |it| it.function.ends_with(low))
+                .all
+        };
+        let name = FUSED
+            .iter()
+            .max_by_key(|it| named(&format!("_{}", it.to_lowercase())))?;
+        Some(Seen {
+            name: (*name).to_owned(),
+            launches: (part * f.kernels as f64) as usize,
+            of: f.kernels as usize,
+            idle: (part * idle as f64) as Ns,
+            at,
+            edit: None,
+            line: Some(line),
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! Causes that are known by their names: each with an input that shows it, a cured twin, and a near miss.
+
+use super::*;
+use activity::RangeKind;
+
+/// Kernels of one block on four streams by turns, launched ahead. One on the default stream stands between two of them, or
+/// all of them run `beside` each other.
+fn by_turns(is_beside: bool, framework: &str) -> Scene {
+    let mut scene = Scene::new();
+    scene.device(h200());
+    scene.name(framework);
+    let few = LaunchShape {
+        grid: [1, 1, 1],
+        block: [64, 1, 1],
+        ..LaunchShape::default()
+    };
+    let mut now = 400_000;
+    for i in 0..24 {
+        let at = i * 10_000;
+        let begin = if is_beside {
+            400_000 + i / 4 * 300_000
+        } else {
+            now
+        };
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.shaped(few, "part", 20 + i as u32 % 4, begin, begin + 300_000);
+        scene.call("cudaLaunchKernel", at + 4_000, at + 7_000);
+        let begin = if is_beside {
+            begin + 1_000 * (i % 4)
+        } else {
+            begin + 300_000
+        };
+        scene.shaped(few, "mark", 7, begin, begin + 900);
+        now += 300_900;
+    }
+    scene
+}
+
+#[test]
+fn a_default_stream_that_keeps_streams_apart() {
+    let found = sick("default-stream", &mut by_turns(false, "cupy_add"));
+    // 24 rounds of 300.9 us; six kernels of one stream have to follow each other.
+    assert_eq!(found.bound_ns, 24 * 300_900 - 6 * 300_000);
+    assert!(
+        found.advice.contains("non_blocking=True"),
+        "{}",
+        found.advice
+    );
+    assert!(!found.advice.contains("torch"));
+    // More blocks are not what they lack.
+    cured("under-filled-gpu", &mut by_turns(false, "cupy_add"));
+    let found = sick("default-stream", &mut by_turns(false, "work"));
+    assert!(
+        found.advice.contains("cudaStreamNonBlocking"),
+        "{}",
+        found.advice
+    );
+    cured("default-stream", &mut by_turns(true, "work"));
+}
+
+/// Rounds of 10 ms on the GPU, `back` and `forth` copies of 64 MiB, and CPU work between.
+fn rounds(works: Ns, forth: u64) -> Scene {
+    let mut scene = Scene::new();
+    let mut now = 0;
+    for _ in 0..4 {
+        scene.call("cudaLaunchKernel", now, now + 4_000);
+        scene.kernel("backward", 7, now + 10_000, now + 10_010_000);
+        scene.call("cudaMemcpyAsync", now + 5_000, now + 9_000);
+        scene.copy(
+            Direction::D2H,
+            7,
+            64 << 20,
+            now + 10_010_000,
+            now + 12_010_000,
+        );
+        scene.call("cudaStreamSynchronize", now + 9_000, now + 12_020_000);
+        let begin = now + 12_020_000;
+        scene.range(RangeKind::Nvtx, "CPUAdam", 0, begin, begin + works);
+        now = begin + works;
+        scene.call("cudaMemcpyAsync", now, now + 4_000);
+        scene.copy(Direction::H2D, 7, forth, now + 8_000, now + 3_008_000);
+        scene.call("cudaStreamSynchronize", now + 5_000, now + 3_010_000);
+        now += 3_020_000;
+    }
+    scene
+}
+
+#[test]
+fn work_that_goes_to_the_cpu_and_back() {
+    let found = sick("offloading", &mut rounds(20_000_000, 64 << 20));
+    // 2 ms back, 20 ms of work, 3 ms forth, four times: all but the longest part may be hidden, in chunks.
+    assert_eq!(found.bound_ns, 4 * 5_000_000);
+    assert!(found.title.contains("CPUAdam"), "{}", found.title);
+    cured("host-bound", &mut rounds(20_000_000, 64 << 20));
+    cured("no-overlap", &mut rounds(20_000_000, 64 << 20));
+    // The CPU does not read what came; what goes forth is a batch of input; it takes little.
+    cured("offloading", &mut rounds(100_000, 64 << 20));
+    cured("offloading", &mut rounds(20_000_000, 4 << 20));
+}
+
+/// Steps of 20 layers and an optimizer's 80 launches, which lie in an op of PyTorch.
+fn steps(op: &str, phase: &str) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..500 {
+        let at = i * 12_000;
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("k", 7, at + 6_000, at + 8_000);
+        if i % 100 == 20 {
+            scene.range(RangeKind::Nvtx, phase, 0, at, at + 80 * 12_000);
+        }
+        if i % 100 >= 20 {
+            scene.range(RangeKind::CpuOp, op, 0, at, at + 5_000);
+        }
+    }
+    scene
+}
+
+#[test]
+fn an_optimizer_that_goes_through_its_parameters() {
+    let step = "Optimizer.step#AdamW.step";
+    let found = sick("optimizer-launches", &mut steps("aten::addcmul_", step));
+    assert!(
+        found.title.starts_with("400 of 500 launches"),
+        "{}",
+        found.title
+    );
+    // 10 us before each of them.
+    assert_eq!(found.bound_ns, 400 * 10_000);
+    assert!(
+        found.advice.contains("AdamW(…, fused=True)"),
+        "{}",
+        found.advice
+    );
+    cured("launch-bound", &mut steps("aten::addcmul_", step));
+    cured(
+        "optimizer-launches",
+        &mut steps("aten::_foreach_addcmul_", step),
+    );
+    cured(
+        "optimizer-launches",
+        &mut steps("aten::addcmul_", "backward"),
+    );
+}
+
+/// Three threads of 16 launches in 128 us each, `apart` from the one before.
+fn threads(apart: Ns) -> Scene {
+    let mut scene = Scene::new();
+    for round in 0..12 {
+        for thread in 0..3 {
+            let mut at = round * 390_000 + Ns::from(thread) * apart;
+            for _ in 0..16 {
+                scene
+                    .on_thread(thread)
+                    .call("cudaLaunchKernel", at, at + 4_000);
+                scene.kernel("layer", 13 + thread, at + 6_000, at + 8_000);
+                at += 8_000;
+            }
+        }
+    }
+    scene
+}
+
+#[test]
+fn threads_that_take_turns() {
+    let found = sick("turns", &mut threads(130_000));
+    assert!(found.title.contains("a lock"), "{}", found.title);
+    cured("turns", &mut threads(1_000));
+}
+
+/// Steps of eight launches, with so many functions of Python around each.
+fn with_functions(each: i64, kernel: Ns) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..80 {
+        let at = i * 100_000;
+        scene.call("cudaLaunchKernel", at + 60_000, at + 64_000);
+        scene.kernel("k", 7, at + 70_000, at + 70_000 + kernel);
+        for function in 0..each {
+            let begin = at + function * 1_000;
+            scene.range(RangeKind::Function, "model.py(8): f", 0, begin, begin + 900);
+        }
+    }
+    scene
+}
+
+#[test]
+fn functions_of_python_that_were_recorded_one_by_one() {
+    let said = |mut scene: Scene| in_scope(&scene.trace(), None, PEAKS, distorts);
+    let told = said(with_functions(30, 20_000)).expect("it is told");
+    assert!(
+        told.contains("with_stack=True recorded 30 Python functions a launch"),
+        "{told}"
+    );
+    // Few functions; and a GPU that never waits.
+    assert_eq!(said(with_functions(3, 20_000)), None);
+    assert_eq!(said(with_functions(30, 99_000)), None);
+}
+
+#[test]
+fn values_that_an_optimizer_takes_one_by_one() {
+    let mut scene = Scene::new();
+    for i in 0..40 {
+        let at = i * 60_000;
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("dot", 7, at + 8_000, at + 10_000);
+        scene.range(RangeKind::CpuOp, "aten::item", 0, at + 4_500, at + 40_000);
+        scene.call("cudaMemcpyAsync", at + 5_000, at + 9_000);
+        scene.copy(Direction::D2H, 7, 4, at + 11_000, at + 12_000);
+        scene.call("cudaStreamSynchronize", at + 9_500, at + 30_000);
+    }
+    scene.range(
+        RangeKind::Nvtx,
+        "Optimizer.step#Prodigal.step",
+        0,
+        0,
+        2_400_000,
+    );
+    let found = sick("sync-in-loop", &mut scene);
+    let says = found.says.expect("it is named").why;
+    assert_eq!(says, "by aten::item in Optimizer.step#Prodigal.step");
+    // What prints a value decides nothing.
+    assert_eq!(found.severity, Severity::Warning);
+}

@@ -1,0 +1,35 @@
+//! A headline in the words of the first finding, where that knows the cause by its name.
+
+use super::{Bound, Verdict};
+use crate::findings::Says;
+use activity::text::{cut_middle, printable};
+
+/// What a headline begins with.
+fn class(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Host => "CPU-bound",
+        Bound::Launch => "launch-bound",
+        Bound::Sync => "sync-bound",
+        Bound::Copy => "copy-bound",
+        Bound::Compute | Bound::Memory => "GPU-bound",
+        Bound::Peer => "peer-bound",
+        Bound::Nothing => "no single limit",
+        Bound::Unknown => "unknown",
+    }
+}
+
+impl Verdict {
+    /// Takes the words of a finding, where that tells of the same time or of more.
+    pub(super) fn retell(&mut self, says: &Says) {
+        let is_stall = |it| matches!(it, Bound::Host | Bound::Launch | Bound::Sync);
+        let is_same =
+            says.bound == self.bound_by || is_stall(says.bound) && is_stall(self.bound_by);
+        if self.frames[0].is_empty() || !is_same && says.part <= self.share {
+            return;
+        }
+        let frame = &self.frames[usize::from(!is_stall(says.bound))];
+        let text = format!("{}{frame}, {}", class(says.bound), says.why);
+        self.text = printable(&cut_middle(&text, super::HEADLINE_MAX));
+        (self.bound_by, self.share) = (says.bound, says.part);
+    }
+}
