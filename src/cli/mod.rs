@@ -13,6 +13,7 @@ mod default_command;
 mod doctor;
 mod exit;
 mod help;
+mod job;
 mod playback;
 mod profile;
 mod redaction;
@@ -97,6 +98,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Trace(args)) => trace::trace(&args),
         Some(Command::Attach(args)) => attach::attach(&args),
+        Some(Command::Job(args)) => job::job(&args),
         Some(Command::Open(args)) => report::open(&args),
         Some(Command::Report(args)) => report::report(&args),
         Some(Command::Compare(args)) => compare::compare(&args),

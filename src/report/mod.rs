@@ -19,6 +19,7 @@ mod pairs;
 pub mod ranks;
 mod recording;
 pub mod runs;
+pub mod standing;
 pub mod steps;
 pub mod table;
 pub mod text;

@@ -67,6 +67,7 @@ fn make() -> PathBuf {
         "libcupti.so.13",
         &["-shared", "-fPIC", "-Wl,-soname,libcupti.so.13"],
     );
+    compile("libcudart.c", "libcudart.so.13", &["-shared", "-fPIC"]);
     compile("program.c", "program", &[]);
     compile("libnvidia-ml.c", "libnvidia-ml.so.1", &["-shared", "-fPIC"]);
     made

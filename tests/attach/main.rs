@@ -16,3 +16,4 @@ mod modes;
 mod python;
 mod records;
 mod running;
+mod standing;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Batch, Def, Hardware, Owner, ProcessInfo, SampleDef};
+use super::{Batch, Def, Frame, Hardware, Owner, ProcessInfo, SampleDef};
 
 /// What is left out, and what stays, for people.
 pub const LEFT_OUT: &str = "left out: command lines, folders of paths, host names (numbered instead), names of other programs on the GPU; \
@@ -19,6 +19,39 @@ pub const EVERYBODYS: [&str; 4] = [
     "/lib/python",
     "/lib64/python",
 ];
+
+/// Whether a source file is the user's own: neither the interpreter's nor an installed package's.
+pub fn is_own(file: &str) -> bool {
+    let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
+    !of_interpreter && !EVERYBODYS.iter().any(|part| file.contains(part))
+}
+
+/// A source file in few words: the user's own by its name, a package's by its path in there.
+pub fn short_file(file: &str) -> &str {
+    for folder in ["/site-packages/", "/dist-packages/"] {
+        if let Some((_, rest)) = file.rsplit_once(folder) {
+            return rest;
+        }
+    }
+    for folder in ["/lib/python", "/lib64/python"] {
+        // The version stands between the folder and the rest.
+        if let Some((_, rest)) = file.rsplit_once(folder) {
+            return rest.split_once('/').map_or(rest, |(_, rest)| rest);
+        }
+    }
+    match file.starts_with('/') {
+        true => file.rsplit('/').next().unwrap_or(file),
+        // The path is relative to where the program was started, or to a package's folder.
+        false => file,
+    }
+}
+
+impl Frame {
+    /// Whether it is of the user's own code.
+    pub fn is_own(&self) -> bool {
+        is_own(&self.file)
+    }
+}
 
 /// Takes it out of the batches of one timeline.
 #[derive(Debug, Default)]

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use place::Place;
+pub use place::{Place, is_host};
 pub use serve::process_main;
 
 use activity::feed::{Gone, Joined, Message, SourceStatus, Stop};

@@ -13,6 +13,12 @@ pub struct Place {
     pub path: PathBuf,
 }
 
+/// Whether a word may be a host's name or address: none that ssh could take for an option, or a shell for more.
+pub fn is_host(word: &str) -> bool {
+    let may = |c: char| c.is_alphanumeric() || "._-@:%".contains(c);
+    word.len() > 1 && !word.starts_with('-') && word.chars().all(may)
+}
+
 impl Place {
     /// The place that a word names; `None` for a file of this machine. An existing file goes before a host. One letter
     /// before the colon is a drive of another system. Two slashes behind it begin an address of the web.
@@ -33,13 +39,8 @@ impl Place {
             }
         };
         let host = std::str::from_utf8(host).ok()?;
-        // A word that no host is called stays a file's name. So does one that ssh could take for an option.
-        let is_host = host.len() > 1
-            && !host.starts_with('-')
-            && host
-                .chars()
-                .all(|c| c.is_alphanumeric() || "._-@:%".contains(c));
-        if !is_host || path.is_empty() || path.starts_with(b"//") {
+        // A word that no host is called stays a file's name.
+        if !is_host(host) || path.is_empty() || path.starts_with(b"//") {
             return None;
         }
         Some(Place {

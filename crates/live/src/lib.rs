@@ -5,6 +5,7 @@ mod clock;
 pub mod counters;
 mod ending;
 mod hardware;
+pub mod job;
 mod looking;
 pub mod machine;
 mod private;

@@ -27,6 +27,7 @@ mod steps;
 mod tests;
 mod tracee;
 
+pub use arch::is_after_call;
 pub use inject::{Call, CallState, Loaded, Request, load};
 pub use process::{Seen, check};
 pub use refused::Refused;

@@ -17,7 +17,7 @@ pub use screen::{
     Color, First, Json, PaletteName, PictureArgs, Printed, ReplayOptions, ScreenArgs,
 };
 pub(crate) use screen::{SCREEN, screen_args};
-pub use trace::{Attach, Switch, Trace};
+pub use trace::{Attach, JobArgs, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.
 #[derive(Debug, Parser)]
@@ -46,6 +46,8 @@ pub enum Command {
     Trace(Trace),
     /// Record a CUDA program that already runs, from now on, and show its timeline.
     Attach(Attach),
+    /// Say how a job stands: what the threads of all its ranks do, who waits for whom. Enters no process and stops none.
+    Job(JobArgs),
     /// Show a recording, a Kineto/Chrome JSON trace, or an Nsight Systems SQLite export.
     Open(Open),
     /// Print a trace's figures and findings.

@@ -89,6 +89,33 @@ pub struct Attach {
     pub first: First,
 }
 
+/// `cuptop job`. Exit code 1: it stands still.
+#[derive(Clone, Debug, Args)]
+pub struct JobArgs {
+    /// A rank, a launcher (torchrun) or another program; without it, all that use CUDA here.
+    #[arg(value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Look for this long ("30s"); without it, until the looks prove something or 5 s are over.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Ask NCCL's service (RAS) whatever its version: some versions crash the job that is asked. Without it only those are asked
+    /// that are not known to, and only where something stands.
+    #[arg(long, conflicts_with = "no_ras")]
+    pub ras: bool,
+    /// Do not ask NCCL's service.
+    #[arg(long)]
+    pub no_ras: bool,
+    /// Print once and end; it is done without a terminal, too.
+    #[arg(long)]
+    pub headless: bool,
+    /// Print all that was seen as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Keep it as JSON in this file.
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+}
+
 /// How a program is watched that is not a scenario.
 #[derive(Clone, Debug, Args)]
 pub struct Watched {

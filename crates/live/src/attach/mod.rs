@@ -38,6 +38,7 @@ pub use collector::Graphs;
 use crossbeam_channel::RecvTimeoutError;
 pub use environment::Collect;
 pub use recorder::{Recorder, When};
+pub(super) use refused::no_process;
 pub use refused::{Refused, right};
 pub use running::{RunningRequest, StackSight, check, running};
 

@@ -14,7 +14,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
         Refused {
             message: message.into(),
             help: help.into(),
@@ -22,7 +22,7 @@ impl Refused {
     }
 }
 
-pub(super) fn no_process(pid: u32) -> Refused {
+pub(crate) fn no_process(pid: u32) -> Refused {
     Refused::new(
         format!("there is no process {pid}"),
         "`pgrep -af python` lists those that run Python; in a container only its own are seen",

@@ -117,6 +117,27 @@ impl Finder {
     }
 }
 
+/// The GPUs of each process, by their places among `devices`: where NVML lists it, else where its open files say that it may.
+pub(crate) fn users(pids: impl Iterator<Item = u32>, devices: &[Device]) -> Vec<Vec<usize>> {
+    let known: Vec<Known> = (0..).zip(devices).filter_map(known).collect();
+    let listed: Vec<_> = devices
+        .iter()
+        .map(|it| it.processes().unwrap_or_default())
+        .collect();
+    let of = |pid: u32| -> Vec<usize> {
+        let is_on = |at: &usize| listed[*at].iter().any(|it| it.pid == pid);
+        let by_list: Vec<usize> = (0..devices.len()).filter(is_on).collect();
+        match by_list.is_empty() {
+            true => opened_by(pid, &known)
+                .iter()
+                .map(|it| it.identity.index as usize)
+                .collect(),
+            false => by_list,
+        }
+    };
+    pids.map(of).collect()
+}
+
 /// The GPUs that a process may use by the files that it has open and the variables that it began with.
 pub(crate) fn opened_by(pid: u32, known: &[Known]) -> Vec<&Known> {
     let minors = open_minors(Path::new(&format!("/proc/{pid}/fd")));

@@ -30,7 +30,8 @@ use crate::looking::Looking;
 use activity::Ns;
 use activity::feed::Message;
 use tree::Tree;
-pub(super) use tree::{family, has_mapped};
+pub(super) use tree::{began, family, has_mapped, has_python};
+pub(super) use watched::attach;
 use watched::{SampleResult, SampledProcess};
 
 /// Looks a second, unless somebody asks for another number.
@@ -111,7 +112,7 @@ impl Drop for Sampler {
 
 /// Whether a process is there, and not one that has ended and waits for its parent.
 pub(super) fn is_there(pid: u32) -> bool {
-    tree::began(pid).is_some()
+    began(pid).is_some()
 }
 
 /// Whether a process or a descendant of it has Python in it, or gets it within some time.

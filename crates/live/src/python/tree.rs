@@ -108,10 +108,19 @@ impl Member {
         self.next = now + self.wait;
         self.wait *= 2;
         // A program that is called otherwise may have Python's library in it.
-        self.is_python =
-            self.program.as_deref().is_some_and(is_interpreter) || has_mapped(pid, b"/libpython");
+        self.is_python = is_python(self.program.as_deref(), pid);
         is_another || self.is_python
     }
+}
+
+/// Whether there is Python in a process by now.
+pub(crate) fn has_python(pid: u32) -> bool {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    is_python(program.as_deref(), pid)
+}
+
+fn is_python(program: Option<&std::path::Path>, pid: u32) -> bool {
+    program.is_some_and(is_interpreter) || has_mapped(pid, b"/libpython")
 }
 
 /// Whether this is a Python interpreter by its name: python, python3, python3.12, pypy is none that can be read.
@@ -132,7 +141,7 @@ pub(crate) fn has_mapped(pid: u32, part: &[u8]) -> bool {
 }
 
 /// When a process began, in clock ticks since boot; `None` when it is not there, or has ended and waits for its parent.
-pub(super) fn began(pid: u32) -> Option<u64> {
+pub(crate) fn began(pid: u32) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&stat);
     // The name in parentheses may hold anything.

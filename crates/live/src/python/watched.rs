@@ -166,7 +166,11 @@ impl SampledProcess {
     }
 }
 
-fn attach(pid: u32) -> anyhow::Result<PythonSpy> {
+/// Opens a process's interpreter for looks at its stacks.
+///
+/// # Errors
+/// When it may not be read, or has no interpreter yet.
+pub(crate) fn attach(pid: u32) -> anyhow::Result<PythonSpy> {
     let config = Config {
         blocking: LockingStrategy::NonBlocking,
         // Shortening them, which nobody here asks for, looks for packages in the file system.

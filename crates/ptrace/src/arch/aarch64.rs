@@ -158,7 +158,7 @@ pub(crate) fn frame(
 }
 
 /// `bl`, or `blr` in any of its forms.
-pub(crate) fn is_after_call(before: &[u8; 8]) -> bool {
+pub fn is_after_call(before: &[u8; 8]) -> bool {
     let code = u32::from_le_bytes([before[4], before[5], before[6], before[7]]);
     code >> 26 == 0b10_0101 || code & 0xfeff_f000 == 0xd63f_0000
 }

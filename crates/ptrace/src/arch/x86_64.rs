@@ -227,7 +227,7 @@ fn for_frame(vectors: &[u8]) -> Vec<u8> {
 }
 
 /// Whether the instruction before this address is a call, so that it may be one that is returned to.
-pub(crate) fn is_after_call(before: &[u8; 8]) -> bool {
+pub fn is_after_call(before: &[u8; 8]) -> bool {
     // call rel32; call through a register or memory, by the length of its operand.
     before[3] == 0xe8
         || [2, 3, 4, 6, 7].iter().any(|length| {

@@ -9,7 +9,8 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
-pub use stacks::{Stacks, loads, short_file, wants};
+pub use activity::anonymous::short_file;
+pub use stacks::{Stacks, loads, wants};
 
 use super::intake::put;
 use super::pool::Pool;

@@ -1,7 +1,7 @@
 //! Stacks, each defined once, and which of their frames are in the user's own code.
 
 use super::super::pool::Interned;
-use activity::anonymous::EVERYBODYS;
+use activity::anonymous::{is_own, short_file};
 use activity::{Frame, StackId};
 
 /// All stacks of a timeline, each defined once.
@@ -9,32 +9,6 @@ use activity::{Frame, StackId};
 pub struct Stacks {
     frames: Interned<Frame>,
     stacks: Interned<(StackId, u32)>,
-}
-
-/// Whether a source file is the user's own: neither the interpreter's nor an installed package's.
-pub(crate) fn is_own(file: &str) -> bool {
-    let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";
-    !of_interpreter && !EVERYBODYS.iter().any(|part| file.contains(part))
-}
-
-/// A source file in few words: the user's own by its name, a package's by its path in there.
-pub fn short_file(file: &str) -> &str {
-    for folder in ["/site-packages/", "/dist-packages/"] {
-        if let Some((_, rest)) = file.rsplit_once(folder) {
-            return rest;
-        }
-    }
-    for folder in ["/lib/python", "/lib64/python"] {
-        // The version stands between the folder and the rest.
-        if let Some((_, rest)) = file.rsplit_once(folder) {
-            return rest.split_once('/').map_or(rest, |(_, rest)| rest);
-        }
-    }
-    match file.starts_with('/') {
-        true => file.rsplit('/').next().unwrap_or(file),
-        // The path is relative to where the program was started, or to a package's folder.
-        false => file,
-    }
 }
 
 impl Stacks {

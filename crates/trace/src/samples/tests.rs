@@ -1,5 +1,5 @@
-use super::stacks::is_own;
 use super::*;
+use activity::anonymous::is_own;
 use activity::{Batch, StackSample};
 
 fn frame(file: &str, function: &str, line: u32) -> Frame {

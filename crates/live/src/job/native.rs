@@ -1,0 +1,385 @@
+//! Native functions by address, as the libraries' own files name them.
+//!
+//! No stack is unwound. What lies above a thread's stack pointer holds return addresses: words that point behind a call in one of CUDA's,
+//! NCCL's or PyTorch's libraries. They are of calls that are likely under way, as some are left from calls that are over.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::sync::{Arc, Mutex};
+
+/// Libraries whose functions are looked for: their files begin so.
+const KNOWN: [&str; 4] = ["libcuda.so", "libcudart", "libnccl", "libtorch"];
+/// More than the greatest library's table of functions, in bytes.
+const LARGEST: u64 = 256 << 20;
+/// A section's kind (`sh_type`) that has the functions which other libraries may call.
+const DYNSYM: u64 = 11;
+/// How far up a stack is looked.
+pub(super) const DEEPEST: usize = 64 * 1024;
+/// Bytes before a return address that hold its call.
+const CALL: u64 = 8;
+
+/// A function of a file: where it begins and ends, and where its name does.
+type Function = (u64, u64, u32);
+
+/// The functions that a library's file names.
+#[derive(Debug)]
+struct Symbols {
+    file: File,
+    functions: Vec<Function>,
+    /// Where names begin in the file.
+    names: u64,
+    /// Loaded parts: where in the file, how long, and at which address.
+    loaded: Vec<(u64, u64, u64)>,
+}
+
+impl Symbols {
+    /// Reads the file of a 64-bit library; nothing of one that is no such.
+    fn read(file: File) -> Option<Symbols> {
+        let bytes = |at: u64, length: u64| -> Option<Vec<u8>> {
+            let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= LARGEST)?];
+            file.read_exact_at(&mut bytes, at).ok()?;
+            Some(bytes)
+        };
+        let head = bytes(0, 64)?;
+        if head.get(..5)? != b"\x7fELF\x02" {
+            return None;
+        }
+        let table = |at: usize, size: usize, count: usize| -> Option<Vec<u8>> {
+            bytes(
+                number(&head, at, 8),
+                number(&head, size, 2) * number(&head, count, 2),
+            )
+        };
+        let sections = table(40, 58, 60)?;
+        let symbols = sections
+            .chunks_exact(64)
+            .find(|it| number(it, 4, 4) == DYNSYM)?;
+        let names = sections
+            .chunks_exact(64)
+            .nth(number(symbols, 40, 4) as usize)?;
+        let symbols = bytes(number(symbols, 24, 8), number(symbols, 32, 8))?;
+        let functions = symbols.chunks_exact(24).filter_map(|it| {
+            let (start, length) = (number(it, 8, 8), number(it, 16, 8));
+            let is_function = matches!(it[4] & 0xf, 2 | 10) && start != 0 && length != 0;
+            is_function.then(|| (start, start.saturating_add(length), number(it, 0, 4) as u32))
+        });
+        let mut functions: Vec<Function> = functions.collect();
+        functions.sort_unstable();
+        let programs = table(32, 54, 56)?;
+        let loaded = programs.chunks_exact(56).filter(|it| number(it, 0, 4) == 1);
+        let loaded = loaded.map(|it| (number(it, 8, 8), number(it, 32, 8), number(it, 16, 8)));
+        Some(Symbols {
+            loaded: loaded.collect(),
+            names: number(names, 24, 8),
+            functions,
+            file,
+        })
+    }
+
+    /// The function at a place of the file.
+    fn name(&self, offset: u64) -> Option<String> {
+        let within = |it: &&(u64, u64, u64)| it.0 <= offset && offset - it.0 < it.1;
+        let part = self.loaded.iter().find(within)?;
+        let address = offset - part.0 + part.2;
+        let at = self.functions.partition_point(|it| it.0 <= address);
+        let &(_, end, name) = self.functions.get(at.checked_sub(1)?)?;
+        let mut text = [0; 256];
+        let length = self
+            .file
+            .read_at(&mut text, self.names + u64::from(name))
+            .ok()?;
+        let text = text[..length].split(|it| *it == 0).next()?;
+        (address < end).then(|| plain(&String::from_utf8_lossy(text)))
+    }
+}
+
+/// A number of so many bytes; 0 beyond the end.
+fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
+    let mut whole = [0; 8];
+    if let Some(found) = bytes.get(at..at + length) {
+        whole[..length].copy_from_slice(found);
+    }
+    u64::from_le_bytes(whole)
+}
+
+/// A function's name without what C++ adds to it: "c10d::ProcessGroupNCCL::allreduce". A name of C stays, but for the version of a
+/// function for one stream a thread.
+fn plain(name: &str) -> String {
+    let nested = name.strip_prefix("_ZN");
+    let mut rest = match nested.or_else(|| name.strip_prefix("_Z")) {
+        Some(rest) => rest.trim_start_matches(['K', 'V', 'R', 'O']),
+        None => {
+            return name
+                .trim_end_matches("_ptsz")
+                .trim_end_matches("_ptds")
+                .to_owned();
+        }
+    };
+    let mut parts = Vec::new();
+    while let Some(digits) = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .filter(|it| *it > 0)
+    {
+        let length = rest[..digits].parse().unwrap_or(usize::MAX);
+        let Some(part) = rest.get(digits..).and_then(|it| it.get(..length)) else {
+            break;
+        };
+        parts.push(part);
+        rest = &rest[digits + length..];
+        if nested.is_none() {
+            break;
+        }
+    }
+    match parts.is_empty() {
+        true => name.to_owned(),
+        false => parts.join("::"),
+    }
+}
+
+/// Libraries' functions, each file read once for all processes that have it.
+#[derive(Debug, Default)]
+pub(super) struct Libraries(Mutex<BTreeMap<FileId, Option<Arc<Symbols>>>>);
+
+/// A file's device and inode.
+type FileId = (u64, u64);
+
+/// A library's code in a process.
+#[derive(Debug)]
+struct Mapped {
+    range: Range<u64>,
+    offset: u64,
+    is_cuda: bool,
+    symbols: Arc<Symbols>,
+}
+
+/// A process's memory and the known libraries in it.
+#[derive(Debug)]
+pub(super) struct Native {
+    memory: File,
+    mapped: Vec<Mapped>,
+    /// The main thread's stack.
+    pub(super) stack: Range<u64>,
+}
+
+impl Native {
+    /// Opens a process's memory for reading.
+    ///
+    /// # Errors
+    /// The system's no.
+    pub(super) fn open(pid: u32, libraries: &Libraries) -> io::Result<Native> {
+        let memory = File::open(format!("/proc/{pid}/mem"))?;
+        let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
+        let (mut mapped, mut stack) = (Vec::new(), 0..0);
+        for line in String::from_utf8_lossy(&maps).lines() {
+            let mut words = line.splitn(6, ' ');
+            let mut next = || words.next().unwrap_or_default();
+            let (range, rights, offset) = (next(), next(), next());
+            let hex = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
+            let (start, end) = range.split_once('-').unwrap_or_default();
+            let range = hex(start)..hex(end);
+            let path = words.nth(2).unwrap_or_default().trim_start();
+            let file = path.rsplit('/').next().unwrap_or_default();
+            if path == "[stack]" {
+                stack = range;
+            } else if rights.contains('x') && KNOWN.iter().any(|it| file.starts_with(it)) {
+                let symbols = libraries.read(&format!("/proc/{pid}/root{path}"));
+                mapped.extend(symbols.map(|symbols| Mapped {
+                    is_cuda: file.starts_with("libcuda"),
+                    offset: hex(offset),
+                    range,
+                    symbols,
+                }));
+            }
+        }
+        Ok(Native {
+            memory,
+            mapped,
+            stack,
+        })
+    }
+
+    /// What lies in memory, as far as it can be read.
+    pub(super) fn bytes(&self, range: Range<u64>) -> Vec<u8> {
+        let length = range.end.saturating_sub(range.start).min(1 << 20);
+        let mut bytes = vec![0; length as usize];
+        let read = self.memory.read_at(&mut bytes, range.start);
+        bytes.truncate(read.unwrap_or(0));
+        bytes
+    }
+
+    /// The innermost known function of a thread at `place`, with this above its stack pointer. Where CUDA's driver was called by
+    /// its runtime, that is the runtime's function, which the program called.
+    pub(super) fn function(&self, place: u64, above: &[u8]) -> Option<String> {
+        let words = above.as_chunks::<8>().0.iter();
+        let addresses = words.map(|it| u64::from_le_bytes(*it));
+        let calls = addresses.filter(|it| self.is_after_call(*it));
+        let mut found = std::iter::once(place).chain(calls).filter_map(|it| {
+            let (library, name) = self.at(it)?;
+            Some((library.is_cuda, name))
+        });
+        let (is_cuda, first) = found.next()?;
+        let by = found
+            .next()
+            .filter(|it| is_cuda && it.0 && it.1.starts_with("cuda"));
+        Some(by.map_or(first, |it| it.1))
+    }
+
+    fn at(&self, address: u64) -> Option<(&Mapped, String)> {
+        let it = self.mapped.iter().find(|it| it.range.contains(&address))?;
+        let name = it.symbols.name(address - it.range.start + it.offset)?;
+        Some((it, name))
+    }
+
+    /// Whether an address lies in a known library, behind a call.
+    fn is_after_call(&self, address: u64) -> bool {
+        if !self.mapped.iter().any(|it| it.range.contains(&address)) {
+            return false;
+        }
+        let before = self.bytes(address.saturating_sub(CALL)..address);
+        let Ok(before) = before.try_into() else {
+            return false;
+        };
+        ptrace::is_after_call(&before)
+    }
+}
+
+impl Libraries {
+    fn read(&self, path: &str) -> Option<Arc<Symbols>> {
+        let file = File::open(path).ok()?;
+        let meta = file.metadata().ok()?;
+        let mut known = self.0.lock().ok()?;
+        let read = || Symbols::read(file).map(Arc::new);
+        known
+            .entry((meta.dev(), meta.ino()))
+            .or_insert_with(read)
+            .clone()
+    }
+}
+
+/// The version of the NCCL library in a process, as its file says it: "NCCL version 2.28.9+cuda13.0".
+pub(super) fn nccl_version(pid: u32) -> Option<[u32; 3]> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let maps = String::from_utf8_lossy(&maps);
+    let path = maps.lines().find_map(|it| {
+        it.find("/")
+            .map(|at| &it[at..])
+            .filter(|it| it.contains("/libnccl.so"))
+    })?;
+    let file = File::open(format!("/proc/{pid}/root{path}")).ok()?;
+    let constants = section(&file, b".rodata")?;
+    version(&constants)
+}
+
+/// The bytes of a section of a 64-bit library's file.
+fn section(file: &File, name: &[u8]) -> Option<Vec<u8>> {
+    let bytes = |at: u64, length: u64| -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= LARGEST)?];
+        file.read_exact_at(&mut bytes, at).ok()?;
+        Some(bytes)
+    };
+    let head = bytes(0, 64).filter(|it| it.starts_with(b"\x7fELF\x02"))?;
+    let sections = bytes(
+        number(&head, 40, 8),
+        number(&head, 58, 2) * number(&head, 60, 2),
+    )?;
+    let of = |it: &[u8]| bytes(number(it, 24, 8), number(it, 32, 8));
+    let names = of(sections
+        .chunks_exact(64)
+        .nth(number(&head, 62, 2) as usize)?)?;
+    let is_it = |it: &&[u8]| {
+        names
+            .get(number(it, 0, 4) as usize..)
+            .is_some_and(|it| it.starts_with(name) && it.get(name.len()) == Some(&0))
+    };
+    of(sections.chunks_exact(64).find(is_it)?)
+}
+
+fn version(text: &[u8]) -> Option<[u32; 3]> {
+    const BEFORE: &[u8] = b"NCCL version ";
+    memchr::memmem::find_iter(text, BEFORE).find_map(|at| {
+        let rest = text.get(at + BEFORE.len()..)?;
+        let end = rest
+            .iter()
+            .position(|it| !it.is_ascii_digit() && *it != b'.')?;
+        let mut numbers = std::str::from_utf8(&rest[..end])
+            .ok()?
+            .split('.')
+            .map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        Some([next()?, next()?, next()?])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `nm -D` and `c++filt` have them for libcudart 13.0 and libtorch_cuda 2.11.
+    #[test]
+    fn names_lose_what_cpp_adds() {
+        for (name, expected) in [
+            ("cudaStreamSynchronize", "cudaStreamSynchronize"),
+            ("cudaStreamSynchronize_ptsz", "cudaStreamSynchronize"),
+            (
+                "_ZN4c10d16ProcessGroupNCCL9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE",
+                "c10d::ProcessGroupNCCL::allreduce",
+            ),
+            ("_ZNK2at10TensorBase4itemEv", "at::TensorBase::item"),
+            ("_Z8plainfoov", "plainfoo"),
+            ("_ZN9999", "_ZN9999"),
+            ("_ZN", "_ZN"),
+        ] {
+            assert_eq!(plain(name), expected);
+        }
+    }
+
+    #[test]
+    fn a_version_is_read_from_a_library() {
+        assert_eq!(
+            version(b"x\0NCCL version %d\0NCCL version 2.28.9+cuda13.0\0"),
+            Some([2, 28, 9])
+        );
+        assert_eq!(version(b"NCCL version 2.28"), None);
+    }
+
+    #[test]
+    fn functions_of_the_c_library_are_found_by_address_and_nonsense_by_none() {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("its own");
+        let line = maps
+            .lines()
+            .find(|it| it.contains("/libc.so"))
+            .expect("it has one");
+        let path = line.rsplit(' ').next().expect("a path");
+        let symbols = Symbols::read(File::open(path).expect("readable")).expect("a library");
+        let first = u64::from_str_radix(line.split('-').next().expect("a range"), 16).expect("hex");
+        let address = libc::getpid as *const () as u64;
+        let part = symbols
+            .loaded
+            .iter()
+            .find(|it| address - first >= it.2 && address - first < it.2 + it.1);
+        let part = part.expect("it is loaded");
+        let name = symbols
+            .name(address - first - part.2 + part.0)
+            .expect("named");
+        assert!(name.ends_with("getpid"), "{name}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut head = std::fs::read(path).expect("readable");
+        head.truncate(4096);
+        for (name, bytes) in [
+            ("a", &head[..]),
+            ("b", &head[..63]),
+            ("c", b"\x7fELF\x02"),
+            ("d", b""),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("written");
+            assert!(
+                Symbols::read(File::open(&path).expect("readable")).is_none(),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! What NCCL's service for reliability (RAS) says: how many collectives each rank of the whole job has launched.
+//!
+//! NCCL 2.24 and later run it in each process; one process a host listens, and since 2.28.7 it answers in JSON. It can crash the program
+//! that it is asked of ([`gate`]), so that is done where it tells something, and never by itself. What comes back is from outside:
+//! it is bounded in length and time, and nothing of it is believed that `/proc` says otherwise.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::members::Member;
+use super::{Job, Life, State, native, sockets};
+
+/// The port, unless `NCCL_RAS_ADDR` names another.
+const PORT: u16 = 28_028;
+/// The longest answer that is read, and the time that it may take: NCCL itself gives up its ranks after 10 s.
+const LONGEST: u64 = 16 << 20;
+const PATIENCE: Duration = Duration::from_secs(12);
+/// Ranks of an answer that are looked at.
+const MOST: usize = 100_000;
+
+/// Kinds of collectives of an answer that are looked at: there are five.
+const COLLECTIVES: usize = 16;
+
+/// Whether it is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// Where its version is safe to ask, and something stands.
+    #[default]
+    Safely,
+    /// In any case.
+    Always,
+    Never,
+}
+
+/// A rank that has launched fewer of a collective than others of its communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lag {
+    pub rank: u32,
+    /// As NCCL names it: an address, most often. Not fit to be shown as it is.
+    pub host: String,
+    pub pid: u32,
+    pub collective: String,
+    /// What it has launched, and what others have.
+    pub count: u64,
+    pub others: u64,
+}
+
+/// What was answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub communicators: usize,
+    pub lags: Vec<Lag>,
+    /// Ranks that did not answer NCCL itself: their number, host and process.
+    pub missing: Vec<(u32, String, u32)>,
+}
+
+/// NCCL's version as numbers.
+pub type Version = [u32; 3];
+
+/// Why a version may not be asked, by the reports of NVIDIA/nccl; nothing where it may. `stands`: all that is here stands and lives.
+fn gate(version: Option<Version>, stands: bool, makes_communicators: bool) -> Option<&'static str> {
+    let Some(version) = version else {
+        return Some("the version of NCCL is not known");
+    };
+    let table = [
+        ([2, 24, 0], "this NCCL has no such service"),
+        (
+            [2, 27, 3],
+            "this NCCL may crash when it is asked (nccl#1669, #1718)",
+        ),
+        ([2, 28, 7], "this NCCL answers in text alone"),
+    ];
+    if let Some((_, why)) = table.iter().find(|it| version < it.0) {
+        return Some(why);
+    }
+    if makes_communicators {
+        return Some(
+            "a communicator is being made or destroyed, in which NCCL may crash (nccl#2346)",
+        );
+    }
+    let walks_wrong = version < [2, 29, 2] && !stands;
+    walks_wrong.then_some("this NCCL may crash where ranks are missing (nccl#1762), and nothing proves that all are there and stand")
+}
+
+/// Asks the service of a job once.
+///
+/// # Errors
+/// Why it was not asked, or has not answered, in a sentence.
+pub(super) fn ask(job: &Job, members: &[Member], asking: Asking) -> Result<Answer, String> {
+    let here = || members.iter().filter(|it| it.pid != 0);
+    let version = here().find_map(|it| native::nccl_version(it.pid));
+    let state = job.verdict().state;
+    let stands = matches!(state, State::Still | State::SamePlace)
+        && job.ranks.iter().all(|it| it.life == Life::Lives);
+    let makes = job.ranks.iter().any(makes_communicators);
+    match asking {
+        Asking::Never => return Err("it was not asked (--no-ras)".to_owned()),
+        Asking::Safely => {
+            if matches!(state, State::Moves | State::WaitsForRequests) {
+                return Err("it was not asked: nothing stands".to_owned());
+            }
+            if let Some(why) = gate(version, stands, makes) {
+                return Err(format!("it was not asked: {why}; --ras asks all the same"));
+            }
+        }
+        Asking::Always => {}
+    }
+    let address = here()
+        .find_map(|it| listener(it.pid, members))
+        .ok_or("no process of this job listens for it here")?;
+    let text = exchange(address, Instant::now() + PATIENCE)
+        .map_err(|it| format!("it has not answered: {it}"))?;
+    read(&text).ok_or_else(|| "its answer cannot be read".to_owned())
+}
+
+/// Whether a thread of a process makes or destroys a communicator.
+fn makes_communicators(process: &super::Process) -> bool {
+    const NATIVE: [&str; 5] = [
+        "ncclCommInit",
+        "ncclCommSplit",
+        "ncclCommDestroy",
+        "ncclCommAbort",
+        "ncclCommFinalize",
+    ];
+    const PYTHON: [&str; 3] = ["init_process_group", "destroy_process_group", "new_group"];
+    process.threads.iter().any(|it| {
+        let native = it
+            .native
+            .as_deref()
+            .unwrap_or_default()
+            .trim_start_matches('p');
+        NATIVE.iter().any(|by| native.starts_with(by))
+            || it
+                .python
+                .iter()
+                .any(|it| PYTHON.contains(&it.function.as_str()))
+    })
+}
+
+/// Where a rank listens for it: on its port, as the same user as all others, and where this process can reach it.
+fn listener(pid: u32, members: &[Member]) -> Option<SocketAddr> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let named = environment
+        .split(|it| *it == 0)
+        .find_map(|it| it.strip_prefix(b"NCCL_RAS_ADDR="));
+    let named = named.and_then(|it| {
+        std::str::from_utf8(it)
+            .ok()?
+            .rsplit_once(':')?
+            .1
+            .parse()
+            .ok()
+    });
+    let user = |pid: u32| Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid());
+    let network = |of: &str| fs::read_link(format!("/proc/{of}/ns/net")).ok();
+    let is_alike = members
+        .iter()
+        .filter(|it| it.pid != 0)
+        .all(|it| user(it.pid) == user(pid));
+    if !is_alike || network("self")? != network(&pid.to_string())? {
+        return None;
+    }
+    let mut at = sockets::listeners(pid)
+        .into_iter()
+        .find(|it| it.port() == named.unwrap_or(PORT))?;
+    if at.ip().is_unspecified() {
+        at.set_ip(match at.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    Some(at)
+}
+
+/// Sends the question, and reads to the end of the answer.
+fn exchange(address: SocketAddr, until: Instant) -> std::io::Result<Vec<u8>> {
+    let left = || {
+        until
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_millis(1))
+    };
+    let late = || std::io::Error::from(std::io::ErrorKind::TimedOut);
+    let mut stream = TcpStream::connect_timeout(&address, left())?;
+    stream.set_write_timeout(Some(left()))?;
+    stream.write_all(b"SET FORMAT json\nSTATUS\n")?;
+    let (mut answer, mut part) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        stream.set_read_timeout(Some(left()))?;
+        let length = stream.read(&mut part)?;
+        answer.extend_from_slice(&part[..length]);
+        if length == 0 {
+            return Ok(answer);
+        }
+        if Instant::now() >= until || answer.len() as u64 > LONGEST {
+            return Err(late());
+        }
+    }
+}
+
+/// Reads an answer: a line of its own for the format, then JSON.
+fn read(answer: &[u8]) -> Option<Answer> {
+    let begin = answer.iter().position(|it| *it == b'{')?;
+    let whole: Value = serde_json::from_slice(&answer[begin..]).ok()?;
+    let all = whole.get("communicators")?.as_array()?;
+    Some(Answer {
+        communicators: all.len(),
+        lags: all.iter().flat_map(lags).collect(),
+        missing: all
+            .iter()
+            .flat_map(|it| list(it, "missing_ranks"))
+            .filter_map(who)
+            .collect(),
+    })
+}
+
+/// Entries of a list that are looked at.
+fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    let found = of.get(name).and_then(Value::as_array);
+    found.into_iter().flatten().take(MOST)
+}
+
+/// A rank's number, host and process.
+fn who(it: &Value) -> Option<(u32, String, u32)> {
+    let number = |name: &str| u32::try_from(it.get(name)?.as_u64()?).ok();
+    let host = it.get("host").and_then(Value::as_str).unwrap_or_default();
+    Some((number("rank")?, host.to_owned(), number("pid").unwrap_or(0)))
+}
+
+/// The ranks of a communicator that have launched fewer of a collective than others.
+fn lags(of: &Value) -> Vec<Lag> {
+    let count = |rank: &Value, name: &str| rank.get("collective_counts")?.get(name)?.as_u64();
+    let first = list(of, "ranks")
+        .next()
+        .and_then(|it| it.get("collective_counts"));
+    let names = first
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|it| it.keys());
+    let mut found = Vec::new();
+    for name in names.take(COLLECTIVES) {
+        let most = list(of, "ranks")
+            .filter_map(|it| count(it, name))
+            .max()
+            .unwrap_or(0);
+        for rank in list(of, "ranks") {
+            if let (Some((number, host, pid)), Some(count)) = (who(rank), count(rank, name))
+                && count < most
+            {
+                found.push(Lag {
+                    rank: number,
+                    host,
+                    pid,
+                    collective: name.clone(),
+                    count,
+                    others: most,
+                });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::net::TcpListener;
+
+    /// Ranks of a communicator as NCCL 2.28.9 was seen to write them, each with how many all-reduces and all-gathers it has launched.
+    fn answer(ranks: &[(u32, u64, u64)]) -> Vec<u8> {
+        let ranks = ranks.iter().map(|(rank, reduce, gather)| {
+            json!({"rank": rank, "host": format!("192.0.2.{}", rank / 16), "pid": 2029 + rank, "cuda_dev": 0, "nvml_dev": 0,
+                "collective_counts": {"Broadcast": 0, "Reduce": 0, "AllGather": gather, "ReduceScatter": 0, "AllReduce": reduce}})
+        });
+        let whole = json!({"nccl_version": "2.28.9", "communicators_count": 1, "communicators": [
+            {"hash": "0x1", "size": 4, "ranks": ranks.collect::<Vec<_>>(), "missing_ranks": []}]});
+        format!("OK\n{whole:#}\n").into_bytes()
+    }
+
+    #[test]
+    fn the_rank_that_launched_fewer_is_behind() {
+        let found = read(&answer(&[
+            (0, 201, 5),
+            (1, 201, 5),
+            (2, 200, 5),
+            (3, 201, 5),
+        ]))
+        .expect("an answer");
+        let lag = |it: &Lag| (it.rank, it.pid, it.collective.clone(), it.count, it.others);
+        assert_eq!(
+            found.lags.iter().map(lag).collect::<Vec<_>>(),
+            [(2, 2031, "AllReduce".to_owned(), 200, 201)]
+        );
+        assert!(
+            read(&answer(&[(0, 7, 7), (1, 7, 7)]))
+                .expect("an answer")
+                .lags
+                .is_empty()
+        );
+        // 1,024 ranks on 64 hosts, of which one is behind.
+        let many: Vec<_> = (0..1024)
+            .map(|it| (it, 50 - u64::from(it == 777), 0))
+            .collect();
+        let found = read(&answer(&many)).expect("an answer");
+        assert_eq!(
+            (
+                found.lags.len(),
+                found.lags[0].rank,
+                found.lags[0].host.as_str()
+            ),
+            (1, 777, "192.0.2.48")
+        );
+    }
+
+    #[test]
+    fn an_answer_may_be_anything() {
+        let whole = answer(&[(0, 201, 0), (1, 200, 0)]);
+        for cut in 0..whole.len() {
+            let _ = read(&whole[..cut]);
+        }
+        for wrong in [
+            &b""[..],
+            b"OK\n",
+            b"{",
+            b"{}",
+            b"[]",
+            b"{\"communicators\": 7}",
+            b"\xff\xfe{\"communicators\": []",
+            &[b'['; 100_000],
+        ] {
+            assert_eq!(read(wrong), None);
+        }
+        let odd = br#"{"communicators": [7, {"ranks": {}}, {"ranks": [{"rank": -1}, {"rank": 1e99}, {"rank": "2"}, null]}]}"#;
+        assert_eq!(read(odd).map(|it| it.lags), Some(vec![]));
+    }
+
+    #[test]
+    fn versions_that_crash_are_not_asked() {
+        for (version, stands, makes, expected) in [
+            (None, true, false, false),
+            (Some([2, 26, 5]), true, false, false),
+            (Some([2, 27, 2]), true, false, false),
+            (Some([2, 27, 3]), true, false, false),
+            (Some([2, 28, 9]), true, false, true),
+            (Some([2, 28, 9]), false, false, false),
+            (Some([2, 29, 1]), false, false, false),
+            (Some([2, 29, 2]), false, false, true),
+            (Some([2, 29, 7]), true, true, false),
+            (Some([3, 0, 0]), false, false, true),
+        ] {
+            assert_eq!(
+                gate(version, stands, makes).is_none(),
+                expected,
+                "{version:?}"
+            );
+        }
+    }
+
+    /// A server that answers, one that says nothing, and one that never ends.
+    #[test]
+    fn a_server_is_waited_for_only_so_long() {
+        let serve = |lines: &'static [u8], forever: bool| {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let address = listener.local_addr().expect("an address");
+            let thread = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("somebody asks");
+                let mut asked = [0; 64];
+                let length = stream.read(&mut asked).expect("a question");
+                assert!(asked[..length].starts_with(b"SET FORMAT json\n"));
+                let _ = stream.write_all(lines);
+                while forever && stream.write_all(b"          ").is_ok() {}
+                // Until the other end is gone.
+                let _ = stream.read_to_end(&mut Vec::new());
+            });
+            (address, thread)
+        };
+        let soon = || Instant::now() + Duration::from_millis(200);
+        for forever in [false, true] {
+            let (address, thread) = serve(b"OK\n{", forever);
+            assert!(exchange(address, soon()).is_err());
+            thread.join().expect("it ends");
+        }
+        let nobody = TcpListener::bind("127.0.0.1:0")
+            .expect("a port")
+            .local_addr()
+            .expect("an address");
+        assert!(exchange(nobody, soon()).is_err());
+    }
+}

@@ -1,0 +1,428 @@
+//! A process at a look, and what several looks at it show.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use py_spy::PythonSpy;
+
+use super::native::{DEEPEST, Libraries, Native};
+use super::{Doing, ThreadSeen};
+use crate::python;
+use crate::rights::numbers;
+use activity::Frame;
+
+/// Threads of a process that are looked at, the main one and those of Python first.
+const MOST: usize = 256;
+/// The kernel's ticks a second (`USER_HZ`) on x86-64 and aarch64.
+const TICKS: f64 = 100.0;
+/// Torn reads of an interpreter after which a look goes without its stacks.
+const TORN: usize = 4;
+
+/// A thread at a look.
+#[derive(Clone, Debug, Default)]
+struct At {
+    state: char,
+    /// When it last ran, in ms of the scheduler's clock; nothing where the kernel does not tell.
+    ran: Option<f64>,
+    /// The system call that it is in, its stack pointer and its place; nothing while it runs.
+    call: Option<Call>,
+    python: Vec<Frame>,
+    /// The main thread's stack while it runs.
+    stack: Vec<u8>,
+}
+
+/// What a thread has asked of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) number: i64,
+    pub(super) first: u64,
+    pointer: u64,
+    place: u64,
+}
+
+/// A thread as it was at all looks.
+#[derive(Debug, Default)]
+struct Thread {
+    name: String,
+    looks: Vec<At>,
+}
+
+/// A process that is looked at.
+pub(super) struct Watched {
+    pid: u32,
+    spy: Option<PythonSpy>,
+    native: Option<Native>,
+    threads: BTreeMap<u32, Thread>,
+    /// Numbers of its threads within its own process namespace, where that is another.
+    inner: BTreeMap<u32, u32>,
+    /// Processor time and bytes read and written, with those of its helpers, at each look.
+    spent: Vec<(Instant, u64, u64)>,
+    pub(super) helpers: Vec<u32>,
+    /// Why its stacks cannot be read.
+    pub(super) lacks: Option<String>,
+}
+
+impl Watched {
+    /// Opens a process for reading. What may not be read is said in `lacks`.
+    pub(super) fn open(pid: u32, libraries: &Libraries) -> Watched {
+        let native = Native::open(pid, libraries);
+        let mut lacks = native.as_ref().err().map(io::Error::to_string);
+        let spy = match python::has_python(pid) {
+            true => python::attach(pid)
+                .map_err(|it| lacks = Some(it.to_string()))
+                .ok(),
+            false => None,
+        };
+        Watched {
+            pid,
+            spy,
+            native: native.ok(),
+            threads: BTreeMap::new(),
+            inner: BTreeMap::new(),
+            spent: Vec::new(),
+            helpers: Vec::new(),
+            lacks,
+        }
+    }
+
+    /// Looks once: at all threads, or at those alone that tell how the program is.
+    pub(super) fn observe(&mut self, all: bool) {
+        let tids = match self.threads.is_empty() {
+            true => self.tids(),
+            false => self.threads.keys().copied().collect(),
+        };
+        let mut pythons = self.pythons();
+        for tid in tids {
+            let python = pythons.remove(&tid).unwrap_or_default();
+            let is_telling = tid == self.pid || !python.is_empty() || self.spy.is_none();
+            if all || is_telling {
+                let (name, mut at) = self.at(tid);
+                at.python = python;
+                let thread = self.threads.entry(tid).or_default();
+                thread.name = name;
+                thread.looks.push(at);
+            }
+        }
+        let mine = std::iter::once(self.pid).chain(self.helpers.iter().copied());
+        let all = mine
+            .map(spent)
+            .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        self.spent.push((Instant::now(), all.0, all.1));
+    }
+
+    fn tids(&mut self) -> Vec<u32> {
+        let entries = std::fs::read_dir(format!("/proc/{}/task", self.pid));
+        let names = entries.into_iter().flatten().flatten();
+        let mut tids: Vec<u32> = names
+            .filter_map(|it| it.file_name().to_str()?.parse().ok())
+            .collect();
+        tids.truncate(MOST);
+        for &tid in &tids {
+            let status = std::fs::read_to_string(format!("/proc/{}/task/{tid}/status", self.pid));
+            if let [_, .., inner] = numbers(&status.unwrap_or_default(), "NSpid")[..] {
+                self.inner.insert(inner, tid);
+            }
+        }
+        tids
+    }
+
+    /// The frames of Python's threads, innermost first.
+    fn pythons(&mut self) -> BTreeMap<u32, Vec<Frame>> {
+        let Some(spy) = &mut self.spy else {
+            return BTreeMap::new();
+        };
+        let traces = (0..TORN).find_map(|_| spy.get_stack_traces().ok());
+        let traces = traces.into_iter().flatten();
+        let of = |it: py_spy::StackTrace| {
+            let is_main = it.thread_name.as_deref() == Some("MainThread");
+            let own = it.os_thread_id.and_then(|id| u32::try_from(id).ok());
+            let tid = match is_main {
+                true => self.pid,
+                false => self.inner.get(&own?).copied().or(own)?,
+            };
+            let frames = it.frames.into_iter().map(|it| Frame {
+                file: it.filename,
+                function: it.name,
+                line: u32::try_from(it.line).unwrap_or(0),
+            });
+            Some((tid, frames.collect()))
+        };
+        traces.filter_map(of).collect()
+    }
+
+    fn at(&self, tid: u32) -> (String, At) {
+        let read = |name: &str| {
+            let text = std::fs::read(format!("/proc/{}/task/{tid}/{name}", self.pid));
+            String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+        };
+        let stat = read("stat");
+        let (head, rest) = stat.rsplit_once(')').unwrap_or_default();
+        let name = head.split_once('(').map_or("", |it| it.1).to_owned();
+        let call = call(&read("syscall"));
+        let is_main = tid == self.pid;
+        let stack = self.native.as_ref().filter(|_| is_main && call.is_none());
+        let at = At {
+            state: rest.trim_start().chars().next().unwrap_or('X'),
+            ran: last_run(&read("sched")),
+            call,
+            python: Vec::new(),
+            stack: stack.map_or_else(Vec::new, |it| it.bytes(top(&it.stack))),
+        };
+        (name, at)
+    }
+
+    /// What the looks show of each thread.
+    pub(super) fn seen(&self) -> Vec<ThreadSeen> {
+        let now = now();
+        let threads = self.threads.iter();
+        let mut all: Vec<ThreadSeen> = threads
+            .map(|(tid, it)| self.thread(*tid, it, now))
+            .collect();
+        all.sort_by_key(|it| (it.tid != self.pid, it.python.is_empty(), it.tid));
+        all
+    }
+
+    fn thread(&self, tid: u32, thread: &Thread, now: Option<f64>) -> ThreadSeen {
+        let last = thread.looks.last().cloned().unwrap_or_default();
+        let native = self.native.as_ref().and_then(|native| match last.call {
+            Some(call) => {
+                let end = call.pointer.saturating_add(DEEPEST as u64);
+                native.function(call.place, &native.bytes(call.pointer..end))
+            }
+            None => native.function(0, unchanged(&thread.looks)),
+        });
+        ThreadSeen {
+            tid,
+            name: thread.name.clone(),
+            is_main: tid == self.pid,
+            doing: doing(&thread.looks, now),
+            native,
+            call: last.call.map(|it| (it.number, it.first)),
+            python: last.python,
+        }
+    }
+
+    /// The share of a processor that it and its helpers used, and what they read and wrote, in bytes.
+    pub(super) fn work(&self) -> (f64, u64) {
+        let [first, .., last] = &self.spent[..] else {
+            return (0.0, 0);
+        };
+        let ticks = last.1.saturating_sub(first.1) as f64;
+        let seconds = (last.0 - first.0).as_secs_f64().max(1e-3);
+        (ticks / TICKS / seconds, last.2.saturating_sub(first.2))
+    }
+}
+
+/// What is read of a stack, its end.
+fn top(stack: &std::ops::Range<u64>) -> std::ops::Range<u64> {
+    stack.start.max(stack.end.saturating_sub(1 << 20))..stack.end
+}
+
+/// Of the stack of a thread that runs at all looks: what lies above the highest word that changed. What runs there changes words of
+/// its own, so all above is of those who called it.
+fn unchanged(looks: &[At]) -> &[u8] {
+    let Some(last) = looks.last().filter(|_| looks.len() > 1) else {
+        return &[];
+    };
+    let changed = looks.windows(2).filter_map(|two| {
+        let (a, b) = (&two[0].stack, &two[1].stack);
+        let pairs = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+        let at = pairs.rev().position(|(a, b)| a != b);
+        (a.len() == b.len()).then_some(at?)
+    });
+    let above = changed.min().unwrap_or(0) * 8;
+    &last.stack[last.stack.len().saturating_sub(above.min(DEEPEST))..]
+}
+
+fn doing(looks: &[At], now: Option<f64>) -> Doing {
+    let Some(last) = looks.last() else {
+        return Doing::Moves;
+    };
+    let same = |is: fn(&At, &At) -> bool| looks.windows(2).all(|two| is(&two[0], &two[1]));
+    if looks.iter().all(|it| matches!(it.state, 'T' | 't')) {
+        return Doing::Stopped;
+    }
+    let has_not_run = same(|a, b| a.ran.is_some() && a.ran == b.ran);
+    let is_same_call = same(|a, b| a.call.is_some() && a.call == b.call);
+    let long = last.ran.filter(|ran| has_not_run && *ran > 0.0).zip(now);
+    let long = long.map(|(ran, now)| Duration::from_secs_f64((now - ran).max(0.0) / 1e3));
+    if looks.iter().all(|it| it.state == 'D') && is_same_call {
+        return Doing::InDevice(long);
+    }
+    if looks.iter().all(|it| it.state == 'S') && is_same_call && (has_not_run || last.ran.is_none())
+    {
+        return Doing::Asleep(long);
+    }
+    match same(|a, b| a.python == b.python)
+        && (!last.python.is_empty() || looks.len() == 1 || is_same_call)
+    {
+        true => Doing::Stays,
+        false => Doing::Moves,
+    }
+}
+
+/// `number arguments sp pc` of `/proc/PID/task/T/syscall`, "-1 sp pc" outside of calls; nothing of one that runs.
+fn call(text: &str) -> Option<Call> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    let (place, pointer) = (hex(words.last()?)?, hex(words.iter().rev().nth(1)?)?);
+    Some(Call {
+        number: words.first()?.parse().ok()?,
+        first: words
+            .get(1)
+            .filter(|_| words.len() > 3)
+            .and_then(|it| hex(it))
+            .unwrap_or(0),
+        pointer,
+        place,
+    })
+}
+
+/// `se.exec_start` of `/proc/PID/task/T/sched`, in ms.
+fn last_run(sched: &str) -> Option<f64> {
+    let line = sched
+        .lines()
+        .find_map(|it| it.strip_prefix("se.exec_start"))?;
+    line.rsplit_once(':')?.1.trim().parse().ok()
+}
+
+/// The scheduler's clock now: a thread that has just been woken has it.
+fn now() -> Option<f64> {
+    std::thread::sleep(Duration::from_millis(2));
+    last_run(&std::fs::read_to_string("/proc/thread-self/sched").ok()?)
+}
+
+/// A process's time on processors, in ticks, and bytes that it read and wrote.
+fn spent(pid: u32) -> (u64, u64) {
+    let read =
+        |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let stat = read("stat");
+    let fields = stat
+        .rsplit_once(')')
+        .map_or("", |it| it.1)
+        .split_ascii_whitespace();
+    let times = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|it| it.parse::<u64>().ok());
+    let io = read("io");
+    let bytes = io
+        .lines()
+        .filter_map(|it| it.strip_prefix("rchar: ").or(it.strip_prefix("wchar: ")));
+    (
+        times.sum(),
+        bytes.filter_map(|it| it.parse::<u64>().ok()).sum(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(state: char, ran: f64, call: Option<&str>) -> At {
+        At {
+            state,
+            ran: Some(ran),
+            call: call.and_then(super::call),
+            ..At::default()
+        }
+    }
+
+    /// Lines as Linux 6.8 writes them.
+    #[test]
+    fn what_proc_says_of_a_thread_is_read() {
+        let futex = "202 0x7f10 0x189 0x0 0x0 0x0 0xffffffff 0x7ffc00001000 0x7f2200000100\n";
+        let found = call(futex).expect("a call");
+        assert_eq!((found.number, found.first), (202, 0x7f10));
+        assert_eq!(
+            (found.pointer, found.place),
+            (0x7ffc_0000_1000, 0x7f22_0000_0100)
+        );
+        assert_eq!(
+            call("-1 0x7ffc00001000 0x7f2200000100").map(|it| it.number),
+            Some(-1)
+        );
+        assert_eq!(
+            (call("running\n"), call(""), call("x y z")),
+            (None, None, None)
+        );
+        let sched = "python (7, #threads: 3)\n---\nse.exec_start      :   12232424.786032\nse.vruntime : 1\n";
+        assert_eq!(last_run(sched), Some(12_232_424.786_032));
+        assert_eq!(last_run("nothing"), None);
+    }
+
+    #[test]
+    fn a_thread_sleeps_stays_or_moves() {
+        const READ: &str = "0 0x5 0x1 0x2 0x3 0x4 0x5 0x7ff0 0x1000";
+        const OTHER: &str = "0 0x5 0x1 0x2 0x3 0x4 0x5 0x7fe0 0x1000";
+        let five = |it: &At| vec![it.clone(); 5];
+        let asleep = five(&at('S', 1_000.0, Some(READ)));
+        assert_eq!(
+            doing(&asleep, Some(13_000.0)),
+            Doing::Asleep(Some(Duration::from_secs(12)))
+        );
+        let mut woken = asleep.clone();
+        woken[3].ran = Some(1_500.0);
+        assert_eq!(doing(&woken, Some(13_000.0)), Doing::Stays);
+        let mut elsewhere = asleep;
+        elsewhere[3] = at('S', 1_500.0, Some(OTHER));
+        assert_eq!(doing(&elsewhere, Some(13_000.0)), Doing::Moves);
+        // A kernel whose scheduler tells nothing, or sets the time back when it moves a thread.
+        let untold = At {
+            ran: None,
+            ..at('S', 0.0, Some(READ))
+        };
+        assert_eq!(doing(&five(&untold), Some(9e3)), Doing::Asleep(None));
+        assert_eq!(
+            doing(&five(&at('S', 0.0, Some(READ))), Some(9e3)),
+            Doing::Asleep(None)
+        );
+        assert_eq!(
+            doing(&five(&at('D', 1_000.0, Some(READ))), Some(3e3)),
+            Doing::InDevice(Some(Duration::from_secs(2)))
+        );
+        assert_eq!(
+            doing(&five(&at('T', 1_000.0, Some(READ))), Some(3e3)),
+            Doing::Stopped
+        );
+        // One that runs without Python is not known to stay.
+        assert_eq!(
+            doing(&five(&at('R', 1_000.0, None)), Some(3e3)),
+            Doing::Moves
+        );
+        let line = |line| {
+            vec![Frame {
+                line,
+                ..Frame::default()
+            }]
+        };
+        let spins = At {
+            python: line(9),
+            ..at('R', 1_000.0, None)
+        };
+        assert_eq!(doing(&five(&spins), Some(3e3)), Doing::Stays);
+        let mut goes_on = five(&spins);
+        goes_on[4].python = line(10);
+        assert_eq!(doing(&goes_on, Some(3e3)), Doing::Moves);
+    }
+
+    #[test]
+    fn callers_lie_above_the_highest_word_that_changed() {
+        let look = |words: [u64; 4]| At {
+            stack: words.iter().flat_map(|it| it.to_le_bytes()).collect(),
+            ..At::default()
+        };
+        let bytes = |words: &[u64]| {
+            words
+                .iter()
+                .flat_map(|it| it.to_le_bytes())
+                .collect::<Vec<_>>()
+        };
+        let looks = [look([1, 2, 7, 8]), look([1, 3, 7, 8]), look([9, 3, 7, 8])];
+        assert_eq!(unchanged(&looks), bytes(&[7, 8]));
+        // Nothing changed: nothing is known of where it is.
+        assert!(unchanged(&[look([1, 2, 3, 4]), look([1, 2, 3, 4])]).is_empty());
+        assert!(unchanged(&looks[..1]).is_empty());
+    }
+}

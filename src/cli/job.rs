@@ -1,0 +1,99 @@
+//! `cuptop job [PID]`: how a job stands.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::args::JobArgs;
+use super::exit::{self, Ending};
+use crate::report::standing::Standing;
+use live::job::ras::Asking;
+use live::job::{self, FIRST, Looked};
+
+/// For how long is looked further where the first looks prove nothing.
+const FURTHER: Duration = Duration::from_secs(5);
+
+/// Looks at a job and says how it stands. Fails (1) when it stands still.
+pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
+    let wrong = |it: live::attach::Refused| Ending::input(it.message).help(it.help);
+    let mut jobs = job::find(args.pid).map_err(wrong)?;
+    let begun = Instant::now();
+    let mut found = observe_all(&mut jobs);
+    // The stacks come first and wait for nothing.
+    say(
+        args,
+        &found
+            .iter()
+            .map(Standing::text)
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )?;
+    let first = headlines(&found);
+    let most = args.duration.unwrap_or(FURTHER);
+    while begun.elapsed() < most && (args.duration.is_some() || found.iter().any(Standing::is_open))
+    {
+        found = observe_all(&mut jobs);
+    }
+    let last = headlines(&found);
+    if last != first {
+        say(
+            args,
+            &format!("\nafter {} s: {last}\n", begun.elapsed().as_secs()),
+        )?;
+    }
+    let asking = match (args.ras, args.no_ras) {
+        (true, _) => Asking::Always,
+        (_, true) => Asking::Never,
+        _ => Asking::Safely,
+    };
+    for (standing, looked) in found.iter_mut().zip(&jobs) {
+        standing.ask(|job| looked.ask(job, asking));
+        let lines: String = standing.ras().iter().map(|it| format!("{it}\n")).collect();
+        say(args, &format!("\n{lines}"))?;
+    }
+    let whole = json!({
+        "cuptop": env!("CARGO_PKG_VERSION"),
+        "jobs": found.iter().map(Standing::json).collect::<Vec<_>>(),
+    });
+    let whole = format!("{whole:#}\n");
+    if let Some(path) = &args.save {
+        let written = std::fs::write(path, &whole);
+        written
+            .map_err(|it| Ending::machine(format!("{} cannot be written: {it}", path.display())))?;
+    }
+    if args.json {
+        super::print(&whole)?;
+    }
+    Ok(match found.iter().any(Standing::is_still) {
+        true => exit::EXPECTATION,
+        false => exit::FINE,
+    })
+}
+
+/// Prints for people.
+fn say(args: &JobArgs, text: &str) -> Result<(), Ending> {
+    match args.json || text.trim().is_empty() {
+        true => Ok(()),
+        false => super::print(text).map(drop),
+    }
+}
+
+fn headlines(found: &[Standing]) -> String {
+    found
+        .iter()
+        .map(Standing::headline)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Looks at all of them at once.
+fn observe_all(jobs: &mut [Looked]) -> Vec<Standing> {
+    std::thread::scope(|scope| {
+        let all: Vec<_> = jobs
+            .iter_mut()
+            .map(|it| scope.spawn(|| it.observe(FIRST)))
+            .collect();
+        let done = all.into_iter().filter_map(|it| it.join().ok());
+        done.map(Standing::of).collect()
+    })
+}
