@@ -33,6 +33,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches as _, Parser as _};
 
 use crate::report::Report;
+use crate::report::gates::Gate;
 use crate::report::text::{self, Options, Parts};
 use args::{Cli, Command, Json, Printed};
 use exit::Ending;
@@ -195,6 +196,18 @@ fn print_beside(report: &Report, how: &Printed) -> Result<(), Ending> {
         false => eprint(&text),
     }
     Ok(())
+}
+
+/// Says what came of each condition that a report is to fail by, and the exit code of them.
+fn gates(report: &Report, gates: &[Gate]) -> u8 {
+    let judged: Vec<_> = gates.iter().map(|gate| report.judge(gate)).collect();
+    judged.iter().for_each(|it| say(&it.text));
+    let any = |of: Option<bool>| judged.iter().any(|it| it.fails == of);
+    match (any(Some(true)), any(None)) {
+        (true, _) => exit::EXPECTATION,
+        (false, true) => exit::MACHINE,
+        (false, false) => exit::FINE,
+    }
 }
 
 /// A report as the command line asks for it, every line ended.

@@ -81,7 +81,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8, Ending> {
     let (trace, code) = load_redacted(&args.traces, Redaction::new(args.anonymous))?;
     let report = Report::new(&trace, None, super::profile::kept());
     print(&super::printed(&report, &args.printed)?)?;
-    Ok(code)
+    let gates = super::gates(&report, &args.fail_if);
+    Ok(if code == exit::FINE { gates } else { code })
 }
 
 /// Writes traces for other programs, or as a picture.

@@ -52,14 +52,16 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
     let memory = super::rows_memory(program.args.watched.memory);
     let (mut trace, outcome) = collect(feed, program.info(), Some(memory));
     jobs::align_clocks(&mut trace);
+    let mut code = exit::FINE;
     if program.args.headless {
         let report = Report::new(&trace, None, super::profile::kept());
         super::print_beside(&report, &program.args.printed)?;
+        code = super::gates(&report, &program.args.fail_if);
     }
     let TraceArgs { picture, first, .. } = program.args;
     screen::take_picture(StillTimeline::of(trace), picture, first)?;
     match outcome {
-        Outcome::Complete => Ok(exit::FINE),
+        Outcome::Complete => Ok(code),
         Outcome::Stopped => Err(Ending::input("the program was stopped before its end")),
         Outcome::Failed(failure) => Err(failure.into()),
     }

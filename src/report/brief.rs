@@ -71,9 +71,21 @@ impl Report {
             "lost_records": self.health.source.losses(),
             "headline": self.headline(whole),
         });
-        let steps = self.steps.iter().max_by_key(|it| it.count);
-        if let Some(steps) = steps.filter(|it| it.count > 0) {
-            brief["step"] = json!({ "count": steps.count, "median_ns": steps.median_ns, "from": cut(&steps.from), "provenance": self.as_recorded() });
+        if let Some(steps) = self.main_steps() {
+            let (typical, odd) = (&steps.typical, steps.odd_cost.as_ref());
+            let odd = odd.map(|it| json!({ "count": it.count, "every": it.every, "more_ns": it.more_ns, "total_ns": it.total_ns, "why": it.why.as_deref().map(cut) }));
+            brief["step"] = json!({
+                "count": steps.count, "median_ns": steps.median_ns, "kind": steps.kind.as_deref().map(cut), "from": cut(&steps.from),
+                "typical": { "time_ns": typical.time_ns, "busy_ns": typical.busy_ns, "compute_ns": typical.compute_ns, "copy_ns": typical.copy_ns, "idle_by": typical.idle_by },
+                "odd": odd, "provenance": self.as_recorded(),
+            });
+            brief["start_up"] = json!({ "time_ns": steps.start_up_ns });
+        }
+        if !self.steady.is_empty() {
+            let steady = self.steady.iter().take(ROWS).map(
+                |it| json!({ "device": it.device, "time_ns": it.time_ns, "idle_ns": it.idle_ns }),
+            );
+            brief["steady"] = steady.collect();
         }
         for (name, rows) in lists.iter().filter(|(_, rows)| !rows.is_empty()) {
             brief[*name] = json!(rows);
@@ -100,7 +112,11 @@ impl Report {
             "gain": verdict.gain.as_deref().map(cut),
             "bound_by": whole["verdicts"][0]["bound_by"],
             "share": rounded(verdict.share),
-            "of": match verdict.steps { Some(_) => "steady steps", None => "the whole timeline" },
+            "of": verdict.scope.of,
+            "kind": verdict.scope.kind.as_deref().map(cut),
+            "cost_ns": verdict.cost_ns,
+            "cost_a_step_ns": verdict.cost_a_step_ns,
+            "beside": verdict.beside.iter().map(|it| cut(it)).collect::<Vec<_>>(),
             "provenance": self.as_recorded(),
         })
     }

@@ -8,6 +8,7 @@ pub mod brief;
 pub mod compare;
 mod evicted;
 pub mod expect;
+pub mod gates;
 mod gpus;
 mod hardware;
 mod idle;
@@ -80,8 +81,13 @@ pub struct Report {
     /// The most device memory in use at one time; absent when no allocation was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
-    /// The steps of each process that has some.
+    /// The steps of each process that has some, an entry a kind of them, the main one first.
     pub steps: Vec<steps::StepsReport>,
+    /// From the first operation to the first steady step, of the process whose steps take longest; null without steps.
+    pub start_up: Option<StartUp>,
+    /// What each GPU did in all steady steps; absent without steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steady: Vec<steps::SteadyFigures>,
     /// What GPUs' counters and sensors said, and what describes the machine; absent when nobody asked them, and nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<HardwareFigures>,
@@ -146,6 +152,15 @@ pub struct Source {
     pub path: Option<PathBuf>,
     /// Whether no GPU was involved.
     pub simulated: bool,
+}
+
+/// What lies before the steady steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StartUp {
+    /// In the timeline's own time.
+    pub start_ns: Ns,
+    pub end_ns: Ns,
+    pub time_ns: Ns,
 }
 
 /// How the operations of one device followed their host calls.
@@ -299,8 +314,15 @@ impl From<&Facts<'_>> for Report {
             peak_memory: facts.memory().peak(extent),
             verdicts: judged.verdicts,
             steps: parallel::map(records, steps, |of| {
-                steps::StepsReport::new(trace, &causes, of)
+                steps::StepsReport::list(trace, &causes, of)
+            })
+            .concat(),
+            start_up: figures::steps::main(steps).map(|of| StartUp {
+                start_ns: of.start_up.start,
+                end_ns: of.start_up.end,
+                time_ns: of.start_up.len(),
             }),
+            steady: steps::SteadyFigures::list(trace, steps),
             ranks,
             job,
             lines: figures::lines::find(trace, facts.calls(), steps),
@@ -340,6 +362,9 @@ fn reports(facts: &Facts<'_>, judged: Vec<Judgement>) -> Vec<VariantReport> {
         let mut figures = of.clone();
         for device in &mut figures.devices {
             device.idle = causes.idle(device.index, Some(figures.pass.span));
+        }
+        if facts.trace.source.simulated {
+            work::classify(&run, &mut figures);
         }
         VariantReport {
             speedup: measure::speedup(facts.passes(), of, variants),

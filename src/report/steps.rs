@@ -1,50 +1,93 @@
 //! What a report says of a program's steps.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::Report;
 use super::page::Page;
 use super::ranks::RankReport;
+use activity::Ns;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
-use activity::{Ns, Span};
-use causes::{Causes, IdleCause};
-use figures::steps::Steps;
+use advice::verdict::OddSteps;
+use causes::{Causes, Group, IdleCause};
+use figures::breakdown::Breakdown;
+use figures::steps::{self, Slow, StepKind, Steps, main_device};
 use trace::Trace;
 
-/// The steps of one process. All but `found` speak of the steady ones.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The steady steps of one process and one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StepsReport {
     /// The operating system's id of the process.
     pub process: u32,
     /// The process by its index in the timeline.
     #[serde(skip)]
     pub process_index: usize,
+    /// What tells this kind from the others ("decode"); null where there is no other.
+    pub kind: Option<String>,
     /// Steady steps: without warm-up, and seen to their end.
     pub count: usize,
-    /// Median time of a step.
+    /// Median time of those that are not odd.
     pub median_ns: Ns,
     /// The time that 95 % of the steps do not exceed.
     pub p95_ns: Ns,
     /// Median distance from the median, times 1.4826.
     pub deviation_ns: Ns,
+    /// The shortest and the longest.
+    pub range_ns: (Ns, Ns),
+    #[serde(rename = "uneven")]
+    /// Whether too many take over one and a half times the median to be odd: no step is like the others.
+    pub is_uneven: bool,
     /// What showed them ("ProfilerStep ranges").
     pub from: String,
-    /// Whether they speak for the program. Others may be parts of its own steps, such as layers that are all alike.
-    #[serde(skip)]
-    pub are_telling: bool,
-    /// All steps, warm-up included.
+    /// All steps of all kinds, warm-up included.
     pub found: usize,
     /// From the process's first operation to the first steady step.
     pub start_up_ns: Ns,
     /// From the last steady step to the end of the process's last operation.
     pub tail_ns: Ns,
     pub slow: usize,
-    /// Idle time of the steady steps by cause.
+    /// Idle time of the steps that are not odd, by cause.
     pub idle: Vec<IdleCause>,
     /// The slowest steps and what they have more of, slowest first.
     pub slowest: Vec<SlowStep>,
+    /// The step of median length.
+    pub typical: TypicalStep,
+    /// Those that take over one and a half times the median, at most one in five.
+    pub odd: Vec<OddStep>,
+    /// What they have in common, and what that takes; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub odd_cost: Option<OddSteps>,
+}
+
+/// The step of median length of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TypicalStep {
+    /// Which, counted from 0 over all steps.
+    pub step: usize,
+    /// When it began, in the timeline's own time.
+    pub start_ns: Ns,
+    pub time_ns: Ns,
+    /// Anything ran, a kernel ran, a copy ran: on the process's device with most operations.
+    pub busy_ns: Ns,
+    pub compute_ns: Ns,
+    pub copy_ns: Ns,
+    /// Nothing ran there, by group of causes.
+    pub idle_by: BTreeMap<String, Ns>,
+}
+
+/// A step that took far longer than its kind does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OddStep {
+    /// Which, counted from 0 over all steps.
+    pub step: usize,
+    /// When it began, in the timeline's own time.
+    pub start_ns: Ns,
+    pub time_ns: Ns,
+    /// How much longer than the median.
+    pub more_ns: Ns,
 }
 
 /// A step that took longer than the others.
@@ -60,32 +103,165 @@ pub struct SlowStep {
 }
 
 impl StepsReport {
-    /// From what was found.
-    pub fn new(trace: &Trace, causes: &Causes<'_>, steps: &Steps) -> Self {
-        let spans: Vec<Span> = steps.steady.clone().map(|i| steps.spans[i]).collect();
-        let slowest = steps.slow.iter().map(|slow| SlowStep {
-            step: slow.step,
-            start_ns: steps.spans[slow.step].start,
-            time_ns: steps.spans[slow.step].len(),
-            more: slow.text(),
-        });
+    /// Of each kind of a process's steps.
+    pub fn list(trace: &Trace, causes: &Causes<'_>, steps: &Steps) -> Vec<Self> {
+        let kinds = steps.kinds.iter();
+        kinds
+            .map(|kind| Self::of_kind(trace, causes, steps, kind))
+            .collect()
+    }
+
+    fn of_kind(trace: &Trace, causes: &Causes<'_>, steps: &Steps, kind: &StepKind) -> Self {
+        let at = |step: usize| (steps.spans[step].start, steps.spans[step].len());
+        let slow_step = |slow: &Slow| {
+            let (start_ns, time_ns) = at(slow.step);
+            let (step, more) = (slow.step, slow.text());
+            SlowStep {
+                step,
+                start_ns,
+                time_ns,
+                more,
+            }
+        };
+        let odd_step = |&step: &usize| {
+            let (start_ns, time_ns) = at(step);
+            let more_ns = time_ns - kind.median_ns;
+            OddStep {
+                step,
+                start_ns,
+                time_ns,
+                more_ns,
+            }
+        };
+        let regular = steps.stretches(kind.regular());
         StepsReport {
             process: trace.processes()[steps.process].info.pid,
             process_index: steps.process,
-            count: steps.steady.len(),
-            median_ns: steps.median_ns,
-            p95_ns: steps.p95_ns,
-            deviation_ns: steps.deviation_ns,
+            kind: Some(kind.name.clone()).filter(|it| !it.is_empty()),
+            count: kind.steps.len(),
+            median_ns: kind.median_ns,
+            p95_ns: kind.p95_ns,
+            deviation_ns: kind.deviation_ns,
+            range_ns: kind.range,
+            is_uneven: kind.is_uneven,
             from: steps.origin_text(),
-            are_telling: steps.are_telling(),
             found: steps.spans.len(),
             start_up_ns: steps.start_up.len(),
             tail_ns: steps.tail.len(),
-            slow: steps.slow_count,
-            idle: causes.idle_of_process(steps.process, &spans),
-            slowest: slowest.collect(),
+            slow: kind.slow_count,
+            idle: causes.idle_of_process(steps.process, &regular),
+            slowest: kind.slow.iter().map(slow_step).collect(),
+            typical: TypicalStep::of(trace, causes, steps, kind.typical),
+            odd: kind.odd.iter().map(odd_step).collect(),
+            odd_cost: OddSteps::of(trace, causes, steps, kind),
         }
     }
+
+    /// "752 steady steps of 56.1 ms (± 1.2 ms)", "38 uneven steps of 56 to 201 ms, 93.2 ms on average".
+    fn words(&self) -> String {
+        let name = self
+            .kind
+            .as_ref()
+            .map_or(String::new(), |it| format!("{it} "));
+        if self.is_uneven {
+            let [least, most] = [self.range_ns.0, self.range_ns.1].map(duration);
+            let steps = plural(self.count as u64, &format!("uneven {name}step"));
+            return format!(
+                "{steps} of {least} to {most}, {} at the median",
+                duration(self.median_ns)
+            );
+        }
+        format!(
+            "{} of {} (± {}), 95 % within {}",
+            plural(self.count as u64, &format!("steady {name}step")),
+            duration(self.median_ns),
+            duration(self.deviation_ns),
+            duration(self.p95_ns),
+        )
+    }
+}
+
+/// What a GPU did in all steady steps of the first program that has some on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SteadyFigures {
+    /// The device's id.
+    pub device: u32,
+    /// How many.
+    pub steps: usize,
+    /// Of all of them, without what was not recorded.
+    pub time_ns: Ns,
+    pub busy_ns: Ns,
+    pub compute_ns: Ns,
+    pub copy_ns: Ns,
+    pub idle_ns: Ns,
+}
+
+impl SteadyFigures {
+    /// Of each device that has some, by its id.
+    pub fn list(trace: &Trace, steps: &[Steps]) -> Vec<Self> {
+        let of_device = |(device, steps): (usize, &Steps)| {
+            let mut sum = Breakdown::default();
+            for span in steps.stretches(steps.steady.clone()) {
+                let part = Breakdown::of_device(trace, device, span);
+                sum.whole += part.whole;
+                sum.busy += part.busy;
+                sum.compute += part.compute;
+                sum.copy += part.copy;
+            }
+            SteadyFigures {
+                device: trace.devices()[device].info.id,
+                steps: steps.steady.len(),
+                time_ns: sum.whole,
+                busy_ns: sum.busy,
+                compute_ns: sum.compute,
+                copy_ns: sum.copy,
+                idle_ns: sum.idle(),
+            }
+        };
+        let all = steps::by_device(trace, steps).into_iter();
+        let mut all: Vec<Self> = all.map(of_device).collect();
+        all.sort_by_key(|it| it.device);
+        all
+    }
+}
+
+impl Report {
+    /// The main kind of steps: of several processes that of the one whose steps take longest.
+    pub fn main_steps(&self) -> Option<&StepsReport> {
+        let firsts = self
+            .steps
+            .chunk_by(|a, b| a.process_index == b.process_index);
+        let firsts = firsts.filter_map(<[StepsReport]>::first);
+        firsts.max_by_key(|it| it.median_ns * it.count as Ns)
+    }
+}
+
+impl TypicalStep {
+    fn of(trace: &Trace, causes: &Causes<'_>, steps: &Steps, step: usize) -> Self {
+        let span = steps.spans[step];
+        let device = main_device(trace, steps.process).unwrap_or_default();
+        let parts = Breakdown::of_device(trace, device, span);
+        let by = Group::ALL
+            .into_iter()
+            .zip(causes.shares_within(device, span));
+        TypicalStep {
+            step,
+            start_ns: span.start,
+            time_ns: span.len(),
+            busy_ns: parts.busy,
+            compute_ns: parts.compute,
+            copy_ns: parts.copy,
+            idle_by: by
+                .filter(|it| it.1 > 0)
+                .map(|(group, ns)| (key(group), ns))
+                .collect(),
+        }
+    }
+}
+
+/// A group of causes as JSON has it: "cpu_work".
+fn key(group: Group) -> String {
+    group.label().to_lowercase().replace([' ', '-'], "_")
 }
 
 /// So many slow steps stand in a text.
@@ -145,23 +321,8 @@ pub(super) fn section(page: &mut Page, report: &Report) {
             Some(rank) => Some(printable(&rank.called())),
             None => Some(format!("process {}", steps.process)),
         };
-        let kind = match steps.are_telling {
-            true => "steady step",
-            false => "repeat",
-        };
-        let mut lines = vec![format!(
-            "{} of {} (± {}), 95 % within {} · by {}{}",
-            plural(steps.count as u64, kind),
-            duration(steps.median_ns),
-            duration(steps.deviation_ns),
-            duration(steps.p95_ns),
-            printable(&steps.from),
-            if steps.are_telling {
-                ""
-            } else {
-                ": parts of a step, too few or too uneven to speak for the program"
-            },
-        )];
+        let mut lines = vec![format!("{} · by {}", steps.words(), printable(&steps.from))];
+        lines.extend(steps.odd_cost.as_ref().map(OddSteps::sentence));
         if page.is_brief {
             let of = whose.map(|it| format!("{it}: ")).unwrap_or_default();
             page.wrapped(&format!("{of}{}", lines[0]));
@@ -233,13 +394,8 @@ mod tests {
             p95_ns: median_ns,
             deviation_ns: 1_000,
             from: "ProfilerStep ranges".to_owned(),
-            are_telling: true,
             found: 10,
-            start_up_ns: 0,
-            tail_ns: 0,
-            slow: 0,
-            idle: Vec::new(),
-            slowest: Vec::new(),
+            ..StepsReport::default()
         };
         let trace = Scene::new().kernel("k", 1, 0, 1_000).trace();
         let mut report = Report::new(&trace, None, KnownGpus::default());

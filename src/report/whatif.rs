@@ -13,6 +13,8 @@ use unicode_width::UnicodeWidthStr as _;
 /// What is said about predictions. As JSON the field names are a contract: add, don't rename.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIfReport {
+    /// Which meaning the fields have: that of a report's JSON.
+    pub schema: u32,
     /// What the times are of.
     pub scope: ScopeReport,
     /// Median time, in ns.
@@ -90,7 +92,13 @@ impl WhatIfReport {
         let scope = ScopeReport { steps, per, of };
         let is_told = whatif.refusal().is_none();
         let faster = is_told.then(|| whatif.faster(TOP));
+        // What a cure makes of it is possible.
+        let mut ideal = whatif.ideal();
+        let predicted = predictions.iter().filter_map(|it| it.outcome.as_ref().ok());
+        let least = predicted.map(|it| it.predicted).min();
+        ideal.gpu = least.map_or(ideal.gpu, |least| least.min(ideal.gpu));
         WhatIfReport {
+            schema: super::SCHEMA,
             scope,
             measured_ns: whatif.measured(),
             replayed_ns: whatif.replayed,
@@ -100,7 +108,7 @@ impl WhatIfReport {
                 .map(|of| PredictionRow::new(of, whatif.measured()))
                 .collect(),
             faster,
-            ideal: whatif.ideal(),
+            ideal,
         }
     }
 
@@ -293,6 +301,7 @@ mod tests {
             PredictionRow::new(Prediction { edit, outcome }, 10_000_000)
         };
         let answer = WhatIfReport {
+            schema: 6,
             scope: ScopeReport {
                 steps: 3,
                 per: "run",
@@ -324,6 +333,7 @@ mod tests {
     fn where_no_operation_alone_matters_a_line_says_so() {
         let text = |faster: Option<Vec<Faster>>| {
             let answer = WhatIfReport {
+                schema: 6,
                 scope: ScopeReport {
                     steps: 3,
                     per: "run",

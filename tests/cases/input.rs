@@ -83,7 +83,6 @@ impl Input {
     /// The answers, as JSON.
     pub(crate) fn answers(&self) -> serde_json::Value {
         let report = Report::new(&self.trace, self.plan.as_deref(), KnownGpus::default());
-        let telling: Vec<bool> = report.steps.iter().map(|it| it.are_telling).collect();
         let report = serde_json::to_value(report).expect("JSON");
         let pick = |of: &serde_json::Value| {
             let fields = ANSWERS.iter().map(|&field| of[field].clone());
@@ -91,9 +90,7 @@ impl Input {
         };
         let variants = report["variants"].as_array();
         let variants = variants.into_iter().flatten().map(pick);
-        let telling = telling.into_iter().map(serde_json::Value::Bool);
-        let all = [pick(&report)].into_iter().chain(variants);
-        all.chain(telling).collect()
+        [pick(&report)].into_iter().chain(variants).collect()
     }
 }
 

@@ -203,6 +203,16 @@ def events(made, slow):
 
 
 @made
+def one_long_gap(made):
+    """Nine kernels twice, in another order. Before one of them the CPU is at other work for 0.7 s."""
+    for i, name in enumerate("abcdefghigaidbhcef"):
+        if i == 13:
+            made.range("collect", made.now, made.now + 700 * MS)
+            made.now += 700 * MS
+        made.launch(name)
+
+
+@made
 def frees_before_the_first_kernel(made):
     """A copy, then frees of 5 us, the second and the fourth of 20 and 30 ms, then the only kernel."""
     at = -60 * MS
@@ -543,7 +553,7 @@ def layers_between_other_work(made):
         made.op(f"prepare{i}", 20)
     for _ in range(4):
         for name in ["qkv", "attend", "project", "up", "down"]:
-            made.op(name, 40)
+            made.op(name, 400)
     for i in range(20):
         made.op(f"finish{i}", 20)
 
@@ -580,13 +590,13 @@ def five_equal_kernels(made):
 def other_pieces_between(made):
     """Nine steps of ten operations. Between the first of them are six pieces of twelve that never come again."""
     for i in range(9):
-        made.op("begin", 100)
+        made.op("begin", 500)
         for op in range(9):
-            made.op(f"k{op}", 100)
+            made.op(f"k{op}", 500)
         if i < 6:
-            made.op("begin", 100)
+            made.op("begin", 500)
             for op in range(11):
-                made.op(f"odd{i}_{op}", 100)
+                made.op(f"odd{i}_{op}", 20)
 
 
 @made
@@ -631,11 +641,12 @@ def loops_that_follow_each_other(made):
 
 
 @made
-def copies_before_the_work(made):
-    """Fourteen copies of 100 ns, then a kernel that takes a hundred times what they do together."""
+def copies_behind_the_work(made):
+    """A kernel, then fourteen copies of 100 ns with a short kernel each, which take a hundredth of it together."""
+    made.op("all", 200 * US, 64)
     for _ in range(14):
         made.bring(100)
-    made.op("all", 200 * US, 64)
+        made.op("check", 10)
 
 
 @made
@@ -649,9 +660,10 @@ def pieces_of_all_lengths(made):
 
 @made
 def one_operation_again_and_again(made):
-    """One kernel thirty times."""
-    for _ in range(30):
-        made.op("k", 100 * US)
+    """One kernel thirty times, launched ahead."""
+    for i in range(30):
+        made.call("cudaLaunchKernel", i * 5 * US, i * 5 * US + 4 * US)
+        made.kernel("k", i * 100 * US + 10 * US, (i + 1) * 100 * US + 9 * US)
 
 
 @made
@@ -673,15 +685,6 @@ def six_steps_behind_a_long_pause(made):
 
 
 @made
-def twenty_steps_behind_as_much_work(made):
-    """Twenty steps behind a pause of 1 ms, and a kernel that takes as long as all of them."""
-    made.op("load", 24 * US)
-    made.now += MS
-    for _ in range(20):
-        made.step(2)
-
-
-@made
 def five_steps_behind_some_work(made):
     """Behind a pause five steps of 1.2 ms each, which hold 87 % of the time of kernels."""
     made.op("load", 600 * US)
@@ -691,20 +694,45 @@ def five_steps_behind_some_work(made):
 
 
 @made
-def a_few_steps_take_most(made):
-    """Twenty steps of some 1 us. Behind every fifth the CPU is at work for 10 us."""
-    for i in range(20):
-        made.step(2)
-        made.now += 10 * US if i % 5 == 3 else 0
+def one_operation_behind_work(made):
+    """One kernel thirty times, each behind 60 us of the CPU's own work."""
+    for _ in range(30):
+        made.now += 60 * US
+        made.launch("k")
 
 
 @made
-def steps_that_differ(made):
-    """Three operations, and behind them no pause, one and two of 200 ns by turns."""
-    for i in range(30):
-        for name, length in [("embed", 100), ("attend", 200), ("norm", 300)]:
-            made.op(name, length, 64)
-        made.now += i % 3 * 200
+def two_steps_that_save(made):
+    """Twenty steps that a range counts. Two of them also pack and bring back what is to be saved."""
+    for i in range(21):
+        start = made.now
+        for _ in range(4):
+            made.launch("gemm")
+        if i in (7, 12):
+            for _ in range(9):
+                made.launch("pack")
+        made.range(f"step {i}", start, made.now)
+
+
+@made
+def steps_of_two_sizes(made):
+    """Twenty steps that a range counts: every third is of three times as much data."""
+    for i in range(21):
+        start = made.now
+        for _ in range(4):
+            made.launch("gemm", length=(270 if i % 3 == 1 else 90) * US)
+        made.range(f"step {i}", start, made.now)
+
+
+@made
+def steps_that_wait_by_turns(made):
+    """Twenty steps that a range counts. In every third the CPU is at work for 2 ms."""
+    for i in range(21):
+        start = made.now
+        made.now += 2 * MS if i % 3 == 1 else 0
+        for _ in range(4):
+            made.launch("gemm")
+        made.range(f"step {i}", start, made.now)
 
 
 @made
@@ -994,8 +1022,8 @@ def one_batch(made):
     made.copy("h2d", 32 << 20, 0, MS)
     for i in range(20):
         at = MS + i * 100 * US
-        made.call("cudaLaunchKernel", at - 9 * US, at - 5 * US)
-        made.kernel("sort", at, at + 99 * US)
+        made.call("cudaLaunchKernel", MS + i * 5 * US, MS + i * 5 * US + 4 * US)
+        made.kernel("sort", at + 9 * US, at + 99 * US)
     made.call("cudaMemcpy", 2900 * US, 4 * MS)
     made.copy("d2h", 32 << 20, 3 * MS, 4 * MS)
 

@@ -217,14 +217,22 @@ impl<'a> Advice<'a> {
         if self.causes.graph().capture(whole.window).is_some() {
             return Judgement::default();
         }
-        let whatif = || replayed(self.facts, steps::main(steps), whole.window);
-        let telling = steps.iter().filter(|steps| steps.are_telling());
+        let alike = match steps {
+            [one] if whole.ranks.is_none() => longest_alike(one),
+            _ => None,
+        };
+        let begins = alike.as_ref().map(|_| steps[0].steady_span().start);
+        let (steps, replay) = match &alike {
+            Some(one) => (std::slice::from_ref(one), Some(one.steady_span())),
+            None => (steps, whole.window),
+        };
+        let whatif = || replayed(self.facts, steps::main(steps), replay);
         // On the clock of all, where it is known.
         let aligned = |steps: &Steps| match whole.ranks {
             Some(ranks) => ranks.on_all(steps.process, steps.steady_span()),
             None => steps.steady_span(),
         };
-        let Some(window) = telling.map(aligned).reduce(Span::hull) else {
+        let Some(window) = steps.iter().map(aligned).reduce(Span::hull) else {
             let devices: Vec<_>;
             let mut scope = whole.clone();
             if whole.window.is_none() && whole.ranks.is_none() {
@@ -251,15 +259,35 @@ impl<'a> Advice<'a> {
         if let Some(rate) = steps::main(steps).and_then(Steps::pace) {
             findings::no_cure::paced(&steady, rate, &mut findings);
         }
-        let step = steps::main(steps).map(|of| (of.median_ns, window.len()));
+        let step = steps::main(steps).map(|of| (of.main().median_ns, window.len()));
         findings.iter_mut().for_each(|finding| finding.step = step);
         Judgement {
             findings,
-            start_up: Some(findings::of_start_up(&before(whole, window.start))),
+            start_up: Some(findings::of_start_up(&before(
+                whole,
+                begins.unwrap_or(window.start),
+            ))),
             ..Judgement::default()
         }
     }
 }
+
+/// The same with the longest stretch of steps of the main kind alone, none of them odd, where there are others. Rules look at one
+/// stretch, and what is found a step is to be of such steps.
+fn longest_alike(steps: &Steps) -> Option<Steps> {
+    let regular: Vec<usize> = steps.main().regular().collect();
+    if regular.len() == steps.steady.len() {
+        return None;
+    }
+    let runs = regular.chunk_by(|a, b| a + 1 == *b);
+    let longest = runs.max_by_key(|run| run.len())?;
+    let steady = longest[0]..longest[0] + longest.len();
+    let of = || steps.only(steady);
+    (longest.len() >= STEPS_LEAST).then(of)
+}
+
+/// Fewer steps in a row tell rules nothing of a loop.
+const STEPS_LEAST: usize = 3;
 
 /// Operations that findings are replayed with, where steps can stand for others. A replay takes some 3 us for each, and
 /// every finding takes a few.
@@ -307,10 +335,7 @@ fn replayed<'a>(
         ));
     }
     let times = main.steady.len() as f64 / steady.len() as f64;
-    let last = Steps {
-        steady,
-        ..main.clone()
-    };
+    let last = main.only(steady);
     let mut of = WhatIf::of_steps(facts.basis(), Some(&last), Some(span))?;
     of.times = times;
     Ok(of)

@@ -148,11 +148,11 @@ table! {
         /// This part of all operations lies in alike pieces, where the pieces are few.
         COVERED_SHARE: Share = 0.9 or 0.0 => ["layers_between_other_work"];
         /// Pieces are many from this number on.
-        MANY_PIECES: Count = 8 or usize::MAX => ["pageable", "many_steps_behind_other_work"];
+        MANY_PIECES: Count = 8 or usize::MAX => ["many_steps_behind_other_work"];
         /// This part of all operations lies in alike pieces, where the pieces are many.
         COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => ["many_pieces_in_little_of_all"];
         /// A piece that comes again must do so over this many operations: two equal kernels are no period.
-        REPEATED_MIN: Count = 12 or 1 => ["events", "five_equal_kernels"];
+        REPEATED_MIN: Count = 12 or 1 => ["five_equal_kernels"];
         /// Pieces of which less than a quarter are exactly equal are no steps.
         NEVER_EQUAL: Exception => ["steps_of_which_two_are_equal"];
         /// A piece that brings its own data to the GPU is an iteration, and no larger one is looked for. Ten steps with one
@@ -165,13 +165,15 @@ table! {
         /// A kernel that takes much runs in this part of the steps: else one loop follows another.
         KEPT_KERNEL: Share = 0.75 or 0.0 => ["loops_that_follow_each_other"];
         /// Pieces that hold less of the time of kernels are set-up, unless they hold half of the time of all operations.
-        LEAST_SHARE: Share = 0.1 or 0.0 => ["copies_before_the_work"];
+        LEAST_SHARE: Share = 0.1 or 0.0 => ["copies_behind_the_work"];
         /// Pieces whose deviation exceeds their median are no steps.
         UNEVEN_PERIOD: Exception => ["pieces_of_all_lengths"];
     }
     "steps that speak for the program" {
-        /// One operation again and again is a part of a program.
+        /// One operation again and again is a part of a program, unless the CPU waits or works before each, or launches a graph.
         ONE_OPERATION: Exception => ["one_operation_again_and_again"];
+        /// Before a launch the CPU works where it is outside CUDA for so long: launching one kernel after the other takes 3 to 10 us.
+        CPU_WORKS: Ns = 50_000 or i64::MAX => ["one_operation_behind_work"];
         /// Steps are many from this number on.
         MANY_STEPS: Count = 10 or 0 => ["nine_steps_of_half_the_work"];
         /// Few steps that hold less of the time of kernels are parts of a step, however long they take.
@@ -179,20 +181,26 @@ table! {
         /// Steps that take less than half of the time speak for the program where they hold this part of the time of
         /// kernels. The rest is a long start-up.
         WORK_SHARE: Share = 0.9 or 0.0 => ["five_steps_behind_some_work"];
-        /// Many steps speak for the program from this part of the time of kernels on.
-        WORK_SHARE_OF_MANY: Share = 0.8 or 0.0 => ["twenty_steps_behind_as_much_work"];
         /// Few steps that take less in all tell nothing of a program which does other things for longer.
         STEPS_TIME: Ns = 1_000_000 or 0 => ["six_steps_behind_a_long_pause"];
-        /// Where the mean exceeds the median by half, a few steps hold much of the time, and no step is like all.
-        UNEVEN_MEAN: Exception => ["a_few_steps_take_most"];
-        /// Where the deviation exceeds a third of the median, no step is like all.
-        UNEVEN_STEPS: Exception => ["steps_that_differ"];
         /// Pieces that repeat within one range may be the layers of a model, in one pass.
         ONE_PASS: Exception => ["layers_in_one_range"];
         /// Pieces that repeat beside an op of PyTorch that was seen but once are one pass, too.
         ONCE_BESIDE: Exception => ["layers_beside_an_op_that_is_done_once"];
         /// Pieces within one range that copy from or to the CPU are a loop that is fed, and no layers.
         IS_FED: Exception => ["fed_steps_in_one_range"];
+    }
+    "kinds of steps" {
+        /// A few steps with much more in them are no kind of their own: training steps that also save.
+        SOMETHING_MORE: Exception => ["two_steps_that_save"];
+        /// Steps of the same operations are of two kinds where the GPU works for so many times as long in some of them.
+        TWO_SORTS: Share = 1.5 or f64::INFINITY => ["steps_of_two_sizes"];
+        /// A step is odd that takes so many times the median of its kind.
+        ODD_TIMES: Share = 1.5 or f64::INFINITY => ["two_steps_that_save"];
+        /// Where more than this part of a kind would be odd, the kind is uneven, and has no typical step.
+        ODD_PART: Share = 0.2 or 1.0 => ["steps_that_wait_by_turns"];
+        /// Odd steps that do not recur take the headline from this part of the steady steps' time on.
+        ODD_COST: Share = 0.1 or 2.0 => ["two_steps_that_save"];
     }
     "findings" {
         /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
@@ -315,7 +323,7 @@ table! {
         /// Work before a kernel's first launch is no next batch: the CPU most likely made the kernel.
         NO_NEXT_BATCH: Exception => ["kernels_with_work_before_their_first_launch"];
         /// A gap that holds half of the host's work, without steps, is no batch that could be prepared.
-        ONE_LONG_GAP: Exception => ["event_later"];
+        ONE_LONG_GAP: Exception => ["one_long_gap"];
         /// A name is told where it takes this part of the host's work. Without a name nobody knows whether it could be done
         /// ahead.
         NAMED_PART: Share = 0.5 or 0.0 => ["work_of_many_names"];

@@ -15,7 +15,7 @@ use scenario::value::Unit;
 use trace::{LaneKind, Trace};
 
 /// One pass of a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
     /// Index into [`Passes::variants`].
     pub variant: usize,

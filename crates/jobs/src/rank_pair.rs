@@ -90,7 +90,7 @@ impl<'a> RankPairs<'a> {
             return Some(Units {
                 unit: Stretch::Step,
                 spans: steps.steady(),
-                median: steps.median_ns,
+                median: steps.main().median_ns,
             });
         }
         let (spans, median) = self.made[rank]

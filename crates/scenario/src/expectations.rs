@@ -8,7 +8,7 @@ use super::expect::{Compare, Expectation, Figure};
 use super::expr::parse::{self, Piece};
 use super::expr::value::Unit;
 use super::expr::{ExprError, Loc};
-use super::figures::{FIGURES, Needs, Operand, Spec};
+use super::figures::{FIGURES, Needs, Operand, Spec, bound_unit};
 use super::file::{ExpectDecl, File, VariantDecl};
 use super::names::unknown;
 use super::plan::{LaunchSpec, OpKind, Sweep, VariantPlan};
@@ -148,7 +148,7 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
         variant: variant.to_owned(),
         point,
         figure: Figure::new(spec.kind, operand),
-        unit: spec.bound_unit(),
+        unit: bound_unit(spec.unit),
     })
 }
 
@@ -225,6 +225,21 @@ fn read_point(file: &File, piece: Piece<'_>) -> Result<(i64, Loc), ExprError> {
     let value = parse::expression(piece.slice(equals + 1, piece.text.len()));
     let value = value.and_then(|expr| expr.eval(&|_| None))?;
     Ok((point_value(value, loc)?, loc))
+}
+
+/// A comparison such as ">= 2 ms" with a figure of this unit.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn condition(text: &str, unit: activity::units::Unit) -> Result<(Compare, f64), String> {
+    let bound = Named {
+        text: text.to_owned(),
+        ..Named::default()
+    };
+    read_bound(&bound, bound_unit(unit)).map_err(|error| match error.help {
+        Some(help) => format!("{}: {help}", error.message),
+        None => error.message,
+    })
 }
 
 /// `>= 2.0`, with the unit that the figure has.

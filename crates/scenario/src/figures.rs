@@ -128,17 +128,15 @@ impl Kind {
     }
 }
 
-impl Spec {
-    /// The unit that a bound on it is written in.
-    pub(super) fn bound_unit(&self) -> value::Unit {
-        match self.unit {
-            Unit::Ratio | Unit::Count => value::Unit::None,
-            Unit::Share => value::Unit::Share,
-            Unit::Time => value::Unit::Time,
-            Unit::Rate => value::Unit::Rate,
-            Unit::Flops => value::Unit::Flops,
-            Unit::Bytes => value::Unit::Bytes,
-        }
+/// The unit that a bound on a figure is written in.
+pub(super) fn bound_unit(of: Unit) -> value::Unit {
+    match of {
+        Unit::Ratio | Unit::Count => value::Unit::None,
+        Unit::Share => value::Unit::Share,
+        Unit::Time => value::Unit::Time,
+        Unit::Rate => value::Unit::Rate,
+        Unit::Flops => value::Unit::Flops,
+        Unit::Bytes => value::Unit::Bytes,
     }
 }
 

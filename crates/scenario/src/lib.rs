@@ -39,6 +39,7 @@ pub mod view;
 
 pub use diagnostics::did_you_mean;
 pub use diagnostics::{Diagnostics, Severity};
+pub use expectations::condition;
 pub use expr::value;
 pub use figures::{FIGURES, Operand};
 pub use file::schema;

@@ -115,7 +115,11 @@ pub fn activity(trace: &Trace, what: &What) -> String {
 /// What the host was in, as tables call it, too: a call, an operator, a range. These have no parameters to be left out
 /// (`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`, which is the DataLoader).
 pub fn host_name(trace: &Trace, name: NameId) -> String {
-    let name = trace.names().full(name);
+    host_label(trace.names().full(name))
+}
+
+/// The same of such a name.
+pub fn host_label(name: &str) -> String {
     match name.split_once('#') {
         Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
         _ => cut_middle(name, NAME_MAX),

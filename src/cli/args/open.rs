@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use super::screen::{First, PictureArgs, Printed, ReplayOptions, size};
 use super::trace::size_of_memory;
 use crate::export::FORMATS;
+use crate::report::gates::Gate;
 
 /// `cuptop open`.
 #[derive(Debug, Args)]
@@ -36,6 +37,10 @@ pub struct ReportArgs {
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
     pub printed: Printed,
+    /// Exit with 1 where this holds ("idle > 30 %": of the steady steps); may be given several times. `cuptop help scripts` has the
+    /// figures. What cannot be measured exits with 3.
+    #[arg(long, value_name = "CONDITION", value_parser = Gate::parse)]
+    pub fail_if: Vec<Gate>,
     /// Leave out command lines, folders of paths and names of hosts, for handing it to others; says what it leaves out.
     #[arg(long)]
     pub anonymous: bool,

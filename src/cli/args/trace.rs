@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::screen::{First, PictureArgs, Printed};
+use crate::report::gates::Gate;
 use live::attach::{Collect, Graphs};
 use live::counters::Counters;
 use live::python;
@@ -20,6 +21,10 @@ pub struct Trace {
     pub headless: bool,
     #[command(flatten)]
     pub printed: Printed,
+    /// Exit with 1 where this holds ("idle > 30 %": of the steady steps); may be given several times. The program's own failure goes
+    /// first.
+    #[arg(long, value_name = "CONDITION", value_parser = Gate::parse, requires = "headless")]
+    pub fail_if: Vec<Gate>,
     /// Keep the recording in this directory (see `cuptop open`).
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,

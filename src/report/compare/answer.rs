@@ -13,6 +13,8 @@ use figures::steps::Origin;
 /// Two sides, each of one run or several.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareReport {
+    /// Which meaning the fields have: that of a report's JSON.
+    pub schema: u32,
     /// The first line: "B is 2.43× faster …".
     pub text: String,
     /// What the samples are: "runs", "steps", "repeats", or "one run" where there is one sample a side.
@@ -130,6 +132,10 @@ pub struct FailOver {
     pub threshold: f64,
     /// Whether every row could be decided.
     pub decided: bool,
+    /// "regressed", "no regression shown" or "undecided".
+    pub decision: &'static str,
+    /// What decided: "intervals" of several runs a side, or "medians" that lie further apart than runs of one program do.
+    pub by: &'static str,
     /// What of B is slower by more than the threshold.
     pub regressed: Vec<String>,
     /// Runs a side that could decide what is not; null when all is.
@@ -181,6 +187,7 @@ impl CompareReport {
             other => other,
         };
         Some(CompareReport {
+            schema: crate::report::SCHEMA,
             text: words::headline(&rows),
             samples,
             geometric_mean: (rows.len() > 1)
@@ -405,9 +412,24 @@ impl FailOver {
         let regressed: Vec<String> = slower.map(|it| it.0.of.clone()).collect();
         let need = verdicts.iter().filter_map(|it| it.2).max();
         let limit = units::percent(threshold);
+        let has_intervals = rows
+            .iter()
+            .all(|row| are_runs && row.difference.interval.is_some());
+        let (by, told) = match has_intervals {
+            true => ("intervals", ""),
+            false => (
+                "medians",
+                ", by medians further apart than runs of one program",
+            ),
+        };
+        let decision = match need {
+            _ if !regressed.is_empty() => "regressed",
+            None => "no regression shown",
+            Some(_) => "undecided",
+        };
         let text = match need {
             _ if !regressed.is_empty() => format!(
-                "regression: {} slower by more than {limit}",
+                "regression: {} slower by more than {limit}{told}",
                 regressed.join(", ")
             ),
             None => format!("no regression of more than {limit} shown"),
@@ -419,6 +441,8 @@ impl FailOver {
         FailOver {
             threshold,
             decided: need.is_none(),
+            decision,
+            by,
             regressed,
             need,
             text,

@@ -180,7 +180,8 @@ impl ComparedRun {
         }
         if measured.is_empty() {
             if let Some(main) = steps::main(facts.steps()) {
-                measured.extend(measure(Subject::Step(main.from.clone()), main.steady()));
+                let regular: Vec<Span> = main.main().regular().map(|it| main.spans[it]).collect();
+                measured.extend(measure(Subject::Step(main.from.clone()), &regular));
             }
             if let Some(span) = trace.operations_extent() {
                 measured.extend(measure(Subject::Makespan, &[span]));

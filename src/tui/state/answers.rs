@@ -35,7 +35,7 @@ const AT_ONCE: usize = 1_000;
 pub struct StepTime {
     pub count: usize,
     pub median: Ns,
-    /// How far they lie from it (see [`figures::steps::Steps::deviation_ns`]).
+    /// How far they lie from it (see [`figures::steps::StepKind::deviation_ns`]).
     pub deviation: Ns,
 }
 

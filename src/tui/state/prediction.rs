@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(spans, by_hand);
         let rows = prediction.rows(&run, Scope::Whole);
         assert_eq!(rows.len(), 2);
-        let words = "predicted with no-sync: 400 \u{b5}s instead of 780 \u{b5}s, saves 380 \u{b5}s (replay error ";
+        let words = "predicted with no-sync: 20.0 \u{b5}s instead of 40.0 \u{b5}s, saves 20.0 \u{b5}s (replay error ";
         assert!(rows[0].label.starts_with(words), "{}", rows[0].label);
         assert!(prediction.close() && !prediction.close());
         assert!(prediction.rows(&run, Scope::Whole).is_empty());

@@ -5,9 +5,10 @@
 //! the CPU in part (`path`). That part says whether faster kernels would make a GPU faster that is mostly busy.
 //! `docs/ANSWERS.md` has the rule.
 //!
-//! With steps that speak for the program the verdict speaks of the steady ones, as findings do; without, of everything
-//! looked at.
+//! With steps the verdict speaks of the main kind of them, without the odd ones; else of everything looked at. Odd steps that lose
+//! more take its place (`odd`), and what the run is made of beside stands behind it.
 
+mod odd;
 mod path;
 mod retold;
 mod split;
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::findings::Finding;
 use crate::findings::failed::Failed;
-use activity::units::share;
+use activity::units::{duration, share};
 use activity::{Ns, Span};
 pub use causes::Bound;
 use causes::Causes;
@@ -27,10 +28,11 @@ use causes::stacks::LineShare;
 use figures::DeviceFigures;
 use figures::steps::{self, Steps};
 use jobs::JobAnalysis;
+pub use odd::OddSteps;
 use split::Split;
 use trace::{Trace, parallel};
-use words::Told;
 pub use words::{HEADLINE_MAX, nothing_ran};
+use words::{StepScope, Told};
 
 /// What bounds a device, or all of them together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -48,6 +50,13 @@ pub struct Verdict {
     pub span_ns: Ns,
     /// Steady steps that were looked at; `None` where there are no steps.
     pub steps: Option<usize>,
+    /// What it is of.
+    pub scope: AnswerScope,
+    /// What it costs: `share` of `span_ns`, and of a step.
+    pub cost_ns: Ns,
+    /// See `cost_ns`; absent where there are no steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_a_step_ns: Option<Ns>,
     /// The source line at which the launching thread was seen for most of that time; absent where too few samples tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<LineShare>,
@@ -62,6 +71,45 @@ pub struct Verdict {
     /// What the best cure brings: that of the first finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<String>,
+    /// What the run is made of beside that: odd steps, other kinds of steps, the start-up. A sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+}
+
+/// What an answer is of: its shares and its times are of the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AnswerScope {
+    pub of: Answered,
+    /// What tells these steps from other kinds ("decode"); absent where there is one kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Median time of one of these steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_ns: Option<Ns>,
+    /// From the first operation of it to the last, in the timeline's own time.
+    pub start_ns: Ns,
+    /// See `start_ns`.
+    pub end_ns: Ns,
+}
+
+/// What of a timeline an answer is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Answered {
+    /// The steady steps of the kind that takes most time, without the odd ones.
+    #[serde(rename = "steady steps")]
+    Steps,
+    /// The odd ones among them.
+    #[serde(rename = "odd steps")]
+    OddSteps,
+    /// A pass of a scenario, or the last part of a program that runs.
+    #[serde(rename = "a part of the timeline")]
+    Window,
+    /// The one step that a profiler marked, from where it begins.
+    #[serde(rename = "the marked step")]
+    Marked,
+    #[default]
+    #[serde(rename = "the whole timeline")]
+    Run,
 }
 
 /// A GPU that the host keeps idle for this part of the time is bound by the host, however busy it is for the rest:
@@ -83,7 +131,7 @@ pub const PATH_SHARE: f64 = 0.5;
 pub const BOUND_MIN: f64 = 0.25;
 
 /// The verdict on each of `devices`, whose figures are those of `window`, and the one on all. With `steps` those
-/// devices that have some which speak for the program ([`Steps::are_telling`]) are judged by their steady ones. `ranks`
+/// devices that have some are judged by their steady ones. `ranks`
 /// tells who waits for whom in a job: what a device waits in collectives it does not compute.
 pub fn find(
     trace: &Trace,
@@ -95,23 +143,28 @@ pub fn find(
     let steady = steps::by_device(trace, steps);
     let records = causes.graph().ops.len();
     let of_device = |device: &DeviceFigures| {
-        let steady = steady.get(&device.index);
-        let in_steps = steady.and_then(|steps| {
-            let window = steps.steady_span();
-            let f = figures::of_device(trace, device.index, Some(window))?;
-            let f = f.with_idle(0, causes.pause_behind(device.index, window));
-            Some((f, window, (steps.median_ns, steps.steady.len())))
+        let steady = steady.get(&device.index).copied();
+        let in_steps =
+            steady.and_then(|it| Split::of_steps(trace, causes, device.index, it, ranks));
+        let step = in_steps
+            .is_some()
+            .then(|| steady.map(StepScope::of))
+            .flatten();
+        let begins = || steps::begins(trace, device.index);
+        let is_whole = step.is_none() && window.is_none() && ranks.is_none();
+        let marked = is_whole.then(begins).flatten();
+        let split = in_steps.unwrap_or_else(|| {
+            let f = device.clone().since(marked);
+            Split::of(trace, causes, &f, window, ranks)
         });
-        let marked = (in_steps.is_none() && window.is_none() && ranks.is_none())
-            .then(|| device.clone().since(steps::begins(trace, device.index)));
-        let (f, window, step) = match &in_steps {
-            Some((f, window, step)) => (f, Some(*window), Some(*step)),
-            None => (marked.as_ref().unwrap_or(device), window, None),
+        let of = match (window, marked) {
+            (Some(_), _) => Answered::Window,
+            (None, Some(_)) => Answered::Marked,
+            (None, None) => Answered::Run,
         };
-        let split = Split::of(trace, causes, f, window, ranks);
-        let verdict = judge(trace, Some(f.device), &split, step, 1);
+        let verdict = judge(trace, Some(device.device), &split, step.as_ref(), (of, 1));
         // What all of them took is said on the clock of all.
-        let process = trace.streams_of(f.index).next();
+        let process = trace.streams_of(device.index).next();
         let span = ranks.zip(process).map_or(split.span, |(ranks, (_, lane))| {
             ranks.on_all(lane.key().process, split.span)
         });
@@ -128,10 +181,12 @@ pub fn find(
             ..one.clone()
         },
         several => {
-            let step = several.iter().filter_map(|it| it.1).max();
+            let steps = several.iter().filter_map(|it| it.1.as_ref());
+            let step = steps.max_by_key(|it| it.median);
             let sum = several.iter().map(|(.., split)| split.clone());
             let sum = sum.reduce(Split::add).unwrap_or_default();
-            judge(trace, None, &sum, step, several.len())
+            let (of, count) = (several[0].0.scope.of, several.len());
+            judge(trace, None, &sum, step, (of, count))
         }
     };
     let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
@@ -149,6 +204,16 @@ pub fn find(
         None => whole,
     };
     let mut verdicts = vec![whole];
+    if let Some(main) = steps::main(steps).filter(|_| verdicts[0].scope.of == Answered::Steps) {
+        let idle = judged.iter().map(|(.., split)| split.idle()).max();
+        beside(
+            &mut verdicts[0],
+            trace,
+            causes,
+            main,
+            (idle.unwrap_or(0), window.is_none()),
+        );
+    }
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
     let graph = causes.graph();
     let failed = window.is_none().then(|| Failed::of(trace, graph)).flatten();
@@ -172,9 +237,11 @@ pub fn promise(verdicts: &mut [Verdict], first: Option<&Finding>) {
     // Of one device the whole says the same.
     let same = if verdicts.len() == 2 { 2 } else { 1 };
     for verdict in verdicts.iter_mut().take(same) {
-        verdict.gain.clone_from(&gain);
-        if let Some(says) = first.and_then(|it| it.says.as_ref()) {
-            verdict.retell(says);
+        if verdict.scope.of != Answered::OddSteps {
+            verdict.gain.clone_from(&gain);
+            if let Some(says) = first.and_then(|it| it.says.as_ref()) {
+                verdict.retell(says);
+            }
         }
     }
 }
@@ -188,18 +255,68 @@ pub fn distort(verdicts: &mut [Verdict], by: impl FnOnce() -> Option<String>) {
     }
 }
 
+/// Odd steps and other kinds are told from this part of the steady steps' time on.
+const TOLD_SHARE: f64 = 0.05;
+
+/// A start-up that takes less than so many steps is not worth a word.
+const START_UP_STEPS: Ns = 3;
+
+/// Puts what the run is made of beside its main steps, in which a GPU was idle for so long, behind a verdict. Odd steps that lose
+/// more take its place. Of a part of a run the start is no start-up.
+fn beside(
+    verdict: &mut Verdict,
+    trace: &Trace,
+    causes: &Causes<'_>,
+    steps: &Steps,
+    (idle, is_whole): (Ns, bool),
+) {
+    let all: Ns = steps.steady().iter().map(|it| it.len()).sum();
+    for (at, kind) in steps.kinds.iter().enumerate() {
+        if at > 0 && share(kind.total_ns, all) >= TOLD_SHARE {
+            verdict
+                .beside
+                .push(words::other_kind(kind, share(kind.total_ns, all)));
+        }
+        let odd = OddSteps::of(trace, causes, steps, kind);
+        let Some(odd) = odd.filter(|it| it.share >= TOLD_SHARE) else {
+            continue;
+        };
+        let is_much = cases::ODD_COST.is_reached_by(odd.share) || odd.recur();
+        if at > 0 || odd.total_ns <= idle || !is_much {
+            verdict.beside.push(odd.sentence());
+            continue;
+        }
+        let class = verdict.text.split(':').next().unwrap_or_default();
+        verdict.gain = Some(format!(
+            "the others are {class} ({})",
+            duration(kind.median_ns)
+        ));
+        verdict.text = odd.sentence();
+        verdict.scope.of = Answered::OddSteps;
+        (verdict.bound_by, verdict.share, verdict.line) = (odd.bound_by, odd.share, None);
+        (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
+    }
+    if is_whole && steps.start_up.len() >= START_UP_STEPS * steps.main().median_ns {
+        verdict
+            .beside
+            .push(format!("start-up {}", duration(steps.start_up.len())));
+    }
+}
+
 fn judge(
     trace: &Trace,
     device: Option<u32>,
     split: &Split,
-    step: Option<(Ns, usize)>,
-    devices: usize,
+    step: Option<&StepScope>,
+    (of, devices): (Answered, usize),
 ) -> Verdict {
     let bound = bound(split);
     let is_idle = matches!(bound, Bound::Host | Bound::Launch | Bound::Sync);
     let time = match bound {
         Bound::Peer if split.waits_for_ranks() => split.waiting,
         _ if is_idle && split.is_cold() => split.cold(),
+        // What the headline says runs, and not what waits for it.
+        Bound::Compute if 2 * split.graphs < split.computing => split.computing,
         bound => split.time_of(bound),
     };
     let part = share(time, split.whole());
@@ -213,18 +330,33 @@ fn judge(
         step,
         devices,
     };
+    let text = told.say();
+    let of_step = |time: Ns| step.map(|it| (share(time, split.whole()) * it.median as f64) as Ns);
     Verdict {
         device,
         bound_by: bound,
         share: part,
         ideal_ns: split.ideal,
-        span_ns: split.span.len(),
-        steps: step.map(|(_, count)| count),
-        text: told.say(),
+        span_ns: match step {
+            Some(_) => split.sum / devices as Ns,
+            None => split.span.len(),
+        },
+        steps: step.map(|it| it.steps),
+        scope: AnswerScope {
+            of: step.map_or(of, |_| Answered::Steps),
+            kind: step.and_then(|it| it.kind.clone()),
+            step_ns: step.map(|it| it.median),
+            start_ns: split.span.start,
+            end_ns: split.span.end,
+        },
+        cost_ns: time / devices as Ns,
+        cost_a_step_ns: of_step(time),
+        text,
         distorted: None,
         frames: told.frames(),
         line,
         gain: None,
+        beside: Vec::new(),
     }
 }
 

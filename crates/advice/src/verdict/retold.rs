@@ -2,6 +2,7 @@
 
 use super::{Bound, Verdict};
 use crate::findings::Says;
+use activity::Ns;
 use activity::text::{cut_middle, printable};
 
 /// What a headline begins with.
@@ -31,5 +32,8 @@ impl Verdict {
         let text = format!("{}{frame}, {}", class(says.bound), says.why);
         self.text = printable(&cut_middle(&text, super::HEADLINE_MAX));
         (self.bound_by, self.share) = (says.bound, says.part);
+        let part = |time: Ns| (says.part * time as f64) as Ns;
+        self.cost_a_step_ns = self.scope.step_ns.map(part);
+        self.cost_ns = part(self.span_ns);
     }
 }

@@ -13,6 +13,7 @@ use causes::stacks::StackCounts;
 use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, first_use};
 use figures::DeviceFigures;
 use figures::collectives::Collectives;
+use figures::steps::Steps;
 use jobs::JobAnalysis;
 use trace::{LaneId, Trace};
 
@@ -122,10 +123,15 @@ impl Split {
             split.gap((trace, causes), &mut waits, (gap, &pieces));
         }
         split.syncs = waits.len() as u64;
-        let ops = causes.graph().ops.of_device(f.index);
         let graph = causes.graph();
-        let within = |op: &&OpId| f.span.contains(graph.ops.start[**op as usize]) || f.span_ns == 0;
-        let ops = ops.iter().filter(within);
+        let ops = graph.ops.of_device(f.index);
+        let from = |time: Ns| ops.partition_point(|&op| graph.ops.start[op as usize] < time);
+        let until = if f.span_ns == 0 {
+            f.span.end + 1
+        } else {
+            f.span.end
+        };
+        let ops = ops[from(f.span.start)..from(until)].iter();
         if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
             split.on_path = path::on_host(graph, last, f.span);
         }
@@ -139,6 +145,30 @@ impl Split {
             .max(path::longest_chain(graph, f.index, f.span))
             .min(f.recorded_ns());
         split
+    }
+
+    /// Of the steps of the main kind that are not odd; `None` where nothing ran in them on the device.
+    pub(super) fn of_steps(
+        trace: &Trace,
+        causes: &Causes<'_>,
+        device: usize,
+        steps: &Steps,
+        ranks: Option<&JobAnalysis>,
+    ) -> Option<Split> {
+        let of = |window: Span| {
+            let f = figures::of_device(trace, device, Some(window))?;
+            let f = f.with_idle(0, causes.pause_behind(device, window));
+            Some(Split::of(trace, causes, &f, Some(window), ranks))
+        };
+        let stretches = steps.stretches(steps.main().regular());
+        let splits = stretches.into_iter().filter_map(of);
+        splits.reduce(|before, after| {
+            let ideal = before.ideal + after.ideal;
+            Split {
+                ideal,
+                ..before.add(after)
+            }
+        })
     }
 
     /// Several devices beside each other.

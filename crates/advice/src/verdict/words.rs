@@ -14,6 +14,7 @@ use causes::stacks::LineShare;
 use causes::{Cause, Group};
 use figures::busy;
 use figures::collectives::is_collective;
+use figures::steps::{StepKind, Steps};
 use jobs::{JobAnalysis, Stretch};
 use trace::describe::host_name;
 use trace::{SourceKind, Trace, short};
@@ -78,10 +79,60 @@ pub(super) struct Told<'a> {
     /// The part of the time that it takes.
     pub part: f64,
     pub line: Option<&'a LineShare>,
-    /// The median step, and how many there are; `None` without steps.
-    pub step: Option<(Ns, usize)>,
+    /// The steps that it is of; `None` without steps.
+    pub step: Option<&'a StepScope>,
     /// Devices.
     pub devices: usize,
+}
+
+/// The steps that a verdict is of: those of one kind that are not odd.
+#[derive(Clone, Debug)]
+pub(super) struct StepScope {
+    pub median: Ns,
+    pub steps: usize,
+    pub kind: Option<String>,
+    /// "37.2 ms step", "2.43 ms decode step", "56.1 to 201 ms step".
+    pub words: String,
+}
+
+impl StepScope {
+    pub(super) fn of(steps: &Steps) -> StepScope {
+        let kind = steps.main();
+        StepScope {
+            median: kind.median_ns,
+            steps: kind.regular().count(),
+            kind: Some(kind.name.clone()).filter(|it| !it.is_empty()),
+            words: match kind.is_uneven {
+                true => format!(
+                    "step of {} to {}",
+                    duration(kind.range.0),
+                    duration(kind.range.1)
+                ),
+                false => format!("{} {}", duration(kind.median_ns), step_of(kind)),
+            },
+        }
+    }
+}
+
+/// "step", "decode step".
+fn step_of(kind: &StepKind) -> String {
+    format!("{} step", kind.name).trim_start().to_owned()
+}
+
+/// "2 prefill steps of 760 ms take 87 % of the time".
+pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
+    let steps = counted(
+        kind.steps.len() as u64,
+        &step_of(kind),
+        &format!("{}s", step_of(kind)),
+    );
+    let take = if kind.steps.len() == 1 {
+        "takes"
+    } else {
+        "take"
+    };
+    let length = duration(kind.median_ns);
+    format!("{steps} of {length} {take} {} of the time", percent(part))
 }
 
 impl Told<'_> {
@@ -114,6 +165,10 @@ impl Told<'_> {
         printable(&text)
     }
 
+    fn steps(&self) -> u64 {
+        self.step.map_or(1, |step| step.steps.max(1) as u64)
+    }
+
     /// " on 2 GPUs".
     fn several(&self) -> String {
         match self.devices {
@@ -126,7 +181,7 @@ impl Told<'_> {
     /// decides nothing, and yet keeps the GPU idle.
     fn whole(&self) -> String {
         let of = match self.step {
-            Some((step, _)) => format!("each {} step", duration(step)),
+            Some(step) => format!("each {}", step.words),
             None => duration(self.split.span.len()),
         };
         let profilers = self.split.groups[Group::Profiler as usize];
@@ -189,7 +244,7 @@ impl Told<'_> {
 
     /// What the CPU did, and how much of it that was.
     fn cpu_work(&self) -> (Ns, [String; 2]) {
-        let place = self.line.map(|line| format!(" ({})", line.place));
+        let place = self.line.map(|line| format!(" at {}", line.place));
         let most = most(&self.split.host_by);
         let all = self.split.time_of(Bound::Host);
         let waiting = "waiting for".to_owned();
@@ -205,15 +260,7 @@ impl Told<'_> {
                 )
             }
             most => match (self.line, most) {
-                (Some(line), _) => {
-                    let deepest = line.deepest.as_ref().and_then(|it| it.rsplit(' ').next());
-                    let is_loader = |it: &String| it.starts_with("torch/utils/data/dataloader.py");
-                    let of = match line.call.as_ref().is_some_and(is_loader) {
-                        true => "DataLoader",
-                        false => deepest.unwrap_or(&line.function),
-                    };
-                    (all, [waiting, format!("{of}{}", place.unwrap_or_default())])
-                }
+                (Some(line), _) => (all, [waiting, line.culprit()]),
                 (None, Some((_, time))) => (time, self.untraced()),
                 (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
             },
@@ -251,8 +298,7 @@ impl Told<'_> {
             false => (copies, self.split.copying, "copy", "copies"),
         };
         let each = duration(time / (number as Ns).max(1));
-        let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
-        let number = number.div_ceil(steps);
+        let number = number.div_ceil(self.steps());
         if number < LAUNCHES_MIN {
             return ["in launching and short CPU work".to_owned(), String::new()];
         }
@@ -265,8 +311,7 @@ impl Told<'_> {
     }
 
     fn syncs(&self) -> [String; 2] {
-        let steps = self.step.map_or(1, |(_, steps)| steps.max(1) as u64);
-        let number = counted(self.split.syncs.div_ceil(steps), "sync", "syncs");
+        let number = counted(self.split.syncs.div_ceil(self.steps()), "sync", "syncs");
         let Some((name, _)) = most(&self.split.sync_by) else {
             return [format!("in {number}"), String::new()];
         };
@@ -461,7 +506,7 @@ impl Verdict {
         }
     }
 
-    /// What does not fit the headline: samples, and the least that it could take.
+    /// What does not fit the headline: samples, and what the run is made of beside.
     pub fn details(&self) -> Vec<String> {
         let mut details = Vec::new();
         details.extend(
@@ -469,16 +514,7 @@ impl Verdict {
                 .as_ref()
                 .map(|line| format!("Meanwhile the CPU was at {}.", line.words())),
         );
-        let is_idle = matches!(
-            self.bound_by,
-            Bound::Compute | Bound::Memory | Bound::Unknown
-        );
-        if !is_idle && (1..self.span_ns).contains(&self.ideal_ns) {
-            let (least, took) = (duration(self.ideal_ns), duration(self.span_ns));
-            details.push(format!(
-                "Lower bound with perfect overlap: {least} (measured {took})."
-            ));
-        }
+        details.extend((!self.beside.is_empty()).then(|| format!("{}.", self.beside.join(" · "))));
         details
     }
 }

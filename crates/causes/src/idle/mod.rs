@@ -281,6 +281,23 @@ impl<'a> Causes<'a> {
         kept.map(|sums| sums.rows(self)).collect()
     }
 
+    /// The idle time of a device within `span` by group, as a legend has it.
+    pub fn shares_within(&self, device: usize, span: Span) -> Shares {
+        let mut shares = Shares::default();
+        for (gap, one) in self.gaps(device, None) {
+            if gap.span.end <= span.start || !self.is_recorded(device, gap) {
+                continue;
+            }
+            if gap.span.start >= span.end {
+                break;
+            }
+            for piece in gaps::pieces(gap, one, || self.pieces(gap)) {
+                shares[self.group(gap, &piece) as usize] += piece.span.intersect(span).len().max(0);
+            }
+        }
+        shares
+    }
+
     /// The idle time within `spans`, which are in order and apart, of all devices that a process has
     /// operations on, by cause, most time first.
     pub fn idle_of_process(&self, process: usize, spans: &[Span]) -> Vec<IdleCause> {

@@ -125,7 +125,9 @@ impl StackCounts {
         let ((file, line, function), calls) = by.into_iter().max_by_key(|it| of_line(&it.1))?;
         let samples = of_line(&calls);
         let call = calls.into_iter().max_by_key(|it| it.1);
-        let call = call.filter(|it| !it.0.is_empty() && 2 * it.1 > samples);
+        let is_wrapper = |it: &str| it.rsplit(' ').next().is_none_or(tree::is_wrapper);
+        let is_told = |it: &str| !it.is_empty() && !is_wrapper(it);
+        let call = call.filter(|it| is_told(&it.0) && 2 * it.1 > samples);
         (!file.is_empty()).then(|| LineShare {
             deepest: tree::deepest(trace, &self.stacks, (&file, line)),
             place: printable(&format!("{}:{line}", short_file(&file))),
@@ -146,6 +148,21 @@ impl LineShare {
     /// Whether it speaks for all the stretches in which it was seen.
     pub fn is_telling(&self) -> bool {
         self.samples >= LEAST && self.samples as f64 >= MOST * self.of as f64
+    }
+
+    /// Who is to blame: "DataLoader at train.py:19", "load at train.py:19", "train.py:19". Of what is called below the line the
+    /// deepest that is no wrapper is told, else the function that the line is in.
+    pub fn culprit(&self) -> String {
+        let is_loader = |it: &String| it.starts_with("torch/utils/data/dataloader.py");
+        let deepest = self.deepest.as_ref().and_then(|it| it.rsplit(' ').next());
+        let of = match self.call.as_ref().is_some_and(is_loader) {
+            true => "DataLoader",
+            false => deepest.unwrap_or(&self.function),
+        };
+        match tree::is_wrapper(of) {
+            true => self.place.clone(),
+            false => format!("{of} at {}", self.place),
+        }
     }
 
     /// "train.py:19 > torch/utils/data/dataloader.py __next__".

@@ -37,12 +37,29 @@ pub(super) fn deepest(
     let mut nodes = Vec::new();
     let half = all.values().sum::<u64>() as f64 / 2.0;
     add_functions(&paths, 0, half, &mut nodes);
-    let frame = nodes.last()?.frame;
+    let told = |node: &&Node<'_>| !is_wrapper(&node.frame.function);
+    let frame = nodes.iter().rev().find(told)?.frame;
     Some(printable(&format!(
         "{} {}",
         short_file(&frame.file),
         frame.function
     )))
+}
+
+/// Whether a function only hands on to another one: its name tells nobody anything.
+pub(super) fn is_wrapper(function: &str) -> bool {
+    const WRAPPERS: [&str; 8] = [
+        "<module>",
+        "<lambda>",
+        "_call_impl",
+        "_wrapped_call_impl",
+        "decorate_context",
+        "wrapper",
+        "_fn",
+        "inner",
+    ];
+    let last = function.rsplit('.').next().unwrap_or(function);
+    WRAPPERS.contains(&last)
 }
 
 /// The frames of each stack below a line, with its samples and their longest gap.

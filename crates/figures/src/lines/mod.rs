@@ -105,7 +105,7 @@ pub struct DeviceLines {
     /// Whether the program's own profiler recorded every Python function: no estimate, but functions in place of lines.
     #[serde(rename = "exact")]
     pub is_exact: bool,
-    /// Whether only the steady steps were looked at, as they speak for the program ([`Steps::are_telling`]).
+    /// Whether only the steady steps were looked at: those of a program that has some.
     #[serde(rename = "in_steps")]
     pub is_of_steps: bool,
     /// Its idle time between operations while its processes were being sampled.
@@ -184,8 +184,8 @@ pub fn workers_in_words(workers: &[Worker]) -> Option<String> {
     Some(told).filter(|_| !workers.is_empty())
 }
 
-/// The stretch that each device's lines and stacks are of, and whether it is that of the steady steps. It is where these
-/// speak for the program: the time before them is its start-up.
+/// The stretch that each device's lines and stacks are of, and whether it is that of the steady steps. The time before them is
+/// the program's start-up.
 fn stretches(trace: &Trace, steps: &[Steps]) -> Vec<(Span, bool)> {
     let steady = steps::by_device(trace, steps);
     let devices = trace.devices().iter().enumerate();

@@ -12,9 +12,14 @@
 //! Fewer than five steps tell too little for that. Of those only the first may be warm-up, where it takes one
 //! and a half times the median of the others.
 //!
+//! Steady steps are of one kind or of several, and some of a kind may be odd (`kinds`). What is found is only told of where
+//! it speaks for the program. What repeats may also be a part of a step, such as the layers of a network.
+//!
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
 //! them only ([`recent`]).
 
+mod driven;
+mod kinds;
 mod operations;
 mod period;
 mod ranges;
@@ -28,7 +33,8 @@ use activity::{Ns, Span};
 use trace::{Lane, LaneKind, Trace};
 
 use activity::stats;
-pub use slow::Slow;
+pub use kinds::StepKind;
+pub use slow::{Slow, main_device};
 use trace::parallel;
 
 /// What showed the steps.
@@ -75,25 +81,17 @@ pub struct Steps {
     pub start_up: Span,
     /// From the last steady step to the end of the process's last operation.
     pub tail: Span,
+    /// The kinds of steady steps, the main one first: the one that takes most time. There is always one.
+    pub kinds: Vec<StepKind>,
     /// Which part of the time of kernels lies in steps: of few in all, of many in those that are no warm-up.
-    pub work_share: f64,
+    work_share: f64,
     /// Whether one marked range holds all that launched them, or an op of PyTorch is seen but once. They may be parts of one pass,
     /// such as the layers of a model.
-    pub is_in_one: bool,
+    is_in_one: bool,
     /// Whether they copy from or to the CPU, as a loop does that is fed or that looks at results.
-    pub has_copies: bool,
-    /// Median time of a steady step.
-    pub median_ns: Ns,
-    /// The time that 95 % of the steady steps do not exceed.
-    pub p95_ns: Ns,
-    /// Median distance of a steady step's time from the median, times 1.4826: of a normal distribution
-    /// its standard deviation.
-    pub deviation_ns: Ns,
-    /// How many steady steps are slow: above the median by more than 5 % of it and by more than four
-    /// deviations.
-    pub slow_count: usize,
-    /// The slowest of them, slowest first, at most [`Slow::SHOWN`].
-    pub slow: Vec<Slow>,
+    has_copies: bool,
+    /// Whether the CPU waits or works before each, or launches a graph.
+    is_driven: bool,
 }
 
 /// How often a second cameras and displays have a frame.
@@ -103,10 +101,11 @@ impl Steps {
     /// How many a second there are, where they are even and as many as frames: something beside the program most likely
     /// starts them.
     pub fn pace(&self) -> Option<Ns> {
-        let is_even = cases::PACED_MIN.is_reached_by(self.steady.len())
-            && 10 * self.deviation_ns <= self.median_ns;
+        let kind = self.main();
+        let is_even = cases::PACED_MIN.is_reached_by(kind.steps.len())
+            && 10 * kind.deviation_ns <= kind.median_ns;
         let second = 1_000_000_000;
-        let is_off = |rate: &Ns| (rate * self.median_ns - second).abs() > second / 100;
+        let is_off = |rate: &Ns| (rate * kind.median_ns - second).abs() > second / 100;
         FRAMES.into_iter().find(|rate| is_even && !is_off(rate))
     }
 
@@ -136,49 +135,80 @@ impl Steps {
             .unwrap_or_default()
     }
 
+    /// The same with these of its steady steps alone.
+    #[must_use]
+    pub fn only(&self, steady: Range<usize>) -> Steps {
+        Steps {
+            steady,
+            ..self.clone()
+        }
+    }
+
+    /// The kind of steps that takes most time: what "each step" is said of.
+    pub fn main(&self) -> &StepKind {
+        &self.kinds[0]
+    }
+
+    /// The kind of a steady step.
+    pub fn kind_of(&self, step: usize) -> Option<&StepKind> {
+        let is_in = |kind: &&StepKind| kind.steps.binary_search(&step).is_ok();
+        self.kinds.iter().find(is_in)
+    }
+
+    /// Steps in order as stretches: those that touch are one.
+    pub fn stretches(&self, steps: impl Iterator<Item = usize>) -> Vec<Span> {
+        let mut all: Vec<Span> = Vec::new();
+        for step in steps {
+            let span = self.spans[step];
+            match all.last_mut() {
+                Some(last) if last.end == span.start => last.end = span.end,
+                _ => all.push(span),
+            }
+        }
+        all
+    }
+
     /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show are a part of it where
     /// rows of the table say so.
-    pub fn are_telling(&self) -> bool {
+    fn are_telling(&self) -> bool {
         match self.from {
             Origin::Period { operations } => {
-                let is_many = cases::MANY_STEPS.is_reached_by(self.steady.len());
-                let is_one = cases::ONE_OPERATION.holds(operations == 1);
-                !is_one && self.are_even() && (self.hold_half(is_many) || self.hold_work(is_many))
+                let is_undriven = operations == 1 && !self.is_driven;
+                !cases::ONE_OPERATION.holds(is_undriven) && self.fill_the_time()
             }
             // Ranges of one name but for its numbers may be different parts of a program.
-            Origin::Ranges(_) => !cases::UNEVEN_RANGES.holds(self.deviation_ns > self.median_ns),
+            Origin::Ranges(_) => {
+                let spread = self.deviation();
+                let is_uneven = spread.is_some_and(|(median, deviation)| deviation > median);
+                !cases::UNEVEN_RANGES.holds(is_uneven)
+            }
             Origin::ProfilerStep | Origin::Repeats(_) => true,
         }
     }
 
-    /// Whether no few of them hold much of the time: then none is what all are at the mean.
-    fn are_even(&self) -> bool {
-        let sum: Ns = self.steady().iter().map(|it| it.len()).sum();
-        let is_more = 2 * sum > 3 * self.median_ns * self.steady.len() as Ns;
-        !cases::UNEVEN_MEAN.holds(is_more)
-            && !cases::UNEVEN_STEPS.holds(3 * self.deviation_ns > self.median_ns)
-    }
-
-    /// Whether they take half of the time.
-    fn hold_half(&self, is_many: bool) -> bool {
-        let steady = self.steady_span().len();
-        let is_half = 2 * steady >= self.start_up.len() + steady + self.tail.len();
-        let is_pass =
-            cases::ONE_PASS.holds(self.is_in_one && !cases::IS_FED.holds(self.has_copies));
-        is_half && !is_pass && (is_many || cases::PART_SHARE.is_reached_by(self.work_share))
-    }
-
-    /// Whether nearly all the time of kernels lies in them: then a long start-up is no reason to speak of the start-up alone.
-    /// Parts of one range have no start-up before them.
-    fn hold_work(&self, is_many: bool) -> bool {
-        let is_the_work = match is_many {
-            true => cases::WORK_SHARE_OF_MANY.is_reached_by(self.work_share),
-            false => {
-                cases::WORK_SHARE.is_reached_by(self.work_share)
-                    && cases::STEPS_TIME.is_reached_by(self.steady_span().len())
-            }
+    /// Whether they take half of the time behind the start-up, and are no parts of one pass. Few of them hold most of the work;
+    /// behind a long start-up nearly all of it.
+    fn fill_the_time(&self) -> bool {
+        let (steady, tail) = (self.steady_span().len(), self.tail.len());
+        let is_long_start = self.start_up.len() + tail > steady;
+        let is_fed = cases::IS_FED.holds(self.has_copies && !is_long_start);
+        let is_pass = cases::ONE_PASS.holds(self.is_in_one && !is_fed);
+        let is_the_work = cases::WORK_SHARE.is_reached_by(self.work_share);
+        let holds = match is_long_start {
+            _ if cases::MANY_STEPS.is_reached_by(self.steady.len()) => true,
+            true => is_the_work && cases::STEPS_TIME.is_reached_by(steady),
+            false => cases::PART_SHARE.is_reached_by(self.work_share),
         };
-        is_the_work && !cases::ONE_PASS.holds(self.is_in_one)
+        !is_pass && holds && (steady >= tail || is_the_work)
+    }
+
+    /// Median of all steady steps, and how far they lie from it.
+    fn deviation(&self) -> Option<(f64, f64)> {
+        let times = times(self.steady());
+        Some((
+            stats::median(&times)?,
+            1.4826 * stats::median_deviation(&times)?,
+        ))
     }
 }
 
@@ -194,15 +224,14 @@ pub fn find(trace: &Trace, window: Option<Span>) -> Vec<Steps> {
     of_each.into_iter().flatten().collect()
 }
 
-/// Of the telling steps of several processes those whose steady ones take longest: what predictions are made of.
+/// Of the steps of several processes those whose steady ones take longest: what predictions are made of.
 pub fn main(all: &[Steps]) -> Option<&Steps> {
-    let telling = all.iter().filter(|steps| steps.are_telling());
-    telling.max_by_key(|steps| steps.steady_span().len())
+    all.iter().max_by_key(|steps| steps.steady_span().len())
 }
 
-/// By device (index into [`Trace::devices`]) the first steps that speak for a program which has operations on it.
+/// By device (index into [`Trace::devices`]) the steps of the first program which has some and operations on it.
 pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s Steps> {
-    let places = steps.iter().enumerate().filter(|(_, s)| s.are_telling());
+    let places = steps.iter().enumerate();
     let places: FxHashMap<usize, usize> = places.map(|(at, s)| (s.process, at)).collect();
     let mut first: FxHashMap<usize, usize> = FxHashMap::default();
     for lane in trace.lanes().iter().filter(|lane| !lane.is_empty()) {
@@ -227,8 +256,19 @@ pub fn begins(trace: &Trace, device: usize) -> Option<Ns> {
     ranges::begins(trace, lane.key().process)
 }
 
-/// The steps of one process; `None` where none are shown.
+/// The steps of one process; `None` where none are shown, or what repeats does not speak for the program.
 pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
+    let steps = repeats(trace, process, window).filter(Steps::are_telling)?;
+    Some(with_kinds(trace, steps))
+}
+
+fn with_kinds(trace: &Trace, mut steps: Steps) -> Steps {
+    steps.kinds = kinds::find(trace, steps.process, &steps.spans, steps.steady.clone());
+    steps
+}
+
+/// What repeats in a process, whatever it is.
+fn repeats(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
     let found = match ranges::find(trace, process, window) {
         // What marks the period by a part of it does not say where a step begins: the operations may.
         ranges::Answer::Steps(found) if cases::PART_OF_STEP.holds(found.is_part) => {
@@ -335,27 +375,25 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     };
     let steady = first..seen;
     let all = operations::extent(trace, process, window)?;
-    let steady_spans = spans.get(steady.clone())?;
-    let times = times(steady_spans);
-    let (median, deviation) = (stats::median(&times)?, stats::median_deviation(&times)?);
+    if steady.is_empty() {
+        return None;
+    }
     let mut steps = Steps {
         process,
         start_up: Span::new(all.start, spans[steady.start].start),
         tail: Span::new(spans[steady.end - 1].end, all.end),
+        kinds: Vec::new(),
         work_share: 0.0,
         is_in_one: false,
         has_copies: false,
-        median_ns: median as Ns,
-        p95_ns: stats::quantile(&times, 0.95)? as Ns,
-        deviation_ns: (deviation * 1.4826) as Ns,
-        slow_count: 0,
-        slow: Vec::new(),
+        is_driven: false,
         from,
         spans,
         steady,
     };
     hold(trace, window, all, &mut steps)?;
-    slow::find(trace, &mut steps);
+    steps.is_driven = steps.from == Origin::Period { operations: 1 }
+        && driven::is_so(trace, process, steps.steady_span());
     Some(steps)
 }
 
@@ -366,8 +404,10 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
     let is_period = matches!(steps.from, Origin::Period { .. });
     let streams: Vec<_> = operations::streams(trace, process).collect();
     if is_period {
-        let is_uneven = cases::UNEVEN_PERIOD.holds(steps.deviation_ns > steps.median_ns);
-        if is_uneven || !operations::keeps_kernels(trace, &streams, steps.steady()) {
+        let (median, deviation) = steps.deviation()?;
+        if cases::UNEVEN_PERIOD.holds(deviation > median)
+            || !operations::keeps_kernels(trace, &streams, steps.steady())
+        {
             return None;
         }
     }

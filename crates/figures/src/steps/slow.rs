@@ -1,11 +1,10 @@
 //! Steps that took longer than the others, and what of them was longer.
 
-use super::Steps;
 use super::operations::{count, streams};
 use crate::breakdown::Breakdown;
-use activity::Ns;
 use activity::stats;
 use activity::units::duration;
+use activity::{Ns, Span};
 use trace::{LaneKind, Trace};
 
 /// A step that took longer than the others.
@@ -49,22 +48,24 @@ impl Slow {
 /// How many of the other steps the medians are taken of.
 const TYPICAL_MAX: usize = 256;
 
-/// Finds the slow ones among the steady steps.
-pub(super) fn find(trace: &Trace, steps: &mut Steps) {
-    let (median, deviation) = (steps.median_ns, steps.deviation_ns);
+/// The slow ones among the steps of a kind, whose median and deviation are these: how many, and the slowest of them.
+pub(super) fn find(
+    trace: &Trace,
+    process: usize,
+    (spans, steps): (&[Span], &[usize]),
+    (median, deviation): (Ns, Ns),
+) -> Option<(usize, Vec<Slow>)> {
     let limit = median + (median / 20).max(4 * deviation);
-    let is_slow = |step: &usize| steps.spans[*step].len() > limit;
-    let (mut slow, typical): (Vec<usize>, Vec<usize>) = steps.steady.clone().partition(is_slow);
+    let is_slow = |step: &usize| spans[*step].len() > limit;
+    let (mut slow, typical): (Vec<usize>, Vec<usize>) = steps.iter().partition(|it| is_slow(it));
     if slow.is_empty() || typical.is_empty() {
-        return;
+        return None;
     }
-    let Some(device) = main_device(trace, steps.process) else {
-        return;
-    };
+    let device = main_device(trace, process)?;
     let parts = |step: usize| {
-        let span = steps.spans[step];
+        let span = spans[step];
         let it = Breakdown::of_device(trace, device, span);
-        let operations = count(trace, steps.process, Some(span));
+        let operations = count(trace, process, Some(span));
         let copy = it.copy - it.overlap;
         [it.idle(), it.compute, copy, it.memset(), operations as i64]
     };
@@ -75,7 +76,7 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
         stats::median(&all).unwrap_or(0.0) as i64
     };
     let count = slow.len();
-    slow.sort_by_key(|&step| std::cmp::Reverse(steps.spans[step].len()));
+    slow.sort_by_key(|&step| std::cmp::Reverse(spans[step].len()));
     slow.truncate(Slow::SHOWN);
     let told = slow
         .into_iter()
@@ -83,16 +84,16 @@ pub(super) fn find(trace: &Trace, steps: &mut Steps) {
             let found = parts(step);
             Slow {
                 step,
-                over_ns: steps.spans[step].len() - median,
+                over_ns: spans[step].len() - median,
                 more: std::array::from_fn(|part| found[part] - usual(part)),
             }
         })
         .collect();
-    (steps.slow_count, steps.slow) = (count, told);
+    Some((count, told))
 }
 
-/// The device on which the process has most operations.
-fn main_device(trace: &Trace, process: usize) -> Option<usize> {
+/// The device (index into [`Trace::devices`]) on which a process has most operations.
+pub fn main_device(trace: &Trace, process: usize) -> Option<usize> {
     let mut counts = vec![0; trace.devices().len()];
     for (_, lane) in streams(trace, process) {
         if let LaneKind::Stream { device, .. } = lane.key().kind {

@@ -112,10 +112,12 @@ impl WhatIf<'_> {
             NONE => Ns::MAX,
             mark => part.program.op_span(mark).start,
         };
-        match part.marks[..] {
-            [first, .., last] => at(first) <= time && time < at(last),
-            _ => true,
+        if part.marks.is_empty() {
+            return true;
         }
+        let behind = part.marks.partition_point(|&mark| at(mark) <= time);
+        let step = behind.checked_sub(1);
+        step.is_some_and(|step| part.is_asked.get(step) == Some(&true))
     }
 
     /// What a step takes at the least.

@@ -1,5 +1,7 @@
 //! The stretches that are replayed: the repeats of a variant, the steps of a program, or a window.
 
+use rustc_hash::FxHashSet;
+
 use super::{Basis, Scope};
 use crate::program::{NONE, Program, Times};
 use activity::{Ns, Span};
@@ -14,7 +16,9 @@ pub(super) struct Part<'g> {
     /// Operations (indices into the program) with which steps begin, and the one that ends the last of
     /// them, [`NONE`] for the end of the stretch. Empty: the whole is one step.
     pub(super) marks: Vec<u32>,
-    /// Their starts.
+    /// Whether each of these steps is one of those asked about.
+    pub(super) is_asked: Vec<bool>,
+    /// The starts of all.
     pub(super) steps: Vec<Ns>,
 }
 
@@ -41,7 +45,9 @@ impl Part<'_> {
             NONE => times.op_end.iter().copied().max().unwrap_or(0),
             op => times.op_start[op as usize],
         };
-        samples.extend(self.marks.windows(2).map(|pair| at(pair[1]) - at(pair[0])));
+        let steps = self.marks.windows(2).zip(&self.is_asked);
+        let asked = steps.filter(|(_, is_asked)| **is_asked);
+        samples.extend(asked.map(|(pair, _)| at(pair[1]) - at(pair[0])));
     }
 }
 
@@ -90,6 +96,7 @@ fn whole<'a>(basis: Basis<'a>, window: Option<Span>) -> Part<'a> {
     Part {
         program: Program::new(basis.trace, basis.graph, window, basis.known),
         marks: Vec::new(),
+        is_asked: Vec::new(),
         steps: Vec::new(),
     }
 }
@@ -128,6 +135,9 @@ pub(super) fn of_steps<'a>(
         }
     };
     let starts = steps.spans.iter().map(issued).collect();
+    // A step that is odd, or of another kind, is replayed with the others, and measured with none.
+    let asked: FxHashSet<usize> = steps.main().regular().collect();
+    part.is_asked = steps.steady.clone().map(|it| asked.contains(&it)).collect();
     (part.marks, part.steps) = (marks, starts);
     (Scope::Steps(steps.origin_text()), vec![part])
 }

@@ -117,9 +117,9 @@ fn answer(facts: &Facts<'_>, part: JudgedPart<'_>, steps: &[Steps]) -> Option<An
         watching: judged.watching,
         findings: judged.in_one(),
         steps: steps::main(steps).map(|of| StepTime {
-            count: of.steady.len(),
-            median: of.median_ns,
-            deviation: of.deviation_ns,
+            count: of.main().steps.len(),
+            median: of.main().median_ns,
+            deviation: of.main().deviation_ns,
         }),
         ..Answer::default()
     })

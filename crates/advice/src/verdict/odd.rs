@@ -1,0 +1,173 @@
+//! The odd steps of a kind: what they have more of than the others, and what that costs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Bound;
+use activity::units::{duration, percent, share};
+use activity::{Ns, Span};
+use causes::{Cause, Causes, IdleCause};
+use figures::steps::{StepKind, Steps};
+use figures::tables;
+use trace::describe::host_label;
+use trace::{Trace, short};
+
+/// So many odd steps, and as many of the others, say what the odd ones have more of.
+const LOOKED_AT: usize = 16;
+
+/// Odd steps of one kind, together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OddSteps {
+    /// "every 20th step", "2 of 12 steps".
+    pub which: String,
+    pub count: usize,
+    /// How many steps lie from one to the next, where that is always the same.
+    pub every: Option<usize>,
+    /// How much longer than the median one of them takes, at the mean.
+    pub more_ns: Ns,
+    /// And all of them together.
+    pub total_ns: Ns,
+    /// Its part of the time of all steady steps.
+    pub share: f64,
+    /// What most of that goes to: "save_checkpoint at train.py:31"; null where nothing takes half.
+    pub why: Option<String>,
+    /// What it is bound by.
+    pub bound_by: Bound,
+}
+
+impl OddSteps {
+    /// Those of a kind; `None` where it has none.
+    pub fn of(trace: &Trace, causes: &Causes<'_>, steps: &Steps, kind: &StepKind) -> Option<Self> {
+        let more = |step: &usize| steps.spans[*step].len() - kind.median_ns;
+        let total_ns: Ns = kind.odd.iter().map(more).sum();
+        let count = kind.odd.len();
+        let looked = Looked::at(steps, kind)?;
+        let most = looked.idle(causes).or_else(|| looked.work(trace));
+        let (bound_by, why) = most.map_or((Bound::Unknown, None), |it| (it.0, Some(it.1)));
+        Some(OddSteps {
+            which: kind.odd_text(match steps.kinds.len() {
+                // The last one, whose end nobody saw, is one of them.
+                1 => steps.spans.len() - steps.steady.start,
+                _ => kind.steps.len(),
+            }),
+            count,
+            every: kind.odd_every(),
+            more_ns: total_ns / count as Ns,
+            total_ns,
+            share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
+            why,
+            bound_by,
+        })
+    }
+
+    /// "every 20th step takes 727 ms more in torch.save at train.py:31: 12 % of the time".
+    pub fn sentence(&self) -> String {
+        let OddSteps { which, why, .. } = self;
+        let takes = match self.count > 1 && self.every.is_none() {
+            true => "take",
+            false => "takes",
+        };
+        let (more, part) = (duration(self.more_ns), percent(self.share));
+        let why = why.as_ref().map_or(String::new(), |it| format!(" in {it}"));
+        format!("{which} {takes} {more} more{why}: {part} of the time")
+    }
+
+    /// Whether they come again and again, and not once.
+    pub fn recur(&self) -> bool {
+        self.every.is_some() || self.count >= cases::LOOP_MIN.value()
+    }
+}
+
+/// Some odd steps, and some others.
+struct Looked<'s> {
+    steps: &'s Steps,
+    odd: Vec<usize>,
+    others: Vec<usize>,
+    /// How much more time the odd ones take than as many others.
+    more: Ns,
+}
+
+impl<'s> Looked<'s> {
+    fn at(steps: &'s Steps, kind: &StepKind) -> Option<Self> {
+        let some = |all: Vec<usize>| -> Vec<usize> {
+            let stride = all.len().div_ceil(LOOKED_AT).max(1);
+            all.into_iter().step_by(stride).collect()
+        };
+        let (odd, others) = (some(kind.odd.clone()), some(kind.regular().collect()));
+        let time = |of: &[usize]| of.iter().map(|&it| steps.spans[it].len()).sum::<Ns>();
+        let usual = time(&others) / others.len().max(1) as Ns;
+        let more = time(&odd) - usual * odd.len() as Ns;
+        let is_told = !odd.is_empty() && !others.is_empty();
+        is_told.then_some(Looked {
+            steps,
+            odd,
+            others,
+            more,
+        })
+    }
+
+    /// A time of the odd steps beyond that of as many others.
+    fn beyond(&self, odd: Ns, others: Ns) -> Ns {
+        odd - (others as f64 * self.odd.len() as f64 / self.others.len() as f64) as Ns
+    }
+
+    /// The cause of idle time that takes half of what they take more.
+    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, String)> {
+        let idle = |of: &[usize]| {
+            let spans = self.steps.stretches(of.iter().copied());
+            causes.idle_of_process(self.steps.process, &spans)
+        };
+        let (odd, others) = (idle(&self.odd), idle(&self.others));
+        let beyond = |row: &IdleCause| {
+            let same = others.iter().find(|it| {
+                (it.cause, &it.culprit, &it.root) == (row.cause, &row.culprit, &row.root)
+            });
+            self.beyond(row.total_ns, same.map_or(0, |it| it.total_ns))
+        };
+        let most = odd.iter().max_by_key(|row| beyond(row))?;
+        (2 * beyond(most) >= self.more).then(|| (bound(most.cause), culprit(most)))
+    }
+
+    /// The kernel that takes half of what they take more, else kernels together.
+    fn work(&self, trace: &Trace) -> Option<(Bound, String)> {
+        let of = |steps: &[usize]| {
+            let mut by: BTreeMap<String, Ns> = BTreeMap::new();
+            let spans = steps.iter().map(|&it| self.steps.spans[it]);
+            for row in spans.flat_map(|span: Span| tables::kernels(trace, Some(span))) {
+                *by.entry(row.name).or_default() += row.total_ns;
+            }
+            by
+        };
+        let (odd, others) = (of(&self.odd), of(&self.others));
+        let beyond = odd.into_iter().map(|(name, time)| {
+            let usual = others.get(&name).copied().unwrap_or(0);
+            (self.beyond(time, usual), name)
+        });
+        let (most, name) = beyond.max()?;
+        (2 * most >= self.more).then(|| (Bound::Compute, short::short(&name)))
+    }
+}
+
+fn bound(cause: Cause) -> Bound {
+    match cause {
+        Cause::Unknown => Bound::Unknown,
+        cause if cause.is_sync() => Bound::Sync,
+        _ => Bound::Host,
+    }
+}
+
+/// Who is to blame for idle time: "save_checkpoint at train.py:31".
+fn culprit(row: &IdleCause) -> String {
+    let line = row.line.as_ref();
+    let name = match (&row.culprit, line) {
+        (Some(name), _) => host_label(name),
+        (None, Some(line)) => return line.culprit(),
+        (None, None) if row.cause == Cause::Host => "CPU code that was not traced".to_owned(),
+        (None, None) => row.cause.label().to_owned(),
+    };
+    match line {
+        Some(line) => format!("{name} at {}", line.place),
+        None => name,
+    }
+}
