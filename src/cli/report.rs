@@ -322,7 +322,11 @@ fn source_info(opened: &OpenTrace, paths: &[PathBuf]) -> SourceInfo {
         title,
         path: first.cloned(),
         simulated: opened.simulated,
-        clocks: Clocks::Unknown,
+        // Nsight Systems has all of a report on one clock.
+        clocks: match (opened.format, paths) {
+            (file::Format::Nsys, [one]) if !one.is_dir() => Clocks::One,
+            _ => Clocks::Unknown,
+        },
     }
 }
 

@@ -25,11 +25,6 @@ fn what_is_no_trace_is_refused_with_a_list_of_what_is() {
             b"[1, 2, 3]",
             "a JSON list, but not of events",
         ),
-        (
-            "timeline.json",
-            br#"{"traceEvents": [{"ph": "M", "args": {"name": "Allocators"}, "pid": 0, "name": "process_name"}]}"#,
-            "TensorFlow 1",
-        ),
         ("program", b"\x7fELF\x02\x01\x01\0", "neither JSON"),
         (
             "bad.sqlite",

@@ -73,7 +73,7 @@ pub enum OpenError {
 }
 
 /// What cuptop can open, for error messages and help.
-pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto and other Chrome JSON traces (.json, .json.gz), \
+pub const UNDERSTOOD: &str = "understood are: PyTorch/Kineto, JAX/XLA and other Chrome JSON traces (.json, .json.gz), \
      Nsight Systems exports (.sqlite, from `nsys export --type sqlite`), folders of such files, and recordings of cuptop";
 
 /// What to do about a file that is no trace.
@@ -506,13 +506,6 @@ fn detect_file(
         .map_err(failed)?;
     if head.is_empty() {
         return Err(is_not("it is empty"));
-    }
-    // The first of its processes. What it says of GPUs is in no form that Kineto has.
-    let first = String::from_utf8_lossy(&head);
-    if first.contains("\"process_name\"") && first.contains("\"Allocators\"") {
-        return Err(is_not(
-            "a timeline of TensorFlow 1, which cuptop does not read",
-        ));
     }
     if head.starts_with(&recording::file::MAGIC) {
         return Err(is_not("a recording that is damaged, or of another version"));

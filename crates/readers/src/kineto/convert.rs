@@ -6,6 +6,7 @@
 //! | `cuda_runtime`, `cuda_driver` (`Runtime`) | a host call |
 //! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
 //! | `user_annotation`, `cpu_op` (`Operator`), `python_function` | a range of its own kind on its host thread: what the host did in a gap |
+//! | none, TensorFlow 1's `Op` | what the names of its process and thread say ([`xla`](super::xla)) |
 //!
 //! Flow arrows (`ac2g`, `fwdbwd`) tell nothing that correlation ids do not. Everything else is counted and named to the
 //! user: the allocator's `cpu_instant_event`, and `gpu_user_annotation`, which draws host ranges again on the GPU. The
@@ -15,14 +16,15 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::decimal::ns_from_us;
 use super::event::{Args, Event};
 use super::header::Header;
+use super::values::{direction, memory_kinds, thread_id, times};
+use super::xla::{self, Waiting};
 use crate::gather::{self, Gather};
 use activity::{
-    Activity, Collective, Copy, Correlation, Def, DeviceInfo, Direction, EventRecord, Graph,
-    HostCall, Kernel, LaunchShape, MemoryKind, Memset, Ns, Overhead, Place, ProcessInfo, Range,
-    RangeKind, Span, Sync, SyncKind, What,
+    Activity, Collective, Copy, Correlation, Def, DeviceInfo, EventRecord, Graph, HostCall, Kernel,
+    LaunchShape, Memset, Ns, Overhead, Place, ProcessInfo, Range, RangeKind, Span, Sync, SyncKind,
+    What,
 };
 
 /// Categories that the notice names; it calls further ones "others".
@@ -41,6 +43,8 @@ pub(super) struct Converter {
     /// Names from metadata: of processes by pid, of threads by pid and tid.
     process_names: FxHashMap<i64, String>,
     thread_names: FxHashMap<(i64, i64), String>,
+    /// Events that cannot be told before all names are known.
+    waiting: Vec<Waiting>,
     /// The timeline's process of each host process and thread.
     threads: FxHashMap<(i64, i64), u32>,
 }
@@ -53,6 +57,7 @@ impl Converter {
             self.leave_out(&category, count);
         }
         self.operations += later.operations;
+        self.waiting.extend(later.waiting);
         // The last name counts, and the first process.
         self.process_names.extend(later.process_names);
         self.thread_names.extend(later.thread_names);
@@ -82,6 +87,10 @@ impl Converter {
             "user_annotation" => self.range(event, RangeKind::Nvtx),
             "cpu_op" | "Operator" => self.range(event, RangeKind::CpuOp),
             "python_function" => self.range(event, RangeKind::Function),
+            "" | "Op" => match Waiting::of(event) {
+                Some(it) => self.waiting.push(it),
+                None => self.gather.timeless(0),
+            },
             // The profiler's own window, with words in place of ids.
             "Trace" => {}
             other => self.leave_out(other, 1),
@@ -292,8 +301,15 @@ impl Converter {
         thread_id(event.tid)
     }
 
-    /// Adds what the header and the metadata tell about processes, threads and devices.
+    /// Adds what the header and the metadata tell about processes, threads and devices, and what waited for that.
     pub(super) fn finish(&mut self, header: &Header) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let names = (&self.process_names, &self.thread_names);
+        let (operations, left_out) = xla::settle(&waiting, names, &mut self.gather);
+        self.operations += operations;
+        for name in left_out {
+            self.leave_out(&name, 1);
+        }
         let mut threads: Vec<_> = self.threads.drain().collect();
         threads.sort_unstable();
         for process in 0..self.gather.processes().max(1) {
@@ -387,19 +403,6 @@ fn number<T: TryFrom<i64> + Default>(value: Option<i64>) -> T {
     value.and_then(|v| T::try_from(v).ok()).unwrap_or_default()
 }
 
-/// Thread ids of old traces are pthread handles: 64 bits, folded here.
-fn thread_id(tid: Option<i64>) -> u32 {
-    match tid {
-        None | Some(-1) => 0,
-        Some(tid) => u32::try_from(tid).unwrap_or((tid ^ (tid >> 32)) as u32),
-    }
-}
-
-fn times(event: &Event<'_>) -> Option<(Ns, Ns)> {
-    let start = ns_from_us(event.ts?)?;
-    Some((start, start.checked_add(ns_from_us(event.dur?)?)?))
-}
-
 /// Where an operation ran. Old traces have it in `pid` and `tid` only.
 fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
     // A device that is no number counts as one out of range, which is refused.
@@ -410,33 +413,6 @@ fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
         context: number(args.context),
         stream: gather::stream_id(stream),
     }
-}
-
-fn direction(name: &str) -> Direction {
-    const KINDS: [&str; 9] = [
-        "HtoD", "DtoH", "PtoP", "DtoD", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA",
-    ];
-    KINDS
-        .into_iter()
-        .find(|kind| name.contains(kind))
-        .and_then(gather::direction)
-        .unwrap_or(Direction::Other)
-}
-
-/// "Memcpy HtoD (Pinned -> Device)".
-fn memory_kinds(name: &str) -> (MemoryKind, MemoryKind) {
-    let kind = |word: &str| match word.trim() {
-        "Pageable" => MemoryKind::Pageable,
-        "Pinned" => MemoryKind::Pinned,
-        "Device" | "Device Static" => MemoryKind::Device,
-        "Array" => MemoryKind::Array,
-        "Managed" | "Managed Static" => MemoryKind::Managed,
-        _ => MemoryKind::Unknown,
-    };
-    name.split_once('(')
-        .and_then(|(_, rest)| rest.split_once(')'))
-        .and_then(|(inside, _)| inside.split_once("->"))
-        .map_or_else(Default::default, |(from, to)| (kind(from), kind(to)))
 }
 
 #[cfg(test)]
@@ -454,26 +430,6 @@ mod tests {
             ("look at 0x1.py(3): f", "look at 0x1.py(3): f"),
         ] {
             assert_eq!(without_address(name), expected);
-        }
-    }
-
-    /// The directions that CUPTI's kinds of copies have in the collector, and the reference figures give them.
-    #[test]
-    fn copies_of_arrays_have_the_direction_of_their_memory() {
-        let expected = [
-            ("Memcpy HtoD (Pinned -> Device)", Direction::H2D),
-            ("Memcpy HtoA (Pageable -> Array)", Direction::H2D),
-            ("Memcpy AtoH (Array -> Pinned)", Direction::D2H),
-            ("Memcpy AtoA (Array -> Array)", Direction::D2D),
-            ("Memcpy AtoD (Array -> Device)", Direction::D2D),
-            ("Memcpy DtoA (Device -> Array)", Direction::D2D),
-            ("Memcpy PtoP (Device -> Device)", Direction::P2P),
-            ("MemcpyHtoDAsync", Direction::H2D),
-            ("Memcpy HtoH (Pinned -> Pinned)", Direction::Other),
-            ("Memcpy (Unknown -> Unknown)", Direction::Other),
-        ];
-        for (name, wanted) in expected {
-            assert_eq!(direction(name), wanted, "{name}");
         }
     }
 }

@@ -118,7 +118,7 @@ arguments! {
     device: Option<i64> = Number Device "device";
     context: Option<i64> = Number Context "context";
     stream: Option<i64> = Number Stream "stream";
-    correlation: Option<i64> = Number Correlation "correlation";
+    correlation: Option<i64> = Number Correlation "correlation" | "correlation_id";
     bytes: Option<i64> = Number Bytes "bytes";
     registers: Option<i64> = Number Registers "registers per thread";
     shared: Option<i64> = Number Shared "shared memory";
@@ -142,6 +142,7 @@ arguments! {
     range_kind: Text<'a> = Text RangeKind "cuptop range";
     index: Option<i64> = Number Index "index";
     name: Text<'a> = Text Name "name";
+    details: Text<'a> = Text Details "kernel_details" | "memcpy_details" | "memset_details";
 }
 
 impl<'a> Args<'a> {

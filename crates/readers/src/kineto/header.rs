@@ -1,6 +1,5 @@
 //! The text around `traceEvents`: the clock's base, devices, the rank, versions, the program that wrote it.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use activity::{DeviceInfo, Ns};
@@ -34,21 +33,6 @@ pub(super) const KEYS: [&str; 9] = [
     "cuptop",
 ];
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Properties {
-    id: u32,
-    name: String,
-    total_global_mem: u64,
-    compute_major: u32,
-    compute_minor: u32,
-    max_threads_per_multiprocessor: u32,
-    regs_per_multiprocessor: u32,
-    warp_size: u32,
-    shared_mem_per_multiprocessor: u32,
-    num_sms: u32,
-}
-
 impl Header {
     /// Takes in the value of one of [`KEYS`]; a value of another type than expected is ignored.
     pub(super) fn take(&mut self, key: &str, text: &[u8]) {
@@ -59,8 +43,7 @@ impl Header {
             }
             "deviceProperties" => {
                 let list: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();
-                let known = |v| serde_json::from_value::<Properties>(v).ok();
-                self.devices = list.into_iter().filter_map(known).map(device).collect();
+                self.devices = list.iter().filter_map(device).collect();
             }
             "distributedInfo" => {
                 let info: Value = serde_json::from_slice(text).unwrap_or_default();
@@ -89,22 +72,28 @@ fn cuda_version(version: u64) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-fn device(p: Properties) -> DeviceInfo {
-    DeviceInfo {
-        id: p.id,
-        name: p.name,
-        capability: (p.compute_major, p.compute_minor),
-        multiprocessors: p.num_sms,
-        memory: p.total_global_mem,
-        max_warps_per_sm: p
-            .max_threads_per_multiprocessor
-            .checked_div(p.warp_size)
+/// A device by its properties, whatever the type of their numbers: some writers have "8.5e10".
+fn device(of: &Value) -> Option<DeviceInfo> {
+    let number = |key: &str| match &of[key] {
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        other => other.as_f64(),
+    };
+    let size = |key: &str| number(key).unwrap_or(0.0) as u32;
+    let warp_size = size("warpSize");
+    Some(DeviceInfo {
+        id: number("id")? as u32,
+        name: of["name"].as_str().unwrap_or_default().to_owned(),
+        capability: (size("computeMajor"), size("computeMinor")),
+        multiprocessors: size("numSms"),
+        memory: number("totalGlobalMem").unwrap_or(0.0) as u64,
+        max_warps_per_sm: size("maxThreadsPerMultiprocessor")
+            .checked_div(warp_size)
             .unwrap_or(0),
-        shared_per_sm: p.shared_mem_per_multiprocessor,
-        registers_per_sm: p.regs_per_multiprocessor,
-        warp_size: p.warp_size,
+        shared_per_sm: size("sharedMemPerMultiprocessor"),
+        registers_per_sm: size("regsPerMultiprocessor"),
+        warp_size,
         ..DeviceInfo::default()
-    }
+    })
 }
 
 #[cfg(test)]
@@ -123,14 +112,22 @@ mod tests {
         header.take("cupti_version", b"130001");
         header.take(
             "deviceProperties",
-            br#"[{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 150109880320, "computeMajor": 9, "computeMinor": 0,
-                "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "numSms": 132}, {"id": "x"}, 7]"#,
+            br#"[{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 1.5e11, "computeMajor": 9, "computeMinor": 0,
+                "maxThreadsPerMultiprocessor": 2048, "warpSize": "32", "numSms": 132.0}, {"id": "x"}, 7]"#,
         );
         assert_eq!(header.base, 1_790_857_026_000_000_000);
         assert_eq!((header.rank, header.world), (Some(3), Some(8)));
         assert_eq!(header.versions, ["driver CUDA 12.9", "CUPTI 130001"]);
         assert_eq!(header.devices.len(), 1);
-        assert_eq!(header.devices[0].max_warps_per_sm, 64);
+        let device = &header.devices[0];
+        assert_eq!(
+            (
+                device.max_warps_per_sm,
+                device.multiprocessors,
+                device.memory
+            ),
+            (64, 132, 150_000_000_000)
+        );
         assert_eq!(header.devices[0].capability, (9, 0));
         assert!(!header.simulated);
     }

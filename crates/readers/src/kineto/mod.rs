@@ -1,4 +1,4 @@
-//! Traces of PyTorch's Kineto and other Chrome JSON traces of CUDA programs, gzipped or not.
+//! Traces of PyTorch's Kineto, of XLA ([`xla`]) and other Chrome JSON traces of CUDA programs, gzipped or not.
 //!
 //! The format is Chrome's trace event format, with Kineto's categories and arguments:
 //! <https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp>. One file is one process. Threads read
@@ -15,6 +15,8 @@ mod header;
 mod input;
 mod repair;
 mod scan;
+mod values;
+mod xla;
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _};

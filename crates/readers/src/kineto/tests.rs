@@ -49,6 +49,77 @@ const EVENTS: [&str; 12] = [
     r#"{"ph": "i", "cat": "cpu_instant_event", "ts": 1}"#,
 ];
 
+/// A trace of XLA as `jax.profiler` writes it: modules lie over the streams again, and the names come last.
+#[test]
+fn traces_of_xla_and_tensorflow_have_operations() {
+    let count = |text: &str, word: &str| {
+        let all = told(text.as_bytes(), BLOCK);
+        all.iter().filter(|it| it.contains(word)).count()
+    };
+    let name = |pid: i32, name: &str| {
+        format!(r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}}}"#)
+    };
+    let event = |pid: i32, tid: i32, name: &str, args: &str| {
+        format!(
+            r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":5.0,"dur":2,"name":"{name}","args":{{{args}}}}}"#
+        )
+    };
+    let thread = |tid: i32, name: &str| {
+        format!(
+            r#"{{"ph":"M","pid":2,"tid":{tid},"name":"thread_name","args":{{"name":"{name}"}}}}"#
+        )
+    };
+    let details = r#""correlation_id":"9","kernel_details":"regs:40 static_shared:16 dynamic_shared:64 grid:7,3,1 block:96,1,1 occ_pct:50""#;
+    let copy = r#""correlation_id":"8","memcpy_details":"kind_src:pageable kind_dst:device size:4096 dest:0 async:1""#;
+    let xla = [
+        event(2, 31, "loop_fusion", details),
+        event(2, 31, "loop_fusion", details),
+        event(2, 32, "MemcpyH2D", copy),
+        event(2, 1, "jit_train(3)", ""),
+        event(5, 4, "cuLaunchKernel", r#""correlation_id":"9""#),
+        event(5, 4, "$train.py:12 step", ""),
+        thread(31, "Stream #31(Compute)"),
+        thread(32, "Stream #32(MemcpyH2D)"),
+        thread(1, "XLA Modules"),
+        name(2, "/device:GPU:1"),
+        name(5, "/host:CPU"),
+    ];
+    let trace = format!(r#"{{"traceEvents":[{}]}}"#, xla.join(","));
+    assert_eq!(count(&trace, "what: Kernel("), 2);
+    assert_eq!(
+        count(
+            &trace,
+            "direction: H2D, from: Pageable, to: Device, is_async: true, bytes: 4096"
+        ),
+        1
+    );
+    assert_eq!(count(&trace, "what: Call("), 1);
+    let shape =
+        "grid: [7, 3, 1], block: [96, 1, 1], registers: 40, static_shared: 16, dynamic_shared: 64";
+    for known in [
+        shape,
+        "train.py(12): step",
+        "not shown: 1 XLA Modules",
+        "device: 1, context: 0, stream: 31",
+    ] {
+        assert!(count(&trace, known) > 0, "{known}");
+    }
+    // Streams with numbers are in "all" once more; without a GPU events are left out.
+    let tensorflow = |others: &str| {
+        let all = name(3, "/device:GPU:0/stream:all Compute");
+        let op = event(3, 0, "MatMul", r#""op":"MatMul""#);
+        format!("[{all},{op}{others}]")
+    };
+    let numbered = name(4, "/device:GPU:0/stream:12 Compute");
+    let numbered = format!(",{numbered},{}", event(4, 0, "MatMul", ""));
+    for others in ["", &numbered] {
+        assert_eq!(count(&tensorflow(others), "what: Kernel("), 1, "{others}");
+    }
+    let other = format!("[{}]", event(5, 4, "paint", ""));
+    assert_eq!(count(&other, "what: "), 0);
+    assert_eq!(count(&other, "not shown: 1 events without a category"), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

@@ -298,7 +298,9 @@ impl<'a> RowReader<'a> {
         let Some((process, thread)) = self.thread(int(row, 2)) else {
             return Ok(());
         };
-        let name = match self.kinds.overhead(int(row, 4)) {
+        // CUPTI has a kind that is called undefined: the name beside it says more.
+        let kind = self.kinds.overhead(int(row, 4));
+        let name = match kind.filter(|kind| kind != "undefined") {
             Some(kind) => self.gather.name(process, &kind),
             None => self.string(process, int(row, 3))?,
         };

@@ -1,0 +1,246 @@
+//! Traces of XLA (JAX, TensorFlow 2) and timelines of TensorFlow 1: their events have none of Kineto's categories.
+//!
+//! Only the metadata say which process is a GPU and which thread of it a stream, and they may come last. So events wait
+//! until all are read. The formats are those of <https://github.com/openxla/xprof> and of TensorFlow's `client/timeline.py`.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::event::{Args, Event};
+use super::values::{direction, memory_kind, thread_id, times};
+use crate::gather::Gather;
+use activity::{
+    Activity, Copy, Correlation, Def, HostCall, Kernel, LaunchShape, Memset, Place, Range,
+    RangeKind, Span, What,
+};
+
+/// An event until the names of its process and thread are known.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    track: (i64, i64),
+    span: Span,
+    name: Box<str>,
+    correlation: Correlation,
+    /// XLA's "key:value" words on a kernel or a copy.
+    details: Box<str>,
+}
+
+/// What a thread of a trace stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Track {
+    Host,
+    Stream(Place),
+    /// All streams of a GPU together, which those with numbers repeat.
+    AllStreams(u32),
+    /// What lies on streams once more: XLA's modules and ops.
+    Other,
+}
+
+fn track(process: &str, thread: &str) -> Track {
+    let process = process.to_ascii_lowercase();
+    let number = |text: &str| {
+        let digits = text.find(|c: char| !c.is_ascii_digit());
+        text[..digits.unwrap_or(text.len())].parse::<u32>().ok()
+    };
+    let Some((_, gpu)) = process.split_once("gpu:") else {
+        return Track::Host;
+    };
+    let Some(device) = number(gpu) else {
+        return Track::Other;
+    };
+    let of_process = gpu.split_once("/stream:").map(|it| it.1);
+    match thread.strip_prefix("Stream #").or(of_process) {
+        Some(all) if all.starts_with("all") => Track::AllStreams(device),
+        Some(stream) => number(stream).map_or(Track::Other, |stream| {
+            Track::Stream(Place {
+                device,
+                stream,
+                ..Place::default()
+            })
+        }),
+        None => Track::Other,
+    }
+}
+
+/// The value of a key in "regs:64 grid:128,1,1".
+fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
+    let mut words = details.split_whitespace();
+    words.find_map(|word| word.strip_prefix(key)?.strip_prefix(':'))
+}
+
+fn number<T: std::str::FromStr + Default>(details: &str, key: &str) -> T {
+    let value = detail(details, key).and_then(|text| text.parse().ok());
+    value.unwrap_or_default()
+}
+
+fn sizes(details: &str, key: &str) -> [u32; 3] {
+    let mut sizes = [0; 3];
+    let texts = detail(details, key).unwrap_or_default().split(',');
+    for (size, text) in sizes.iter_mut().zip(texts) {
+        *size = text.parse().unwrap_or(0);
+    }
+    sizes
+}
+
+/// "step.py(12): train" of "$step.py:12 train", as Kineto names functions of Python.
+fn function(name: &str) -> Option<String> {
+    let (place, function) = name.strip_prefix('$')?.split_once(' ')?;
+    Some(match place.rsplit_once(':') {
+        Some((file, line)) => format!("{file}({line}): {function}"),
+        None => format!("{place} {function}"),
+    })
+}
+
+/// "cuLaunchKernel", "cudaMemcpyAsync".
+fn is_call(name: &str) -> bool {
+    let rest = name.strip_prefix("cu").unwrap_or_default();
+    rest.starts_with("da") || rest.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+impl Waiting {
+    /// Keeps an event without a category of Kineto's; `None` for one without a time.
+    pub(super) fn of(event: &Event<'_>) -> Option<Waiting> {
+        let (start, end) = times(event)?;
+        let args = Args::read(event);
+        let correlation = args.correlation.and_then(|it| it.try_into().ok());
+        Some(Waiting {
+            track: (event.pid.unwrap_or(0), event.tid.unwrap_or(0)),
+            span: Span { start, end },
+            name: event.name.0.as_ref().into(),
+            correlation: correlation.unwrap_or(0),
+            details: args.details.0.as_ref().into(),
+        })
+    }
+
+    /// What ran on a stream.
+    fn on_gpu(&self, place: Place, gather: &mut Gather) -> What {
+        let lower = self.name.to_ascii_lowercase();
+        let details = &*self.details;
+        if lower.contains("memcpy") {
+            let kind = |key| memory_kind(detail(details, key).unwrap_or_default());
+            return What::Copy(Copy {
+                place,
+                // "MemcpyH2D", TensorFlow 1: "MEMCPYHtoD".
+                direction: direction(&self.name.replace('2', "to")),
+                from: kind("kind_src"),
+                to: kind("kind_dst"),
+                // Corrected when all calls are known.
+                is_async: true,
+                bytes: number(details, "size"),
+                peer: detail(details, "dest").map_or(place.device, |_| number(details, "dest")),
+                graph: 0,
+            });
+        }
+        if lower.contains("memset") {
+            return What::Memset(Memset {
+                place,
+                bytes: number(details, "size"),
+                graph: 0,
+            });
+        }
+        let shape = LaunchShape {
+            name: gather.name(0, &self.name),
+            grid: sizes(details, "grid"),
+            block: sizes(details, "block"),
+            registers: number(details, "regs"),
+            static_shared: number(details, "static_shared"),
+            dynamic_shared: number(details, "dynamic_shared"),
+            ..LaunchShape::default()
+        };
+        What::Kernel(Kernel {
+            place,
+            shape: gather.shape(0, shape),
+            graph: 0,
+            node: 0,
+        })
+    }
+
+    /// What a thread of the host did.
+    fn on_host(&self, gather: &mut Gather) -> What {
+        let thread = thread_id(Some(self.track.1));
+        if is_call(&self.name) {
+            let name = gather.name(0, &self.name);
+            gather.call_named(0, self.correlation, name, &self.name);
+            let code = 0;
+            return What::Call(HostCall { thread, name, code });
+        }
+        let function = function(&self.name);
+        What::Range(Range {
+            kind: match function {
+                Some(_) => RangeKind::Function,
+                None => RangeKind::CpuOp,
+            },
+            name: gather.name(0, function.as_deref().unwrap_or(&self.name)),
+            thread,
+            index: 0,
+        })
+    }
+}
+
+/// Names of processes by pid, and of threads by pid and tid.
+type Names<'n> = (
+    &'n FxHashMap<i64, String>,
+    &'n FxHashMap<(i64, i64), String>,
+);
+
+/// Gathers what has waited, now that all names are known. Says how many operations that were, and of what each event is that was
+/// left out.
+pub(super) fn settle(
+    waiting: &[Waiting],
+    (processes, threads): Names<'_>,
+    gather: &mut Gather,
+) -> (u64, Vec<String>) {
+    let mut tracks: FxHashMap<(i64, i64), Track> = FxHashMap::default();
+    let name = |of: Option<&String>| of.cloned().unwrap_or_default();
+    for it in waiting {
+        tracks.entry(it.track).or_insert_with(|| {
+            track(
+                &name(processes.get(&it.track.0)),
+                &name(threads.get(&it.track)),
+            )
+        });
+    }
+    let numbered = tracks.values().filter_map(|track| match track {
+        Track::Stream(place) => Some(place.device),
+        _ => None,
+    });
+    let numbered: FxHashSet<u32> = numbered.collect();
+    let has_gpu = tracks.values().any(|track| *track != Track::Host);
+    let (mut operations, mut left_out) = (0, Vec::new());
+    for it in waiting {
+        let place = match tracks[&it.track] {
+            Track::Stream(place) => Some(place),
+            Track::AllStreams(device) if !numbered.contains(&device) => Some(Place {
+                device,
+                ..Place::default()
+            }),
+            Track::Host if has_gpu => None,
+            // Without a GPU it may be a trace of anything.
+            Track::Host => {
+                left_out.push("events without a category".to_owned());
+                continue;
+            }
+            Track::AllStreams(_) | Track::Other => {
+                left_out.push(name(threads.get(&it.track).or(processes.get(&it.track.0))));
+                continue;
+            }
+        };
+        operations += u64::from(place.is_some());
+        let what = match place {
+            Some(place) => it.on_gpu(place, gather),
+            None => it.on_host(gather),
+        };
+        let activity = Activity {
+            span: it.span,
+            correlation: it.correlation,
+            what,
+        };
+        gather.push(0, it.span.start, it.span.end, activity);
+    }
+    for (track, of) in tracks {
+        if let (Track::Host, Some(name)) = (of, threads.get(&track).filter(|_| has_gpu)) {
+            let (thread, name) = (thread_id(Some(track.1)), name.clone());
+            gather.define(0, Def::Thread { thread, name });
+        }
+    }
+    (operations, left_out)
+}
