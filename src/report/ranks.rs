@@ -158,7 +158,7 @@ pub fn unjudged(ranks: &[RankReport]) -> Option<String> {
     let all: u64 = ranks.iter().map(|rank| rank.not_judged).sum();
     (all > 0).then(|| {
         format!(
-            "{} not split into waiting and transfer (sends, broadcasts, or no partner recorded): their whole time counts as work",
+            "{} not split into waiting and transfer (sends, or no partner recorded): their whole time counts as work",
             counted(all, "collective kernel is", "collective kernels are")
         )
     })

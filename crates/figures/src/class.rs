@@ -60,33 +60,12 @@ pub(crate) struct Known<'a> {
     pub(crate) sms: u32,
     pub(crate) counted: Option<&'a Counted>,
     /// Whether it is communication, which waits for others on purpose.
-    pub(crate) is_collective: bool,
-}
-
-/// Whether a kernel is one of collective communication, by its name: NCCL's, RCCL's, and the one-shot kernels of
-/// frameworks that bring their own.
-pub fn is_collective(name: &str) -> bool {
-    let words = [
-        "nccl",
-        "rccl",
-        "allreduce",
-        "all_reduce",
-        "allgather",
-        "all_gather",
-        "reducescatter",
-        "reduce_scatter",
-        "multimem",
-        "alltoall",
-        "all_to_all",
-        "cross_device_reduce",
-    ];
-    let name = name.to_ascii_lowercase();
-    words.iter().any(|word| name.contains(word))
+    pub(crate) is_communication: bool,
 }
 
 /// The class, and in a few words what it rests on.
 pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
-    if known.is_collective {
+    if known.is_communication {
         return (Class::Unknown, "communication".to_owned());
     }
     if let Some(launch) = known.launch.filter(|it| known.mean < *it) {
@@ -224,7 +203,7 @@ mod tests {
                 fill,
                 sms: 132,
                 counted: Some(counted),
-                is_collective: false,
+                is_communication: false,
             };
             assert_eq!(find(&known), (class, words.to_owned()));
             let short = Known {
@@ -248,7 +227,7 @@ mod tests {
             );
             assert_eq!(
                 find(&Known {
-                    is_collective: true,
+                    is_communication: true,
                     ..known
                 })
                 .0,

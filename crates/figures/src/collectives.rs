@@ -1,8 +1,8 @@
-//! Kernels of collective communication: what they do is exchange data with other GPUs, and wait for them.
+//! Kernels of communication that a device ran: what they took, and with nothing beside them.
 
 use rustc_hash::FxHashMap;
 
-pub use crate::class::is_collective;
+use crate::communication::is_communication;
 use crate::device::DeviceFigures;
 use activity::{NameId, Ns, Span, What};
 use trace::{LaneId, Trace};
@@ -40,7 +40,7 @@ impl Collectives {
             let name = trace.shape(kernel.shape).name;
             let is_one = known
                 .entry(name)
-                .or_insert_with(|| is_collective(trace.names().full(name)));
+                .or_insert_with(|| is_communication(trace.names().full(name)));
             if *is_one {
                 *by.entry(name).or_default() += activity.span.len();
                 found.rows.push(at);

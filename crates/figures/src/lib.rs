@@ -12,6 +12,7 @@ pub mod breakdown;
 pub mod busy;
 pub mod class;
 pub mod collectives;
+pub mod communication;
 pub mod counted;
 mod device;
 pub mod fill;

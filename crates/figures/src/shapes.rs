@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::class::{self, Class, Known, is_collective};
+use crate::class::{self, Class, Known};
+use crate::communication::is_communication;
 use crate::counted::{self, Counted, Estimate, LEAST};
 use crate::fill::Fill;
 use activity::stats::median_time;
@@ -188,7 +189,7 @@ pub(crate) fn rows(
             fill: &row.fill,
             sms: device.map_or(0, |it| it.info.multiprocessors),
             counted,
-            is_collective: is_collective(trace.names().full(launched.name)),
+            is_communication: is_communication(trace.names().full(launched.name)),
         });
         let counted = counted.copied().unwrap_or_default();
         // Of several devices, the one that was sampled most.

@@ -57,6 +57,6 @@ pub fn align_clocks(trace: &mut Trace) {
 pub fn clocks_of(trace: &Trace) -> Option<Vec<Clock>> {
     match trace.source.clocks {
         Clocks::Unknown => Alignment::find(trace)?.to_set(trace, 0),
-        Clocks::Set(_) => None,
+        Clocks::One | Clocks::Set(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The ranks' clocks, aligned on the ends of their collectives.
 //!
 //! What cannot end on one rank before it has begun on all ends on all at about the same moment. A rank's clock lies off
-//! by a line (offset and drift) through these ends. What the ends lie off the line is the residual, which stands beside
+//! by a line (offset and drift) through these ends. Ranks of one process, or of one export, have one clock. What the ends lie off the line is the residual, which stands beside
 //! every figure that rests on it. On a timeline set to one clock already, a rank whose line lies within its residual
 //! stays there.
 
@@ -85,20 +85,31 @@ type Ends = Vec<(usize, Ns)>;
 /// Times on a rank's own clock, and on that of all as the others have it.
 type Points = Vec<(Ns, Ns)>;
 
-/// Aligns so many ranks, on these hosts (empty: unknown). Of ranks that are `set` to one clock those stay as they are whose lines have
-/// not changed beyond what the ends tell.
-pub(super) fn align(hosts: &[&str], groups: &[Group], is_set: bool) -> Clocks {
+/// Aligns so many ranks, on these hosts (empty: unknown). Those of one owner have its clock. Of ranks that are `set` to one clock those
+/// stay as they are whose lines have not changed beyond what the ends tell.
+pub(super) fn align(hosts: &[&str], owners: &[usize], groups: &[Group], is_set: bool) -> Clocks {
     let ranks = hosts.len();
     let (collectives, count) = ends(groups);
     let root = root(groups);
-    let (mut lines, is_known) = spread(ranks, root, groups);
+    let (mut lines, mut is_known) = spread(ranks, root, groups);
+    // The first of an owner's ranks that is known stands for all of them.
+    let mates = |rank: usize| (0..ranks).filter(move |&mate| owners[mate] == owners[rank]);
+    for rank in 0..ranks {
+        let known = [root].into_iter().filter(|_| owners[rank] == owners[root]);
+        if let Some(mate) = known.chain(mates(rank)).find(|&mate| is_known[mate]) {
+            (lines[rank], is_known[rank]) = (lines[mate], true);
+        }
+    }
     for _ in 0..ROUNDS {
         let points = points(&collectives, &lines, &is_known);
         let all: Vec<usize> = (0..ranks).collect();
         let records = points.iter().map(Vec::len).sum();
         lines = parallel::map(records, &all, |&rank| {
-            let is_asked = rank != root && is_known[rank];
-            let improved = is_asked.then(|| line::through(&points[rank], Some(&lines[rank])));
+            let is_asked = owners[rank] != owners[root] && is_known[rank];
+            let improved = is_asked.then(|| {
+                let all = mates(rank).flat_map(|mate| points[mate].iter().copied());
+                line::through(&all.collect::<Points>(), Some(&lines[rank]))
+            });
             improved.flatten().unwrap_or(lines[rank])
         });
     }

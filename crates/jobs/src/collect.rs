@@ -1,6 +1,6 @@
 //! Which kernels are collectives, and which communicator each belongs to.
 //!
-//! Kineto says both of each kernel. Else the kernel's name says the operation ("ncclDevKernel_AllReduce_…", before NCCL
+//! Kineto says both of each kernel. Else the kernel's name says the operation, where it may be paired ("ncclDevKernel_AllReduce_…", before NCCL
 //! 2.19 "ncclKernel_AllReduce_…"). Where that is a send, the range around its launch says it (`host_hint`). The stream
 //! stands for the communicator: NCCL's order of operations is that of one stream, in graphs as well.
 
@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::host_hint::HostHints;
 use super::operation::Operation;
 use activity::{Ns, ShapeId, Span, What};
+use figures::communication::may_be_paired;
 use trace::{LaneId, LaneKind, Trace};
 
 /// What collectives of different ranks must have in common to be one.
@@ -55,15 +56,10 @@ pub(super) struct Unit {
     pub(super) device: usize,
 }
 
-/// Whether a kernel's name is that of NCCL or of RCCL, which took it over.
-fn is_collective(name: &str) -> bool {
-    name.starts_with("ncclDevKernel") || name.starts_with("ncclKernel")
-}
-
 /// Whether kernels of this shape are collectives.
 pub(super) fn is_one(trace: &Trace, shape: ShapeId) -> bool {
     let shape = trace.shape(shape);
-    trace.collective(&shape).is_some() || is_collective(trace.names().full(shape.name))
+    trace.collective(&shape).is_some() || may_be_paired(trace.names().full(shape.name))
 }
 
 /// What is known of a shape's kernels, with the communicator where that has a name; `None` for those that are no collective.
@@ -98,9 +94,9 @@ fn know(trace: &Trace, shape: ShapeId, names: &mut Names) -> ShapeUse {
         return Some((kind, Some(at)));
     }
     let name = trace.names().full(shape.name);
-    is_collective(name).then(|| {
+    may_be_paired(name).then(|| {
         let kind = Kind {
-            operation: Operation::of(&name[4..]),
+            operation: Operation::of(name),
             bytes: 0,
         };
         (kind, None)
@@ -192,26 +188,4 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     });
     let channels = channels.collect();
     (units, channels)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn collectives_are_told_by_their_names() {
-        for (name, expected) in [
-            (
-                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-                true,
-            ),
-            (
-                "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
-                true,
-            ),
-            ("void reduce_kernel<512, 1>()", false),
-        ] {
-            assert_eq!(is_collective(name), expected, "{name}");
-        }
-    }
 }

@@ -155,7 +155,10 @@ impl MatchedCollectives {
             }
         }
         let hosts: Vec<&str> = ranks.iter().map(|rank| rank.host.as_str()).collect();
-        let clocks = clocks::align(&hosts, &groups, trace.is_on_one_clock());
+        let is_one = trace.source.clocks == trace::Clocks::One;
+        let owners = ranks.iter().map(|it| if is_one { 0 } else { it.process });
+        let owners: Vec<usize> = owners.collect();
+        let clocks = clocks::align(&hosts, &owners, &groups, trace.is_on_one_clock());
         let mut split = Split {
             sums: vec![split::Sums::default(); units.len()],
             ..Split::default()
@@ -184,13 +187,7 @@ impl MatchedCollectives {
     /// Tells who waits, once.
     pub fn split(mut self, trace: &Trace) -> MatchedCollectives {
         let of = Arc::make_mut(&mut self.aligned);
-        split::measure(
-            trace,
-            &self.units,
-            &self.groups,
-            of.clocks.noise(),
-            &mut of.split,
-        );
+        split::measure(trace, &self.units, &self.groups, &of.clocks, &mut of.split);
         self
     }
 

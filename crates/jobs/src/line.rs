@@ -6,6 +6,12 @@ pub(crate) use trace::Clock as Line;
 
 /// Points from which a drift is taken; with fewer it is 0.
 const DRIFT_MIN: usize = 8;
+/// A drift is believed that makes the points lie closer in so many parts of the time, …
+const PARTS: usize = 4;
+/// … of those with so many points, …
+const PART_MIN: usize = 3;
+/// … and that is so many times its standard error.
+const ERRORS: f64 = 2.0;
 /// Points of which all pairs are looked at.
 const PAIRS: usize = 150;
 
@@ -41,12 +47,44 @@ pub(super) fn through(points: &[(Ns, Ns)], about: Option<&Line>) -> Option<Line>
         for _ in 0..5 {
             (offset, drift) = weighted(&points, offset, drift);
         }
+        let even = stats::median(&off(0.0))?;
+        if !is_proven(&points, (offset, drift), even) {
+            (offset, drift) = (even, 0.0);
+        }
     }
     Some(Line {
         at,
         offset: base.saturating_add(offset.round() as Ns),
         drift,
     })
+}
+
+/// Whether a drift is one of the clocks. What lies close together in time may have any slope by chance. So the points must lie closer
+/// over the whole time than with the offset alone, and no part of it further off than any did.
+fn is_proven(points: &[(f64, f64)], (offset, drift): (f64, f64), even: f64) -> bool {
+    let [first, last] = [f64::min, f64::max].map(|of| {
+        let times = points.iter().map(|it| it.0);
+        times.reduce(of).unwrap_or(0.0)
+    });
+    let mut parts: [[Vec<f64>; 2]; PARTS] = Default::default();
+    for (x, y) in points {
+        let part = (x - first) / (last - first).max(1.0) * PARTS as f64;
+        let [with, without] = &mut parts[(part as usize).min(PARTS - 1)];
+        with.push(y - offset - drift * x);
+        without.push(y - even);
+    }
+    let off = |which: usize| -> (f64, f64) {
+        let parts = parts.iter().filter(|part| part[0].len() >= PART_MIN);
+        let medians = parts.filter_map(|part| Some(stats::median(&part[which])?.powi(2)));
+        medians.fold((0.0, 0.0), |(sum, most), it| (sum + it, it.max(most)))
+    };
+    let (with, without) = (off(0), off(1));
+    let left = parts.iter().flat_map(|part| &part[0]);
+    let spread: Vec<f64> = left.map(|it| it.abs()).collect();
+    let spread = 1.4826 * stats::median(&spread).unwrap_or(0.0);
+    let mean = points.iter().map(|it| it.0).sum::<f64>() / points.len() as f64;
+    let around: f64 = points.iter().map(|it| (it.0 - mean).powi(2)).sum();
+    with.0 < without.0 && with.1 < without.1 && drift.abs() * around.sqrt() >= ERRORS * spread
 }
 
 /// The median slope of at most [`PAIRS`] points spread over all.
@@ -124,6 +162,22 @@ mod tests {
             drift: 1.0 / (1.0 + line.drift) - 1.0,
         };
         assert!((line.then(&back).apply(x) - x).abs() <= 2);
+    }
+
+    /// Clocks that agree from the first to the last point, nearly all of which lie in the last tenth. There ends lie apart by up to 6 us
+    /// more the later they are; with such a slope the first would lie off by 60. It is believed where they do.
+    #[test]
+    fn a_slope_of_a_short_stretch_is_no_drift() {
+        let late = (0..100i64).map(|i| (900_000_000 + i * 1_000_000, i * 60 + i * 7_919 % 700));
+        for (drift, expected) in [(0, 0.0), (60, 60e-6)] {
+            let early = (0..8i64).map(|i| {
+                let x = i * 100_000_000;
+                (x, (x - 900_000_000) / 1_000_000 * drift + i * 37 % 200)
+            });
+            let points = early.chain(late.clone()).map(|(x, y)| (x, x + y));
+            let line = through(&points.collect::<Vec<_>>(), None).expect("a line");
+            assert!((line.drift - expected).abs() < 3e-6, "{line:?}");
+        }
     }
 
     #[test]

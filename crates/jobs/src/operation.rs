@@ -60,6 +60,11 @@ impl Operation {
         )
     }
 
+    /// Whether all ranks take part in one order, and some may leave before others have come.
+    pub fn is_one_way(self) -> bool {
+        matches!(self, Operation::Broadcast | Operation::Reduce)
+    }
+
     /// Its name in figures.
     pub fn label(self) -> &'static str {
         match self {

@@ -43,6 +43,44 @@ pub(super) fn pairs(a: &[Part], b: &[Part]) -> Vec<(usize, usize)> {
     Vec::new()
 }
 
+/// With the operations that go one way (broadcasts), whose ends tell nothing: one rank leaves early. Between two collectives that
+/// are paired they have one order on all ranks. Where kinds and number agree they are the same.
+pub(super) fn with_one_way(
+    a: &[Part],
+    b: &[Part],
+    pairs: &[(usize, usize)],
+) -> Vec<(usize, usize)> {
+    let alike = |it: &(usize, usize)| a[it.0].kind == b[it.1].kind;
+    let one_way = |it: &(usize, usize)| a[it.0].kind.operation.is_one_way();
+    let whole = || (0..a.len()).map(|i| (i, i));
+    let is_whole =
+        a.len() == b.len() && whole().all(|it| alike(&it)) && whole().any(|it| one_way(&it));
+    if is_whole && pairs.iter().all(|it| it.0 == it.1) {
+        return whole().collect();
+    }
+    let is_mutual = |it: &&(usize, usize)| a[it.0].kind.operation.is_mutual();
+    let anchors: Vec<(usize, usize)> = pairs.iter().filter(is_mutual).copied().collect();
+    let (Some(&first), Some(&last)) = (anchors.first(), anchors.last()) else {
+        return pairs.to_vec();
+    };
+    // Before the first and behind the last as far as they agree: one recording may begin later, or end earlier.
+    let before = (0..first.0).rev().zip((0..first.1).rev());
+    let mut all: Vec<(usize, usize)> = before.take_while(alike).filter(one_way).collect();
+    all.reverse();
+    for two in anchors.windows(2) {
+        let (from, to) = (two[0], two[1]);
+        all.push(from);
+        let between = || (from.0 + 1..to.0).zip(from.1 + 1..to.1);
+        if to.0 - from.0 == to.1 - from.1 && between().all(|it| alike(&it)) {
+            all.extend(between().filter(one_way));
+        }
+    }
+    all.push(last);
+    let behind = (last.0 + 1..a.len()).zip(last.1 + 1..b.len());
+    all.extend(behind.take_while(alike).filter(one_way));
+    all
+}
+
 /// Where rows of both begin that are the same collectives, and by how much the times between them differ.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
@@ -312,6 +350,39 @@ mod tests {
         let found = pairs(&parts(all), &parts(other));
         assert!(!found.is_empty() && found.iter().all(|&(i, j)| i == j + 20));
         assert_eq!(found.len(), 130);
+    }
+
+    /// Broadcasts that one rank leaves 5 ms early are paired by their order; where one rank lacks one, or a send is among
+    /// them, nothing tells which is which.
+    #[test]
+    fn broadcasts_are_paired_by_their_order() {
+        use Operation::{AllReduce, Broadcast, PointToPoint};
+        let parts = |operations: &[Operation], late: i64| -> Vec<Part> {
+            let all = operations.iter().zip(1..).map(|(&operation, i)| {
+                let end = i * 10_000 + if operation == AllReduce { 0 } else { late };
+                let mut part = parts([end]).remove(0);
+                part.kind.operation = operation;
+                part
+            });
+            all.collect()
+        };
+        let all = [
+            Broadcast, AllReduce, Broadcast, Broadcast, AllReduce, AllReduce, Broadcast,
+        ];
+        let (a, b) = (parts(&all, 0), parts(&all, 5_000));
+        let mutual = [(1, 1), (4, 4), (5, 5)];
+        let every: Vec<(usize, usize)> = (0..7).map(|i| (i, i)).collect();
+        assert_eq!(with_one_way(&a, &b, &mutual), every);
+        let lacks = parts(
+            &[
+                Broadcast, AllReduce, Broadcast, AllReduce, AllReduce, Broadcast,
+            ],
+            0,
+        );
+        let found = with_one_way(&a, &lacks, &[(1, 1), (4, 3), (5, 4)]);
+        assert_eq!(found, [(0, 0), (1, 1), (4, 3), (5, 4), (6, 5)]);
+        let sends = parts(&[PointToPoint; 3], 0);
+        assert!(with_one_way(&sends, &sends, &[]).is_empty());
     }
 
     /// Numbers that look like chance and are always the same.

@@ -1,9 +1,10 @@
 //! Collectives split into transfer and waiting. The shortest of a collective's kernels is the transfer, which all take.
 //! What another's takes longer, it waited for the last rank to arrive.
 //!
-//! That needs no clock but each rank's own. It holds for mutual operations only. One that goes one way (a broadcast)
-//! can end on one rank before another has begun, so it is counted and not judged.
+//! That needs no clock but each rank's own, and holds for mutual operations. One that goes one way (a broadcast) can end on
+//! one rank before another has begun. There a rank waits no longer than until the last one comes, on the clock of all.
 
+use super::clocks::Clocks;
 use super::collect::{Kind, Part, Unit};
 use super::group::Group;
 use super::operation::Operation;
@@ -92,15 +93,15 @@ pub struct Split {
     pub incomplete: u64,
 }
 
-/// Splits all collectives. Ranks whose arrival lies no further from the next than `noise` came together.
+/// Splits all collectives. Ranks whose arrival lies no further from the next than the clocks' noise came together.
 pub(super) fn measure(
     trace: &Trace,
     units: &[Unit],
     groups: &[Group],
-    noise: Ns,
+    clocks: &Clocks,
     split: &mut Split,
 ) {
-    let noise = noise.max(TOGETHER);
+    let noise = clocks.noise().max(TOGETHER);
     let lanes = |unit: &Unit| streams(trace, *unit).map(|(id, _)| id).collect();
     let lanes: Vec<Vec<LaneId>> = units.iter().map(lanes).collect();
     split.waits = vec![Vec::new(); units.len()];
@@ -108,20 +109,26 @@ pub(super) fn measure(
     for group in groups {
         let width = group.size.unwrap_or(group.ranks.len() as u32);
         for members in group.collectives() {
-            if !members[0].1.kind.operation.is_mutual() {
-                for (slot, _) in &members {
-                    split.sums[group.ranks[*slot]].unjudged += 1;
+            let operation = members[0].1.kind.operation;
+            let of_rank = |(slot, part)| (group.ranks[slot], part);
+            let mut members: Vec<(usize, &Part)> = members.into_iter().map(of_rank).collect();
+            let is_known = |(rank, _): &(usize, &Part)| clocks.residuals[*rank].is_some();
+            if operation.is_one_way() && members.iter().all(is_known) {
+                add_one_way(trace, &lanes, &mut members, (clocks, noise), split);
+                continue;
+            }
+            if !operation.is_mutual() {
+                for (rank, _) in &members {
+                    split.sums[*rank].unjudged += 1;
                 }
                 continue;
             }
             split.incomplete += u64::from((members.len() as u64) < u64::from(width));
-            let of_rank = |(slot, part)| (group.ranks[slot], part);
-            let mut members: Vec<(usize, &Part)> = members.into_iter().map(of_rank).collect();
             // The last one to come waits least; of those that came together, the first in the group's order.
             members.sort_by_key(|it| it.1.span.len());
             let transfer = members[0].1.span.len();
             times.push((members[0].1.kind, width, transfer));
-            add_waits(trace, &lanes, &members, split);
+            add_waits(trace, &lanes, &members, |_| Ns::MAX, split);
             if members[1].1.span.len() - transfer > noise {
                 add_late(trace, &lanes, &members, split);
             }
@@ -136,14 +143,42 @@ pub(super) fn measure(
     split.rates = rates(times);
 }
 
-/// Adds what each rank waited in a collective until the last one came. Members come last one first.
-fn add_waits(trace: &Trace, lanes: &[Vec<LaneId>], members: &[(usize, &Part)], split: &mut Split) {
-    let (last, transfer) = (members[0].0, members[0].1.span.len());
-    for &(rank, part) in members {
+/// Adds what ranks waited in one that goes one way, as far as the last one came later than the clocks' noise.
+fn add_one_way(
+    trace: &Trace,
+    lanes: &[Vec<LaneId>],
+    members: &mut [(usize, &Part)],
+    (clocks, noise): (&Clocks, Ns),
+    split: &mut Split,
+) {
+    let came = |it: &(usize, &Part)| clocks.lines[it.0].apply(it.1.span.start);
+    members.sort_by_key(|it| std::cmp::Reverse(came(it)));
+    let last = members.first().map_or(0, came);
+    let at_most = |it: &(usize, &Part)| match last - came(it) {
+        late if late > noise => late,
+        _ => 0,
+    };
+    add_waits(trace, lanes, members, at_most, split);
+}
+
+/// Adds what each rank waited in a collective until the last one came, and `at_most` so long. Members come last one first.
+fn add_waits(
+    trace: &Trace,
+    lanes: &[Vec<LaneId>],
+    members: &[(usize, &Part)],
+    at_most: impl Fn(&(usize, &Part)) -> Ns,
+    split: &mut Split,
+) {
+    let last = members[0].0;
+    let lengths = members.iter().map(|it| it.1.span.len());
+    let transfer = lengths.min().unwrap_or(0);
+    for member in members {
+        let &(rank, part) = member;
+        let waited = (part.span.len() - transfer).min(at_most(member));
         let sums = &mut split.sums[rank];
         sums.judged += 1;
-        sums.transfer_ns += transfer;
-        let wait = Span::new(part.span.start, part.span.end - transfer);
+        sums.transfer_ns += part.span.len() - waited;
+        let wait = Span::new(part.span.start, part.span.start + waited);
         sums.wait_ns += wait.len();
         if !wait.is_empty() {
             let exposed = exposed(trace, &lanes[rank], part.lane, wait);
@@ -228,5 +263,53 @@ fn bus_factor(operation: Operation, ranks: u32) -> f64 {
         Operation::AllReduce => 2.0 * (n - 1.0) / n,
         Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => (n - 1.0) / n,
         _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clocks::Residual;
+
+    /// A broadcast of 2 ms at which one rank comes 50 ms late: the other waits for that. Where the root leaves early nobody waits.
+    #[test]
+    fn in_a_broadcast_a_rank_waits_until_the_last_one_comes() {
+        let kind = Kind {
+            operation: Operation::Broadcast,
+            bytes: 4,
+        };
+        let part = |start, end| Part {
+            kind,
+            span: Span::new(start, end),
+            lane: 0,
+            row: 0,
+        };
+        let clocks = Clocks {
+            lines: vec![Default::default(); 2],
+            residuals: vec![Some(Residual::default()); 2],
+            residual: None,
+        };
+        let waits = |first: Part, second: Part| {
+            let mut split = Split {
+                sums: vec![Sums::default(); 2],
+                waits: vec![Vec::new(); 2],
+                ..Split::default()
+            };
+            let mut members = vec![(0, &first), (1, &second)];
+            let lanes = [Vec::new(), Vec::new()];
+            add_one_way(
+                &Trace::default(),
+                &lanes,
+                &mut members,
+                (&clocks, TOGETHER),
+                &mut split,
+            );
+            [split.sums[0], split.sums[1]].map(|it| (it.wait_ns, it.transfer_ns))
+        };
+        let ms = 1_000_000;
+        let late = waits(part(0, 52 * ms), part(50 * ms, 52 * ms));
+        assert_eq!(late, [(50 * ms, 2 * ms), (0, 2 * ms)]);
+        let early = waits(part(0, ms), part(0, 9 * ms));
+        assert_eq!(early, [(0, ms), (0, 9 * ms)]);
     }
 }

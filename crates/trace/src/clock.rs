@@ -95,6 +95,8 @@ pub enum Clocks {
     /// On one clock, as soon as something tells how the processes' clocks differ.
     #[default]
     Unknown,
+    /// As they are: what one program recorded of all processes is on its one clock.
+    One,
     /// On these clocks: one for each process, by its index.
     Set(Vec<Clock>),
 }

@@ -17,10 +17,10 @@ use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, units};
 use advice::Facts;
 use causes::Explanation;
-use figures::class;
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::tables::{self, NameRow};
+use figures::{class, communication};
 use trace::{Lane, LaneId, Trace, describe};
 
 /// Records up to which a gap has its cause from all of them, as a report has it.
@@ -156,7 +156,7 @@ impl Details {
         if !run.trace.is_sampled() {
             let info = run.trace.devices().get(device as usize).map(|it| &it.info);
             let name = run.trace.names().full(shape.name);
-            let info = info.filter(|_| !class::is_collective(name));
+            let info = info.filter(|_| !communication::is_communication(name));
             let waste =
                 info.and_then(|info| class::waste(&Fill::of(&shape, info), info.multiprocessors));
             let waste = waste.map(|it| format!("{it} (by its launch)"));
