@@ -154,6 +154,13 @@ def call_that_opens(made):
 
 
 @made
+def allocation_behind_a_question(made):
+    """The driver's version takes 0.2 ms, and the only allocation 275 ms, before anything is launched."""
+    made.call("cuDriverGetVersion", -3 * S, -3 * S + 200 * US)
+    few_calls(made, "cudaMalloc", [275 * MS])
+
+
+@made
 def launches_that_fail(made):
     """The first launch of each of three kernels takes 2 ms. Those after them fail in 1 us, eight of them."""
     for name in "abc":
@@ -1275,6 +1282,17 @@ def range_around_the_run(made):
         made.launch("k", length=90 * US)
         made.now += 2 * MS
     made.range("main", 0, made.now)
+
+
+@made
+def graph_launches_behind_the_recording(made):
+    """Forty launches of a graph of two kernels. The last two left no records."""
+    for i in range(40):
+        at = i * 400 * US
+        made.call("cudaGraphLaunch", at, at + 20 * US)
+        for node in range(2 if i < 38 else 0):
+            start = at + (25 + 100 * node) * US
+            made.kernel("ab"[node], start, start + 90 * US)
 
 
 def main():

@@ -11,7 +11,7 @@ use readers::file::{self, Format, OpenError};
 fn what_is_no_trace_is_refused_with_a_list_of_what_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = exported("other.sqlite", "CREATE TABLE t (a);");
-    let cases: [(&str, &[u8], &str); 8] = [
+    let cases: [(&str, &[u8], &str); 7] = [
         ("a.nsys-rep", b"\x01\x02\x03\x04", "export it first"),
         ("empty.json", b"", "it is empty"),
         ("prose.txt", b"Dear reader", "neither JSON"),

@@ -27,6 +27,9 @@ pub const LATENCY_SHARE: f64 = 0.50;
 /// The last wave of a grid costs this part of its time at most: below it, blocks that differ in length cost as much.
 pub const TAIL_SHARE: f64 = 0.20;
 
+/// Fewer warps on an SM hide little of memory's latency: eight are two for each of its four schedulers.
+pub const FEW_WARPS: u32 = 8;
+
 /// Tensor cores do nothing where they are busy for less than this. Measured: 0 in a GEMM in fp32, 0.93 in bf16.
 pub const NO_TENSOR: f64 = 0.01;
 

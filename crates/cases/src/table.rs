@@ -50,6 +50,8 @@ table! {
         /// The only call of a function is a slow one where it is its process's first that is no quick question: it makes
         /// the context.
         OPENING_CALL: Exception => ["call_that_opens"];
+        /// So is an only allocation before all launches, whatever was asked before it: no memory takes 10 ms to be had.
+        ONE_ALLOCATION: Exception => ["allocation_behind_a_question"];
         /// Up to three slow calls of a function are cold ones, too, before the last slow first one has ended.
         COLD_MEANWHILE: Exception => ["frees_before_the_first_kernel"];
         /// Up to three slow calls before the first launch are cold ones: the program has not begun to work.
@@ -340,6 +342,11 @@ table! {
         LOADER: Exception => ["short_kernels_with_a_loader"];
         /// Where first calls take more, without steps, one cold pass does not tell how the next ones launch.
         ONE_COLD_PASS: Exception => ["one_cold_pass"];
+    }
+    "lost-records" {
+        /// So large a part of the launches of CUDA graphs left no records that nothing can be said of idle time. Fewer may have
+        /// been launched when recording ended.
+        LOST_SHARE: Share = 0.1 or 0.0 => ["graph_launches_behind_the_recording"];
     }
     "no-cure" {
         /// Idle time of one group from this part of the time on has a finding, if only to say that no cure is known.

@@ -27,6 +27,8 @@ pub struct FirstUse {
     pub operators: Vec<First>,
     /// Kernels that were launched for the first time, each with when the CPU made it ready.
     pub made: FxHashMap<OpId, Span>,
+    /// Of `calls`, those that made their process's context.
+    pub opening: FxHashSet<(LaneId, usize)>,
 }
 
 impl FirstUse {
@@ -35,8 +37,11 @@ impl FirstUse {
             return FirstUse::default();
         }
         let operators = operators(trace, graph);
+        let calls = Calls::of(trace, graph);
+        let opening = calls.opening.values().map(|&call| graph.calls.at(call));
         FirstUse {
-            calls: calls(trace, graph, &operators),
+            opening: opening.collect(),
+            calls: first_calls(&calls, &operators),
             made: made(trace, graph),
             operators,
         }
@@ -56,8 +61,8 @@ impl FirstUse {
 
 /// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
 /// long a few times counts too, while the program was still at such.
-fn calls(trace: &Trace, graph: &Graph, operators: &[First]) -> Vec<First> {
-    let calls = Calls::of(trace, graph);
+fn first_calls(calls: &Calls<'_>, operators: &[First]) -> Vec<First> {
+    let graph = calls.graph;
     let mut slow = calls.slow_first();
     slow.extend(calls.slow_of_few());
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
@@ -192,7 +197,8 @@ impl<'t> Calls<'t> {
             slow.extend(list[..quick].iter().copied().filter(is_slow));
             if let [only] = list[..]
                 && cases::FEW_MIN.is_reached_by(self.time(&only))
-                && cases::OPENING_CALL.holds(self.opens(&only))
+                && (cases::OPENING_CALL.holds(self.opens(&only))
+                    || cases::ONE_ALLOCATION.holds(self.is_before_launches(&only)))
             {
                 slow.push(only);
             }
@@ -264,6 +270,15 @@ impl<'t> Calls<'t> {
     /// Whether it is the first of its process that is no quick question.
     fn opens(&self, call: &CallId) -> bool {
         self.opening.values().any(|of| of == call)
+    }
+
+    /// Whether it takes or frees memory of the device before anything was launched.
+    fn is_before_launches(&self, call: &CallId) -> bool {
+        let calls = &self.graph.calls;
+        let mut before = calls.kind[..*call as usize].iter();
+        calls.kind[*call as usize] == CallKind::Memory
+            && !self.name(*call).contains("Host")
+            && !before.any(|kind| matches!(kind, CallKind::Launch | CallKind::GraphLaunch))
     }
 
     /// Whether a function locks pages, by its name.

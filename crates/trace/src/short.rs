@@ -28,13 +28,19 @@ pub fn short(full: &str) -> String {
     };
     let arguments = split(function.arguments, b',');
     let name = function.name;
-    // "Kernel" and "Kernel2" of CUTLASS say nothing; their only argument says all.
-    let is_generic = name
-        .trim_end_matches(|c: char| c.is_ascii_digit())
-        .eq_ignore_ascii_case("kernel");
-    if is_generic {
+    // "Kernel", "Kernel2" and "device_kernel" of CUTLASS say nothing; their only argument says all.
+    let is_generic = |name: &str| {
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        name.eq_ignore_ascii_case("kernel") || ["device_kernel", "GemmKernel"].contains(&name)
+    };
+    if is_generic(name) {
         return match arguments.first().filter(|a| !is_plain(a)) {
-            Some(argument) => condense(path(argument).pop().unwrap_or_default().name),
+            Some(argument) => {
+                let mut parts = path(argument);
+                let last = parts.pop().unwrap_or_default();
+                let space = parts.pop().filter(|_| is_generic(last.name));
+                condense(space.unwrap_or(last).name)
+            }
             None => match parts.last() {
                 Some(space) if space.arguments.is_empty() => format!("{}::{name}", space.name),
                 _ => name.to_owned(),

@@ -22,6 +22,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_first_calls();
     cold.add_first_operators();
     cold.add_built();
+    cold.add_pinning();
     let (time, whole) = (Span::union_len(cold.spans), cold.whole.len());
     // Its time is the host's: it may be longer than all that the GPU did.
     let is_worth = cases::WORTH_SHARE.is_reached_by(share(time, whole));
@@ -44,10 +45,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         title: format!(
             "cold start: {} spent on {}; the GPU's work spans {}",
             duration(time),
-            cold.has.text(),
+            cold.has.text(time),
             duration(whole),
         ),
         advice: match cold.has.loading && is_cuda(scope) {
+            _ if cold.has.compiled => "The driver compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
             false => "Warm up before measuring: run everything once.",
         }
@@ -89,9 +91,12 @@ impl Cold<'_, '_> {
                 if self.is_behind(span) {
                     continue;
                 }
-                let is_its = |name: NameId| is_context(trace.names().full(name));
-                self.has.context |= matches!(activity.what, What::Call(call) if is_its(call.name));
-                self.has.loading = true;
+                let name = |id: NameId| trace.names().full(id);
+                match activity.what {
+                    What::Call(call) if is_context(name(call.name)) => self.has.context = true,
+                    What::Overhead(it) if compiles(name(it.name)) => self.has.compiled = true,
+                    _ => self.has.loading = true,
+                }
                 self.spans.push(span);
                 self.at
                     .push((activity.span.len(), Occurrence::Row((id, row))));
@@ -110,6 +115,11 @@ impl Cold<'_, '_> {
                 |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
             match trace.what(place.0, place.1) {
                 What::Call(of) if is_launch(of.name) => self.has.loading = true,
+                _ if cases::FEW_MIN.is_reached_by(span.len())
+                    && scope.causes.first_use().opening.contains(&place) =>
+                {
+                    self.has.context = true;
+                }
                 _ => self.has.first = true,
             }
             self.spans.push(self.on_all(span, place));
@@ -128,7 +138,10 @@ impl Cold<'_, '_> {
             let time = own.iter().map(|part| part.len()).sum::<Ns>();
             // The calls in it may be all there is to it.
             if cases::COLD_MIN.is_reached_by(time - within(&own, &self.spans)) {
-                self.has.first = true;
+                let tries =
+                    matches!(trace_name(scope, place), Some(name) if first_use::is_search(name));
+                self.has.tried |= tries;
+                self.has.first |= !tries;
                 self.at.push((time, Occurrence::Row(place)));
                 self.spans.extend(own);
             }
@@ -142,6 +155,27 @@ impl Cold<'_, '_> {
             let place = graph.calls.at(graph.ops.call[op as usize]);
             if self.is_looked_at(span, place) {
                 self.has.built = true;
+                self.spans.push(self.on_all(span, place));
+                self.at.push((span.len(), Occurrence::Row(place)));
+            }
+        }
+    }
+
+    /// Memory of the host that is locked before the work: it takes as long as there are pages, once.
+    fn add_pinning(&mut self) {
+        let (scope, graph) = (self.scope, self.scope.causes.graph());
+        let launched = graph
+            .calls
+            .kind
+            .iter()
+            .position(|it| *it == CallKind::Launch);
+        for call in 0..launched.unwrap_or(graph.calls.len()) as u32 {
+            let (place, span) = (graph.calls.at(call), graph.calls.span(call));
+            let is_one = graph.calls.kind[call as usize] == CallKind::Memory
+                && trace_name(scope, place)
+                    .is_some_and(|it| it.contains("Host") && !it.contains("Free"));
+            if is_one && self.is_looked_at(span, place) && !self.spans.contains(&span) {
+                self.has.pinned += span.len();
                 self.spans.push(self.on_all(span, place));
                 self.at.push((span.len(), Occurrence::Row(place)));
             }
@@ -173,16 +207,24 @@ impl Cold<'_, '_> {
 struct Has {
     context: bool,
     built: bool,
+    compiled: bool,
     loading: bool,
+    /// How long memory of the host was locked.
+    pinned: Ns,
+    tried: bool,
     first: bool,
 }
 
 impl Has {
-    fn text(&self) -> String {
+    /// All that took some of so much time.
+    fn text(&self, time: Ns) -> String {
         let parts = [
             (self.context, "making the context"),
             (self.built, "building kernels"),
+            (self.compiled, "compiling PTX in the driver"),
             (self.loading, "loading GPU code"),
+            (10 * self.pinned >= time, "pinning host memory"),
+            (self.tried, "trying which algorithm is fastest"),
             (self.first, "slow first calls to libraries"),
         ];
         let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
@@ -209,6 +251,22 @@ fn is_cold(trace: &Trace, what: What) -> bool {
         What::Overhead(o) => is_loading(trace.names().full(o.name)),
         _ => false,
     }
+}
+
+/// Whether an overhead is the driver's for compiling: "Driver JIT compiler".
+fn compiles(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.contains("compil") || name.contains("jit")
+}
+
+/// The name of a call or a range.
+fn trace_name<'s>(scope: &Scope<'s>, (lane, row): (LaneId, usize)) -> Option<&'s str> {
+    let id = match scope.trace.what(lane, row) {
+        What::Call(it) => it.name,
+        What::Range(it) => it.name,
+        _ => return None,
+    };
+    Some(scope.trace.names().full(id))
 }
 
 fn loads(name: &str) -> bool {

@@ -1,13 +1,43 @@
 //! Collective communication that nothing runs beside.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::thresholds;
-use activity::Ns;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
+use activity::{Ns, What};
+use causes::first_use;
+use causes::graph::NONE;
 use figures::collectives::Collectives;
 
-const ADVICE: &str = "Overlap: send finished parts (buckets) on their own stream while the rest is computed. Or send less, or less often.";
+/// Words of what is sent: of its kernels' names, of the program's, and of ranges around it. Then what hides it, and what that is called in
+/// a headline.
+const ADVICE: [(&[&str], &str, &str); 4] = [
+    (
+        &["alltoall", "all_to_all", "dispatch", "combine", "a2a"],
+        "Expert parallelism takes few SMs on purpose: split the batch in two, so that dispatch and combine of one half run while the other computes.",
+        "overlapping communication",
+    ),
+    (
+        &["sendrecv"],
+        "A pipeline stage waits for its neighbour: more and smaller micro-batches, or an interleaved schedule, make the bubble shorter.",
+        "a shorter pipeline bubble",
+    ),
+    (
+        &["allgather", "all_gather"],
+        "Each all-gather waits for the layer before it: prefetch, so that the next layer's runs while this one computes.",
+        "prefetching communication",
+    ),
+    (
+        &[],
+        "Overlap: send finished parts (buckets) while the rest is computed. Or send less, or less often.",
+        "overlapping communication",
+    ),
+];
+
+/// Said first where it holds: on one stream nothing of `ADVICE` helps.
+const SAME_STREAM: &str = "They run on the compute stream, one after the other with the kernels: give them a stream of their own.";
 
 const UNKNOWN: &str = "One late rank makes these kernels long on all others: record every rank to see who waits for whom.";
 
@@ -48,6 +78,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let bound = (alone - one).clamp(0, beside);
+    let is_same = is_on_compute_stream(scope, f, &rows);
+    let (advice, cure) = advice(scope, rows.first().copied()?);
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
@@ -59,10 +91,68 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(share),
             cut_middle(most, NAME_MAX),
         ),
-        advice: match scope.ranks {
-            Some(_) => ADVICE.to_owned(),
-            None => format!("{ADVICE} {UNKNOWN}"),
+        advice: [
+            is_same.then_some(SAME_STREAM),
+            Some(advice),
+            scope.ranks.is_none().then_some(UNKNOWN),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" "),
+        cure: if is_same {
+            "a stream of its own for communication"
+        } else {
+            cure
         },
         ..scope.found(f.span_ns, bound, &at)
     })
+}
+
+/// Whether communication runs for half of its time on streams that have half of the kernels' time, too.
+fn is_on_compute_stream(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> bool {
+    let rows: FxHashSet<(usize, usize)> = rows.iter().copied().collect();
+    let mut by_lane: FxHashMap<usize, [Ns; 2]> = FxHashMap::default();
+    for (at, activity) in scope.operations(f) {
+        if let What::Kernel(_) = activity.what {
+            by_lane.entry(at.0).or_default()[usize::from(rows.contains(&at))] +=
+                activity.span.len();
+        }
+    }
+    let sum = |of: &dyn Fn(&[Ns; 2]) -> Ns| by_lane.values().map(of).sum::<Ns>();
+    let computing = sum(&|it| it[0]);
+    let sent = sum(&|it| it[1]);
+    2 * sum(&|it| if 2 * it[0] >= computing { it[1] } else { 0 }) >= sent.max(1) && computing > 0
+}
+
+/// What hides a collective, by what it is.
+fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static str) {
+    let activity = scope.trace.activity(lane, row);
+    let What::Kernel(kernel) = activity.what else {
+        return ("", "");
+    };
+    let shape = scope.trace.shape(kernel.shape);
+    let operation = scope
+        .trace
+        .collective(&shape)
+        .map(|it| it.operation.clone());
+    let graph = scope.causes.graph();
+    let call = Some(graph.call_at((lane, row))).filter(|call| *call != NONE);
+    let around = call.and_then(|call| first_use::operator(scope.trace, graph, call));
+    // Exchanges between experts are sends and receives, too: what is around the launch says so.
+    let said = [
+        operation.as_deref(),
+        around.map(|it| it.1),
+        Some(scope.trace.names().full(shape.name)),
+    ];
+    let said = said
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase();
+    let found = ADVICE
+        .iter()
+        .find(|it| it.0.is_empty() || it.0.iter().any(|word| said.contains(word)));
+    found.map_or(("", ""), |it| (it.1, it.2))
 }

@@ -29,6 +29,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let longest = late.longest.into_sorted_vec().into_iter();
     let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let found = scope.found(f.span_ns, idle, &longest);
+    let beside = super::graph_launch::beside(scope, f);
     Some(Finding {
         severity: match f.kernels < cases::GRAPH_MIN.value() as u64 * late.waits {
             true => Severity::Info,
@@ -40,13 +41,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(idle),
             percent(f.part(idle)),
         ),
-        advice: if 2 * late.of_graphs > idle {
-            "Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned()
-        } else {
-            format!(
-                "Launch less often: {}, larger batches.",
-                Framework::of(scope.trace).say(Change::Graph)
-            )
+        cure: match beside {
+            Some(_) => "capturing more in the CUDA graph",
+            None => "",
+        },
+        advice: match beside {
+            _ if 2 * late.of_graphs > idle => "Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(),
+            Some(names) => format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."),
+            None => format!("Launch less often: {}, larger batches.", Framework::of(scope.trace).say(Change::Graph)),
         },
         ..found
     })

@@ -6,12 +6,13 @@ use super::scope::Config;
 use super::{Finding, Occurrence, Scope, Severity, declared};
 use crate::thresholds;
 use activity::Ns;
+use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent, share};
 use causes::LAUNCH_GAP_MAX;
 use figures::DeviceFigures;
 use figures::class::{Class, NO_PEAK};
-use figures::collectives::is_collective;
+use figures::communication::is_communication;
 
 /// The device's configurations, where counters tell of them.
 fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
@@ -72,6 +73,58 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// Kernels of which few warps fit an SM, because of what each block takes. Libraries' products of matrices and Triton's run so by
+/// design; of others no launch says whether they wait, so it is a remark.
+pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if configs::is_sampled(scope, f) {
+        return None;
+    }
+    let info = &scope.trace.devices()[f.index].info;
+    let warps = |it: &Config| {
+        (it.row.fill.occupancy.unwrap_or(1.0) * f64::from(info.max_warps_per_sm)).round() as u32
+    };
+    let by_block = |it: &Config| match it.row.fill.occupancy_limit? {
+        limit @ (Limit::Shared | Limit::Registers) => Some(limit),
+        _ => None,
+    };
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    all.retain(|it| {
+        let is_full = it.row.fill.idle_sms == Some(0);
+        is_full
+            && by_block(it).is_some()
+            && warps(it) < thresholds::FEW_WARPS
+            && !is_by_design(full(scope, it))
+    });
+    let most = *all.first()?;
+    if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "few warps on an SM, limited by {}: {} of {} in {}, which takes {} ({})",
+            by_block(most)?.words(),
+            warps(most),
+            info.max_warps_per_sm,
+            name(scope, most),
+            duration(most.row.total_ns),
+            percent(f.part(most.row.total_ns)),
+        ),
+        advice: "Where it waits for memory, blocks that take less let more warps hide that. Only counters say whether it does (--counters).".to_owned(),
+        ..scope.found(0, 0, &configs::places(scope, f, &all))
+    })
+}
+
+/// Whether a kernel is made for few warps: those of cuBLAS, cuDNN, CUTLASS, flash-attention and Triton, and communication.
+fn is_by_design(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let words = [
+        "gemm", "nvjet", "cutlass", "xmma", "cudnn", "flash", "fmha", "fprop", "dgrad", "wgrad",
+        "triton", "cute",
+    ];
+    is_communication(name) || words.iter().any(|word| lower.contains(word))
+}
+
 /// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
 pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all = sampled(scope, f)?;
@@ -84,7 +137,10 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let is_long = it.row.total_ns >= cases::UNDER_FILLED_MIN.value() * it.row.count as Ns;
         // At its roof a kernel gains nothing by fuller waves.
         let may_gain = it.row.class == Class::Latency;
-        tail(it) >= thresholds::TAIL_SHARE && is_long && may_gain && !is_collective(full(scope, it))
+        tail(it) >= thresholds::TAIL_SHARE
+            && is_long
+            && may_gain
+            && !is_communication(full(scope, it))
     });
     let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
     let lost = lost.sum::<f64>() as Ns;
@@ -106,9 +162,72 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// Whether a kernel multiplies matrices in fp32 without tensor cores, by its name: as cuBLAS, CUTLASS and cuDNN name them. What reads fp32
+/// and multiplies in TF32 says so.
+fn is_fp32(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let is_one =
+        has(&["sgemm", "ffma", "f32f32_f32f32"]) || has(&["simt"]) && has(&["gemm", "f32"]);
+    let on_tensor = [
+        "tf32",
+        "tensorop",
+        "tensor16x8",
+        "s1688",
+        "s16816",
+        "h884",
+        "s884",
+    ];
+    is_one && !has(&on_tensor) && !has(&["dgemm", "zgemm", "hgemm", "igemm", "f64"])
+}
+
+/// The same where nobody counted: a name tells what the tensor cores cannot have done.
+fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
+    let info = &scope.trace.devices()[f.index].info;
+    let precision = match info.capability.0 {
+        8.. => "TF32 or bf16",
+        7 => "fp16",
+        0 => "a lower precision",
+        _ => return None,
+    };
+    let how = match precision {
+        "TF32 or bf16" => format!(" ({})", Framework::of(scope.trace).say(Change::Tensor)),
+        _ => String::new(),
+    };
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let of_all = time(&all);
+    all.retain(|it| is_fp32(full(scope, it)));
+    if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "by their names, kernels multiply matrices in fp32 without tensor cores for {} ({} of kernel time), mostly {}",
+            duration(time(&all)),
+            percent(share(time(&all), of_all)),
+            name(scope, all.first()?),
+        ),
+        advice: format!(
+            "Where {precision} is precise enough, use it{how}: tensor cores multiply several times as fast."
+        ),
+        ..scope.found(
+            f.span_ns,
+            time(&all) - time(&all) / TENSOR_TIMES,
+            &configs::places(scope, f, &all),
+        )
+    })
+}
+
+/// How many times as fast tensor cores multiply: 8 on V100 (fp16), A100 and 7 on H100 (TF32), by their data sheets.
+const TENSOR_TIMES: Ns = 8;
+
 /// Products of matrices that issue instructions all the time while tensor cores do nothing.
 pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all = sampled(scope, f)?;
+    let Some(mut all) = sampled(scope, f) else {
+        return fp32(scope, f);
+    };
     all.retain(|it| {
         let name = full(scope, it).to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));

@@ -21,7 +21,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
     let time = Span::union_len(copies().map(|it| it.1).collect());
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
-    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time));
+    let faults = faults(scope, f);
+    // Few bytes may come back in many faults, each of which the CPU waits for.
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time + faults));
     let link = pageable::link(scope, f);
     let at_link = copies().map(|it| {
         let peak = scope.peaks.rate(it.2.direction).or(link);
@@ -31,7 +33,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LOOP_MIN.is_reached_by(at.len()) || !is_worth {
         return None;
     }
-    let faults = faults(scope, f);
     let and_faults = match faults >= thresholds::WORTH_NS {
         true => format!(", and about {} for the CPU's page faults", duration(faults)),
         false => String::new(),
@@ -40,9 +41,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let saving = (time - at_link as Ns).max(0) + faults;
     Some(Finding {
         title: format!(
-            "page faults moved managed memory {} times to the GPU and {} times back: {} in {}{and_faults}",
-            count(of(Direction::H2D)),
-            count(of(Direction::D2H)),
+            "page faults moved managed memory {}: {} in {}{and_faults}",
+            match (of(Direction::H2D), of(Direction::D2H)) {
+                (to, 0) => format!("{} times to the GPU", count(to)),
+                (0, back) => format!("{} times back to the CPU", count(back)),
+                (to, back) => format!("{} times to the GPU and {} times back", count(to), count(back)),
+            },
             bytes(moved),
             duration(time),
         ),

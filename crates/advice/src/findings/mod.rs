@@ -17,11 +17,13 @@ mod exposed_collectives;
 pub(crate) mod failed;
 pub mod fold;
 mod framework;
+mod graph_launch;
 mod host_bound;
 mod idle_gpu;
 mod late_rank;
 mod launch_bound;
 mod limits;
+pub(crate) mod lost_records;
 mod low_bandwidth;
 mod machine;
 mod migrations;
@@ -285,6 +287,7 @@ rules! {
     SyncInLoop "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
     AllocInLoop "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
     LaunchBound "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
+    GraphLaunch "graph-launch" Device(graph_launch::check) [] "calling cudaGraphLaunch before the sync";
     // A host that waits for every batch launches the next one too late, whatever its stream.
     NoOverlap "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
     ColdStart "cold-start" Timeline(cold_start::check) [] "warming up";
@@ -299,6 +302,7 @@ rules! {
     Offloading "offloading" Device(offload::check) [] "working in chunks";
     OptimizerLaunches "optimizer-launches" Device(optimizer::check) [] "a fused optimizer";
     Turns "turns" Device(turns::check) [] "launching from processes";
+    LostRecords "lost-records" Timeline(lost_records::check) [] "";
     HostBound "host-bound" Device(host_bound::check) [] "preparing work ahead";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
@@ -308,6 +312,7 @@ rules! {
     IdleGpu "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
     Unfused "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";
     BelowRoof "below-roof" Device(below_roof::check) [] "coalescing memory access";
+    FewWarps "few-warps" Device(limits::few_warps) [] "";
     IdleTensorCores "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
     ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";
     NoCpu "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
@@ -372,6 +377,10 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     if failed.is_some_and(|failed| failed.is_all()) {
         // There is no other work to speak of.
         findings.retain(|f| f.rule == Rule::FailedCalls);
+    }
+    if findings.iter().any(|f| f.rule == Rule::LostRecords) {
+        // Nothing holds of what ran without a record.
+        findings.retain(|f| matches!(f.rule, Rule::FailedCalls | Rule::LostRecords));
     }
     let mut findings = fold::devices(findings);
     findings.sort_by_key(Finding::order);

@@ -2,6 +2,7 @@
 
 mod copies;
 mod first_use;
+mod graphs;
 mod host;
 mod limits;
 mod machine;

@@ -6,7 +6,7 @@ use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
 use activity::{LaunchShape, NameId, Ns, What, occupancy};
-use figures::collectives::is_collective;
+use figures::communication::is_communication;
 
 /// Threads that an SM works for at once, at most.
 const LANES: u64 = 128;
@@ -139,7 +139,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
         let meant = self.meant.entry(kernel);
         cases::DOES_NOTHING.holds(is_short && name.ends_with("()"))
             || cases::WAITS_FOR_PAGES.holds(is_short && self.is_managed)
-            || *meant.or_insert_with(|| cases::FEW_SMS_MEANT.holds(is_collective(name)))
+            || *meant.or_insert_with(|| cases::FEW_SMS_MEANT.holds(is_communication(name)))
     }
 
     /// Whether a kernel's own launches with twice the blocks and more are no shorter. Longer ones have more to do.

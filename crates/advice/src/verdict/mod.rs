@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::findings::Finding;
 use crate::findings::failed::Failed;
+use crate::findings::lost_records::LostGraphs;
 use activity::units::{duration, share};
 use activity::{Ns, Span};
 pub use causes::Bound;
@@ -220,9 +221,14 @@ pub fn find(
     let failed = failed.filter(Failed::is_all);
     let instead = failed.map(|failed| format!("no kernel ran: {}", failed.text()));
     let instead = instead.or_else(|| graph.capture(window).map(words::of_capture));
-    if let Some(text) = instead {
+    let lost = window
+        .is_none()
+        .then(|| LostGraphs::of(trace, graph))
+        .flatten();
+    let lost = lost.map(|lost| (Bound::Unknown, format!("no verdict: {}", lost.text())));
+    if let Some((bound, text)) = instead.map(|text| (Bound::Nothing, text)).or(lost) {
         for verdict in &mut verdicts {
-            verdict.bound_by = Bound::Nothing;
+            verdict.bound_by = bound;
             (verdict.share, verdict.line) = (0.0, None);
             verdict.frames = Default::default();
             verdict.text.clone_from(&text);

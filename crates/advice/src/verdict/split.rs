@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Bound, STALL_SHARE, path};
 use activity::units::share;
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
-use causes::graph::{CallId, OpId};
+use causes::graph::{CallId, Engine, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, first_use};
 use figures::DeviceFigures;
@@ -54,6 +54,8 @@ pub(super) struct Split {
     pub syncs: u64,
     /// Kernels, and copies to and from memory of the host.
     pub counts: [u64; 2],
+    /// Kernels that CUDA graphs launched.
+    pub in_graphs: u64,
     /// Kernels by name: time.
     pub kernels: FxHashMap<NameId, Ns>,
     /// Time of CUDA graphs of which only the whole was recorded.
@@ -132,6 +134,11 @@ impl Split {
             f.span.end
         };
         let ops = ops[from(f.span.start)..from(until)].iter();
+        let is_kernel = |op: &u32| graph.ops.engine[*op as usize] == Engine::Compute;
+        let in_graphs = ops
+            .clone()
+            .filter(|op| is_kernel(op) && graph.ops.is_graph(**op));
+        split.in_graphs = (in_graphs.count() as u64).min(f.kernels);
         if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
             split.on_path = path::on_host(graph, last, f.span);
         }
@@ -201,6 +208,7 @@ impl Split {
         }
         self.shapes.extend(other.shapes);
         self.syncs += other.syncs;
+        self.in_graphs += other.in_graphs;
         self.span = self.span.hull(other.span);
         self.ideal = self.ideal.max(other.ideal);
         self

@@ -13,7 +13,7 @@ use causes::graph::CallKind;
 use causes::stacks::LineShare;
 use causes::{Cause, Group};
 use figures::busy;
-use figures::collectives::is_collective;
+use figures::communication::is_communication;
 use figures::steps::{StepKind, Steps};
 use jobs::{JobAnalysis, Stretch};
 use trace::describe::host_name;
@@ -298,6 +298,11 @@ impl Told<'_> {
             false => (copies, self.split.copying, "copy", "copies"),
         };
         let each = duration(time / (number as Ns).max(1));
+        // What a graph holds is launched with it.
+        let number = match kernels >= copies {
+            true => kernels - self.split.in_graphs,
+            false => copies,
+        };
         let number = number.div_ceil(self.steps());
         if number < LAUNCHES_MIN {
             return ["in launching and short CPU work".to_owned(), String::new()];
@@ -361,8 +366,11 @@ impl Told<'_> {
                 "peer-bound{several}: copies between GPUs, and waiting for them, take {part} of {of}"
             );
         }
-        let is_collective = |name: &NameId| is_collective(self.trace.names().full(*name));
-        let collectives = split.kernels.iter().filter(|(name, _)| is_collective(name));
+        let is_communication = |name: &NameId| is_communication(self.trace.names().full(*name));
+        let collectives = split
+            .kernels
+            .iter()
+            .filter(|(name, _)| is_communication(name));
         let most = collectives.max_by_key(|&(name, time)| (*time, *name));
         let text =
             format!("communication-bound{several}: collectives run without overlap {part} of {of}");
@@ -402,7 +410,7 @@ impl Told<'_> {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
         // What exchanges data takes few SMs on purpose.
-        let is_meant = is_collective(self.trace.names().full(name));
+        let is_meant = is_communication(self.trace.names().full(name));
         let sms = match is_meant
             || all as f64 > split.computing as f64 * cases::BESIDE_EACH_OTHER.value()
         {

@@ -1,5 +1,6 @@
 //! Fills the columns with what a timeline has.
 
+use super::calls::CallKind;
 use super::calls::sort_by_end;
 use super::kind::EdgeKind;
 use super::ops::{Engine, GRAPH, STAGED};
@@ -169,7 +170,8 @@ impl Graph {
             ops.start.push(start);
             ops.end.push(activity.span.end);
             ops.engine.push(engine);
-            ops.flags.push(flags(&activity.what));
+            let is_node = call != NONE && self.calls.kind[call as usize] == CallKind::GraphLaunch;
+            ops.flags.push(flags(&activity.what, is_node));
             ops.call.push(call);
             ops.edge.push(EdgeKind::None);
             ops.bind.push(NONE);
@@ -185,8 +187,13 @@ impl Graph {
     }
 }
 
-fn flags(what: &What) -> u8 {
-    let in_graph = if what.graph() != 0 { GRAPH } else { 0 };
+/// Sources without ids of graphs (old Kineto) have nodes by the launch alone.
+fn flags(what: &What, is_node: bool) -> u8 {
+    let in_graph = if is_node || what.graph() != 0 {
+        GRAPH
+    } else {
+        0
+    };
     match what {
         What::Copy(copy) => {
             let staged = if copy.is_pageable() || !copy.is_async {

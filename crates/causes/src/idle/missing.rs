@@ -31,6 +31,10 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
         }
         let (lane, row) = graph.ops.place(op);
         let id = trace.what(lane, row).graph();
+        // Without an id nobody knows which graphs are one.
+        if id == 0 {
+            continue;
+        }
         let launch = launches.entry(call).or_insert((id, 0, op));
         launch.1 += 1;
         launch.2 = op;

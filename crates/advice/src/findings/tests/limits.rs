@@ -122,6 +122,95 @@ fn products_without_tensor_cores_are_a_remark() {
     assert_eq!(of("sha256_rounds", [0.1, 0.0, 0.9]), None);
 }
 
+/// Kernels of 1 ms of one configuration.
+fn shaped(name: &str, shape: LaunchShape, device: DeviceInfo) -> Vec<Finding> {
+    let mut scene = Scene::new();
+    scene.device(device);
+    for i in 0..10 {
+        scene.shaped(shape, name, 7, i * MS, (i + 1) * MS);
+    }
+    all_of(&mut scene)
+}
+
+const MS: Ns = 1_000_000;
+
+/// By names as cuBLAS, CUTLASS and cuDNN give them; at best a tenth of the time is left of 10 ms where it is eight times as fast.
+#[test]
+fn products_in_fp32_are_known_by_their_names() {
+    let of = |name, major| {
+        let device = DeviceInfo {
+            capability: (major, 0),
+            ..h200()
+        };
+        let shape = LaunchShape {
+            grid: [2_904, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        let found = shaped(name, shape, device).into_iter();
+        found
+            .filter(|it| it.rule.name() == "idle-tensor-cores")
+            .map(|it| (it.bound_ns, it.advice))
+            .next()
+    };
+    for name in [
+        "ampere_sgemm_128x64_tn",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(Params)",
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
+    ] {
+        let (bound, advice) = of(name, 9).expect(name);
+        assert_eq!(bound, 8_750_000);
+        assert!(advice.contains("TF32 or bf16"), "{advice}");
+    }
+    assert!(
+        of("volta_sgemm_128x64_nn", 7)
+            .expect("it")
+            .1
+            .contains("fp16")
+    );
+    assert_eq!(of("maxwell_sgemm_128x64_nn", 6), None);
+    for name in [
+        "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
+        "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4",
+        "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn",
+        "void cutlass::Kernel2<cutlass_80_simt_dgemm_64x64_8x5_nn_align1>(Params)",
+    ] {
+        assert_eq!(of(name, 9), None, "{name}");
+    }
+}
+
+/// An SM of an H200 holds one block of 128 threads that takes 160 KiB of 228, which are 4 warps.
+#[test]
+fn few_warps_of_own_kernels_are_a_remark() {
+    let of = |name: &str, shared, threads| {
+        let shape = LaunchShape {
+            grid: [2_904, 1, 1],
+            block: [threads, 1, 1],
+            registers: 32,
+            dynamic_shared: shared,
+            ..LaunchShape::default()
+        };
+        shaped(name, shape, h200())
+            .into_iter()
+            .find(|it| it.rule.name() == "few-warps")
+    };
+    let it = of("stencil", 160 << 10, 128).expect("found");
+    assert_eq!((it.severity, it.bound_ns), (Severity::Info, 0));
+    assert_eq!(
+        it.title,
+        "few warps on an SM, limited by shared memory: 4 of 64 in stencil, which takes 10.0 ms (100 %)"
+    );
+    assert_eq!(of("stencil", 160 << 10, 256), None);
+    assert_eq!(of("stencil", 16 << 10, 128), None);
+    for name in [
+        "void flash::flash_fwd_kernel<…>(…)",
+        "triton_red_fused_3",
+        "sm90_xmma_gemm_bf16",
+    ] {
+        assert_eq!(of(name, 160 << 10, 128), None, "{name}");
+    }
+}
+
 /// Three times three of 1 ms each in a row, with a product between: one of three is left, 6 of 12 ms go.
 #[test]
 fn elementwise_kernels_at_the_roof_of_memory_are_a_chain() {

@@ -213,10 +213,9 @@ impl Walk<'_, '_> {
         let mut threads = trace.threads().filter(|(_, lane, _)| is_its(lane));
         let is_only = threads.next().is_some() && threads.next().is_none();
         let name = self.of.call_name(last);
-        let is_meant = match graph.calls.end[last as usize] > start {
-            true => name.is_some_and(|name| trace.names().full(name).contains("MemPrefetch")),
-            false => direction == Direction::D2H,
-        };
+        let is_prefetch = name.is_some_and(|name| trace.names().full(name).contains("MemPrefetch"));
+        let is_behind = graph.calls.end[last as usize] <= start;
+        let is_meant = is_prefetch || is_behind && direction == Direction::D2H;
         (is_only && is_meant).then_some(last)
     }
 

@@ -1,0 +1,89 @@
+//! A CUDA graph that is launched only when the CPU has waited: the GPU idles while the launch goes on.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
+use activity::text::{counted, cut_middle, listed};
+use activity::units::{duration, percent};
+use activity::{NameId, Ns, What};
+use causes::graph::{CallId, CallKind, NONE};
+use causes::{Bound, Culprit, Gap, Piece};
+
+/// Kernels that are named, and columns of each name.
+const NAMES: usize = 3;
+const NAMES_MAX: usize = 30;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let graph = scope.causes.graph();
+    let launch = |gap: &Gap, piece: &Piece| -> Option<CallId> {
+        let Culprit::Call(call) = piece.culprit else {
+            return None;
+        };
+        let is_one = graph.calls.kind[call as usize] == CallKind::GraphLaunch;
+        let is_waited = scope.causes.wait_of(piece).is_some_and(|wait| wait != call);
+        let is_cold = scope.causes.is_first(gap.next, piece);
+        (is_one && is_waited && !is_cold).then_some(call)
+    };
+    let (mut time, mut at, mut launches, mut waits) =
+        (0 as Ns, Vec::new(), FxHashSet::default(), None);
+    for (gap, pieces) in scope.gaps(f) {
+        for piece in pieces.iter() {
+            if let Some(call) = launch(&gap, piece) {
+                time += piece.span.len();
+                waits = waits.or(scope.causes.wait_of(piece));
+                if launches.insert(call) {
+                    let place = Occurrence::Row(graph.calls.at(call));
+                    at.push((graph.calls.span(call).len(), place));
+                }
+            }
+        }
+    }
+    let is_many = cases::LOOP_MIN.is_reached_by(launches.len());
+    if !is_many || !cases::WARNING_SHARE.is_reached_by(f.part(time)) {
+        return None;
+    }
+    let name = |call: CallId| scope.causes.host_name(Culprit::Call(call));
+    let name = |call: CallId| name(call).map_or("a wait", |id| scope.trace.names().short(id));
+    let (part, wait) = (f.part(time), name(waits?));
+    Some(Finding {
+        says: Some(Says {
+            bound: Bound::Sync,
+            part,
+            why: format!(
+                "{} of it in cudaGraphLaunch, called only behind {wait}",
+                percent(part / f.idle_share())
+            ),
+        }),
+        title: format!(
+            "{} of CUDA graphs keep the GPU idle for {} ({}): each begins only when the CPU has waited ({})",
+            counted(launches.len() as u64, "launch", "launches"),
+            duration(time),
+            percent(part),
+            wait,
+        ),
+        advice: "Launch the next graph before that wait, and read results one step later: cudaGraphLaunch then runs beside the GPU's work. Where a result decides what is launched, smaller graphs start sooner.".to_owned(),
+        ..scope.found(f.span_ns, time, &longest_first(at))
+    })
+}
+
+/// The kernels that are launched one by one though a graph is replayed, those first that run most often; `None` without a graph.
+pub(super) fn beside(scope: &Scope, f: &DeviceFigures) -> Option<String> {
+    let graph = scope.causes.graph();
+    let mut by_name: FxHashMap<NameId, usize> = FxHashMap::default();
+    let mut has_graph = false;
+    for (place, activity) in scope.operations(f) {
+        let op = graph.op_at(place.0, place.1).unwrap_or(NONE);
+        if op != NONE && graph.ops.is_graph(op) {
+            has_graph = true;
+        } else if let What::Kernel(kernel) = activity.what {
+            *by_name
+                .entry(scope.trace.shape(kernel.shape).name)
+                .or_default() += 1;
+        }
+    }
+    let mut names: Vec<(usize, NameId)> = by_name.into_iter().map(|it| (it.1, it.0)).collect();
+    names.sort_by_key(|it| std::cmp::Reverse(*it));
+    let short = |it: &(usize, NameId)| cut_middle(scope.trace.names().short(it.1), NAMES_MAX);
+    let names: Vec<String> = names.iter().take(NAMES).map(short).collect();
+    has_graph.then(|| listed(&names))
+}

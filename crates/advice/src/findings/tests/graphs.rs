@@ -1,0 +1,145 @@
+//! Rules that look at launches of CUDA graphs, and at communication.
+
+use super::*;
+
+/// Steps that launch a graph of four kernels and wait for its end. A launch takes so long before its first kernel; some left no records.
+fn replays(took: Ns, is_waited: bool, lost: impl Fn(i64) -> bool) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for step in 0..12 {
+        scene.call("cudaGraphLaunch", at, at + took);
+        let mut now = at + took + 1_000;
+        for node in ["a", "b", "c", "d"].into_iter().filter(|_| !lost(step)) {
+            scene.kernel(node, 7, now, now + 500_000);
+            now += 501_000;
+        }
+        at += took + 2_000;
+        if is_waited {
+            scene.call("cudaStreamSynchronize", at, now + 3_000);
+            at = now + 4_000;
+        }
+    }
+    scene
+}
+
+/// Each of 11 launches behind the first keeps the GPU idle for the 300 us that it takes, because a step waits for its end.
+#[test]
+fn a_graph_is_launched_too_late_behind_a_wait() {
+    let found = sick("graph-launch", &mut replays(300_000, true, |_| false));
+    assert_eq!(found.count, 11);
+    assert!(
+        (3_200_000..3_400_000).contains(&found.bound_ns),
+        "{found:?}"
+    );
+    assert!(
+        found.title.contains("cudaStreamSynchronize"),
+        "{}",
+        found.title
+    );
+    // Launched ahead, and a launch that takes hardly anything.
+    cured("graph-launch", &mut replays(300_000, false, |_| false));
+    cured("graph-launch", &mut replays(5_000, true, |_| false));
+}
+
+#[test]
+fn launches_of_graphs_without_records_leave_no_verdict() {
+    let mut lost = replays(50_000, true, |step| step % 3 > 0);
+    let all = all_of(&mut lost);
+    let [it] = all.as_slice() else {
+        panic!("{all:?}");
+    };
+    assert_eq!((it.rule.name(), it.bound_ns), ("lost-records", 0));
+    assert!(
+        it.title
+            .starts_with("8 of 12 graph launches have no GPU records"),
+        "{}",
+        it.title
+    );
+    for few in [0, 1] {
+        let found = all_of(&mut replays(50_000, true, |step| step >= 12 - few));
+        assert!(
+            found.iter().all(|it| it.rule.name() != "lost-records"),
+            "{found:?}"
+        );
+    }
+}
+
+/// Short kernels launched one by one beside a graph are what a larger graph would hold.
+#[test]
+fn what_is_launched_beside_a_graph_is_named() {
+    let beside = |has_graph: bool| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for _ in 0..12 {
+            if has_graph {
+                scene.call("cudaGraphLaunch", at, at + 4_000);
+                scene.kernel("node", 7, at + 6_000, at + 10_000);
+            }
+            for _ in 0..4 {
+                at += 20_000;
+                scene.call("cudaLaunchKernel", at, at + 5_000);
+                scene.kernel("sampler", 7, at + 7_000, at + 9_000);
+            }
+            at += 20_000;
+        }
+        let found = sick("launch-bound", &mut scene);
+        (found.cure, found.advice)
+    };
+    let (cure, advice) = beside(true);
+    assert_eq!(cure, "capturing more in the CUDA graph");
+    assert!(advice.contains("one by one: sampler"), "{advice}");
+    assert_eq!(beside(false).0, "using a CUDA graph");
+}
+
+/// A kernel of 3 ms and then communication of 1 ms, ten times, which a pass beside it on the same stream does not hide.
+fn exposed(name: &str, stream: u32) -> Finding {
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        let at = i * 4_000_000;
+        scene.call("cudaLaunchKernel", at - 9_000, at - 4_000);
+        scene.kernel("compute", 7, at, at + 3_000_000);
+        scene.call("cudaLaunchKernel", at - 4_000, at - 1_000);
+        scene.kernel(name, stream, at + 3_000_000, at + 4_000_000);
+    }
+    sick("exposed-communication", &mut scene)
+}
+
+#[test]
+fn what_hides_communication_depends_on_what_it_is() {
+    for (name, word, cure) in [
+        (
+            "ncclDevKernel_AllGather_RING_LL(…)",
+            "prefetch",
+            "prefetching communication",
+        ),
+        (
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)",
+            "buckets",
+            "overlapping communication",
+        ),
+        (
+            "ncclDevKernel_SendRecv(…)",
+            "stage",
+            "a shorter pipeline bubble",
+        ),
+        (
+            "void deep_ep::intranode::combine<…>(…)",
+            "Expert",
+            "overlapping communication",
+        ),
+    ] {
+        let apart = exposed(name, 23);
+        assert!(apart.advice.contains(word), "{name}: {}", apart.advice);
+        assert_eq!(
+            (apart.cure, apart.advice.contains("compute stream")),
+            (cure, false)
+        );
+        let same = exposed(name, 7);
+        assert!(
+            same.advice.starts_with("They run on the compute stream"),
+            "{}",
+            same.advice
+        );
+        assert_eq!(same.cure, "a stream of its own for communication");
+    }
+}
