@@ -27,6 +27,9 @@ pub const LATENCY_SHARE: f64 = 0.50;
 /// The last wave of a grid costs this part of its time at most: below it, blocks that differ in length cost as much.
 pub const TAIL_SHARE: f64 = 0.20;
 
+/// The CPU is ahead of a GPU that works for this part of the time in which its launches find no room.
+pub const AHEAD_SHARE: f64 = 0.90;
+
 /// Fewer warps on an SM hide little of memory's latency: eight are two for each of its four schedulers.
 pub const FEW_WARPS: u32 = 8;
 

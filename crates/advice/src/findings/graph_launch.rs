@@ -1,4 +1,4 @@
-//! A CUDA graph that is launched only when the CPU has waited: the GPU idles while the launch goes on.
+//! A CUDA graph that is launched only when the CPU has waited, and one of many short nodes: the GPU idles meanwhile.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,7 +7,7 @@ use activity::text::{counted, cut_middle, listed};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, What};
 use causes::graph::{CallId, CallKind, NONE};
-use causes::{Bound, Culprit, Gap, Piece};
+use causes::{Bound, Cause, Culprit, Gap, Piece};
 
 /// Kernels that are named, and columns of each name.
 const NAMES: usize = 3;
@@ -63,6 +63,67 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: "Launch the next graph before that wait, and read results one step later: cudaGraphLaunch then runs beside the GPU's work. Where a result decides what is launched, smaller graphs start sooner.".to_owned(),
         ..scope.found(f.span_ns, time, &longest_first(at))
+    })
+}
+
+/// Gaps between the nodes of graphs, which are the graph's own: only fewer and longer nodes make them less.
+pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let ops = &scope.causes.graph().ops;
+    let mut by_name: FxHashMap<NameId, Ns> = FxHashMap::default();
+    let (mut short, mut kernels) = (0 as Ns, 0u64);
+    for ((lane, row), activity) in scope.operations(f) {
+        let op = scope.causes.graph().op_at(lane, row);
+        if let (What::Kernel(kernel), Some(op)) = (activity.what, op)
+            && ops.is_graph(op)
+        {
+            let length = activity.span.len();
+            kernels += 1;
+            short += if cases::UNDER_FILLED_MIN.is_reached_by(length) {
+                0
+            } else {
+                length
+            };
+            *by_name
+                .entry(scope.trace.shape(kernel.shape).name)
+                .or_default() += length;
+        }
+    }
+    let is_one =
+        |piece: &Piece| scope.causes.wait_of(piece).is_none() && piece.cause == Cause::Queued;
+    let (mut idle, mut at) = (0 as Ns, Vec::new());
+    for (gap, pieces) in scope.gaps(f).filter(|(gap, _)| ops.is_graph(gap.next)) {
+        let own: Ns = pieces
+            .iter()
+            .filter(|it| is_one(it))
+            .map(|it| it.span.len())
+            .sum();
+        if own > 0 {
+            idle += own;
+            at.push((own, Occurrence::Gap(f.index, gap.span)));
+        }
+    }
+    let part = f.part(idle);
+    if !cases::LAUNCH_IDLE_SHARE.is_reached_by(part)
+        || !cases::LAUNCH_OPS_MIN.is_reached_by(kernels as usize)
+    {
+        return None;
+    }
+    let most = by_name.into_iter().max_by_key(|it| (it.1, it.0))?.0;
+    let most = cut_middle(scope.trace.names().short(most), NAMES_MAX);
+    Some(Finding {
+        says: Some(Says {
+            bound: Bound::Compute,
+            part: f.part(f.compute_ns),
+            why: format!("{} in gaps between the nodes of a CUDA graph", percent(part)),
+        }),
+        title: format!(
+            "gaps between the nodes of CUDA graphs take {} ({}): {}, mostly {most}",
+            duration(idle),
+            percent(part),
+            counted(kernels, "node", "nodes"),
+        ),
+        advice: "The gaps are the graph's own. Put several nodes into one kernel (fuse them, or loop in it): fewer, longer nodes.".to_owned(),
+        ..scope.found(f.span_ns, idle + short, &longest_first(at))
     })
 }
 

@@ -9,10 +9,10 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::framework::{Change, Framework};
-use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Scope, Severity};
+use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, Severity};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span};
-use causes::{Group, LAUNCH_GAP_MAX};
+use causes::{Bound, Group, LAUNCH_GAP_MAX};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
@@ -41,6 +41,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(idle),
             percent(f.part(idle)),
         ),
+        says: beside.as_ref().map(|_| Says {
+            bound: Bound::Launch,
+            part: f.part(idle),
+            why: format!(
+                "{} of it while kernels are launched one by one beside a CUDA graph",
+                percent(f.part(idle) / f.idle_share())
+            ),
+        }),
         cure: match beside {
             Some(_) => "capturing more in the CUDA graph",
             None => "",

@@ -62,8 +62,12 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(part),
         ),
         advice: format!(
-            "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). Raise occupancy or parallelism.",
-            duration(roof)
+            "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). {}",
+            duration(roof),
+            match by_block(most).filter(|_| most.row.limit.starts_with("occupancy")) {
+                Some(limit) => more_warps(limit),
+                None => "Raise occupancy or parallelism.",
+            }
         ),
         ..scope.found(
             f.span_ns,
@@ -83,17 +87,13 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let warps = |it: &Config| {
         (it.row.fill.occupancy.unwrap_or(1.0) * f64::from(info.max_warps_per_sm)).round() as u32
     };
-    let by_block = |it: &Config| match it.row.fill.occupancy_limit? {
-        limit @ (Limit::Shared | Limit::Registers) => Some(limit),
-        _ => None,
-    };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let is_full = it.row.fill.idle_sms == Some(0);
         is_full
             && by_block(it).is_some()
             && warps(it) < thresholds::FEW_WARPS
-            && !is_by_design(full(scope, it))
+            && !is_by_design(scope, full(scope, it))
     });
     let most = *all.first()?;
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
@@ -110,19 +110,47 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(most.row.total_ns),
             percent(f.part(most.row.total_ns)),
         ),
-        advice: "Where it waits for memory, blocks that take less let more warps hide that. Only counters say whether it does (--counters).".to_owned(),
+        advice: format!(
+            "{} Only counters say whether it waits (--counters).",
+            more_warps(by_block(most)?)
+        ),
         ..scope.found(0, 0, &configs::places(scope, f, &all))
     })
 }
 
-/// Whether a kernel is made for few warps: those of cuBLAS, cuDNN, CUTLASS, flash-attention and Triton, and communication.
-fn is_by_design(name: &str) -> bool {
+/// What of a block keeps more of them from an SM, where that is no limit of every kernel.
+fn by_block(it: &Config) -> Option<Limit> {
+    let limit = it.row.fill.occupancy_limit;
+    limit.filter(|it| matches!(it, Limit::Shared | Limit::Registers))
+}
+
+fn more_warps(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Shared => {
+            "More warps hide latency: less shared memory a block, or more threads over the same shared memory."
+        }
+        _ => {
+            "More warps hide latency: fewer registers a thread (__launch_bounds__), or smaller blocks."
+        }
+    }
+}
+
+/// Whether a kernel is made for few warps: those of cuBLAS, cuDNN, CUTLASS, flash-attention and Triton, and communication. Triton's are
+/// called as their functions in Python.
+fn is_by_design(scope: &Scope, name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let words = [
         "gemm", "nvjet", "cutlass", "xmma", "cudnn", "flash", "fmha", "fprop", "dgrad", "wgrad",
         "triton", "cute",
     ];
-    is_communication(name) || words.iter().any(|word| lower.contains(word))
+    let is_plain = !name.contains(['(', '<']);
+    is_communication(name)
+        || words.iter().any(|word| lower.contains(word))
+        || is_plain
+            && matches!(
+                Framework::of(scope.trace),
+                Framework::PyTorch | Framework::Jax
+            )
 }
 
 /// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
@@ -181,7 +209,7 @@ fn is_fp32(name: &str) -> bool {
     is_one && !has(&on_tensor) && !has(&["dgemm", "zgemm", "hgemm", "igemm", "f64"])
 }
 
-/// The same where nobody counted: a name tells what the tensor cores cannot have done.
+/// The same by names alone: they tell what the tensor cores cannot have done.
 fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
     let info = &scope.trace.devices()[f.index].info;
@@ -197,7 +225,13 @@ fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     let of_all = time(&all);
-    all.retain(|it| is_fp32(full(scope, it)));
+    let is_idle = |it: &Config| {
+        it.row
+            .counted
+            .tensor
+            .is_none_or(|it| it.value < thresholds::NO_TENSOR)
+    };
+    all.retain(|it| is_fp32(full(scope, it)) && is_idle(it));
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }
@@ -212,16 +246,9 @@ fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: format!(
             "Where {precision} is precise enough, use it{how}: tensor cores multiply several times as fast."
         ),
-        ..scope.found(
-            f.span_ns,
-            time(&all) - time(&all) / TENSOR_TIMES,
-            &configs::places(scope, f, &all),
-        )
+        ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
     })
 }
-
-/// How many times as fast tensor cores multiply: 8 on V100 (fp16), A100 and 7 on H100 (TF32), by their data sheets.
-const TENSOR_TIMES: Ns = 8;
 
 /// Products of matrices that issue instructions all the time while tensor cores do nothing.
 pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -240,7 +267,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // The simulator takes tensor cores for idle, whatever a kernel does.
     let is_counted = !scope.trace.source.simulated;
     if !is_counted || !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
-        return None;
+        return fp32(scope, f);
     }
     Some(Finding {
         severity: Severity::Info,
@@ -257,13 +284,23 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// Whether a kernel does something to each element, by PyTorch's names and CuPy's.
+fn is_elementwise(name: &str) -> bool {
+    const SUMS: [&str; 9] = [
+        "sum", "prod", "max", "min", "amax", "amin", "mean", "arg", "any",
+    ];
+    let of_cupy = name.strip_prefix("cupy_");
+    name.contains("elementwise")
+        || of_cupy.is_some_and(|it| !SUMS.iter().any(|of| it.starts_with(of)))
+}
+
 /// Elementwise kernels in a row. With counters those of one size, each at the speed of memory.
 pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_sampled = configs::is_sampled(scope, f);
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let may_be = it.row.class == Class::Memory || !is_sampled;
-        may_be && full(scope, it).contains("elementwise")
+        may_be && is_elementwise(full(scope, it))
     });
     let mut ran = configs::ran(scope, f, &all);
     ran.sort_unstable();

@@ -34,6 +34,7 @@ mod offload;
 mod one_engine;
 mod optimizer;
 pub(crate) mod pageable;
+mod queue_full;
 mod race;
 mod saving;
 mod scope;
@@ -287,6 +288,7 @@ rules! {
     SyncInLoop "sync-in-loop" Device(sync_loop::check) ["no-sync"] "removing the syncs";
     AllocInLoop "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
     LaunchBound "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
+    GraphNodes "graph-nodes" Device(graph_launch::nodes) [] "fusing nodes of the graph";
     GraphLaunch "graph-launch" Device(graph_launch::check) [] "calling cudaGraphLaunch before the sync";
     // A host that waits for every batch launches the next one too late, whatever its stream.
     NoOverlap "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
@@ -312,6 +314,7 @@ rules! {
     IdleGpu "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
     Unfused "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";
     BelowRoof "below-roof" Device(below_roof::check) [] "coalescing memory access";
+    QueueFull "queue-full" Device(queue_full::check) [] "";
     FewWarps "few-warps" Device(limits::few_warps) [] "";
     IdleTensorCores "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
     ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";

@@ -188,7 +188,16 @@ impl Walk<'_, '_> {
                 false => Cause::Host,
             };
             let from = graph.calls.end[before as usize];
-            self.thinking(before, from, (cause, Certainty::Likely));
+            // Pages that go to the GPU were asked for by a prefetch.
+            match self.of.comes_back(op) {
+                true => self.thinking(before, from, (cause, Certainty::Likely)),
+                false => self.put(
+                    from,
+                    Cause::Latency,
+                    Culprit::Call(before),
+                    Certainty::Likely,
+                ),
+            }
             if !self.is_over() {
                 self.called(before);
             }
@@ -232,7 +241,11 @@ impl Walk<'_, '_> {
         let culprit = Culprit::Op(source);
         let limits = &self.of.ready.limits;
         let latency = limits.latency(graph.ops.engine[op as usize]);
-        if call != NONE && begun - graph.calls.start[call as usize] <= latency {
+        // A later node of a graph waits for the node before it, and not for the launch of both.
+        let is_node = call != NONE
+            && graph.calls.kind[call as usize] == CallKind::GraphLaunch
+            && graph.ops.call[source as usize] == call;
+        if !is_node && call != NONE && begun - graph.calls.start[call as usize] <= latency {
             let culprit = Culprit::Call(call);
             return self.put(from, Cause::Latency, culprit, Certainty::Fact);
         }

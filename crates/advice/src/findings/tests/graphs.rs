@@ -91,6 +91,63 @@ fn what_is_launched_beside_a_graph_is_named() {
     assert_eq!(beside(false).0, "using a CUDA graph");
 }
 
+/// A graph of 60 nodes of 2 us, 1 us apart: a third is gaps, of which a graph in one kernel has none.
+#[test]
+fn gaps_between_the_nodes_of_a_graph_are_the_graphs() {
+    let graph = |call: &str, length: Ns| {
+        let mut scene = Scene::new();
+        for replay in 0..4 {
+            let begin = replay * 60 * (length + 1_000);
+            scene.call(call, begin - 20_000, begin - 12_000);
+            for node in 0..60 {
+                let at = begin + node * (length + 1_000);
+                scene.kernel("cool", 7, at, at + length);
+            }
+        }
+        all_of(&mut scene)
+            .into_iter()
+            .find(|it| it.rule.name() == "graph-nodes")
+    };
+    let found = graph("cudaGraphLaunch", 2_000).expect("found");
+    // 59 gaps in each of four graphs; short nodes go as well.
+    assert_eq!((found.count, found.bound_ns), (236, 236_000 + 480_000));
+    assert!(
+        found.title.contains("240 nodes, mostly cool"),
+        "{}",
+        found.title
+    );
+    assert_eq!(graph("cudaGraphLaunch", 20_000), None);
+    assert_eq!(graph("cudaLaunchKernel", 2_000), None);
+}
+
+/// Twelve launches that find no room for 1 ms each while a kernel runs; or of which half find the GPU idle.
+#[test]
+fn a_full_queue_is_a_remark_where_the_gpu_works() {
+    let of = |busy: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..12 {
+            let at = i * 2_000_000;
+            scene.call("cudaLaunchKernel", at - 9_000, at + 1_100_000);
+            scene.overhead("Command Buffer Full", at, at + 1_000_000);
+            scene.kernel("k", 7, at, at + busy);
+        }
+        all_of(&mut scene)
+            .into_iter()
+            .find(|it| it.rule.name() == "queue-full")
+    };
+    let found = of(1_990_000).expect("found");
+    assert_eq!(
+        (found.severity, found.bound_ns, found.count),
+        (Severity::Info, 0, 12)
+    );
+    assert!(
+        found.title.contains("12 times for 12.0 ms (50 %)"),
+        "{}",
+        found.title
+    );
+    assert_eq!(of(500_000), None);
+}
+
 /// A kernel of 3 ms and then communication of 1 ms, ten times, which a pass beside it on the same stream does not hide.
 fn exposed(name: &str, stream: u32) -> Finding {
     let mut scene = Scene::new();

@@ -495,6 +495,24 @@ fn pages_come_back_where_the_host_touches_them_between_its_calls() {
         of(&mut prefetch),
         [(Cause::Host, 5_000, Fact), (Cause::Launching, 70_000, Fact)]
     );
+    // Pages may move to the GPU some time after the call that asked for it has ended.
+    let mut ahead = begun();
+    ahead.call("cudaMemPrefetchAsync", 20_000, 60_000);
+    ahead.without_call();
+    let page = Copy {
+        place: place(Place::NO_STREAM),
+        from: MemoryKind::Managed,
+        ..pinned(Direction::H2D, 1, 2 << 20)
+    };
+    ahead.copy_of(page, 95_000, 120_000);
+    let trace = ahead.trace();
+    let graph = Graph::new(&trace);
+    let idle = Causes::new(&trace, &graph).idle(0, None);
+    let told: Vec<_> = idle.iter().map(|it| (it.cause, it.total_ns)).collect();
+    assert_eq!(
+        told[..2],
+        [(Cause::Launching, 40_000), (Cause::Latency, 35_000)]
+    );
 }
 
 #[test]
