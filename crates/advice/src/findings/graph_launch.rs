@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity, longest_first};
 use activity::text::{counted, cut_middle, listed};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, What};
@@ -110,8 +110,12 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let most = by_name.into_iter().max_by_key(|it| (it.1, it.0))?.0;
     let most = cut_middle(scope.trace.names().short(most), NAMES_MAX);
+    let found = scope.found(f.span_ns, idle + short, &longest_first(at));
+    // A launch that comes late is mended more easily.
+    let is_late = check(scope, f).is_some();
     Some(Finding {
-        says: Some(Says {
+        severity: if is_late { Severity::Info } else { found.severity },
+        says: (!is_late).then(|| Says {
             bound: Bound::Compute,
             part: f.part(f.compute_ns),
             why: format!("{} in gaps between the nodes of a CUDA graph", percent(part)),
@@ -123,7 +127,7 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             counted(kernels, "node", "nodes"),
         ),
         advice: "The gaps are the graph's own. Put several nodes into one kernel (fuse them, or loop in it): fewer, longer nodes.".to_owned(),
-        ..scope.found(f.span_ns, idle + short, &longest_first(at))
+        ..found
     })
 }
 
