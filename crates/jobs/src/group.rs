@@ -139,7 +139,6 @@ pub(super) fn find(channels: &[Channel]) -> Vec<Group> {
             let records = left.iter().map(|channel| channel.parts.len()).sum();
             let of_each = parallel::map(records, &left, |channel| {
                 let pairs = pair::pairs(&first.parts, &channel.parts);
-                let pairs = pair::with_one_way(&first.parts, &channel.parts, &pairs);
                 let is_one = !pairs.is_empty()
                     && (matches!(label, Label::Named(..)) || is_together(first, channel, &pairs));
                 is_one.then_some(pairs)

@@ -26,8 +26,24 @@ const NEAR: Ns = 200_000;
 /// Clocks that are set by a network lie no further apart, ns.
 const CLOCKS: u64 = 1_000_000_000;
 
-/// The pairs of `a` and `b`, as indices in ascending order; empty when nothing shows any.
+/// The pairs of `a` and `b`, as indices in ascending order; empty when nothing shows any. Ends of what goes one way tell nothing, so
+/// the others are paired first.
 pub(super) fn pairs(a: &[Part], b: &[Part]) -> Vec<(usize, usize)> {
+    let is_one_way = |it: &Part| it.kind.operation.is_one_way();
+    if !a.iter().chain(b).any(is_one_way) {
+        return by_ends(a, b);
+    }
+    let others = |all: &[Part]| -> (Vec<usize>, Vec<Part>) {
+        let others = all.iter().enumerate().filter(|it| !is_one_way(it.1));
+        others.map(|(at, part)| (at, *part)).unzip()
+    };
+    let ((at_a, of_a), (at_b, of_b)) = (others(a), others(b));
+    let found = by_ends(&of_a, &of_b).into_iter();
+    let found: Vec<(usize, usize)> = found.map(|(i, j)| (at_a[i], at_b[j])).collect();
+    with_one_way(a, b, &found)
+}
+
+fn by_ends(a: &[Part], b: &[Part]) -> Vec<(usize, usize)> {
     for length in PROBES {
         if length > a.len() || length > b.len() {
             continue;
@@ -45,20 +61,16 @@ pub(super) fn pairs(a: &[Part], b: &[Part]) -> Vec<(usize, usize)> {
 
 /// With the operations that go one way (broadcasts), whose ends tell nothing: one rank leaves early. Between two collectives that
 /// are paired they have one order on all ranks. Where kinds and number agree they are the same.
-pub(super) fn with_one_way(
-    a: &[Part],
-    b: &[Part],
-    pairs: &[(usize, usize)],
-) -> Vec<(usize, usize)> {
+fn with_one_way(a: &[Part], b: &[Part], pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let alike = |it: &(usize, usize)| a[it.0].kind == b[it.1].kind;
     let one_way = |it: &(usize, usize)| a[it.0].kind.operation.is_one_way();
     let whole = || (0..a.len()).map(|i| (i, i));
     let is_whole =
         a.len() == b.len() && whole().all(|it| alike(&it)) && whole().any(|it| one_way(&it));
-    if is_whole && pairs.iter().all(|it| it.0 == it.1) {
+    let is_mutual = |it: &&(usize, usize)| a[it.0].kind.operation.is_mutual();
+    if is_whole && pairs.iter().filter(is_mutual).all(|it| it.0 == it.1) {
         return whole().collect();
     }
-    let is_mutual = |it: &&(usize, usize)| a[it.0].kind.operation.is_mutual();
     let anchors: Vec<(usize, usize)> = pairs.iter().filter(is_mutual).copied().collect();
     let (Some(&first), Some(&last)) = (anchors.first(), anchors.last()) else {
         return pairs.to_vec();

@@ -50,7 +50,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             bound: Bound::Sync,
             part,
             why: format!(
-                "{} of it in cudaGraphLaunch, called only behind {wait}",
+                "{} of it in cudaGraphLaunch behind a sync",
                 percent(part / f.idle_share())
             ),
         }),
@@ -118,7 +118,7 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: (!is_late).then(|| Says {
             bound: Bound::Compute,
             part: f.part(f.compute_ns),
-            why: format!("{} in gaps between the nodes of a CUDA graph", percent(part)),
+            why: format!("{} in gaps between a CUDA graph's nodes", percent(part)),
         }),
         title: format!(
             "gaps between the nodes of CUDA graphs take {} ({}): {}, mostly {most}",

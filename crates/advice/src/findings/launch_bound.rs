@@ -30,6 +30,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let found = scope.found(f.span_ns, idle, &longest);
     let beside = super::graph_launch::beside(scope, f);
+    let framework = Framework::of(scope.trace);
+    // What XLA compiles it makes a graph of; what is launched beside was not compiled.
+    let is_jax = framework == Framework::Jax;
     Some(Finding {
         severity: match f.kernels < cases::GRAPH_MIN.value() as u64 * late.waits {
             true => Severity::Info,
@@ -45,18 +48,21 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             bound: Bound::Launch,
             part: f.part(idle),
             why: format!(
-                "{} of it while kernels are launched one by one beside a CUDA graph",
-                percent(f.part(idle) / f.idle_share())
+                "{} of it launching {}",
+                percent(f.part(idle) / f.idle_share()),
+                if is_jax { "op by op, outside jit" } else { "beside a CUDA graph" }
             ),
         }),
         cure: match beside {
+            _ if is_jax => "one jax.jit around the step",
             Some(_) => "capturing more in the CUDA graph",
             None => "",
         },
         advice: match beside {
             _ if 2 * late.of_graphs > idle => "Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(),
+            Some(names) if is_jax => format!("Launched one by one: {names}. Put {}.", framework.say(Change::Graph)),
             Some(names) => format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."),
-            None => format!("Launch less often: {}, larger batches.", Framework::of(scope.trace).say(Change::Graph)),
+            None => format!("Launch less often: {}, larger batches.", framework.say(Change::Graph)),
         },
         ..found
     })
