@@ -3,43 +3,34 @@
 //! Communication exchanges data with other GPUs and waits for them: it is no compute, and takes few SMs on purpose. Kernels that
 //! may be paired are launched in one order on all ranks of a communicator.
 
-/// A word of a name in lower case, and whether what has it may be paired between ranks.
-const ROWS: [(&str, bool); 24] = [
+/// Words of names in lower case, and whether what has one of them may be paired between ranks.
+const ROWS: [(&str, bool); 4] = [
     // NCCL, and RCCL, which took its names over.
-    ("nccldevkernel", true),
-    ("ncclkernel", true),
+    ("nccldevkernel ncclkernel", true),
     // Other kernels of theirs: copies of symmetric memory, set-up.
-    ("nccl", false),
-    ("rccl", false),
+    ("nccl rccl nvshmem", false),
     // One-shot kernels of vLLM, SGLang, TensorRT-LLM, FlashInfer, mscclpp and PyTorch's symmetric memory. They read what others wrote
     // and leave, so that ends do not lie together.
-    ("allreduce", false),
-    ("all_reduce", false),
-    ("allgather", false),
-    ("all_gather", false),
-    ("reducescatter", false),
-    ("reduce_scatter", false),
-    ("multimem", false),
-    ("cross_device_reduce", false),
-    ("nvshmem", false),
+    (
+        "allreduce all_reduce allgather all_gather reducescatter reduce_scatter multimem cross_device_reduce",
+        false,
+    ),
     // Dispatch and combine of experts: by namespace, as a local permutation is called dispatch, too.
-    ("alltoall", false),
-    ("all_to_all", false),
-    ("a2a_dispatch", false),
-    ("a2a_combine", false),
-    ("deep_ep::", false),
-    ("internode::", false),
-    ("intranode::", false),
-    ("internode_ll::", false),
-    ("notify_dispatch", false),
-    ("cached_notify", false),
-    ("pplx::", false),
+    (
+        "alltoall all_to_all a2a_dispatch a2a_combine deep_ep:: internode:: intranode:: internode_ll:: notify_dispatch cached_notify pplx::",
+        false,
+    ),
 ];
+
+/// Whether a name in lower case has one of these words, which blanks part.
+pub fn has_any(name: &str, words: &str) -> bool {
+    words.split(' ').any(|word| name.contains(word))
+}
 
 /// The first row that a name has a word of.
 fn row(name: &str) -> Option<&'static (&'static str, bool)> {
     let name = name.to_ascii_lowercase();
-    ROWS.iter().find(|(word, _)| name.contains(word))
+    ROWS.iter().find(|(words, _)| has_any(&name, words))
 }
 
 /// Whether a kernel is communication between GPUs.

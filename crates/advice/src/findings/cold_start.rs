@@ -94,7 +94,9 @@ impl Cold<'_, '_> {
                 let name = |id: NameId| trace.names().full(id);
                 match activity.what {
                     What::Call(call) if is_context(name(call.name)) => self.has.context = true,
-                    What::Overhead(it) if compiles(name(it.name)) => self.has.compiled = true,
+                    What::Overhead(it) if name(it.name).to_lowercase().contains("compil") => {
+                        self.has.compiled = true;
+                    }
                     _ => self.has.loading = true,
                 }
                 self.spans.push(span);
@@ -251,12 +253,6 @@ fn is_cold(trace: &Trace, what: What) -> bool {
         What::Overhead(o) => is_loading(trace.names().full(o.name)),
         _ => false,
     }
-}
-
-/// Whether an overhead is the driver's for compiling: "Driver JIT compiler".
-fn compiles(name: &str) -> bool {
-    let name = name.to_lowercase();
-    name.contains("compil") || name.contains("jit")
 }
 
 /// The name of a call or a range.

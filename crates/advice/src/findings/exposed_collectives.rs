@@ -1,6 +1,6 @@
 //! Collective communication that nothing runs beside.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::thresholds;
@@ -109,20 +109,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Whether communication runs for half of its time on streams that have half of the kernels' time, too.
+/// Whether the longest of them runs on a stream that has half of the kernels' time, too.
 fn is_on_compute_stream(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> bool {
-    let rows: FxHashSet<(usize, usize)> = rows.iter().copied().collect();
-    let mut by_lane: FxHashMap<usize, [Ns; 2]> = FxHashMap::default();
-    for (at, activity) in scope.operations(f) {
-        if let What::Kernel(_) = activity.what {
-            by_lane.entry(at.0).or_default()[usize::from(rows.contains(&at))] +=
-                activity.span.len();
+    let all: FxHashSet<(usize, usize)> = rows.iter().copied().collect();
+    let (mut here, mut computing) = (0 as Ns, 0 as Ns);
+    for (at, activity) in scope.operations(f).filter(|it| !all.contains(&it.0)) {
+        if matches!(activity.what, What::Kernel(_)) {
+            let is_here = rows.first().is_some_and(|first| first.0 == at.0);
+            computing += activity.span.len();
+            here += if is_here { activity.span.len() } else { 0 };
         }
     }
-    let sum = |of: &dyn Fn(&[Ns; 2]) -> Ns| by_lane.values().map(of).sum::<Ns>();
-    let computing = sum(&|it| it[0]);
-    let sent = sum(&|it| it[1]);
-    2 * sum(&|it| if 2 * it[0] >= computing { it[1] } else { 0 }) >= sent.max(1) && computing > 0
+    computing > 0 && 2 * here >= computing
 }
 
 /// What hides a collective, by what it is.

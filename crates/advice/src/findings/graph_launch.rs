@@ -78,30 +78,16 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         {
             let length = activity.span.len();
             kernels += 1;
-            short += if cases::UNDER_FILLED_MIN.is_reached_by(length) {
-                0
-            } else {
-                length
-            };
-            *by_name
-                .entry(scope.trace.shape(kernel.shape).name)
-                .or_default() += length;
+            let is_short = !cases::UNDER_FILLED_MIN.is_reached_by(length);
+            short += if is_short { length } else { 0 };
+            let name = scope.trace.shape(kernel.shape).name;
+            *by_name.entry(name).or_default() += length;
         }
     }
-    let is_one =
-        |piece: &Piece| scope.causes.wait_of(piece).is_none() && piece.cause == Cause::Queued;
-    let (mut idle, mut at) = (0 as Ns, Vec::new());
-    for (gap, pieces) in scope.gaps(f).filter(|(gap, _)| ops.is_graph(gap.next)) {
-        let own: Ns = pieces
-            .iter()
-            .filter(|it| is_one(it))
-            .map(|it| it.span.len())
-            .sum();
-        if own > 0 {
-            idle += own;
-            at.push((own, Occurrence::Gap(f.index, gap.span)));
-        }
-    }
+    let idle = scope.idle_that(f, |gap, piece| {
+        let is_waited = scope.causes.wait_of(piece).is_some();
+        ops.is_graph(gap.next) && piece.cause == Cause::Queued && !is_waited
+    });
     let part = f.part(idle);
     if !cases::LAUNCH_IDLE_SHARE.is_reached_by(part)
         || !cases::LAUNCH_OPS_MIN.is_reached_by(kernels as usize)
@@ -110,7 +96,8 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let most = by_name.into_iter().max_by_key(|it| (it.1, it.0))?.0;
     let most = cut_middle(scope.trace.names().short(most), NAMES_MAX);
-    let found = scope.found(f.span_ns, idle + short, &longest_first(at));
+    let at = [Occurrence::Gap(f.index, f.span)];
+    let found = scope.found(f.span_ns, idle + short, &at);
     // A launch that comes late is mended more easily.
     let is_late = check(scope, f).is_some();
     Some(Finding {

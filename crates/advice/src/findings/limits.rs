@@ -12,7 +12,7 @@ use activity::units::{duration, percent, share};
 use causes::LAUNCH_GAP_MAX;
 use figures::DeviceFigures;
 use figures::class::{Class, NO_PEAK};
-use figures::communication::is_communication;
+use figures::communication::{has_any, is_communication};
 
 /// The device's configurations, where counters tell of them.
 fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
@@ -138,19 +138,11 @@ fn more_warps(limit: Limit) -> &'static str {
 /// Whether a kernel is made for few warps: those of cuBLAS, cuDNN, CUTLASS, flash-attention and Triton, and communication. Triton's are
 /// called as their functions in Python.
 fn is_by_design(scope: &Scope, name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let words = [
-        "gemm", "nvjet", "cutlass", "xmma", "cudnn", "flash", "fmha", "fprop", "dgrad", "wgrad",
-        "triton", "cute",
-    ];
-    let is_plain = !name.contains(['(', '<']);
+    let made = "gemm nvjet cutlass xmma cudnn flash fmha fprop dgrad wgrad triton cute";
+    let framework = || Framework::of(scope.trace);
     is_communication(name)
-        || words.iter().any(|word| lower.contains(word))
-        || is_plain
-            && matches!(
-                Framework::of(scope.trace),
-                Framework::PyTorch | Framework::Jax
-            )
+        || has_any(&name.to_ascii_lowercase(), made)
+        || !name.contains(['(', '<']) && matches!(framework(), Framework::PyTorch | Framework::Jax)
 }
 
 /// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
@@ -194,19 +186,9 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 /// and multiplies in TF32 says so.
 fn is_fp32(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    let is_one =
-        has(&["sgemm", "ffma", "f32f32_f32f32"]) || has(&["simt"]) && has(&["gemm", "f32"]);
-    let on_tensor = [
-        "tf32",
-        "tensorop",
-        "tensor16x8",
-        "s1688",
-        "s16816",
-        "h884",
-        "s884",
-    ];
-    is_one && !has(&on_tensor) && !has(&["dgemm", "zgemm", "hgemm", "igemm", "f64"])
+    let has = |words| has_any(&name, words);
+    (has("sgemm ffma f32f32_f32f32") || has("simt") && has("gemm f32"))
+        && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
 }
 
 /// The same by names alone: they tell what the tensor cores cannot have done.
@@ -214,24 +196,18 @@ fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
     let info = &scope.trace.devices()[f.index].info;
     let precision = match info.capability.0 {
-        8.. => "TF32 or bf16",
-        7 => "fp16",
-        0 => "a lower precision",
+        8.. => format!(
+            "TF32 or bf16 ({})",
+            Framework::of(scope.trace).say(Change::Tensor)
+        ),
+        7 => "fp16".to_owned(),
+        0 => "a lower precision".to_owned(),
         _ => return None,
-    };
-    let how = match precision {
-        "TF32 or bf16" => format!(" ({})", Framework::of(scope.trace).say(Change::Tensor)),
-        _ => String::new(),
     };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     let of_all = time(&all);
-    let is_idle = |it: &Config| {
-        it.row
-            .counted
-            .tensor
-            .is_none_or(|it| it.value < thresholds::NO_TENSOR)
-    };
-    all.retain(|it| is_fp32(full(scope, it)) && is_idle(it));
+    let tensor = |it: &Config| it.row.counted.tensor.map_or(0.0, |it| it.value);
+    all.retain(|it| is_fp32(full(scope, it)) && tensor(it) < thresholds::NO_TENSOR);
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }
@@ -244,7 +220,7 @@ fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             name(scope, all.first()?),
         ),
         advice: format!(
-            "Where {precision} is precise enough, use it{how}: tensor cores multiply several times as fast."
+            "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
         ),
         ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
     })
@@ -257,12 +233,11 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     all.retain(|it| {
         let name = full(scope, it).to_ascii_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         let tensor = it.row.counted.tensor.map_or(1.0, |it| it.value);
         it.row.class == Class::Compute
             && tensor < thresholds::NO_TENSOR
-            && has(&["gemm", "matmul", "fprop", "dgrad", "wgrad"])
-            && !has(&["dgemm", "zgemm", "f64"])
+            && has_any(&name, "gemm matmul fprop dgrad wgrad")
+            && !has_any(&name, "dgemm zgemm f64")
     });
     // The simulator takes tensor cores for idle, whatever a kernel does.
     let is_counted = !scope.trace.source.simulated;
@@ -286,12 +261,9 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's.
 fn is_elementwise(name: &str) -> bool {
-    const SUMS: [&str; 9] = [
-        "sum", "prod", "max", "min", "amax", "amin", "mean", "arg", "any",
-    ];
     let of_cupy = name.strip_prefix("cupy_");
     name.contains("elementwise")
-        || of_cupy.is_some_and(|it| !SUMS.iter().any(|of| it.starts_with(of)))
+        || of_cupy.is_some_and(|it| !has_any(it, "sum prod max min mean arg"))
 }
 
 /// Elementwise kernels in a row. With counters those of one size, each at the speed of memory.

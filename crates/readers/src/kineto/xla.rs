@@ -73,12 +73,9 @@ fn number<T: std::str::FromStr + Default>(details: &str, key: &str) -> T {
 }
 
 fn sizes(details: &str, key: &str) -> [u32; 3] {
-    let mut sizes = [0; 3];
-    let texts = detail(details, key).unwrap_or_default().split(',');
-    for (size, text) in sizes.iter_mut().zip(texts) {
-        *size = text.parse().unwrap_or(0);
-    }
-    sizes
+    let texts = detail(details, key).unwrap_or_default();
+    let mut sizes = texts.split(',').map(|text| text.parse().unwrap_or(0));
+    [0; 3].map(|_| sizes.next().unwrap_or(0))
 }
 
 /// "step.py(12): train" of "$step.py:12 train", as Kineto names functions of Python.
