@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Bound, STALL_SHARE, path};
 use activity::units::share;
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
-use causes::graph::{CallId, Engine, OpId};
+use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, first_use};
 use figures::DeviceFigures;
@@ -134,10 +134,11 @@ impl Split {
             f.span.end
         };
         let ops = ops[from(f.span.start)..from(until)].iter();
-        let is_kernel = |op: &u32| graph.ops.engine[*op as usize] == Engine::Compute;
-        let in_graphs = ops
-            .clone()
-            .filter(|op| is_kernel(op) && graph.ops.is_graph(**op));
+        let is_node = |&&op: &&OpId| {
+            let (lane, row) = graph.ops.place(op);
+            graph.ops.is_graph(op) && matches!(trace.what(lane, row), What::Kernel(_))
+        };
+        let in_graphs = ops.clone().filter(is_node);
         split.in_graphs = (in_graphs.count() as u64).min(f.kernels);
         if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
             split.on_path = path::on_host(graph, last, f.span);

@@ -245,6 +245,38 @@ fn launches_that_do_not_keep_up_and_a_host_at_work() {
     );
 }
 
+/// A graph of thirty nodes is launched with one call: twenty kernels are launched beside. Where records of graphs are missing nothing
+/// is told.
+#[test]
+fn nodes_of_a_graph_are_no_launches() {
+    let scene = |nodes: i64| {
+        let mut scene = Scene::new();
+        for i in 0..20 {
+            let at = i * 60_000;
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("sample", 1, at + 6_000, at + 8_000);
+        }
+        scene.call("cudaGraphLaunch", 1_200_000, 1_204_000);
+        for node in 0..nodes {
+            let start = 1_206_000 + node * 2_000;
+            scene.kernel("node", 1, start, start + 2_000);
+        }
+        scene.call("cudaGraphLaunch", 1_300_000, 1_304_000);
+        if nodes > 0 {
+            scene.kernel("node", 1, 1_306_000, 1_308_000);
+        }
+        scene
+    };
+    let text = verdict(&mut scene(30)).text;
+    assert!(text.contains("the CPU launches 20 kernels"), "{text}");
+    let v = verdict(&mut scene(0));
+    assert_eq!((v.bound_by, v.share), (Bound::Unknown, 0.0));
+    assert_eq!(
+        v.text,
+        "no verdict: 2 of 2 graph launches have no GPU records"
+    );
+}
+
 #[test]
 fn kernels_queued_ahead_are_gpu_bound() {
     let mut scene = Scene::new();
