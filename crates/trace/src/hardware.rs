@@ -163,6 +163,18 @@ impl GpuReadings {
         level(&self.samples, metric, scope).or_else(|| level(&self.windows, metric, scope))
     }
 
+    /// Whether a window holds two readings of a metric by more than half at least: what is shorter they say nothing of.
+    pub fn resolves(&self, metric: Metric, scope: Span) -> bool {
+        let holds = |windows: &Windows<GpuWindow>| {
+            let all = windows.within(scope);
+            let held =
+                all.filter(|(it, time)| 2 * time > it.span.len() && it.value(metric).is_some());
+            held.take(2).count() == 2
+        };
+        let has_samples = || level(&self.samples, metric, scope).is_some();
+        holds(&self.samples) || (!has_samples() && holds(&self.windows))
+    }
+
     /// How long one of the reasons in `bits` held clocks down within `scope`, in ns, and how long somebody read them.
     pub fn slowed(&self, bits: u64, scope: Span) -> (Ns, Ns) {
         let mut slowed = 0;
@@ -413,6 +425,21 @@ mod tests {
         let at = |time| gpu.at(Metric::Sm, time).and_then(|it| it.value(Metric::Sm));
         assert_eq!((at(21), at(50)), (Some(1.0), Some(0.5)));
         assert_eq!(gpu.windows_of(Metric::Sm).count(), 2);
+    }
+
+    #[test]
+    fn a_window_holds_two_readings_or_they_say_nothing_of_it() {
+        let readings = made(
+            (0..4)
+                .map(|i| reading(100 * i, 100 * i + 100, Some(0.5), 0))
+                .collect(),
+        );
+        let gpu = readings.find([1; 16]).expect("there");
+        let resolves = |from, to| gpu.resolves(Metric::Sm, Span::new(from, to));
+        // Two whole ones, more than half of two, and less: of one, of halves, of a tenth.
+        assert!(resolves(0, 200) && resolves(49, 151));
+        assert!(!resolves(100, 200) && !resolves(50, 150) && !resolves(110, 120));
+        assert!(!gpu.resolves(Metric::Power, Span::new(0, 400)));
     }
 
     #[test]
