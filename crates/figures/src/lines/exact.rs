@@ -197,7 +197,7 @@ pub fn frame(name: &str) -> String {
 }
 
 /// "torch/nn/module.py(99): forward" as its parts. `None` for what is built in.
-fn parse(name: &str) -> Option<(&str, u32, &str)> {
+pub fn parse(name: &str) -> Option<(&str, u32, &str)> {
     let (place, function) = name.split_once("): ")?;
     let (file, line) = place.rsplit_once('(')?;
     Some((file, line.parse().ok()?, function))

@@ -7,6 +7,7 @@
 
 mod exact;
 mod functions;
+mod own;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,7 +22,8 @@ use activity::text::{plural, printable};
 use activity::units::{duration, percent};
 use activity::{Ns, Span, StackId};
 use causes::stacks::{Key, main_of};
-pub use exact::{Stacks, frame, has_functions, idle_stacks};
+pub use exact::{Stacks, frame, has_functions, idle_stacks, parse};
+pub use own::is_own;
 use trace::samples::{short_file, wants};
 use trace::{CallIndex, LaneId, Measure, Trace};
 
