@@ -31,7 +31,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN = b"\x1b[?2026h"
 # Keys of the timeline that change what is on it, and those that are answered whatever is on screen.
-KEYS = "+lg-hn+jL-k0"
+KEYS = "+lg-hn+jL-k0]]["
 ANYTIME = ["?", "\x1b"]
 
 

@@ -107,7 +107,7 @@ pub(super) fn entitle(source: &mut SourceInfo, show: &First) {
 
 /// What a session without a scenario has for an editor.
 pub(super) fn no_scenario() -> FileFn<'static> {
-    Box::new(|| Err("no scenario runs here: `cuptop new NAME` writes one to start from".to_owned()))
+    Box::new(|| Err("no source line is known of this, and no scenario runs here".to_owned()))
 }
 
 /// The exit code of a session.

@@ -9,7 +9,7 @@ pub enum Action {
     Back,
     /// Opens or closes the help.
     Help,
-    /// Opens the list of all that is wrong.
+    /// Opens the list of errors, of lost records, of races.
     Troubles,
     /// Goes to a view: index into [`VIEWS`](super::view::VIEWS).
     Show(usize),
@@ -42,7 +42,7 @@ pub enum Action {
     Operation(isize),
     /// The next gap of the lane, or the one before.
     Gap(isize),
-    /// The longest gap of the lane or the device.
+    /// The longest gap of what is in view; again the next one.
     LongestGap,
     /// The next variant, or the one before.
     Variant(isize),
@@ -50,8 +50,10 @@ pub enum Action {
     ShowVariant(usize),
     /// The same variant at the next value of the sweep, or at the one before.
     Point(isize),
-    /// The next pass of the variant, or the one before.
-    Pass(isize),
+    /// The next step of the program, of a scenario the next pass of the variant; or the one before.
+    Step(isize),
+    /// A step, counted from 0.
+    ToStep(usize),
     /// One pass at a time, or the whole run.
     WholeRun,
     /// Shows more or fewer counters of the hardware.
@@ -89,6 +91,7 @@ pub enum Action {
     Stop,
     /// Saves the screen as SVG and as text.
     Save,
+    /// Opens the editor at the source line under the cursor, else with the scenario.
     Edit,
     /// Takes what is under the cursor of a list.
     Choose,

@@ -63,14 +63,16 @@ use Purpose::{Cause, Move, Program, Rows, Search, Views};
 /// Every key but the digits, which go by the bar of views.
 #[rustfmt::skip]
 pub const BINDINGS: &[Binding] = &[
-    key(Cause, Timeline, Char('L'), Action::LongestGap, "longest gap of the GPU", "longest gap"),
+    key(Cause, Timeline, Char('L'), Action::LongestGap, "longest gap; again: next", "longest gap"),
     key(Cause, Timeline, Char('g'), Action::Gap(1), "next gap", "gap"),
     key(Cause, Timeline, Char('G'), Action::Gap(-1), "previous gap", ""),
-    key(Cause, Timeline, KeyCode::Enter, Action::ZoomToSelection, "zoom to what is selected", "zoom"),
+    key(Cause, Timeline, KeyCode::Enter, Action::ZoomToSelection, "show it closer", "closer"),
     key(Cause, Timeline, Char('z'), Action::ZoomToSelection, "", ""),
     key(Cause, Any, Char('i'), Action::Predict, "what a cure would save", "cure"),
     key(Cause, Timeline, Char('t'), Action::OtherEnd, "go to operation, or call", ""),
-    key(Cause, Any, Char('!'), Action::Troubles, "all that is wrong", "wrong"),
+    key(Cause, Any, Char('!'), Action::Troubles, "errors, losses, races", "errors"),
+    key(Move, Any, Char(']'), Action::Step(1), "next step, or repeat", "step"),
+    key(Move, Any, Char('['), Action::Step(-1), "previous step, or repeat", ""),
     key(Move, Timeline, Char('f'), Action::Follow, "follow the newest data", "follow"),
     key(Move, Timeline, Char(' '), Action::Pause, "pause, resume", "pause"),
     key(Move, Timeline, Char('+'), Action::Zoom(1), "zoom in (wheel)", ""),
@@ -82,7 +84,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Move, Timeline, KeyCode::Right, Action::Pan(1), "", ""),
     key(Move, Timeline, KeyCode::Home, Action::PanStart, "to the start", ""),
     key(Move, Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
-    key(Move, Timeline, Char('0'), Action::Fit, "all; again: operations", "fit"),
+    key(Move, Timeline, Char('0'), Action::Fit, "run; again: operations", "run"),
     key(Move, Timeline, Char('k'), Action::Up, "row above (click)", ""),
     key(Move, Timeline, KeyCode::Up, Action::Up, "", ""),
     key(Move, Timeline, Char('j'), Action::Down, "row below (click)", ""),
@@ -130,17 +132,17 @@ pub const BINDINGS: &[Binding] = &[
     key(Views, Any, Char('V'), Action::Variant(-1), "previous variant", ""),
     key(Views, Any, Char('>'), Action::Point(1), "next value of the sweep", ""),
     key(Views, Any, Char('<'), Action::Point(-1), "previous value", ""),
-    key(Views, Any, Char(']'), Action::Pass(1), "next repeat", ""),
-    key(Views, Any, Char('['), Action::Pass(-1), "previous repeat", ""),
-    key(Views, Any, Char('a'), Action::WholeRun, "whole run, or one repeat", ""),
+    key(Views, Any, Char('a'), Action::WholeRun, "all repeats, or one", ""),
     key(Views, List, Char('o'), Action::Sort, "order; chart of a sweep", "order"),
     key(Program, Any, Char('r'), Action::Rerun, "run again", "rerun"),
     key(Program, Any, Char('x'), Action::Stop, "stop the run", ""),
-    key(Program, Any, Char('e'), Action::Edit, "edit the scenario", "edit"),
+    key(Program, Any, Char('e'), Action::Edit, "edit scenario, or line", "edit"),
     key(Program, Any, Char('s'), Action::Save, "save as SVG and text", "save"),
     key(Program, Any, Char('R'), Action::Record, "recording on or off", ""),
     key(Program, Any, Char('K'), Action::Keep, "keep the recording", ""),
-    key(Program, Any, Char('?'), Action::Help, "this help", "help"),
+    key(Program, Any, Char('?'), Action::Help, "keys; type: a name, a step", "help"),
+    key(Program, Any, Char(':'), Action::Help, "", ""),
+    key(Program, Any, KeyCode::F(1), Action::Help, "", ""),
     key(Program, Any, KeyCode::Esc, Action::Back, "close; select nothing", ""),
     key(Program, Any, Char('q'), Action::Quit, "quit", "quit"),
 ];
@@ -205,6 +207,7 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
         KeyCode::PageDown => "pgdn".to_owned(),
         KeyCode::Esc => "esc".to_owned(),
         KeyCode::Backspace => "bksp".to_owned(),
+        KeyCode::F(n) => format!("F{n}"),
         other => format!("{other:?}"),
     }
 }
@@ -223,7 +226,7 @@ pub fn all_keys(of: &Binding, is_ascii: bool) -> String {
 /// What matters most of the hints; others follow in the table's order.
 #[rustfmt::skip]
 const FOREMOST: &[Action] = &[
-    Action::Choose, Action::Sort, Action::Hit(1), Action::LongestGap, Action::Gap(1), Action::Variant(1),
+    Action::Choose, Action::Sort, Action::Hit(1), Action::LongestGap, Action::Gap(1), Action::Variant(1), Action::Step(1),
     Action::View(1), Action::ZoomToSelection, Action::Follow, Action::Pause, Action::Troubles, Action::Find, Action::Operation(1),
     Action::Fit,
 ];

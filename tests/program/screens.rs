@@ -285,7 +285,7 @@ fn every_list_can_be_searched_and_nothing_else_is_offered_to_be() {
         }
         app.act(Action::Choose);
         let screen = lines(&mut app, (120, 40));
-        let tabs = screen.iter().position(|line| line.contains("1 timeline"));
+        let tabs = screen.iter().position(|line| line.contains("1:timeline"));
         let screen = screen[tabs.expect("tabs") + 1..].join("\n");
         assert!(screen.contains(kept), "view {view}: {screen}");
         assert!(!screen.contains(gone), "view {view}: {screen}");
@@ -302,7 +302,7 @@ fn no_verdict_of_a_scenario_is_cut_on_the_smallest_usual_screen() {
         for variant in 0..app.state.model.run.passes.variants.len().min(4) {
             app.act(Action::ShowVariant(variant));
             let screen = lines(&mut app, (80, 24));
-            let tabs = screen.iter().position(|line| line.contains("1 timeline"));
+            let tabs = screen.iter().position(|line| line.contains("1:timeline"));
             // What is wrong has a line above it, and a key that shows all of it.
             let is_alert = screen[1].contains('✗');
             let verdict = &screen[1 + usize::from(is_alert)..tabs.expect("tabs")];
@@ -467,7 +467,7 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
     assert!(title(&mut app).starts_with("gpu_matmul_with_copies n=1024"));
     // Those at this value stand under the header with their times, and take clicks.
     let screen = lines(&mut app, (200, 50));
-    let at = screen.iter().position(|line| line.contains("1 timeline"));
+    let at = screen.iter().position(|line| line.contains("1:timeline"));
     let (y, line) = (at.expect("tabs"), screen[at.unwrap_or(0)].clone());
     let found = line.find("forgot_sync").unwrap_or_else(|| panic!("{line}"));
     let x = line[..found].chars().count() as u16;
@@ -475,7 +475,7 @@ fn a_sweep_is_gone_through_by_variants_and_by_values() {
     assert!(title(&mut app).starts_with("forgot_sync n=1024"));
     // And so do tabs. `title` drew a smaller screen, whose headline takes more lines.
     let line = lines(&mut app, (200, 50))[y].clone();
-    let x = line[..line.find("2 operations").expect("a tab")]
+    let x = line[..line.find("2:operations").expect("a tab")]
         .chars()
         .count() as u16;
     app.act(Action::Click { x, y: y as u16 });

@@ -44,7 +44,7 @@ impl App {
         match action {
             Action::Quit => Some(Effect::Quit),
             Action::Save => Some(Effect::Save),
-            Action::Edit => Some(Effect::Edit),
+            Action::Edit => Some(Effect::Edit(self.views.source(&self.state))),
             Action::Record => Some(Effect::Record),
             Action::Keep => Some(Effect::Keep),
             Action::Rerun => Some(Effect::Start(NextRun::Same)),
@@ -120,7 +120,15 @@ impl App {
             Action::Variant(by) => state.step_among(&state.variants_beside(), by),
             Action::ShowVariant(variant) => state.show_variant(variant),
             Action::Point(by) => state.step_among(&state.points(), by),
-            Action::Pass(by) => state.step_pass(by),
+            Action::Step(by) if !state.model.run.passes.list.is_empty() => state.step_pass(by),
+            Action::Step(_) | Action::ToStep(_) => {
+                match action {
+                    Action::ToStep(at) => state.show_step(at),
+                    Action::Step(by) => state.show_next_step(by),
+                    _ => {}
+                }
+                self.views.show_home(&self.state);
+            }
             Action::WholeRun => match state.scope() {
                 Scope::Pass(_) => state.show(Scope::Whole),
                 Scope::Whole => {

@@ -30,6 +30,7 @@ use super::frame::Frame;
 use super::frame::overlay::Overlay;
 use super::theme::Theme;
 use super::view::Views;
+use crate::tui::state::SourceLine;
 pub use crate::tui::state::{Choice, ErrorPanel, LineKind, NextRun, Run, Scope, State, Status};
 use activity::feed::Outcome;
 pub use opening::{Opening, Select};
@@ -49,7 +50,8 @@ pub enum Effect {
     Copy(String),
     Record,
     Keep,
-    Edit,
+    /// The scenario, or the line of a program.
+    Edit(Option<SourceLine>),
 }
 
 #[derive(Debug)]

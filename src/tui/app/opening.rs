@@ -24,7 +24,7 @@ pub struct Opening {
 /// What is selected first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// The longest gap of the first device.
+    /// The longest gap of all devices.
     LongestGap,
     /// The longest operation, call or range whose name has this in it, or else a row; one of exactly this name goes
     /// before others.

@@ -15,7 +15,8 @@ fn is_jump(action: Action) -> bool {
             | Action::Choose
             | Action::Variant(_)
             | Action::Point(_)
-            | Action::Pass(_)
+            | Action::Step(_)
+            | Action::ToStep(_)
             | Action::WholeRun
             | Action::ShowVariant(_)
     )

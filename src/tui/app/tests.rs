@@ -8,6 +8,7 @@ mod naming;
 mod offering;
 mod searching;
 mod standing;
+mod stepping;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;

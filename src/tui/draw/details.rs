@@ -270,9 +270,14 @@ impl Details {
         };
         self.name = Some((format!("{word} of {gpu}"), Role::Text));
         let zero = state.zero();
+        let is_alone = state.rows.gpus().nth(1).is_none();
+        let why = match is_alone {
+            true => "not counted as idle",
+            false => "only other GPUs have work then: not counted as idle",
+        };
         self.facts = vec![
             format!("which is at {}", units::duration(at - zero)),
-            "not counted as idle".to_owned(),
+            why.to_owned(),
         ];
     }
 }
@@ -297,6 +302,11 @@ fn prose(state: &State) -> String {
 
 /// What there is to do first, and how to see what lies beside the operations.
 fn way_on(state: &State) -> String {
+    if state.step_in_view().is_some() {
+        return "L shows the longest gap, ] and [ other steps, : and a number that step, 0 the whole run; j k selects a row, n p an \
+                operation"
+            .to_owned();
+    }
     let mut text = "j k selects a row, n p an operation".to_owned();
     if state.rows.gpus().next().is_some() {
         text.push_str(", g the next gap of the GPU, L the longest");

@@ -147,7 +147,7 @@ fn split(theme: &Theme, at: u8, left: Paint, right: Paint) -> (char, Style) {
 
 /// Two heights over all lines of `plot`: what is counted first stands below, in the first style. A character has two
 /// colours. One that is empty for a part is as high as it is filled, in the style of what takes more of that.
-pub(super) fn levels(
+pub fn levels(
     theme: &Theme,
     [first, all]: [f64; 2],
     [below, above]: [Style; 2],

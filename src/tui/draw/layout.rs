@@ -24,7 +24,8 @@ fn most_of_verdict(height: u16) -> u16 {
     match height {
         0..20 => 0,
         20..24 => 1,
-        _ => 3,
+        24..36 => 3,
+        _ => 4,
     }
 }
 
@@ -52,8 +53,10 @@ pub struct Layout {
     pub pulse: Rect,
     /// The rule under that; empty on low screens.
     pub rule: Rect,
-    /// Over that, the whole scope with the window on it; empty while all of it is on screen.
+    /// Over that, the steps of the program; without any the whole scope, empty while all of it is on screen.
     pub map: Rect,
+    /// Columns of it behind the gutter that its bars have; words have the others.
+    pub map_columns: u16,
     /// The time axis, over the plot.
     pub axis: Rect,
     /// The rows, with gutter and side column; on other views all of the middle, the axis with it.
@@ -99,9 +102,12 @@ impl Layout {
         let verdict = take((lines as u16).min(most_of_verdict(height)));
         let pulse = take(u16::from(is_live && height >= 20));
         let top_rule = take(rule);
-        let map = take(u16::from(
-            viewport.window != viewport.bounds && height >= 20,
-        ));
+        let has_steps = state.steps().is_some();
+        let map = take(match height {
+            36.. if has_steps => 2,
+            20.. => u16::from(has_steps || viewport.window != viewport.bounds),
+            _ => 0,
+        });
         let axis = take(1);
         let bottom = if has_details { rule } else { 0 };
         let foot = u16::from(!state.is_bare);
@@ -126,6 +132,10 @@ impl Layout {
             pulse,
             rule: top_rule,
             map: beside(map),
+            map_columns: match has_steps {
+                true => left.saturating_sub(gutter + (left * 2 / 5).clamp(40, 72)),
+                false => plot,
+            },
             axis: Rect::new(gutter.min(width), axis.y, plot, axis.height),
             rows: beside(rows),
             panel: Rect::new(left, axis.y, panel, rows.height + 1),

@@ -1,4 +1,4 @@
-//! The line of a program that is watched: records a second, its steps over the last minute, and who is slow.
+//! The line of a program that is watched: records a second, the time of a step, and who is slow.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,22 +18,14 @@ pub fn draw(state: &State, theme: &Theme, line: Rect, buf: &mut Buffer) {
         theme.fg(Role::Text),
         theme.fg(Role::Dim),
     );
-    let rate = match pulse.steps.is_empty() {
-        true => "counting records …".to_owned(),
-        false => format!("{} records/s", units::count(pulse.rate)),
+    let rate = match pulse.rate {
+        None => "counting records …".to_owned(),
+        Some(rate) => format!("{} records/s", units::count(rate)),
     };
     let mut x = pen::text(buf, line, 1, &rate, text) + 2;
-    if let Some(step) = pulse.steps.back().copied().flatten() {
+    if let Some(step) = pulse.step {
         let step = format!("step {}", units::duration(step));
-        x = pen::text(buf, line, x, &step, text) + 1;
-        let most = pulse.steps.iter().flatten().max().copied().unwrap_or(1);
-        for step in &pulse.steps {
-            let share = step.map_or(0.0, |it| it as f64 / most.max(1) as f64);
-            let block = theme.block(Theme::eighths(share));
-            pen::cell(buf, line, x, block, theme.fg(Role::Accent));
-            x += 1;
-        }
-        x = pen::text(buf, line, x + 1, "last minute", dim) + 2;
+        x = pen::text(buf, line, x, &step, text) + 2;
     }
     if let Some((device, share)) = pulse.idlest {
         let gpu = describe::device_id(&state.model.run.trace, device);

@@ -255,7 +255,7 @@ fn lane_row(half: &Half<'_>, row: Row, scale: TimeScale, (gutter, width): (u16, 
             })
         }
         RowKind::Range(id, depth) => {
-            let levels = nest::levels(&trace.lanes()[id], scale.window, nest::DEEPEST);
+            let levels = nest::levels(trace, id, scale.window, nest::DEEPEST);
             Plot::Strip(Strip::nested(trace, id, levels.as_deref(), depth, &input))
         }
         kind => {

@@ -217,8 +217,13 @@ fn faster(state: &State) -> Option<Total> {
 /// A hint: key, word, and what it does.
 type Hint = (String, &'static str, Action);
 
+/// A number before a view is its key and no count of what it shows.
+fn apart(key: &str) -> u16 {
+    u16::from(!key.ends_with(':'))
+}
+
 fn columns((key, word, _): &Hint) -> usize {
-    pen::width(key) + pen::width(word) + 3
+    pen::width(key) + pen::width(word) + 2 + usize::from(apart(key))
 }
 
 /// What may be hinted at.
@@ -251,7 +256,7 @@ impl Footer {
         };
         let mut others: Vec<Hint> = self.hints.iter().map(hint).collect();
         if let Some((view, number, after)) = self.next {
-            let hint = (number.to_string(), VIEWS[view].title, Action::Show(view));
+            let hint = (format!("{number}:"), VIEWS[view].title, Action::Show(view));
             others.insert(after.min(others.len()), hint);
         }
         let last = others.split_off(others.len().saturating_sub(2));
@@ -326,7 +331,7 @@ impl Footer {
         }
         for (x, key, word, _) in &hints {
             let x = pen::text(buf, area, *x, key, theme.bold(Role::Accent));
-            pen::text(buf, area, x + 1, word, theme.fg(Role::Dim));
+            pen::text(buf, area, x + apart(key), word, theme.fg(Role::Dim));
         }
     }
 }

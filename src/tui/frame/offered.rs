@@ -2,7 +2,7 @@
 
 use crate::tui::action::Action;
 use crate::tui::state::row::RowKind;
-use crate::tui::state::{Run, Scope, State, Status};
+use crate::tui::state::{Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
 use trace::SourceKind;
 
@@ -27,23 +27,38 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
     Some(match action {
         A::Variant(_) if state.variants_beside().len() < 2 => "there is no other variant",
         A::Point(_) if state.points().len() < 2 => "there is no sweep: no other value",
-        A::Pass(_) if state.focus.camera.scope == Scope::Whole => {
-            "the whole run is on screen; a shows one repeat of it"
+        A::ToStep(at) if state.steps().is_none_or(|it| at >= it.all.len()) => {
+            "there is no step of this number"
         }
-        A::Pass(_) if run.passes.list.len() <= run.passes.variants.len() => "each variant ran once",
-        A::WholeRun if run.passes.list.is_empty() => "all there is belongs to one run",
+        A::Step(_) | A::WholeRun if run.passes.list.is_empty() => match (action, state.steps()) {
+            (A::WholeRun, _) => "a scenario has repeats; 0 shows the whole run",
+            (_, Some(_)) => return None,
+            (_, None) if state.answer().is_none() => "its steps are still being looked for",
+            (_, None) => "no steps were found in it; + and - zoom, h and l move",
+        },
+        A::Step(_) if state.focus.camera.scope == Scope::Whole => {
+            "all repeats are on screen; a shows one of them"
+        }
+        A::Step(_) if run.passes.list.len() <= run.passes.variants.len() => "each variant ran once",
         A::Follow | A::Pause | A::Stop if !is_running => "nothing runs: the timeline is complete",
         // What is opened is what it is.
         A::Rerun if run.replay.is_none() && run.plan.is_none() && !is_watched => {
             "a trace cannot run again; open it anew to read it again"
         }
-        A::Edit if run.plan.is_none() => "there is no scenario to edit: this is a trace",
+        A::Edit if run.plan.is_none() && !has_source(state, views) => {
+            "no source line is known of this: L selects a gap, n an operation"
+        }
+        A::ZoomToSelection if state.focus.selection.row.is_none() => {
+            "nothing is selected: L, n, j or a click selects"
+        }
         A::Record | A::Keep if !is_watched => {
             "only what `cuptop trace` or `attach` watches can be recorded or kept"
         }
         A::Record | A::Keep if !is_running => "the program has ended: nothing is left to keep",
         A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
-        A::Troubles if state.model.troubles.is_empty() => "nothing is wrong",
+        A::Troubles if state.model.troubles.is_empty() => {
+            "no error: nothing was lost, nothing raced; findings have what costs time"
+        }
         A::Predict if !has_prediction(state, views) => "no finding here has a prediction",
         A::Return if !state.focus.trail.has(true) => "no jump to go back from",
         A::Forward if !state.focus.trail.has(false) => "this is the latest place",
@@ -70,6 +85,14 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Choose if !views.on_screen(state).offers(action) => "there is no place to go to",
         _ => return None,
     })
+}
+
+/// Whether a source line may be known of what the cursor is on.
+fn has_source(state: &State, views: &Views) -> bool {
+    match views.is_home() {
+        true => state.selected_source().is_some(),
+        false => has_lines(&state.model.run.trace),
+    }
 }
 
 /// Whether a finding that is shown here has a prediction, or one is open.

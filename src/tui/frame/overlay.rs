@@ -84,6 +84,21 @@ fn key_lines(
             line(keys, b.help, b.action)
         })
         .collect();
+    // A number is a step's.
+    let typed = state
+        .prompt
+        .as_ref()
+        .map_or("", |it| it.text.trim_start_matches(':'));
+    if let (keys::Purpose::Move, Some(at)) = (
+        purpose,
+        typed.parse::<usize>().ok().and_then(|it| it.checked_sub(1)),
+    ) {
+        let key = typed.to_owned();
+        lines.insert(
+            0,
+            line([key.clone(), key], "go to this step", Action::ToStep(at)),
+        );
+    }
     if purpose == keys::Purpose::Views && !state.model.run.is_none() {
         lines.extend(views.bar(state).zip(1..).map(|(view, number)| {
             let key = number.to_string();
@@ -108,7 +123,7 @@ impl HelpText {
             context => context,
         };
         let typed = state.prompt.as_ref().map_or("", |it| &it.text);
-        let typed = typed.to_lowercase();
+        let typed = typed.trim_start_matches(':').to_lowercase();
         let is_here = |of: Context| of == Context::Any || keys::own_contexts(here).contains(&of);
         let mut lines = Vec::new();
         if typed.is_empty() && is_here(Context::Timeline) {
@@ -228,7 +243,7 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
     }
     let panel = Panel {
         theme,
-        title: "what is wrong".to_owned(),
+        title: "errors, losses, races".to_owned(),
         foot: "any key closes",
         role: Role::Bad,
         lines,

@@ -32,7 +32,7 @@ impl Tabs {
         let mut x = 1;
         let tabs = self.tabs.iter().zip(1..);
         let places = tabs.map(move |((_, title, is_current), number)| {
-            let (at, text) = (x, format!(" {number} {title} "));
+            let (at, text) = (x, format!(" {number}:{title} "));
             x += text.len() as u16 + 1;
             (at, text, *is_current)
         });
@@ -78,7 +78,7 @@ mod tests {
         let tabs = Tabs {
             tabs: vec![(0, "timeline", true), (2, "findings", false)],
         };
-        // "─ 1 timeline ─ 2 findings ──"
+        // "─ 1:timeline ─ 2:findings ──"
         let found: Vec<_> = [0, 1, 12, 13, 14, 25, 26]
             .map(|x| tabs.view_at(28, x))
             .into();
@@ -97,8 +97,8 @@ mod tests {
             tabs: vec![(0, "timeline", true), (1, "operations", false)],
         };
         for (width, expected) in [
-            (30, "─ 1 timeline ─ 2 operations ──"),
-            (20, "─ 1 timeline ───────"),
+            (30, "─ 1:timeline ─ 2:operations ──"),
+            (20, "─ 1:timeline ───────"),
             (4, "────"),
             (0, ""),
         ] {

@@ -19,7 +19,7 @@ use super::watch::Watch;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::state::analyst::Analyst;
-use crate::tui::state::{LineKind, NextRun, Status};
+use crate::tui::state::{LineKind, NextRun, SourceLine, Status};
 use crate::tui::{Controls, Exit, Session, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
 use live::machine::Machine;
@@ -48,11 +48,11 @@ pub trait Host {
     /// Why it was not copied.
     fn copy(&mut self, text: &str) -> Result<String, String>;
 
-    /// Gives the terminal to an editor until it ends.
+    /// Gives the terminal to an editor until it ends, at a line where one is given.
     ///
     /// # Errors
     /// When the editor cannot be run or fails.
-    fn edit(&mut self, file: &Path) -> io::Result<()>;
+    fn edit(&mut self, file: &Path, line: Option<u32>) -> io::Result<()>;
 }
 
 /// The loop's own state.
@@ -321,7 +321,8 @@ impl<'a, B: Screen> Loop<'a, B> {
                 let said = self.host.copy(&text);
                 self.flash(said);
             }
-            Some(Effect::Edit) => self.edit()?,
+            Some(Effect::Edit(Some(at))) => self.open_source(&at)?,
+            Some(Effect::Edit(None)) => self.edit()?,
             Some(Effect::Record) => self.control(|it| it.record()),
             Some(Effect::Keep) => self.control(|it| it.keep()),
         }
@@ -347,6 +348,21 @@ impl<'a, B: Screen> Loop<'a, B> {
         self.flash(done);
     }
 
+    /// Opens the editor at a line of the program, or copies where it is when its file cannot be read here.
+    fn open_source(&mut self, at: &SourceLine) -> io::Result<()> {
+        let file = Path::new(&at.file);
+        if !file.is_file() {
+            let said = self.host.copy(&at.to_string());
+            let said = said.map(|it| format!("{at} is not here: {it}"));
+            self.flash(said);
+            return Ok(());
+        }
+        if let Err(error) = self.host.edit(file, Some(at.line)) {
+            self.flash(Err(error.to_string()));
+        }
+        self.repaint()
+    }
+
     fn edit(&mut self) -> io::Result<()> {
         let watched = self.watch.as_ref().map(|w| w.path.to_owned());
         let is_watched = watched.is_some();
@@ -363,7 +379,7 @@ impl<'a, B: Screen> Loop<'a, B> {
         if is_copy {
             self.start(NextRun::Scenario(file.display().to_string()));
         }
-        if let Err(error) = self.host.edit(&file) {
+        if let Err(error) = self.host.edit(&file, None) {
             self.flash(Err(error.to_string()));
         } else if is_copy {
             let text = format!("{} is your copy, and is what runs now", file.display());

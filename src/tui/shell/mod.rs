@@ -10,6 +10,7 @@ mod output;
 mod pace;
 mod watch;
 
+use std::ffi::OsString;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -98,29 +99,45 @@ impl Host for RealHost {
         clipboard::copy(text, &mut io::stdout())
     }
 
-    fn edit(&mut self, file: &Path) -> io::Result<()> {
-        self.aside(|| edit(file))
+    fn edit(&mut self, file: &Path, line: Option<u32>) -> io::Result<()> {
+        self.aside(|| edit(file, line))
     }
 }
 
 /// Runs $VISUAL or $EDITOR on a file.
-fn edit(file: &Path) -> io::Result<()> {
+fn edit(file: &Path, line: Option<u32>) -> io::Result<()> {
     let set = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR"));
-    edit_by(editor.as_deref().unwrap_or("vi"), file)
+    edit_by(editor.as_deref().unwrap_or("vi"), file, line)
 }
 
 /// A shell reads what the editor is called, as git has it: it may have arguments, and quotes around blanks.
-fn edit_by(editor: &str, file: &Path) -> io::Result<()> {
+fn edit_by(editor: &str, file: &Path, line: Option<u32>) -> io::Result<()> {
     let status = Command::new("sh")
         .args(["-c", &format!("{editor} \"$@\""), editor])
-        .arg(file)
+        .args(place(editor, file, line))
         .status()
         .map_err(|e| io::Error::new(e.kind(), format!("cannot run {editor}: {e}")))?;
     if status.success() {
         Ok(())
     } else {
         Err(io::Error::other(format!("{editor} ended with {status}")))
+    }
+}
+
+/// How an editor is told of a line.
+fn place(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
+    let Some(line) = line else {
+        return vec![file.into()];
+    };
+    let program = editor.split_whitespace().next().unwrap_or(editor);
+    let mut at = file.as_os_str().to_owned();
+    at.push(format!(":{line}"));
+    match program.rsplit('/').next().unwrap_or(program) {
+        "code" | "codium" | "cursor" => vec!["--goto".into(), at],
+        "hx" | "helix" | "zed" | "subl" => vec![at],
+        // As vi has it.
+        _ => vec![format!("+{line}").into(), file.into()],
     }
 }
 

@@ -32,7 +32,7 @@ impl Host for Record {
         Ok(format!("copied {text}"))
     }
 
-    fn edit(&mut self, file: &std::path::Path) -> std::io::Result<()> {
+    fn edit(&mut self, file: &std::path::Path, _line: Option<u32>) -> std::io::Result<()> {
         self.0.push(format!("edit {}", file.display()));
         Ok(())
     }
@@ -254,15 +254,29 @@ fn a_failing_thread_is_a_line_of_the_log() {
 }
 
 #[test]
+fn editors_are_told_of_a_line_in_their_own_way() {
+    let file = std::path::Path::new("/me/train.py");
+    for (editor, expected) in [
+        ("vi", vec!["+19", "/me/train.py"]),
+        ("/usr/bin/nano -w", vec!["+19", "/me/train.py"]),
+        ("code --wait", vec!["--goto", "/me/train.py:19"]),
+        ("hx", vec!["/me/train.py:19"]),
+    ] {
+        assert_eq!(super::place(editor, file, Some(19)), expected, "{editor}");
+    }
+    assert_eq!(super::place("code", file, None), ["/me/train.py"]);
+}
+
+#[test]
 fn an_editor_may_stand_in_a_folder_with_a_blank_and_have_arguments() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("my editor.sh");
     let file = folder.path().join("a scenario.toml");
     std::fs::write(&script, "printf '%s|' \"$@\" > \"$2\"").expect("a script");
     let editor = format!("sh '{}' --wait", script.display());
-    super::edit_by(&editor, &file).expect("an editor");
+    super::edit_by(&editor, &file, None).expect("an editor");
     let seen = std::fs::read_to_string(&file).expect("a file");
     assert_eq!(seen, format!("--wait|{}|", file.display()));
-    let error = super::edit_by("false", &file).expect_err("a failure");
+    let error = super::edit_by("false", &file, None).expect_err("a failure");
     assert!(error.to_string().starts_with("false ended with"), "{error}");
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::analyst::{Analyst, Question};
 use super::run::Run;
 use super::scope::{OnScreen, Scope};
-use activity::Ns;
+use super::step_list::StepList;
 use advice::facts::LastFacts;
 use advice::findings::Finding;
 use advice::verdict::Verdict;
@@ -30,15 +30,6 @@ const UNASKED: usize = 1_000_000;
 /// Records up to which answers are found at once: each finding with an edit is replayed a few times.
 const AT_ONCE: usize = 1_000;
 
-/// The steps that a verdict is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepTime {
-    pub count: usize,
-    pub median: Ns,
-    /// How far they lie from it (see [`figures::steps::StepKind::deviation_ns`]).
-    pub deviation: Ns,
-}
-
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// What bounds the whole, then each device; empty where nothing ran on a GPU.
@@ -47,7 +38,7 @@ pub struct Answer {
     /// what its start takes beside them stands last.
     pub findings: Vec<Finding>,
     /// The steps that it speaks of.
-    pub steps: Option<StepTime>,
+    pub step_list: Option<Arc<StepList>>,
     /// What recording it may have cost.
     pub watching: Option<WatchingCost>,
     /// While the program ran: the time since it began that the answer is of.

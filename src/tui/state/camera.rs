@@ -22,6 +22,8 @@ pub struct Camera {
     pub is_following: bool,
     /// Records that had been received when the picture was held still; `None` while it is not.
     pub paused_at: Option<u64>,
+    /// What was put on screen when the run was complete, until it is known of which steps that consists.
+    pub(super) opened: Option<Span>,
     /// The variant that was chosen by hand, to come back to after a rerun.
     pub chosen: Option<String>,
 }
@@ -66,7 +68,7 @@ impl Camera {
     }
 
     /// The window cannot leave the scope.
-    fn bound(&mut self, run: &Run) {
+    pub(super) fn bound(&mut self, run: &Run) {
         self.viewport
             .bound(run.scope_span(self.scope).unwrap_or_default());
     }
@@ -166,6 +168,7 @@ impl Camera {
         if self.scope == Scope::Whole && operations.len() * 2 < self.viewport.bounds.len() {
             self.viewport.show(operations);
         }
+        self.opened = (self.scope == Scope::Whole).then_some(self.viewport.window);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is looked at: which part of the run, what is selected, marked, looked for and predicted in it.
 
 use super::camera::Camera;
+use super::longest::LongestGaps;
 use super::marks::Marks;
 use super::model::Model;
 use super::prediction::Prediction;
@@ -18,6 +19,8 @@ pub struct Focus {
     /// Which part of the run is on screen.
     pub camera: Camera,
     pub selection: Selection,
+    /// Which of the longest gaps was gone to.
+    pub(super) longest: Option<LongestGaps>,
     /// What is looked for on the timeline.
     pub search: Search,
     /// Two marks on the axis, and what was measured.
@@ -83,9 +86,12 @@ impl Focus {
         self.selection.retime(clock.apply(own.cursor), item);
         if !self.camera.is_following {
             let window = clock.span(own.window);
+            let is_as_opened = self.camera.opened == Some(self.camera.viewport.window);
             self.camera.viewport.window = window;
             let extent = run.trace.extent();
             self.camera.is_following = !extent.is_some_and(|it| it.overlaps(window));
+            self.camera.bound(run);
+            self.camera.opened = is_as_opened.then_some(self.camera.viewport.window);
         }
         self.forget_places();
     }

@@ -14,6 +14,7 @@ use activity::{Ns, Span};
 use advice::Facts;
 use advice::facts::LastFacts;
 use causes::{Group, Shares};
+use figures::steps;
 use trace::{Measure, Trace};
 
 /// Cells that a stretch is cut into: at least five to a column of the widest screens.
@@ -48,7 +49,8 @@ impl IdleMap {
         map.flatten().unwrap_or_default()
     }
 
-    fn of(facts: &Facts<'_>, stretch: Span, stop: &Stop) -> Option<IdleMap> {
+    /// That of any stretch. `None` when it is stopped.
+    pub(super) fn of(facts: &Facts<'_>, stretch: Span, stop: &Stop) -> Option<IdleMap> {
         let trace = facts.trace;
         let mut map = IdleMap {
             stretch,
@@ -169,7 +171,14 @@ fn pieces(
     let (around, causes) = (around(facts.trace, stretch), facts.causes());
     for (device, of) in facts.trace.devices().iter().enumerate() {
         let usage = &of.usage;
-        for (gap, pieces) in causes.gaps_with_pieces(device, Some(around)) {
+        // A step that is marked begins before its first operation.
+        let begins = usage.span().and_then(|used| {
+            let begins = steps::begins(facts.trace, device).filter(|it| stretch.start <= *it)?;
+            (begins < used.start).then_some(Span::new(begins, used.start))
+        });
+        let lead = begins.and_then(|lead| causes.gaps_over(device, None, lead).next());
+        let gaps = causes.gaps_with_pieces(device, Some(around));
+        for (gap, pieces) in lead.into_iter().chain(gaps) {
             if stop.is_stopped() {
                 return None;
             }

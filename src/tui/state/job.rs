@@ -292,6 +292,11 @@ impl Job {
         self.question.last(run)?.judged.as_ref()
     }
 
+    /// Whether a run is one of several ranks, by what its processes say or by their collectives.
+    pub fn is_one(&self, run: &Run) -> bool {
+        is_of_several(&run.trace) || self.clocks(run).is_some()
+    }
+
     /// Whether an answer is awaited.
     pub fn is_open(&self) -> bool {
         self.question.is_open()

@@ -15,6 +15,7 @@ pub mod idle;
 pub mod job;
 mod journal;
 pub mod links;
+mod longest;
 pub mod marks;
 mod measuring;
 mod messages;
@@ -30,6 +31,8 @@ mod run;
 pub mod scope;
 pub mod search;
 pub mod selection;
+mod source;
+pub mod step_list;
 mod steps;
 pub mod trail;
 pub mod troubles;
@@ -51,6 +54,7 @@ use rows::Rows;
 pub use run::{Replay, Run};
 pub use scope::Scope;
 use selection::Selection;
+pub use source::{SourceLine, has_lines};
 use trace::LaneId;
 
 /// What to run.
@@ -123,6 +127,10 @@ impl State {
         self.focus.camera.update(&self.model.run);
         let on_screen = self.focus.camera.on_screen();
         self.model.ask(on_screen, needs, &self.messages);
+        if self.open_on_step() {
+            let on_screen = self.focus.camera.on_screen();
+            self.model.ask(on_screen, needs, &self.messages);
+        }
         self.focus.ask(&self.model);
         self.renew_rows();
     }
@@ -215,7 +223,14 @@ impl State {
         }
     }
 
+    /// Holds the picture still, of a program with steps on the typical one; or lets it go on.
     pub(super) fn toggle_pause(&mut self) {
+        let typical = self.steps().map(|it| it.typical);
+        let camera = &self.focus.camera;
+        if let Some(typical) = typical.filter(|_| camera.is_following && !camera.is_paused()) {
+            self.show_step(typical);
+            self.focus.camera.is_following = true;
+        }
         let paused_at = &mut self.focus.camera.paused_at;
         *paused_at = match paused_at {
             Some(_) => None,
@@ -247,16 +262,24 @@ impl State {
         operations.intersect(self.focus.camera.viewport.window)
     }
 
-    /// What the time axis counts from: the first operation in scope.
+    /// What the time axis counts from: the step on screen, else the first operation in scope.
     pub fn zero(&self) -> Ns {
+        let step = self.step_in_view().zip(self.steps());
+        step.map_or_else(|| self.first(), |(at, steps)| steps.all[at].span.start)
+    }
+
+    /// The first operation in scope.
+    pub fn first(&self) -> Ns {
         let all = self.operations().or(self.scope_span());
         all.unwrap_or(self.focus.camera.viewport.window).start
     }
 
     /// From a device's first operation in scope to its last one: what lies around it is no idle time.
     pub fn used(&self, device: usize) -> Span {
-        let usage = &self.model.run.trace.devices()[device].usage;
-        camera::used(usage, self.operations())
+        let run = &self.model.run;
+        let used = camera::used(&run.trace.devices()[device].usage, self.operations());
+        let begins = run.begins.filter(|_| self.scope() == Scope::Whole);
+        begins.map_or(used, |begins| used.hull(Span::at(begins)))
     }
 
     /// The variant on screen, when one pass is.

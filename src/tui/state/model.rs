@@ -81,8 +81,9 @@ impl Model {
         let (run, analyst, scope) = (&self.run, &self.analyst, on_screen.scope);
         self.answers.prepare(analyst, run, on_screen, needs.answers);
         if run.is_running() && !on_screen.is_held {
-            let step = self.answers.get(run, scope).and_then(|it| it.steps);
-            self.pulse.beat(run, step.map(|step| step.median));
+            let answer = self.answers.get(run, scope);
+            let steps = answer.and_then(|it| it.step_list.as_deref());
+            self.pulse.beat(run, steps.map(|it| it.median));
         }
         if needs.timeline {
             self.idle

@@ -1,20 +1,17 @@
-//! How a program that is watched goes on: records a second, its steps over the last minute, and the least busy GPU.
+//! How a program that is watched goes on: records a second, the time of a step, and the least busy GPU.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::run::Run;
 use activity::{Ns, Span};
 use trace::Measure;
 
-/// Seconds that are remembered.
-const MINUTE: usize = 60;
 /// Without a record for this long none come.
 const QUIET: Duration = Duration::from_secs(3);
 /// GPUs that are looked at.
 const MOST: usize = 64;
 
-/// What was seen in each of the last seconds.
+/// What was seen in the last second.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse {
     run: u64,
@@ -24,10 +21,10 @@ pub struct Pulse {
     /// Records so far, and when the last one came.
     received: u64,
     last: Duration,
-    /// Records of the second before.
-    pub rate: u64,
-    /// The time of a step, second by second, where it was known.
-    pub steps: VecDeque<Option<Ns>>,
+    /// Records of the second before; `None` in the first.
+    pub rate: Option<u64>,
+    /// The time of a step, where it is known.
+    pub step: Option<Ns>,
     /// Of several GPUs the one that was least busy in the second before, and its share of it.
     pub idlest: Option<(usize, f64)>,
 }
@@ -52,12 +49,9 @@ impl Pulse {
         if second <= self.second {
             return;
         }
-        self.rate = received.saturating_sub(self.before) / (second - self.second);
+        self.rate = Some(received.saturating_sub(self.before) / (second - self.second));
         (self.second, self.before) = (second, received);
-        self.steps.push_back(step);
-        if self.steps.len() > MINUTE {
-            self.steps.pop_front();
-        }
+        self.step = step;
         let end = run.trace.operations_extent().map_or(0, |it| it.end);
         let window = Span::new(end - 1_000_000_000, end);
         let devices = run.trace.devices().iter().take(MOST).enumerate();
@@ -81,7 +75,7 @@ mod tests {
     use activity::{Batch, Health};
 
     #[test]
-    fn a_second_has_its_rate_and_a_minute_its_steps() {
+    fn a_second_has_its_rate_and_its_step() {
         let mut run = Run {
             number: 1,
             status: Status::Running,
@@ -100,12 +94,12 @@ mod tests {
             run.elapsed = Duration::from_secs(second);
             pulse.beat(&run, Some(second as Ns));
         }
-        assert_eq!((pulse.rate, pulse.steps.len()), (500, 60));
-        assert_eq!((pulse.steps[0], pulse.quiet(&run)), (Some(11), None));
+        assert_eq!((pulse.rate, pulse.step), (Some(500), Some(70)));
+        assert_eq!(pulse.quiet(&run), None);
         // Nothing comes any more.
         run.elapsed = Duration::from_secs(75);
         pulse.beat(&run, None);
-        assert_eq!(pulse.rate, 0);
+        assert_eq!(pulse.rate, Some(0));
         assert_eq!(pulse.quiet(&run), Some(Duration::from_secs(5)));
     }
 }

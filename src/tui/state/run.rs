@@ -9,8 +9,9 @@ use super::other_run::OtherRun;
 use super::scope::Scope;
 use crate::report::{Checked, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
-use activity::{DeviceInfo, Span};
+use activity::{DeviceInfo, Ns, Span};
 use figures::passes::{Pass, Passes};
+use figures::steps;
 use figures::variants::{RunFigures, VariantFigures};
 use scenario::plan::Plan;
 use trace::{Clock, SourceInfo, SourceKind, Trace};
@@ -63,6 +64,8 @@ pub struct Run {
     pub previous: Vec<VariantFigures>,
     /// What came of its scenario's expectations, once it is complete.
     pub checked: Vec<Checked>,
+    /// Where the only step begins that is marked, before the first operation.
+    pub(in crate::tui) begins: Option<Ns>,
     /// The timeline that the passes are of, and whether it was to go on.
     pub(in crate::tui) passes_of: Option<(u64, bool)>,
 }
@@ -134,6 +137,12 @@ impl Run {
             self.passes.known_start = self.playing().map(|stretch| stretch.start);
             self.passes
                 .update(&self.trace, self.plan.as_deref(), is_running);
+            let first = self
+                .trace
+                .operations_extent()
+                .filter(|_| !is_running && self.plan.is_none());
+            let begins = first.and_then(|_| steps::begins(&self.trace, 0));
+            self.begins = begins.filter(|it| first.is_some_and(|first| *it < first.start));
         }
     }
 
@@ -194,10 +203,17 @@ impl Run {
         }
     }
 
-    /// First start to last end of the operations in a scope.
+    /// First start to last end of the operations in a scope, from where a single step begins that is marked.
     pub fn operations(&self, scope: Scope) -> Option<Span> {
         match scope {
-            Scope::Whole => self.trace.operations_extent(),
+            Scope::Whole => {
+                let begins = self.begins.map(Span::at);
+                Some(
+                    begins
+                        .into_iter()
+                        .fold(self.trace.operations_extent()?, Span::hull),
+                )
+            }
             Scope::Pass(i) => self.passes.list.get(i).and_then(|p| p.operations),
         }
     }

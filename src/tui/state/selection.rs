@@ -187,9 +187,8 @@ pub fn row_now(lane: &Lane, row: usize, span: Span) -> Option<usize> {
 
 /// The range of this depth, else what is nearest on the lane.
 fn range_at(trace: &Trace, id: LaneId, depth: usize, time: Ns) -> Item {
-    let lane = &trace.lanes()[id];
-    match nest::range_at(lane, depth, time) {
-        Some(row) => record(lane, row),
+    match nest::range_at(trace, id, depth, time) {
+        Some(row) => record(&trace.lanes()[id], row),
         None => near(trace, id, time),
     }
 }

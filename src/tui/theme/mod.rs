@@ -218,8 +218,8 @@ impl Theme {
     /// What stands for a cause of idle time: a line in its colour, or a letter where colours are too few.
     pub fn cause(&self, cause: u8) -> char {
         if self.level < ColorLevel::Indexed || self.is_ascii {
-            // Host, launching, waited, set-up, queued, profiler, unknown.
-            ['h', 'l', 'w', 's', 'q', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
+            // CPU work, launching, sync, memory and set-up, queued, profiler, unknown.
+            ['c', 'l', 's', 'm', 'q', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
         } else {
             '━'
         }

@@ -150,7 +150,7 @@ impl Findings {
             let places: Vec<String> = evidence.iter().map(|e| place(state, e)).collect();
             if list.filter.lets(places.iter().chain([&words(finding)])) {
                 shown += 1;
-                self.add(i, finding, places, area, state.zero(), &mut cells);
+                self.add(i, finding, places, area, state.first(), &mut cells);
             }
         }
         list.filter.count(shown, answer.findings.len());

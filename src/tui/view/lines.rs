@@ -10,17 +10,16 @@ use super::{Place, Request, View};
 use crate::report::lines::columns;
 use crate::report::table::Column;
 use crate::tui::draw::pen;
-use crate::tui::state::State;
 use crate::tui::state::analyst::Question;
 use crate::tui::state::row::RowKind;
+use crate::tui::state::{SourceLine, State, has_lines};
 use crate::tui::theme::Role;
-use activity::RangeKind;
 use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
 use advice::Facts;
 use figures::lines::{self, DeviceLines, Line};
-use trace::{LaneKind, Trace, describe};
+use trace::{Trace, describe};
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -61,21 +60,6 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
         devices: lines::find(trace, calls, facts.steps()),
         workers: lines::workers_in_words(&lines::workers(trace)),
     }
-}
-
-/// Whether the timeline has what tells of lines.
-fn has_lines(trace: &Trace) -> bool {
-    let is_function = |kind: LaneKind| {
-        matches!(
-            kind,
-            LaneKind::Range {
-                kind: RangeKind::Function,
-                ..
-            }
-        )
-    };
-    trace.processes().iter().any(|it| !it.sampled.is_empty())
-        || trace.lanes().iter().any(|it| is_function(it.key().kind))
 }
 
 impl View for LinesView {
@@ -135,6 +119,17 @@ impl View for LinesView {
             None => String::new(),
         };
         list.in_full = Some(in_full);
+    }
+
+    fn source(&self, at: usize, state: &State) -> Option<SourceLine> {
+        let SourceRow::Line(device, line) = *self.rows.get(at)? else {
+            return None;
+        };
+        let line = self.question.last(&state.model.run)?.line(device, line)?;
+        Some(SourceLine {
+            file: line.file.clone()?,
+            line: line.line?,
+        })
     }
 
     /// The longest gap in which the line under the cursor was seen.

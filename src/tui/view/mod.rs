@@ -29,7 +29,7 @@ use super::action::Context;
 use super::draw::layout::Layout;
 use super::state::row::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, NextRun, Run, State, Target, ViewNeeds};
+use super::state::{Choice, NextRun, Run, SourceLine, State, Target, ViewNeeds};
 use super::theme::{Role, Theme};
 use activity::{Ns, Span};
 use list::Chosen;
@@ -90,6 +90,11 @@ pub trait View: Debug {
     /// Whether it shows which rank is late.
     fn shows_ranks(&self) -> bool {
         false
+    }
+
+    /// The source line that line `at` is of, where that is another one than that of its place on the timeline.
+    fn source(&self, _at: usize, _state: &State) -> Option<SourceLine> {
+        None
     }
 
     /// Any other action, with the cursor on line `at`.
@@ -379,6 +384,25 @@ impl Views {
             Some(Chosen::NotMine) | None => view.act(list.cursor, action, state),
         }
         None
+    }
+
+    /// The source line under the cursor, of a program.
+    pub fn source(&mut self, state: &State) -> Option<SourceLine> {
+        if state.model.run.plan.is_some() || state.model.run.is_none() {
+            return None;
+        }
+        let at = self.at(state);
+        let (view, list) = &mut self.all[at];
+        if !view.has_list() {
+            return state.selected_source();
+        }
+        view.source(list.cursor, state)
+            .or_else(|| match view.choose(list.cursor, state)? {
+                Request::Place(place) | Request::PlaceSince(place, _) => {
+                    state.source_of(place.row?, place.item())
+                }
+                _ => None,
+            })
     }
 
     /// The notes of the views that are not on screen.

@@ -104,7 +104,7 @@ fn a_failed_expectation_stands_in_every_view() {
     press(&mut app, "!");
     let all = screen(&mut app, 80, 24);
     assert!(
-        all.contains("what is wrong") && all.contains("SIMULATED: no GPU"),
+        all.contains("errors, losses, races") && all.contains("SIMULATED: no GPU"),
         "{all}"
     );
 }
@@ -153,7 +153,7 @@ fn keys_that_would_do_nothing_are_not_offered() {
     let narrow = screen(&mut app, 80, 24);
     let foot = narrow.lines().last().unwrap_or_default();
     // Nothing is found, and kernels bound it: the view of operations says more.
-    let keys = "2 operations  L longest gap  g gap  v variant  tab view  ? help  q quit";
+    let keys = "2:operations  L longest gap  g gap  v variant  tab view  ? help  q quit";
     assert!(foot.contains(keys), "{foot}");
     let x = foot.find("tab view").expect("a hint") as u16;
     app.act(Action::Click { x, y: 23 });
@@ -176,7 +176,7 @@ fn the_help_turns_to_its_last_line_and_cuts_none() {
     let bottom = screen(&mut app, 80, 24);
     for wanted in [
         "q quit",
-        "? this help",
+        "? : F1 keys; type: a name, a step",
         "esc close; select nothing",
         "5 notices, program's output",
     ] {

@@ -56,7 +56,8 @@ impl Details {
                     units::duration(busy),
                     units::duration(window.len())
                 ));
-                let causes = state.model.idle.idle_within(run, device, window);
+                let used = window.intersect(state.used(device));
+                let causes = state.model.idle.idle_within(run, device, used);
                 for (group, ns) in Group::most(causes, 0) {
                     let time = units::duration(ns);
                     self.say(format!("idle {time}: {}", group.label()));
@@ -87,8 +88,13 @@ impl Details {
             return;
         };
         let show = |value| hardware::show(metric, value);
-        self.say(format!("mean {}", show(level.mean)));
-        self.say(format!("at most {}", show(level.max)));
+        if gpu.resolves(metric, window) {
+            self.say(format!("mean {}", show(level.mean)));
+            self.say(format!("max {}", show(level.max)));
+            let most = gpu.most(metric).filter(|most| *most != 1.0);
+            self.facts
+                .extend(most.map(|most| format!("{} is possible", show(most))));
+        }
         if let Some(it) = gpu.at(metric, state.focus.selection.cursor) {
             let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
             let length = units::duration(it.span.len());

@@ -195,7 +195,7 @@ fn short_ranges_are_shares_of_their_cells_with_the_names_that_matter() {
         found: None,
         waits: None,
     };
-    let levels = nest::levels(&trace.lanes()[0], window, nest::DEEPEST);
+    let levels = nest::levels(&trace, 0, window, nest::DEEPEST);
     let strip = Strip::nested(&trace, 0, levels.as_deref(), 0, &input);
     for ink in &strip.cells {
         let Ink::Shares(shares, _) = ink else {
@@ -379,7 +379,7 @@ proptest! {
             let of_depth = all.iter().filter(|(of, _)| *of == depth);
             let spans: Vec<(Ns, Ns)> = of_depth.map(|(_, span)| *span).collect();
             if !trace.lanes().is_empty() {
-                let levels = nest::levels(&trace.lanes()[0], window, nest::DEEPEST);
+                let levels = nest::levels(&trace, 0, window, nest::DEEPEST);
                 let mut strip = Strip::nested(&trace, 0, levels.as_deref(), depth, &input);
                 // What says which colour is which stands over the cells.
                 strip.names.retain(|name| !name.is_key);

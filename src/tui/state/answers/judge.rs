@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Answer, StepTime};
+use super::Answer;
 use crate::report::KnownGpus;
+use crate::tui::state::step_list::StepList;
 use activity::feed::Stop;
 use activity::{Ns, Span};
+use advice::verdict::Answered;
 use advice::{Facts, JudgedPart};
 use figures::steps::{self, Steps};
 use scenario::plan::Plan;
@@ -112,15 +114,14 @@ fn answer(facts: &Facts<'_>, part: JudgedPart<'_>, steps: &[Steps]) -> Option<An
     } else {
         0
     });
+    let scope = verdicts
+        .first()
+        .map_or(Answered::default(), |it| it.scope.of);
     Some(Answer {
         verdicts,
         watching: judged.watching,
         findings: judged.in_one(),
-        steps: steps::main(steps).map(|of| StepTime {
-            count: of.main().steps.len(),
-            median: of.main().median_ns,
-            deviation: of.main().deviation_ns,
-        }),
+        step_list: steps::main(steps).map(|of| Arc::new(StepList::of(facts, of, scope))),
         ..Answer::default()
     })
 }

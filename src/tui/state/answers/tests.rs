@@ -5,7 +5,7 @@ use super::*;
 use crate::report::KnownGpus;
 use crate::tui::state::Status;
 use activity::feed::Stop;
-use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Place, Span, What};
+use activity::{Activity, Batch, Def, HostCall, Kernel, LaunchShape, Ns, Place, Span, What};
 use advice::Facts;
 use trace::Trace;
 

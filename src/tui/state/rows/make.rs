@@ -162,7 +162,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
 fn depths(trace: &Trace, id: LaneId, kind: LaneKind, scope: Span) -> usize {
     match kind {
         LaneKind::Range { kind, .. } if nests(kind) => {
-            nest::levels(&trace.lanes()[id], scope, nest::USUAL).map_or(1, |levels| levels.len())
+            nest::levels(trace, id, scope, nest::USUAL).map_or(1, |levels| levels.len())
         }
         _ => 1,
     }
@@ -266,7 +266,7 @@ pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
         .iter()
         .filter_map(|row| match row.kind {
             RowKind::Range(id, depth) if depth + 1 == nest::USUAL => {
-                let levels = nest::levels(&trace.lanes()[id], scope, nest::DEEPEST)?;
+                let levels = nest::levels(trace, id, scope, nest::DEEPEST)?;
                 Some((id, levels.len()))
             }
             _ => None,

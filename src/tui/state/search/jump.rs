@@ -75,7 +75,7 @@ impl State {
         let of_lane: Vec<RowKind> = kinds.filter(|it| it.lane() == Some(lane)).collect();
         let depth = || {
             let at = Span::at(lanes.span(record).start);
-            let levels = nest::levels(lanes, at, nest::DEEPEST)?;
+            let levels = nest::levels(&self.model.run.trace, lane, at, nest::DEEPEST)?;
             let has = |level: &nest::Level| level.iter().any(|(row, _)| *row == record);
             levels.iter().position(has)
         };

@@ -47,9 +47,7 @@ impl View for RanksView {
     }
 
     fn has_content(&self, state: &State) -> bool {
-        // A process that uses several devices may be a job by itself.
-        state.model.run.trace.processes().len() > 1
-            || state.model.job.clocks(&state.model.run).is_some()
+        state.model.job.is_one(&state.model.run)
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {

@@ -26,12 +26,9 @@ pub(super) fn make(
             ..LaneRow::default()
         };
     }
-    // Where no operation was recorded, the figures are of all that is on screen.
-    let window = match state.operations() {
-        Some(_) => state.figures_span(),
-        None => state.focus.camera.viewport.window,
-    };
+    let window = window(state);
     let level = gpu.level(metric, window);
+    let shown = level.filter(|_| gpu.resolves(metric, window));
     let known = gpu.most(metric);
     // Where nobody knows how high it could go, its own maximum fills the row.
     let full = known.or(level.map(|it| it.max)).unwrap_or(0.0);
@@ -47,13 +44,31 @@ pub(super) fn make(
         .collect();
     LaneRow {
         role: Role::Host,
-        figure: level.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
-        side: level.map_or_else(String::new, |level| {
-            words(gpu, metric, level.max, window, room)
-        }),
+        figure: shown.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
+        side: match shown {
+            Some(level) => words(gpu, metric, level.max, window, room),
+            None => fit(
+                room,
+                ["too short to sample", "too short"].map(str::to_owned),
+            ),
+        },
         plot: Plot::Levels(cells),
         ..LaneRow::default()
     }
+}
+
+/// What figures are of: where no operation was recorded all that is on screen.
+fn window(state: &State) -> Span {
+    match state.operations() {
+        Some(_) => state.figures_span(),
+        None => state.focus.camera.viewport.window,
+    }
+}
+
+/// Whether what is in view is too short for the samples of a metric that is there.
+pub(super) fn is_blank(state: &State, device: usize, metric: Metric) -> bool {
+    let gpu = state.model.run.trace.readings(device);
+    gpu.is_some_and(|gpu| gpu.has(metric) && !gpu.resolves(metric, window(state)))
 }
 
 /// Where clocks were held down is marked where clocks are shown, and where power is.
@@ -61,7 +76,7 @@ fn is_marked(metric: Metric) -> bool {
     matches!(metric, Metric::Clock | Metric::Power)
 }
 
-/// For how much of a window clocks were held down, else how high the counter went and could go.
+/// For how much of a window clocks were held down, else how high the counter went.
 fn words(gpu: &GpuReadings, metric: Metric, most: f64, window: Span, room: usize) -> String {
     let (slowed, looked) = gpu.slowed(SLOWED, window);
     if is_marked(metric) && slowed > 0 {
@@ -69,8 +84,8 @@ fn words(gpu: &GpuReadings, metric: Metric, most: f64, window: Span, room: usize
         return fit(room, [format!("held down {share}"), share]);
     }
     let most = hardware::show(metric, most);
-    let known = gpu.most(metric).filter(|known| *known != 1.0);
-    let of = known.map(|known| format!("mean of at most {}", hardware::show(metric, known)));
-    let at_most = [format!("mean, at most {most}"), format!("max {most}"), most];
-    fit(room, of.into_iter().chain(at_most))
+    fit(
+        room,
+        [format!("mean, max {most}"), format!("max {most}"), most],
+    )
 }

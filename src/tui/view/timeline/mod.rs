@@ -3,14 +3,14 @@
 mod cell;
 mod counters;
 mod layout;
-mod minimap;
 mod navigation;
+mod overview;
 mod pointer;
 mod rows;
 mod summary_panel;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
 use super::{List, View};
@@ -31,7 +31,7 @@ use activity::Span;
 use activity::text;
 use cell::RowContent;
 use layout::ScreenRow;
-use minimap::Minimap;
+use overview::Overview;
 use summary_panel::SummaryPanel;
 
 /// What the lines were made of: as long as it is the same, they are.
@@ -64,7 +64,7 @@ pub(super) struct TimelineView {
     first_row: usize,
     layout: Layout,
     of: Option<LinesKey>,
-    map: Minimap,
+    map: Overview,
     axis: Axis,
     lines: Vec<ScreenRow>,
     /// From the selected call to its operation, or from the selected operation's call to it.
@@ -198,15 +198,17 @@ impl View for TimelineView {
 
     fn act(&mut self, _at: usize, action: Action, state: &mut State) {
         match action {
-            Action::Click { x, y } if y == self.layout.map.y && !self.layout.map.is_empty() => {
-                self.move_window(state, x);
+            Action::Click { x, y }
+            | Action::Drag {
+                from: (_, y), x, ..
+            } if self
+                .layout
+                .map
+                .contains(Position::new(self.layout.map.x, y)) =>
+            {
+                self.go_to(state, x);
             }
             Action::Click { x, y } => self.click(state, x, y),
-            Action::Drag { from, x, .. }
-                if from.1 == self.layout.map.y && !self.layout.map.is_empty() =>
-            {
-                self.move_window(state, x);
-            }
             // On the axis it measures, elsewhere the window goes along.
             Action::Drag { from, x, .. } if from.1 == self.layout.axis.y => {
                 self.measure(state, from.0, x);
@@ -260,7 +262,7 @@ impl TimelineView {
     fn make(&mut self, state: &State) {
         let window = state.focus.camera.viewport.window;
         let scale = TimeScale::new(window, self.layout.plot_columns());
-        self.map = Minimap::new(state, &self.layout);
+        self.map = Overview::new(state, &self.layout);
         self.axis = Axis {
             scale,
             zero: state.zero(),

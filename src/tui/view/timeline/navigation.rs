@@ -5,7 +5,6 @@ use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Scope, State};
 use activity::Span;
-use trace::Trace;
 
 /// One step of zooming.
 pub(super) const ZOOM: f64 = 0.7;
@@ -23,7 +22,12 @@ pub(super) fn act(action: Action, state: &mut State) {
         Action::PageDown => step_row(state, PAGE),
         Action::Operation(by) => step_item(state, by > 0, false),
         Action::Gap(by) => step_item(state, by > 0, true),
-        Action::LongestGap => longest_gap(state),
+        Action::LongestGap => state.select_longest_gap(),
+        Action::ZoomToSelection
+            if matches!(state.focus.selection.row, Some(RowKind::Folded(_))) =>
+        {
+            state.fold_lanes();
+        }
         Action::Hit(by) => state.step_hit(by > 0),
         Action::FoldLanes => state.fold_lanes(),
         Action::ShowLanes => state.show_all_lanes(),
@@ -69,12 +73,13 @@ fn move_window(action: Action, state: &mut State) {
         Action::Pan(by) => viewport.pan(f64::from(by) * PAN),
         Action::PanStart => viewport.pan(-1e6),
         Action::PanEnd => viewport.pan(1e6),
-        Action::ZoomToSelection => {
-            if let Some(span) = selected {
+        Action::ZoomToSelection => match selected {
+            Some(span) => {
                 let room = span.len() / 4;
                 viewport.show(Span::new(span.start - room, span.end + room));
             }
-        }
+            None => viewport.zoom(state.focus.selection.cursor, ZOOM * ZOOM),
+        },
         _ => {
             state.focus.camera.fit(&state.model.run);
             // What shows all already goes on to the operations alone.
@@ -132,59 +137,6 @@ fn select_first(state: &mut State) {
 /// Selects the row of the first device on the timeline: `g` steps through its gaps.
 fn select_gpu(state: &mut State) {
     state.focus.selection.row = state.rows.gpus().next().map(RowKind::Gpu);
-}
-
-/// The longest gap of the row in scope: of its lane, else of its device, the first one without a row.
-fn longest_gap(state: &mut State) {
-    if state.focus.selection.row.is_none() {
-        select_gpu(state);
-    }
-    let (Some(row), Some(scope)) = (state.focus.selection.row, state.scope_span()) else {
-        return;
-    };
-    let trace = &state.model.run.trace;
-    let least = Trace::GAP_MIN;
-    let within = |scope: Span| match (row.lane(), row.device()) {
-        (Some(id), _) => trace.lanes()[id].longest_gap(scope, least),
-        (None, Some(device)) => trace.devices()[device].usage.longest_gap(scope, least),
-        (None, None) => None,
-    };
-    let Some(gap) = longest_but_the_profilers(trace, scope, &within) else {
-        return state.say(match within(scope) {
-            Some(_) => "its idle time is profiler overhead, and nothing else",
-            None => "it is never idle between its first operation and its last one",
-        });
-    };
-    state.focus.selection.item = Item::Gap(gap);
-    state.focus.selection.cursor = gap.start;
-    let room = gap.len().max(1);
-    let viewport = &mut state.focus.camera.viewport;
-    viewport.show(Span::new(gap.start - room, gap.end + room));
-}
-
-/// The longest gap of a stretch that is not the profiler's own time: that lies before the longest of all, or after it.
-fn longest_but_the_profilers(
-    trace: &Trace,
-    scope: Span,
-    within: &impl Fn(Span) -> Option<Span>,
-) -> Option<Span> {
-    let (mut left, mut best) = (vec![scope], None::<Span>);
-    while let Some(part) = left.pop() {
-        let Some(gap) = within(part) else {
-            continue;
-        };
-        if best.is_some_and(|best| best.len() >= gap.len()) {
-            continue;
-        }
-        match causes::is_profilers(trace, gap) {
-            false => best = Some(gap),
-            true => left.extend([
-                Span::new(part.start, gap.start.max(part.start)),
-                Span::new(gap.end.min(part.end), part.end),
-            ]),
-        }
-    }
-    best
 }
 
 fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {

@@ -40,12 +40,16 @@ impl TimelineView {
         state.focus.camera.is_following = false;
     }
 
-    /// Puts the window where the mouse is on the line of the whole scope.
-    pub(super) fn move_window(&self, state: &mut State, x: u16) {
-        let viewport = &mut state.focus.camera.viewport;
-        if let Some(time) = self.layout.time_at(x, viewport.bounds) {
-            let start = time - viewport.window.len() / 2;
-            viewport.show(Span::new(start, start + viewport.window.len()));
+    /// Puts on screen what the mouse is on over the axis: a step, or as much as is in view around a moment.
+    pub(super) fn go_to(&self, state: &mut State, x: u16) {
+        match (self.map.time_at(&self.layout, x), state.steps()) {
+            (Some(time), Some(steps)) => state.show_step(steps.at(time)),
+            (Some(time), None) => {
+                let viewport = &mut state.focus.camera.viewport;
+                let start = time - viewport.window.len() / 2;
+                viewport.show(Span::new(start, start + viewport.window.len()));
+            }
+            (None, _) => {}
         }
         state.focus.camera.is_following = false;
     }

@@ -10,6 +10,7 @@ use crate::tui::state::State;
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest::{self, Level};
 use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::rows::counters::Counters;
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
@@ -52,17 +53,30 @@ impl Shared {
     fn levels(&mut self, trace: &Trace, lane: LaneId, window: Span) -> Option<&[Level]> {
         let known = self.levels.iter().position(|(known, _)| *known == lane);
         let at = known.unwrap_or_else(|| {
-            let levels = nest::levels(&trace.lanes()[lane], window, nest::DEEPEST);
+            let levels = nest::levels(trace, lane, window, nest::DEEPEST);
             self.levels.push((lane, levels));
             self.levels.len() - 1
         });
         self.levels[at].1.as_deref()
     }
 
-    /// Whether a row under the first of its stack has nothing to show, and is not selected.
+    /// Whether a row has nothing to show, and is not selected. Such are those under the first of a stack, and those of a
+    /// counter without two samples. So are streams and threads that do nothing in a step.
     pub(super) fn is_blank(&mut self, state: &State, row: &Row) -> bool {
-        let RowKind::Range(lane, depth @ 1..) = row.kind else {
-            return false;
+        let (lane, depth) = match row.kind {
+            RowKind::Range(lane, depth @ 1..) => (lane, depth),
+            RowKind::Counter(device, metric) if state.rows.counters == Counters::Few => {
+                return counters::is_blank(state, device, metric)
+                    && state.focus.selection.row != Some(row.kind);
+            }
+            RowKind::Stream(lane) | RowKind::Thread(lane) | RowKind::Range(lane, _) => {
+                let is_step = state.step_in_view().is_some();
+                let lane = &state.model.run.trace.lanes()[lane];
+                return is_step
+                    && lane.rows(state.focus.camera.viewport.window).is_empty()
+                    && state.focus.selection.row != Some(row.kind);
+            }
+            _ => return false,
         };
         let levels = self.levels(
             &state.model.run.trace,
@@ -158,13 +172,14 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
     let run = &state.model.run;
     let window = state.figures_span();
     let mut sum = Shares::default();
-    let (mut kernels, mut copies, mut busy) = (0, 0, 0);
+    let (mut kernels, mut copies, mut busy, mut unused) = (0, 0, 0, 0);
     for &device in devices {
         let usage = &run.trace.devices()[device].usage;
         kernels += usage.time(Measure::Compute, window);
         copies += usage.time(Measure::Copy, window) - usage.time(Measure::Overlap, window);
         busy += usage.time(Measure::Busy, window);
         let used = window.intersect(state.used(device));
+        unused += window.len() - used.len().min(window.len());
         let idle = state.model.idle.idle_within(run, device, used);
         for (sum, ns) in sum.iter_mut().zip(idle) {
             *sum += ns;
@@ -184,7 +199,9 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
     let ran = ran.into_iter().filter(|(.., ns)| *ns > least);
     let idle = Group::most(sum, least).into_iter();
     let idle = idle.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns));
-    (ran.chain(idle).collect(), whole)
+    // Other GPUs work then.
+    let unused = Some((Role::Dim, "not used", unused)).filter(|it| it.2 > least);
+    (ran.chain(idle).chain(unused).collect(), whole)
 }
 
 /// What the colours of the rows of GPUs mean, with the share of the time in view that each has.

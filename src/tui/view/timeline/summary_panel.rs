@@ -8,7 +8,7 @@ use crate::tui::draw::{pen, titles};
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::findings::mark;
-use activity::text::{counted, printable};
+use activity::text::printable;
 use activity::{Ns, units};
 use advice::findings::Finding;
 use figures::VariantFigures;
@@ -80,11 +80,8 @@ impl SummaryPanel {
         let left = room - lines.len();
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
-            let steps = found.and_then(|answer| answer.steps);
-            let of = steps.map_or_else(String::new, |it| {
-                let steps = counted(it.count as u64, "step", "steps");
-                format!(" in {steps} of {}", units::duration(it.median))
-            });
+            let steps = found.and_then(|answer| answer.step_list.as_deref());
+            let of = steps.map_or_else(String::new, |it| format!(" in {}", it.words(None)));
             lines.push(SummaryLine::Title(format!("what could be better{of}")));
             let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));

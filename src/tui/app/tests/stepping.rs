@@ -1,0 +1,253 @@
+//! A program's steps: one is on screen, the others and the whole run are a key away; and the longest gaps of what is in view.
+
+use super::*;
+use crate::tui::action::Action;
+use crate::tui::{render, tests::text};
+use activity::{Direction, Kernel, What};
+use trace::Trace;
+use trace::testing::pinned;
+
+const MS: Ns = 1_000_000;
+const STEPS: i64 = 20;
+/// The step that takes 40 ms; the others take 10.
+const LONG: i64 = 11;
+
+/// Each step is an upload and three kernels, 4 ms in all; then the GPU waits for the CPU.
+fn trace() -> Trace {
+    let mut scene = Scene::new();
+    let mut at = MS;
+    for step in 0..STEPS {
+        scene.call("cudaMemcpyAsync", at - 20_000, at - 10_000);
+        scene.copy_of(pinned(Direction::H2D, 7, 1 << 20), at, at + MS);
+        for i in 1..4 {
+            let start = at + i * MS;
+            scene.call("cudaLaunchKernel", start - 20_000, start - 10_000);
+            scene.kernel(
+                ["", "forward", "loss", "backward"][i as usize],
+                7,
+                start,
+                start + MS,
+            );
+        }
+        at += if step == LONG { 40 * MS } else { 10 * MS };
+    }
+    scene.trace()
+}
+
+/// Where a step begins, by the numbers above.
+fn start(step: i64) -> Ns {
+    MS + step * 10 * MS + if step > LONG { 30 * MS } else { 0 }
+}
+
+fn opened(size: Size) -> App {
+    let mut app = App::of_trace(trace(), None, gpus());
+    app.state.size = size;
+    app.prepare();
+    app
+}
+
+fn window(app: &App) -> Span {
+    app.state.focus.camera.viewport.window
+}
+
+fn screen(app: &mut App) -> String {
+    text(&render(app, &Theme::default()))
+}
+
+/// The step that is across the whole width, which must be one of them.
+fn step(app: &App) -> i64 {
+    let window = window(app);
+    let is_it = |step: &i64| window == Span::new(start(*step), start(step + 1));
+    (0..STEPS)
+        .find(is_it)
+        .unwrap_or_else(|| panic!("{window:?} is no step"))
+}
+
+#[test]
+fn a_program_opens_on_its_typical_step_and_keys_lead_to_the_others() {
+    let mut app = opened(Size::new(120, 40));
+    let typical = step(&app);
+    assert_ne!(typical, LONG);
+    let words = format!("step {} of {STEPS} · 10.0 ms · typical", typical + 1);
+    assert!(screen(&mut app).contains(&words), "{}", screen(&mut app));
+    assert_eq!(
+        app.state.zero(),
+        start(typical),
+        "the axis begins with the step"
+    );
+    press(&mut app, "]");
+    assert_eq!(step(&app), typical + 1);
+    press(&mut app, "[[");
+    assert_eq!(step(&app), typical - 1);
+    // Back from the last jump.
+    press(&mut app, "u");
+    assert_eq!(step(&app), typical);
+    press(&mut app, ":12^");
+    assert_eq!(step(&app), LONG);
+    let words = "step 12 of 20 · 40.0 ms · +30.0 ms";
+    assert!(screen(&mut app).contains(words), "{}", screen(&mut app));
+    press(&mut app, "?:1^[");
+    assert_eq!(step(&app), 0);
+    assert_eq!(
+        app.state.messages.flash.as_deref(),
+        Some("this is the first step")
+    );
+    press(&mut app, ":99^");
+    assert_eq!((step(&app), app.overlay), (0, Overlay::None));
+    // The run, then its operations; from there a step is the typical one.
+    press(&mut app, "~0");
+    let viewport = &app.state.focus.camera.viewport;
+    assert_eq!(
+        (viewport.window, app.state.step_in_view()),
+        (viewport.bounds, None)
+    );
+    assert!(screen(&mut app).contains("20 steps of 10.0 ms · 1 odd"));
+    press(&mut app, "]");
+    assert_eq!(step(&app), typical);
+}
+
+#[test]
+fn whoever_looks_elsewhere_before_the_steps_are_known_is_left_there() {
+    let mut app = App::new(Vec::new());
+    app.state.size = Size::new(120, 40);
+    app.state.replace(Run::new(
+        trace(),
+        None,
+        gpus(),
+        Status::Ended(Outcome::Complete),
+    ));
+    app.state.focus.camera.update(&app.state.model.run);
+    let before = window(&app);
+    app.state.focus.camera.viewport.zoom(before.start, 0.5);
+    let moved = window(&app);
+    app.prepare();
+    assert!(app.state.steps().is_some());
+    assert_eq!(window(&app), moved);
+}
+
+#[test]
+fn a_click_on_a_bar_leads_to_its_step() {
+    for size in [Size::new(80, 24), Size::new(120, 40), Size::new(200, 50)] {
+        let mut app = opened(size);
+        let typical = step(&app);
+        let seen = screen(&mut app);
+        let y = seen
+            .lines()
+            .position(|line| line.starts_with(" steps"))
+            .expect("a line of steps");
+        let line = seen.lines().nth(y).unwrap_or_default();
+        let column = |sign: char| line.chars().position(|c| c == sign).expect("a bracket") as u16;
+        let (before, behind) = (column('['), column(']'));
+        let y = y as u16;
+        for (x, expected) in [
+            (behind + 1, typical + 1),
+            (before, typical),
+            (before - 1, typical),
+        ] {
+            press(&mut app, &format!(":{}^", typical + 1));
+            app.act(Action::Click { x, y });
+            app.prepare();
+            let expected = if x < before { expected - 1 } else { expected };
+            // A bracket belongs to the bar before it.
+            let expected = if x == before { typical - 1 } else { expected };
+            assert_eq!(step(&app), expected, "{size:?} {x}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_paused_program_shows_its_typical_step() {
+    let mut app = App::new(Vec::new());
+    app.state.size = Size::new(120, 40);
+    let source = SourceInfo {
+        kind: SourceKind::Traced,
+        ..fixture::source()
+    };
+    app.state
+        .replace(Run::new(Trace::new(source), None, gpus(), Status::Running));
+    let mut all = trace();
+    std::mem::swap(&mut app.state.model.run.trace, &mut all);
+    app.prepare();
+    assert!(app.state.focus.camera.is_following);
+    press(&mut app, " ");
+    assert_ne!(step(&app), LONG);
+    press(&mut app, " ");
+    assert!(app.state.focus.camera.is_following && app.state.step_in_view().is_none());
+}
+
+/// Two GPUs: the first is idle for 1 ms and 3 ms, the second for 2 ms and 5 ms.
+fn two_gpus() -> App {
+    let mut scene = Scene::new();
+    for (device, spans) in [
+        (0, [(0, 10), (11, 20), (23, 40)]),
+        (1, [(0, 12), (14, 20), (25, 40)]),
+    ] {
+        for (start, end) in spans {
+            let kernel = Kernel {
+                place: activity::Place {
+                    device,
+                    context: device + 1,
+                    stream: 7,
+                },
+                shape: 0,
+                graph: 0,
+                node: 0,
+            };
+            scene.push(start * MS, end * MS, 0, What::Kernel(kernel));
+        }
+    }
+    let mut app = App::of_trace(scene.trace(), None, gpus());
+    app.state.size = Size::new(120, 40);
+    app.prepare();
+    app
+}
+
+#[test]
+fn the_longest_gap_is_that_of_all_gpus_and_again_the_next_one() {
+    let mut app = two_gpus();
+    let all = window(&app);
+    for (keys, gpu, from, length) in [
+        ("L", "GPU 1", 20, 5),
+        ("L", "GPU 0", 20, 3),
+        ("L", "GPU 1", 12, 2),
+        ("L", "GPU 0", 10, 1),
+    ] {
+        press(&mut app, keys);
+        assert_eq!(
+            (row_label(&app), selected(&app)),
+            (gpu, Some((from * MS, length * MS)))
+        );
+        // What takes an eighth of the window stays in it; for less it is zoomed.
+        let is_whole = window(&app) == all;
+        assert_eq!(
+            is_whole,
+            length * 8 >= 40,
+            "{length} ms: {:?}",
+            window(&app)
+        );
+    }
+    press(&mut app, "L");
+    assert!(
+        app.state
+            .messages
+            .flash
+            .take()
+            .is_some_and(|it| it.contains("last gap"))
+    );
+    // Of what is in view, and of a lane where one is selected.
+    press(&mut app, "~0");
+    app.state.focus.camera.viewport.show(Span::new(0, 15 * MS));
+    press(&mut app, "L");
+    assert_eq!(selected(&app), Some((12 * MS, 2 * MS)));
+    press(&mut app, "~0");
+    let first = app
+        .state
+        .rows
+        .list
+        .iter()
+        .position(|row| row.label == "stream 7")
+        .expect("a stream");
+    app.state.focus.selection.row = Some(app.state.rows.list[first].kind);
+    press(&mut app, "L");
+    assert_eq!(selected(&app), Some((20 * MS, 3 * MS)));
+}

@@ -1,0 +1,97 @@
+//! The gaps of what is in view by their length: the longest, and each time it is asked for again the next one.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::row::RowKind;
+use super::selection::{Item, Selection};
+use super::{State, camera};
+use activity::{Ns, Span};
+use trace::Trace;
+
+/// A gap that takes less of what is in view is zoomed to.
+const SMALL: Ns = 8;
+
+/// How far through the gaps of a stretch it has come.
+#[derive(Clone, Copy, Debug)]
+pub struct LongestGaps {
+    /// What was in view when the longest one was asked for.
+    view: Span,
+    /// Gaps that were shown.
+    shown: usize,
+    /// What was selected last: as long as that is selected, the next one is meant.
+    last: Selection,
+}
+
+impl State {
+    /// Selects the longest gap of what is in view: of the selected lane, else of all GPUs. Again: the next one.
+    pub(crate) fn select_longest_gap(&mut self) {
+        let selected = self.focus.selection;
+        let before = self.focus.longest.filter(|it| it.last == selected);
+        let in_view = self.focus.camera.viewport.window;
+        let (view, shown) = before.map_or((in_view, 0), |it| (it.view, it.shown));
+        let rows: Vec<RowKind> = match selected.row.filter(|row| row.lane().is_some()) {
+            Some(lane) => vec![lane],
+            None => self.rows.gpus().map(RowKind::Gpu).collect(),
+        };
+        let trace = &self.model.run.trace;
+        // The profiler's own time is an artefact of looking.
+        let is_real = |it: &(RowKind, Span)| !causes::is_profilers(trace, it.1);
+        let found = self.gaps_by_length(&rows, view).filter(is_real).nth(shown);
+        let Some((row, gap)) = found else {
+            let is_profilers = self.gaps_by_length(&rows, view).next().is_some();
+            self.focus.longest = None;
+            return self.say(match shown {
+                0 if is_profilers => "what is idle in view is profiler overhead, and nothing else",
+                0 => "it is never idle in view between its first operation and its last one",
+                _ => "that was the last gap of what was in view; L begins again with the longest",
+            });
+        };
+        let (item, cursor) = (Item::Gap(gap), gap.start);
+        let (row, shown) = (Some(row), shown + 1);
+        let last = Selection { row, item, cursor };
+        self.focus.selection = last;
+        self.focus.longest = Some(LongestGaps { view, shown, last });
+        let around = Span::new(gap.start - gap.len(), gap.end + gap.len());
+        let is_small = gap.len() < view.len() / SMALL;
+        let viewport = &mut self.focus.camera.viewport;
+        viewport.show(if is_small { around } else { view });
+    }
+
+    /// The gaps of some rows that lie within a stretch, the longest first. Time in which only other GPUs have work counts as one, and so
+    /// does what lies before the first operation of a marked step.
+    fn gaps_by_length<'a>(
+        &'a self,
+        rows: &'a [RowKind],
+        view: Span,
+    ) -> impl Iterator<Item = (RowKind, Span)> + 'a {
+        let (trace, least) = (&self.model.run.trace, Trace::GAP_MIN);
+        let longest = move |at: usize, part: Span| {
+            let gap = match (rows[at].lane(), rows[at].device()) {
+                (Some(id), _) => trace.lanes()[id].longest_gap(part, least),
+                (None, Some(device)) => trace.devices()[device].usage.longest_gap(part, least),
+                (None, None) => None,
+            }?;
+            Some((gap.len(), Reverse((gap, at)), part))
+        };
+        let all = self.operations().unwrap_or_default().intersect(view);
+        let edges = rows.iter().enumerate().filter_map(|(at, row)| {
+            let device = row.device()?;
+            let used = camera::used(&trace.devices()[device].usage, self.operations());
+            let before = Span::new(all.start, used.start.min(all.end));
+            let behind = Span::new(used.end.max(all.start), all.end);
+            Some([before, behind].map(|gap| (gap.len(), Reverse((gap, at)), gap)))
+        });
+        let edges = edges.flatten().filter(|it| it.0 >= least);
+        let mut left: BinaryHeap<_> = (0..rows.len()).filter_map(|at| longest(at, view)).collect();
+        left.extend(edges);
+        std::iter::from_fn(move || {
+            let (_, Reverse((gap, at)), part) = left.pop()?;
+            // The next ones lie before it or after it.
+            let parts = [(part.start, gap.start), (gap.end, part.end)];
+            let parts = parts.map(|(start, end)| Span::new(start, end));
+            left.extend(parts.iter().filter_map(|&part| longest(at, part)));
+            Some((rows[at], gap))
+        })
+    }
+}

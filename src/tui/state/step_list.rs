@@ -1,0 +1,206 @@
+//! The steps of a program as the screen shows them: a bar each, and one of them in view.
+
+use super::idle::IdleMap;
+use super::scope::Scope;
+use super::{Selection, State};
+use activity::text::counted;
+use activity::units::{count, duration};
+use activity::{Ns, Span};
+use advice::Facts;
+use advice::verdict::{Answered, OddSteps};
+use causes::{Group, Shares};
+use figures::steps::{Slow, Steps};
+use trace::Measure;
+
+/// A step is on screen while no more than this many times its length is.
+const IN_VIEW: (Ns, Ns) = (3, 2);
+
+/// A step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedStep {
+    pub span: Span,
+    /// What most of its idle time is for, where it is idle for a tenth of it.
+    pub idle: Option<Group>,
+    pub is_odd: bool,
+    /// What tells it from a typical one: "typical", "warm-up", "+727 ms: save at train.py:31".
+    what: String,
+}
+
+/// The steps of the process whose steps the headline speaks of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepList {
+    /// In order.
+    pub all: Vec<ListedStep>,
+    /// The one of median length of those that take most time.
+    pub typical: usize,
+    /// How long it takes.
+    pub median: Ns,
+    /// The one that the headline is of: the typical one, or an odd one.
+    first: usize,
+}
+
+impl StepList {
+    /// Those of some steps, of which or of whose odd ones the headline is.
+    pub(super) fn of(facts: &Facts<'_>, steps: &Steps, headline: Answered) -> StepList {
+        let (trace, main) = (facts.trace, steps.main());
+        let why = |kind| OddSteps::of(trace, &facts.causes(), steps, kind)?.why;
+        let why: Vec<Option<String>> = steps.kinds.iter().map(why).collect();
+        let mut odd = main.odd.clone();
+        odd.sort_by_key(|step| steps.spans[*step].len());
+        let odd = odd
+            .get(odd.len() / 2)
+            .filter(|_| headline == Answered::OddSteps);
+        let all = steps
+            .spans
+            .iter()
+            .copied()
+            .reduce(Span::hull)
+            .unwrap_or_default();
+        let idle = IdleMap::of(facts, all, &facts.stop).unwrap_or_default();
+        let uses = |device: &usize| {
+            let mut streams = trace.streams_of(*device);
+            streams.any(|(_, lane)| lane.key().process == steps.process)
+        };
+        let devices: Vec<usize> = (0..trace.devices().len()).filter(uses).collect();
+        let listed = |(at, &span): (usize, &Span)| {
+            let each = devices.iter().map(|&it| idle.idle_within(it, span));
+            let add = |sum: Shares, of: Shares| std::array::from_fn(|i| sum[i] + of[i]);
+            let (is_odd, what) = told(steps, &why, at);
+            let most = Group::most(each.fold(Shares::default(), add), span.len() / 10);
+            let busy = |it: &usize| trace.devices()[*it].usage.time(Measure::Busy, span);
+            let busy: Ns = devices.iter().map(busy).sum();
+            // Of more operations than are looked at nobody knows why.
+            let is_idle = 10 * busy < 9 * span.len() * devices.len() as Ns;
+            ListedStep {
+                span,
+                idle: most
+                    .first()
+                    .map(|it| it.0)
+                    .or(is_idle.then_some(Group::Unknown)),
+                is_odd,
+                what,
+            }
+        };
+        StepList {
+            all: steps.spans.iter().enumerate().map(listed).collect(),
+            typical: main.typical,
+            median: main.median_ns,
+            first: odd.copied().unwrap_or(main.typical),
+        }
+    }
+
+    /// Which step a moment lies in, else the one before it.
+    pub fn at(&self, time: Ns) -> usize {
+        let after = self.all.partition_point(|it| it.span.start <= time);
+        after.saturating_sub(1)
+    }
+
+    /// "step 318 of 752 · 56.1 ms · typical", of all "752 steps of 56.1 ms · 37 odd".
+    pub fn words(&self, one: Option<usize>) -> String {
+        let all = self.all.len() as u64;
+        let Some(at) = one else {
+            let odd = match self.all.iter().filter(|it| it.is_odd).count() {
+                0 => String::new(),
+                odd => format!(" · {odd} odd"),
+            };
+            return format!(
+                "{} of {}{odd}",
+                counted(all, "step", "steps"),
+                duration(self.median)
+            );
+        };
+        let (step, number) = (&self.all[at], count(at as u64 + 1));
+        let length = duration(step.span.len());
+        format!("step {number} of {} · {length} · {}", count(all), step.what)
+    }
+}
+
+/// Whether a step is odd, and what is said of it; of odd steps of each kind it is known why.
+fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
+    let mut kinds = steps.kinds.iter().zip(why);
+    let Some((kind, why)) = kinds.find(|it| it.0.steps.binary_search(&at).is_ok()) else {
+        let is_early = at < steps.steady.start;
+        return (
+            false,
+            if is_early {
+                "warm-up"
+            } else {
+                "its end was not seen"
+            }
+            .to_owned(),
+        );
+    };
+    let is_odd = kind.odd.binary_search(&at).is_ok();
+    let over = steps.spans[at].len() - kind.median_ns;
+    let slow = kind.slow.iter().find(|it| it.step == at).map(Slow::text);
+    let told = match why.clone().filter(|_| is_odd).or(slow) {
+        Some(why) if !why.is_empty() => format!("+{}: {why}", duration(over)),
+        _ if kind.is_uneven && over == 0 => "median".to_owned(),
+        _ if !kind.is_uneven && over.abs() <= (kind.median_ns / 20).max(kind.deviation_ns) => {
+            "typical".to_owned()
+        }
+        _ if over < 0 => format!("-{}", duration(-over)),
+        _ => format!("+{}", duration(over)),
+    };
+    let name = [kind.name.as_str(), &told];
+    (
+        is_odd,
+        name.into_iter()
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+            .join(" · "),
+    )
+}
+
+impl State {
+    /// The steps of what is on screen: a scenario has its repeats instead.
+    pub fn steps(&self) -> Option<&StepList> {
+        let steps = self.answer()?.step_list.as_deref()?;
+        (self.scope() == Scope::Whole).then_some(steps)
+    }
+
+    /// The step that is on screen, whole or in part.
+    pub fn step_in_view(&self) -> Option<usize> {
+        let (steps, window) = (self.steps()?, self.focus.camera.viewport.window);
+        let middle = window.start + window.len() / 2;
+        let at = steps.at(middle);
+        let span = steps.all.get(at)?.span;
+        let is_more = IN_VIEW.1 * window.len() > IN_VIEW.0 * span.len();
+        (span.contains(middle) && !is_more).then_some(at)
+    }
+
+    /// Puts a step on screen, across the whole width.
+    pub(crate) fn show_step(&mut self, at: usize) {
+        if let Some(span) = self.steps().and_then(|it| Some(it.all.get(at)?.span)) {
+            self.focus.camera.viewport.show(span);
+            self.focus.camera.is_following = false;
+        }
+    }
+
+    /// Puts the step so many further on screen; from a part of the run without one the typical step.
+    pub(crate) fn show_next_step(&mut self, by: isize) {
+        let (Some(steps), here) = (self.steps(), self.step_in_view()) else {
+            return;
+        };
+        let next = here.map_or(Some(steps.typical), |at| at.checked_add_signed(by));
+        match next.filter(|next| *next < steps.all.len()) {
+            Some(next) => self.show_step(next),
+            None if by < 0 => self.say("this is the first step"),
+            None => self.say("this is the last step"),
+        }
+    }
+
+    /// Once it is known what a timeline that was opened is made of, puts the step on screen that the headline is of. Whoever has
+    /// looked elsewhere meanwhile is left there. Returns whether it did.
+    pub(super) fn open_on_step(&mut self) -> bool {
+        let is_known = self.answer().is_some_and(|it| it.as_of.is_none());
+        if self.focus.camera.opened.is_none() || !is_known {
+            return false;
+        }
+        let opened = self.focus.camera.opened.take();
+        let is_untouched = Some(self.focus.camera.viewport.window) == opened
+            && self.focus.selection == Selection::default();
+        let first = self.steps().map(|it| it.first).filter(|_| is_untouched);
+        first.map(|first| self.show_step(first)).is_some()
+    }
+}
