@@ -137,7 +137,7 @@ impl<'a> Advice<'a> {
         // What findings save takes longer than everything else.
         let records = self.causes.graph().ops.len();
         let (found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
-        verdict::promise(&mut verdicts, found.findings.first());
+        verdict::promise(&mut verdicts, &found.findings);
         verdict::distort(&mut verdicts, || findings::distorts(scope));
         let judged = Judgement { verdicts, ..found };
         (!stop.is_stopped()).then_some(judged)

@@ -258,12 +258,10 @@ table! {
         OPTIMIZER_SHARE: Share = 0.25 or 0.0 => ["optimizer_of_a_deep_model"];
     }
     "turns" {
-        /// Threads that launch beside each other for more than a quarter of it take no turns.
-        LAUNCH_BESIDE: Share = 1.25 or f64::INFINITY => ["threads_that_launch_together"];
+        /// Threads whose launches, with the waits for them, lie beside each other for a quarter of it take no turns.
+        LAUNCH_BESIDE: Share = 1.25 or f64::INFINITY => ["threads_that_launch_together", "threads_that_wait_for_their_kernels"];
         /// One of them launches for this part of the time: else none has enough to do.
         LAUNCHING_SHARE: Share = 0.5 or 0.0 => ["threads_with_little_to_do"];
-        /// A thread that is in calls that wait for the GPU could launch no sooner.
-        WAITS_FOR_GPU: Exception => ["threads_that_wait_for_their_kernels"];
         /// Threads that launch onto one stream hand over to each other.
         ONE_STREAM: Exception => ["threads_of_one_stream"];
         /// So do threads that launch other kernels than the first one.

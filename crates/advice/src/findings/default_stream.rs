@@ -6,11 +6,13 @@
 use rustc_hash::FxHashMap;
 
 use super::framework::{Change, Framework};
+use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::units::{count, duration, percent};
 use activity::{Ns, Span, What, occupancy};
 use causes::Bound;
 use causes::graph::{CallId, CallKind, NONE, OpId};
+use causes::stacks::StackCounts;
 use trace::{Lane, LaneId, LaneKind, Trace, describe};
 
 /// What waited for an operation follows it no later than this.
@@ -41,10 +43,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at: Vec<_> = at.map(|&op| Occurrence::Row(graph.ops.place(op))).collect();
     Some(Finding {
         title: format!(
-            "{streams} streams run one after another for {} ({}): {} times their work waits for that on the legacy default stream",
+            "{streams} streams run one after another for {} ({}): {} times their work waits for that on the legacy default stream{}",
             duration(took),
             percent(f.part(took)),
-            count(waits as u64)
+            count(waits as u64),
+            seen_at(order.seen.telling(scope.trace).as_ref())
         ),
         advice: format!(
             "Where they need nothing of it, keep that stream out of it: {}.",
@@ -98,6 +101,8 @@ struct Beside {
 /// What a device's streams ran, in the order in which it was launched.
 struct Order {
     streams: FxHashMap<LaneId, Beside>,
+    /// What the CPU was seen at when it launched onto the default stream.
+    seen: StackCounts,
 }
 
 impl Order {
@@ -121,6 +126,7 @@ impl Order {
         issued.sort_unstable();
         let events = event_waits(scope);
         let mut streams: FxHashMap<LaneId, Beside> = FxHashMap::default();
+        let mut seen = StackCounts::default();
         let mut behind: Option<(CallId, OpId)> = None;
         for (call, op) in issued {
             let span = ops.span(op);
@@ -130,6 +136,8 @@ impl Order {
                     stream.is_free |= stream.end > span.start + CLOCK;
                 }
                 behind = Some((call, op));
+                let span = calls.span(call);
+                scope.causes.add_samples(op, span, &mut seen);
                 continue;
             }
             let stream = streams.entry(lane).or_default();
@@ -150,7 +158,7 @@ impl Order {
         }
         streams
             .retain(|_, it| !cases::RUNS_BESIDE_DEFAULT.holds(it.is_free) && !it.waits.is_empty());
-        Order { streams }
+        Order { streams, seen }
     }
 
     /// What ran there and on the default stream, and what that takes at the least where no stream waits for another.

@@ -8,7 +8,7 @@ use activity::units::{duration, percent, share};
 use activity::{NameId, Ns};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
-use causes::{Group, Piece, first_use};
+use causes::{Group, Piece, first_use, needs};
 use trace::describe::host_name;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -41,6 +41,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
         _ => String::new(),
     };
+    // Where it works on what came back, copies and syncs go with its work.
+    let bound = match 2 * work.on_fetched >= idle {
+        true => idle.max(f.recorded_ns() - f.compute_ns),
+        false => idle,
+    };
     let seen = seen_at(line.as_ref());
     let is_worker = |it| {
         let name = scope.trace.names().full(it);
@@ -60,7 +65,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
         .to_owned(),
         cure: if loads { "" } else { "cutting CPU work" },
-        ..scope.found(f.span_ns, idle, &longest_first(work.at))
+        ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })
 }
 
@@ -71,6 +76,8 @@ struct Work {
     at: Vec<(Ns, Occurrence)>,
     by_name: FxHashMap<Option<NameId>, Ns>,
     seen: StackCounts,
+    /// What of it comes behind a wait for something that came back.
+    on_fetched: Ns,
 }
 
 impl Work {
@@ -98,6 +105,12 @@ impl Work {
                 let name = scope.causes.host_name(piece.culprit);
                 *work.by_name.entry(name).or_default() += length;
             }
+            let graph = scope.causes.graph();
+            let fetches = |piece: &Piece| {
+                let wait = scope.causes.wait_of(piece);
+                wait.is_some_and(|it| needs::fetched(scope.trace, graph, it).is_some())
+            };
+            work.on_fetched += if pieces.iter().any(fetches) { sum } else { 0 };
             if sum > 0 {
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
             }

@@ -28,7 +28,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let longest = late.longest.into_sorted_vec().into_iter();
     let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
-    let found = scope.found(f.span_ns, idle, &longest);
+    // Some longer work between launches goes with them; much of it is the program's own.
+    let more = if 4 * late.host <= idle { late.host } else { 0 };
+    let found = scope.found(f.span_ns, idle + more, &longest);
     let beside = super::graph_launch::beside(scope, f);
     let framework = Framework::of(scope.trace);
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
@@ -77,6 +79,8 @@ struct Late {
     /// How many gaps it lies in; and the longest, of equal ones the first.
     count: u64,
     longest: BinaryHeap<(Reverse<Ns>, Span)>,
+    /// What the CPU does for longer than a launch takes.
+    host: Ns,
     /// What only a first run takes.
     cold: Ns,
     /// Gaps in which the host waited.
@@ -101,11 +105,12 @@ impl Late {
             for piece in &pieces {
                 if causes.is_first(gap.next, piece) {
                     late.cold += piece.span.len();
-                } else if is_short
-                    && causes.group(gap, piece) == Group::Launch
-                    && !causes.host_name(piece.culprit).is_some_and(&mut loads)
-                {
-                    sum += piece.span.len();
+                } else if !is_wait && !causes.host_name(piece.culprit).is_some_and(&mut loads) {
+                    match causes.group(gap, piece) {
+                        Group::Launch if is_short => sum += piece.span.len(),
+                        Group::Launch | Group::Host => late.host += piece.span.len(),
+                        _ => {}
+                    }
                 }
             }
             if sum > 0 {

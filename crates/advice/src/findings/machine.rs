@@ -11,11 +11,6 @@ const CHECKS: [Check; 5] = [
     Check::Timeline(watched::stacks),
 ];
 
-/// What recording makes too large of the CPU's part.
-pub fn distorts(scope: &Scope) -> Option<String> {
-    watched::distorts(scope)
-}
-
 /// What of the machine and the recording is worth knowing.
 pub fn check(scope: &Scope) -> Option<Finding> {
     fold::together(CHECKS.iter().map(|check| check.findings(scope)))

@@ -7,6 +7,7 @@
 
 mod alloc_loop;
 mod around;
+mod asleep;
 mod below_roof;
 mod cold_start;
 mod configs;
@@ -57,10 +58,11 @@ use serde::{Serialize, Serializer};
 use crate::thresholds;
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-pub use machine::{check as machine, distorts};
+pub use machine::check as machine;
 pub use saving::{Per, Predicted};
 pub use scope::Scope;
 use scope::{At, Copied, Occurrence, longest_first};
+pub use watched::distorts;
 
 use activity::Ns;
 use activity::feed::Stop;
@@ -305,6 +307,7 @@ rules! {
     OptimizerLaunches "optimizer-launches" Device(optimizer::check) [] "a fused optimizer";
     Turns "turns" Device(turns::check) [] "launching from processes";
     LostRecords "lost-records" Timeline(lost_records::check) [] "";
+    Asleep "asleep" Device(asleep::check) [] "";
     HostBound "host-bound" Device(host_bound::check) [] "preparing work ahead";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";

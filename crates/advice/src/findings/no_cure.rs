@@ -12,11 +12,18 @@ use figures::DeviceFigures;
 /// The rules that tell of a group's idle time.
 fn rules(group: Group) -> &'static [Rule] {
     use Rule::{
-        AllocInLoop, ColdStart, HostBound, LaunchBound, NoOverlap, Offloading, OptimizerLaunches,
-        PageableCopy, SyncInLoop, TinyCopies, Turns,
+        AllocInLoop, Asleep, ColdStart, HostBound, LaunchBound, NoOverlap, Offloading,
+        OptimizerLaunches, PageableCopy, SyncInLoop, TinyCopies, Turns,
     };
     match group {
-        Group::Host | Group::SetUp => &[HostBound, ColdStart, AllocInLoop, SyncInLoop, Offloading],
+        Group::Host | Group::SetUp => &[
+            HostBound,
+            Asleep,
+            ColdStart,
+            AllocInLoop,
+            SyncInLoop,
+            Offloading,
+        ],
         Group::Launch => &[
             LaunchBound,
             TinyCopies,
@@ -25,7 +32,7 @@ fn rules(group: Group) -> &'static [Rule] {
             OptimizerLaunches,
             Turns,
         ],
-        Group::Sync => &[SyncInLoop, TinyCopies, PageableCopy, NoOverlap],
+        Group::Sync => &[SyncInLoop, TinyCopies, PageableCopy, NoOverlap, Turns],
         Group::Queue | Group::Profiler | Group::Unknown => &[],
     }
 }
@@ -47,7 +54,8 @@ fn advice(group: Group) -> &'static str {
 /// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
 /// is faster waits for longer.
 pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
-    let is_known = found.iter().any(|it| it.rule == Rule::HostBound);
+    let is_known = |it: &Finding| matches!(it.rule, Rule::HostBound | Rule::Asleep);
+    let is_known = found.iter().any(is_known);
     let is_idle = |f: &DeviceFigures| f.idle_share() >= thresholds::COMPUTE_SHARE;
     let Some(f) = scope.devices.first() else {
         return;
@@ -80,7 +88,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
     let (group, time) = *Group::most(sums, 0).first()?;
     // What tells of a small part of it, or lies before the work, does not tell of it.
-    let tells = |it: &Finding| 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
+    let tells =
+        |it: &Finding| !it.instead_of.is_empty() || 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
     let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
     let is_told = told.any(tells);
     let launches = f.kernels + f.h2d.count + f.d2h.count;

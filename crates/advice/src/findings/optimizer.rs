@@ -22,7 +22,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let Seen { name, line, .. } = &seen;
     let about = if line.is_some() { "about " } else { "" };
     let whose = format!(
-        "{about}{} of {} launches are in {name}'s step",
+        "{about}{} of {} launches are in the optimizer's step ({name})",
         count(seen.launches as u64),
         count(seen.of as u64)
     );
@@ -33,18 +33,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(part),
             super::words::seen_at(line.as_ref())
         ),
-        advice: match FUSED.contains(&name.as_str()) {
-            true => format!("Make it as {name}(…, fused=True), or foreach=True: a few launches for all parameters. Then try a CUDA graph."),
+        advice: match FUSED.iter().any(|it| name.starts_with(it)) {
+            true => format!("Make it with fused=True, or foreach=True: {name}(…, fused=True) has a few launches for all parameters. Then try a CUDA graph."),
             false => "Update all parameters at once with torch._foreach_ functions, or compile the step (torch.compile).".to_owned(),
         },
         says: Some(Says {
             bound: Bound::Launch,
             part: f.part(seen.idle),
-            why: format!("{name} launches for one parameter at a time"),
+            why: "the optimizer goes parameter by parameter".to_owned(),
         }),
         cures: seen.edit.into_iter().collect(),
-        // It is the larger part of what a graph would cure, and comes first.
-        instead_of: if part >= 0.5 { &[Rule::LaunchBound] } else { &[] },
+        // A part of what a graph would cure, and one argument: it comes first.
+        instead_of: &[Rule::LaunchBound],
         ..found
     })
 }
@@ -53,6 +53,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 const FUSED: [&str; 4] = ["Adam", "AdamW", "SGD", "Adagrad"];
 
 /// What is known of an optimizer's launches.
+#[derive(Default)]
 struct Seen {
     /// Its class ("AdamW").
     name: String,
@@ -81,15 +82,7 @@ impl Seen {
     fn by_ranges(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
         let graph = scope.causes.graph();
         let mut around = Around::new(scope.trace);
-        let mut seen = Seen {
-            name: String::new(),
-            launches: 0,
-            of: 0,
-            idle: 0,
-            at: Vec::new(),
-            edit: None,
-            line: None,
-        };
+        let mut seen = Seen::default();
         let mut single = rustc_hash::FxHashSet::default();
         for (place, activity) in scope.operations(f) {
             let call = graph.call_at(place);
@@ -144,13 +137,19 @@ impl Seen {
             .iter()
             .max_by_key(|it| named(&format!("_{}", it.to_lowercase())))?;
         Some(Seen {
-            name: (*name).to_owned(),
+            // Both go through one function.
+            name: if *name == "Adam" {
+                "Adam or AdamW"
+            } else {
+                name
+            }
+            .to_owned(),
             launches: (part * f.kernels as f64) as usize,
             of: f.kernels as usize,
             idle: (part * idle as f64) as Ns,
             at,
-            edit: None,
             line: Some(line),
+            ..Seen::default()
         })
     }
 }

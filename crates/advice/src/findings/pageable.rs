@@ -3,11 +3,14 @@
 use rustc_hash::FxHashSet;
 
 use super::framework::{Change, Framework};
+use super::no_overlap::has_one_batch;
+use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
 use activity::units::{bytes, count, duration, rate};
 use activity::{Direction, Ns, What};
 use causes::graph::{CallId, Engine, Graph, NONE, OpId};
+use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Piece};
 use trace::Trace;
 
@@ -18,7 +21,15 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let (moved, time, idle) = (copies.moved, copies.time, copies.idle(scope, figures));
-    let saving = copies.saving as Ns + idle;
+    // Pinned and on a stream of their own, they may lie beside the kernels, too.
+    let beside = cases::LOOP_MIN.is_reached_by(copies.at.len()) && !has_one_batch(scope, figures);
+    let left = (time - copies.saving as Ns - figures.compute_ns).max(0);
+    let saving = idle
+        + if beside {
+            time - left
+        } else {
+            copies.saving as Ns
+        };
     if !cases::WORTH_SHARE.is_reached_by(figures.part(saving)) {
         return None;
     }
@@ -26,19 +37,20 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         true => format!(", and the calls keep the GPU idle for {}", duration(idle)),
         false => String::new(),
     };
-    let at = longest_first(copies.at);
+    let at = longest_first(copies.at.clone());
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(
-            "{} of pageable memory {} at {} GB/s: {} in {}{staging}",
+            "{} of pageable memory {} at {} GB/s: {} in {}{staging}{}",
             activity::text::counted(at.len() as u64, "copy", "copies"),
             if at.len() == 1 { "runs" } else { "run" },
             rate(gbps),
             bytes(moved),
             duration(time),
+            seen_at(copies.seen.telling(scope.trace).as_ref()),
         ),
         advice: format!(
-            "Pin the host memory of {} ({}): pinned copies run at link speed and can overlap.",
+            "Pin the host memory of {} ({}), and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.",
             if at.len() == 1 {
                 "this copy".to_owned()
             } else {
@@ -46,7 +58,9 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             },
             Framework::of(scope.trace).say(Change::Pin),
         ),
-        at_most: link.and_then(|link| format!("pin:{link}GB/s").parse().ok()),
+        at_most: link
+            .filter(|_| !beside)
+            .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     })
 }
@@ -61,6 +75,8 @@ struct Staged {
     moved: u64,
     time: Ns,
     saving: f64,
+    /// What the CPU was seen at in their calls.
+    seen: StackCounts,
 }
 
 impl Staged {
@@ -86,6 +102,10 @@ impl Staged {
             copies.ops.extend(graph.op_at(place.0, place.1));
             let call = Some(graph.call_at(place)).filter(|&call| call != NONE);
             copies.calls.extend(call);
+            if let (Some(call), Some(op)) = (call, graph.op_at(place.0, place.1)) {
+                let span = graph.calls.span(call);
+                scope.causes.add_samples(op, span, &mut copies.seen);
+            }
             copies.at.push((length, Occurrence::Row(place)));
         }
         copies

@@ -57,15 +57,8 @@ pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
 }
 
 /// What recording made of the CPU's shares, where they are too large by it.
-pub(super) fn distorts(scope: &Scope) -> Option<String> {
-    let found = stacks(scope).or_else(|| launches(scope))?;
-    Some(format!("{}.", capital(&found.title)))
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|it| it.to_ascii_uppercase());
-    first.into_iter().chain(chars).collect()
+pub fn distorts(scope: &Scope) -> Option<String> {
+    stacks(scope).or_else(|| launches(scope)).map(|it| it.title)
 }
 
 /// Records of graphs' nodes.

@@ -29,7 +29,11 @@ impl Finding {
                 };
                 format!("; {}{estimate}", predicted.saves(saving))
             }
-            _ if self.is_no_matter_of_time() || self.rule == Rule::NoCure => String::new(),
+            _ if self.is_no_matter_of_time()
+                || matches!(self.rule, Rule::NoCure | Rule::Asleep) =>
+            {
+                String::new()
+            }
             _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
                 match self.inside_ns {

@@ -18,9 +18,9 @@ mod words;
 
 use serde::Serialize;
 
-use crate::findings::Finding;
 use crate::findings::failed::Failed;
 use crate::findings::lost_records::LostGraphs;
+use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
 use activity::{Ns, Span};
 pub use causes::Bound;
@@ -238,7 +238,10 @@ pub fn find(
 }
 
 /// Puts what the first finding's cure brings behind the headline of all.
-pub fn promise(verdicts: &mut [Verdict], first: Option<&Finding>) {
+pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
+    // Where nobody asks, nothing else is worth a change.
+    let asleep = findings.iter().find(|it| it.rule == Rule::Asleep);
+    let first = asleep.or(findings.first());
     let gain = first.and_then(Finding::gain);
     // Of one device the whole says the same.
     let same = if verdicts.len() == 2 { 2 } else { 1 };

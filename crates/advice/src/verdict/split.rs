@@ -44,8 +44,6 @@ pub(super) struct Split {
     pub cold: FxHashMap<CpuWork, Ns>,
     /// Idle time in `Host` by what the host was at.
     pub host_by: FxHashMap<CpuWork, Ns>,
-    /// What of that is not traced, by the kernel that was launched then.
-    pub before: FxHashMap<NameId, Ns>,
     /// Idle time in `Sync` by the waiting call.
     pub sync_by: FxHashMap<NameId, Ns>,
     /// What the launching threads were seen doing in idle time, by class.
@@ -201,7 +199,6 @@ impl Split {
         add(&mut self.waited_for, other.waited_for);
         add(&mut self.host_by, other.host_by);
         add(&mut self.cold, other.cold);
-        add(&mut self.before, other.before);
         add(&mut self.sync_by, other.sync_by);
         add(&mut self.kernels, other.kernels);
         for (class, seen) in &other.seen {
@@ -381,17 +378,17 @@ impl Split {
             Cause::Load => CpuWork::Load,
             Cause::Pages => CpuWork::Pages,
             _ if causes.makes(next, piece) => CpuWork::Build,
-            _ => causes
-                .host_name(piece.culprit)
-                .map_or(CpuWork::Untraced, CpuWork::Name),
+            _ => match causes.host_name(piece.culprit) {
+                // What torch.compile calls its code says nothing: the kernel that waited does.
+                Some(name) if trace.names().full(name).starts_with("CompiledFunction") => {
+                    let kernel = first_use::kernel(trace, causes.graph(), next);
+                    CpuWork::Name(kernel.unwrap_or(name))
+                }
+                name => name.map_or(CpuWork::Untraced, CpuWork::Name),
+            },
         };
         if bound == Bound::Host {
-            let work = doing();
-            *self.host_by.entry(work).or_default() += time;
-            let kernel = first_use::kernel(trace, causes.graph(), next);
-            if let Some(kernel) = kernel.filter(|_| work == CpuWork::Untraced) {
-                *self.before.entry(kernel).or_default() += time;
-            }
+            *self.host_by.entry(doing()).or_default() += time;
         }
         if piece.cause.is_of_host() && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;

@@ -261,29 +261,11 @@ impl Told<'_> {
             }
             most => match (self.line, most) {
                 (Some(line), _) => (all, [waiting, line.culprit()]),
-                (None, Some((_, time))) => (time, self.untraced()),
+                (None, Some((_, time))) => {
+                    (time, [waiting, "CPU code that was not traced".to_owned()])
+                }
                 (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
             },
-        }
-    }
-
-    /// What nobody traced: by the kernel that it came before, where that is mostly one.
-    fn untraced(&self) -> [String; 2] {
-        let all = self.split.before.values().sum::<Ns>();
-        let before = most(&self.split.before).filter(|it| share(it.1, all) >= MOST);
-        match before {
-            // Of one kernel nothing else could be told.
-            Some((kernel, _)) if self.split.kernels.len() > 1 => {
-                let kernel = short::short(self.trace.names().full(kernel));
-                [
-                    "waiting for CPU code, not traced, before".to_owned(),
-                    kernel,
-                ]
-            }
-            _ => [
-                "waiting for".to_owned(),
-                "CPU code that was not traced".to_owned(),
-            ],
         }
     }
 

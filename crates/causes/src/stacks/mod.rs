@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use activity::anonymous::is_own;
 use activity::text::printable;
 use activity::units::{count, percent};
 use activity::{Frame, Span, StackId};
@@ -140,7 +141,36 @@ impl StackCounts {
 
     /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.
     pub fn telling(&self, trace: &Trace) -> Option<LineShare> {
-        self.most(trace).filter(LineShare::is_telling)
+        let most = self.most(trace).filter(LineShare::is_telling);
+        most.or_else(|| self.around(trace))
+    }
+
+    /// The innermost line of the program that calls what most samples are in, where that is spread over many lines.
+    fn around(&self, trace: &Trace) -> Option<LineShare> {
+        let mut by: BTreeMap<(&str, u32), (u64, &Frame, &Frame)> = BTreeMap::new();
+        for (&stack, &samples) in &self.stacks {
+            let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
+            let mut met: Vec<(&str, u32)> = Vec::new();
+            for two in frames.windows(2).filter(|two| is_own(&two[1].file)) {
+                let key = (two[1].file.as_str(), two[1].line);
+                if !met.contains(&key) {
+                    met.push(key);
+                    by.entry(key).or_insert((0, two[1], two[0])).0 += samples;
+                }
+            }
+        }
+        // What holds fewer samples lies further in.
+        let is_most = |it: &&(u64, &Frame, &Frame)| it.0 >= LEAST && 2 * it.0 >= self.all;
+        let (samples, own, call) = *by.values().filter(is_most).min_by_key(|it| it.0)?;
+        let called = format!("{} {}", short_file(&call.file), call.function);
+        Some(LineShare {
+            place: printable(&format!("{}:{}", short_file(&own.file), own.line)),
+            function: printable(&own.function),
+            call: Some(printable(&called)),
+            deepest: None,
+            samples,
+            of: self.all,
+        })
     }
 }
 
@@ -196,6 +226,49 @@ pub fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
     }
 }
 
+/// Files of Python through which a program waits for its own workers.
+const WORKERS: [&str; 3] = ["multiprocessing/", "concurrent/futures/", "torch/"];
+
+/// Whether a stack is at a line of the program itself, as one is that sleeps, or where it waits for somebody from outside.
+fn may_sleep(trace: &Trace, stack: StackId) -> bool {
+    let stacks = trace.stacks();
+    let called = || stacks.frames(stack).take_while(|it| !is_own(&it.file));
+    let files = || called().map(|it| short_file(&it.file));
+    let is_its = |it: &str| WORKERS.iter().any(|of| it.starts_with(of));
+    let waits = |it: &Frame| {
+        let file = short_file(&it.file);
+        ["selectors.py", "socket.py", "queue.py"].contains(&file)
+    };
+    let own = stacks.own_line(stack);
+    let is_at = own.is_some_and(|(_, call)| call.is_none_or(waits));
+    let innermost = stacks.frames(stack).next();
+    !files().any(is_its) && (is_at || own.is_some() && innermost.is_some_and(waits))
+}
+
+/// Adds the samples of a thread within a stretch in which it slept or waited for somebody from outside. No other thread of
+/// the program worked for it then. Returns how many there are in all.
+pub fn add_quiet(
+    trace: &Trace,
+    (process, thread, span): (usize, u32, Span),
+    quiet: &mut StackCounts,
+) -> u64 {
+    let it = &trace.processes()[process];
+    if it.sampled.is_empty() {
+        return 0;
+    }
+    let main = main_of(trace, process, thread);
+    let works = working(trace, process, main, span).is_some();
+    let mut all = 0;
+    for sample in it.sampled.within(main, span) {
+        all += 1;
+        if !sample.is_running && !works && may_sleep(trace, sample.stack) {
+            *quiet.stacks.entry(sample.stack).or_default() += 1;
+            quiet.all += 1;
+        }
+    }
+    all
+}
+
 /// Another thread that is in the program's own code for most of a stretch in which this one waits, such as a callback's.
 /// What threads are in at all times is no such work.
 fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32> {
@@ -206,6 +279,7 @@ fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32>
     }
     let all = sampled.within(waits, span).count();
     let is_own = |stack| trace.stacks().own_line(stack).is_some();
+    let runs = |it| sampled.within(it, span).any(|it| it.is_running);
     let others = threads.into_iter().filter(|&it| it != waits);
     others
         .filter(|&it| {
@@ -215,7 +289,7 @@ fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32>
                 .count()
                 > all
         })
-        .find(|&it| sampled.is_there_at_times(it))
+        .find(|&it| sampled.is_there_at_times(it) || runs(it))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Causes that are known by their names: each with an input that shows it, a cured twin, and a near miss.
 
 use super::*;
-use activity::RangeKind;
+use activity::{
+    Frame, RangeKind, SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
+};
 
 /// Kernels of one block on four streams by turns, launched ahead. One on the default stream stands between two of them, or
 /// all of them run `beside` each other.
@@ -219,4 +221,146 @@ fn values_that_an_optimizer_takes_one_by_one() {
     assert_eq!(says, "by aten::item in Optimizer.step#Prodigal.step");
     // What prints a value decides nothing.
     assert_eq!(found.severity, Severity::Warning);
+}
+
+/// The frames of a thread, outermost first, and how many looks saw it there, running or not.
+type Seen<'t> = (u32, &'t [(&'t str, u32)], i64, bool);
+
+/// Kernels of 10 us, one every 10 ms, and what looks saw of the CPU between them, one each.
+fn seen(threads: &[Seen<'_>]) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..40 {
+        scene.call("cudaLaunchKernel", i * 10_000_000, i * 10_000_000 + 4_000);
+        scene.kernel("k", 7, i * 10_000_000 + 6_000, i * 10_000_000 + 16_000);
+    }
+    let (mut defs, mut id, mut inner) = (Vec::new(), 0, Vec::new());
+    for (_, frames, ..) in threads {
+        for (depth, &(file, line)) in frames.iter().enumerate() {
+            id += 1;
+            let caller = if depth == 0 { 0 } else { id - 1 };
+            let frame = Frame {
+                file: file.to_owned(),
+                function: format!("f{line}"),
+                line,
+            };
+            defs.extend([
+                SampleDef::Frame { id, frame },
+                SampleDef::Stack {
+                    id,
+                    caller,
+                    frame: id,
+                },
+            ]);
+        }
+        inner.push(id);
+    }
+    let looks = (0..40).map(|i| StackSample {
+        time: i * 10_000_000 + 5_000_000,
+        changed: threads
+            .iter()
+            .zip(&inner)
+            .map(|(&(thread, _, looks, is_running), &stack)| SeenAt {
+                thread,
+                stack: if i < looks { stack } else { 0 },
+                is_running,
+            })
+            .collect(),
+    });
+    let mut batch = scene.take();
+    batch.samples = Some(Samples {
+        series: 0,
+        defs,
+        looks: looks.collect(),
+        sampling: Sampling {
+            hz: 100,
+            ..Sampling::default()
+        },
+    });
+    scene.put(batch);
+    scene
+}
+
+#[test]
+fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
+    let (sleep, queue) = (("/w/serve.py", 12), ("/usr/lib/python3/queue.py", 171));
+    let found = sick("asleep", &mut seen(&[(1, &[sleep], 40, false)]));
+    // 39 gaps of 9.99 ms, without the 10 us around each launch.
+    assert!(
+        found
+            .title
+            .starts_with("asleep or waiting for input at serve.py:12 for 389 ms"),
+        "{}",
+        found.title
+    );
+    assert_eq!(found.gain(), None);
+    cured("host-bound", &mut seen(&[(1, &[sleep], 40, false)]));
+    sick("asleep", &mut seen(&[(1, &[sleep, queue], 40, false)]));
+    // At work at the same line; and fed by a thread that is at work.
+    cured("asleep", &mut seen(&[(1, &[sleep], 40, true)]));
+    let feeder = (2, &[("/w/load.py", 7)][..], 40, true);
+    cured(
+        "asleep",
+        &mut seen(&[(1, &[sleep, queue], 40, false), feeder]),
+    );
+    let found = sick(
+        "host-bound",
+        &mut seen(&[(1, &[sleep, queue], 40, false), feeder]),
+    );
+    assert!(found.title.contains("load.py:7"), "{}", found.title);
+    // Its own processes feed it.
+    let wait = ("/usr/lib/python3/multiprocessing/connection.py", 9);
+    cured(
+        "asleep",
+        &mut seen(&[(
+            1,
+            &[sleep, wait, ("/usr/lib/python3/selectors.py", 4)],
+            40,
+            false,
+        )]),
+    );
+}
+
+#[test]
+fn a_callback_works_while_the_launching_thread_waits() {
+    let (waits, works) = (
+        (1, &[("/w/train.py", 11)][..], 40, false),
+        [("/w/train.py", 3)],
+    );
+    let line = |looks| {
+        let scene = &mut seen(&[waits, (2, &works, looks, false)]);
+        all_of(scene)
+            .into_iter()
+            .map(|it| it.title)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    // In a callback for three quarters of the looks; and a thread that is there at all times.
+    assert!(line(30).contains("train.py:3"), "{}", line(30));
+    assert!(line(40).contains("train.py:11"), "{}", line(40));
+}
+
+#[test]
+fn a_lock_that_is_held_until_the_gpu_has_answered() {
+    let scene = |holds: bool| {
+        let mut scene = Scene::new();
+        for round in 0..70 {
+            for thread in 0..3 {
+                let at = round * 330_000 + if holds { Ns::from(thread) * 110_000 } else { 0 };
+                scene
+                    .on_thread(thread)
+                    .call("cudaLaunchKernel", at, at + 10_000);
+                scene.kernel("k", 13 + thread, at + 20_000, at + 60_000);
+                scene.call("cudaStreamSynchronize", at + 11_000, at + 100_000);
+            }
+        }
+        scene
+    };
+    let found = sick("turns", &mut scene(true));
+    assert!(
+        found.advice.starts_with("Release the lock"),
+        "{}",
+        found.advice
+    );
+    cured("sync-in-loop", &mut scene(true));
+    cured("turns", &mut scene(false));
 }

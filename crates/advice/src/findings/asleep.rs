@@ -1,0 +1,107 @@
+//! Nobody asks: the thread that launches is asleep, or waits for input, at one line. No cure of the program's own is known.
+
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first};
+use activity::Ns;
+use activity::units::{duration, percent, share};
+use causes::stacks::{self, StackCounts};
+use causes::{Bound, Cause, Group};
+
+/// Functions that sleep, or wait for somebody from outside, as profilers name them.
+const NAMES: [&str; 7] = [
+    "built-in function sleep",
+    "nanosleep",
+    "usleep",
+    "epoll_wait",
+    "built-in method select",
+    "built-in method poll",
+    "built-in method accept",
+];
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if !cases::HOST_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let slept = Slept::of(scope, f);
+    let time = slept.time();
+    let is_most = slept.named > 0 || 2 * slept.quiet.all >= slept.samples;
+    if !is_most || !cases::HOST_SHARE.is_reached_by(f.part(time)) {
+        return None;
+    }
+    let place = slept.place(scope)?;
+    let rest = share(f.busy_ns, f.recorded_ns() - time);
+    let rest = format!("the GPU is busy for {} of the rest", percent(rest));
+    let found = scope.found(f.span_ns, time, &longest_first(slept.at));
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "asleep or waiting for input at {place} for {} ({}); {rest}",
+            duration(time),
+            percent(f.part(time))
+        ),
+        advice: "Nobody asks for more meanwhile, so that nothing is to be gained there.".to_owned(),
+        says: Some(Says {
+            bound: Bound::Host,
+            part: f.part(time),
+            why: format!("asleep or waiting for input at {place}"),
+        }),
+        instead_of: &[Rule::HostBound],
+        ..found
+    })
+}
+
+/// What is known of the CPU's own time while a device waits for it.
+#[derive(Default)]
+struct Slept {
+    /// What lies in calls that sleep, of one of these names.
+    named: Ns,
+    name: Option<String>,
+    /// Time without such a name, and how many samples of it saw the thread quiet, of how many.
+    other: Ns,
+    quiet: StackCounts,
+    samples: u64,
+    at: Vec<(Ns, Occurrence)>,
+}
+
+impl Slept {
+    fn of(scope: &Scope, f: &DeviceFigures) -> Slept {
+        let mut slept = Slept::default();
+        let (causes, trace) = (scope.causes, scope.trace);
+        for (gap, pieces) in scope.gaps(f) {
+            let is_its = |piece: &&causes::Piece| {
+                piece.cause == Cause::Host && causes.group(gap, piece) == Group::Host
+            };
+            let mut here = 0;
+            for piece in pieces.iter().filter(is_its) {
+                here += piece.span.len();
+                let name = causes
+                    .host_name(piece.culprit)
+                    .map(|id| trace.names().full(id));
+                if let Some(name) = name.filter(|it| NAMES.iter().any(|name| it.contains(name))) {
+                    slept.named += piece.span.len();
+                    slept.name.get_or_insert_with(|| name.to_owned());
+                    continue;
+                }
+                slept.other += piece.span.len();
+                if let Some((process, thread)) = causes.launcher(gap.next) {
+                    let at = (process, thread, piece.span);
+                    slept.samples += stacks::add_quiet(trace, at, &mut slept.quiet);
+                }
+            }
+            if here > 0 {
+                slept.at.push((here, Occurrence::Gap(f.index, gap.span)));
+            }
+        }
+        slept
+    }
+
+    fn time(&self) -> Ns {
+        let part = self.quiet.all as f64 / self.samples.max(1) as f64;
+        self.named + (part * self.other as f64) as Ns
+    }
+
+    /// Where it is, by its line or by the function.
+    fn place(&self, scope: &Scope) -> Option<String> {
+        let line = self.quiet.telling(scope.trace).map(|it| it.place);
+        line.or_else(|| self.name.clone())
+    }
+}
