@@ -61,6 +61,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: match loads {
             _ if most.is_some_and(is_worker) => "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
             true => "Prepare the next batch before the GPU needs it, in another thread or process.",
+            false if scope.is_managed(f) => "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
             false => "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
         }
         .to_owned(),

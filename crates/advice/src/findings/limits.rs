@@ -271,7 +271,8 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_sampled = configs::is_sampled(scope, f);
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
-        let may_be = it.row.class == Class::Memory || !is_sampled;
+        let dram = it.row.counted.dram.map_or(0.0, |it| it.value);
+        let may_be = it.row.class == Class::Memory || dram >= thresholds::CHAIN_DRAM || !is_sampled;
         may_be && is_elementwise(full(scope, it))
     });
     let mut ran = configs::ran(scope, f, &all);

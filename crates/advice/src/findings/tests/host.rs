@@ -118,6 +118,12 @@ fn a_host_at_other_work() {
     let gain = Some("cutting CPU work saves at most 45.0 ms".to_owned());
     assert_eq!((found.bound_ns, found.gain()), (9 * 5_000_000, gain));
     assert!(!found.advice.contains("next batch"), "{}", found.advice);
+    assert!(!found.advice.contains("managed"), "{}", found.advice);
+    // With managed memory it may be pages that come and go.
+    let mut managed = scene(5_000_000, "solve");
+    managed.call("cudaMallocManaged", -90_000, -80_000);
+    let found = sick("host-bound", &mut managed);
+    assert!(found.advice.contains("managed memory"), "{}", found.advice);
     // Of code that nobody knows nothing can be advised.
     cured("host-bound", &mut scene(5_000_000, ""));
     sick("no-cure", &mut scene(5_000_000, ""));

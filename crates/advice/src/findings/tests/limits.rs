@@ -232,6 +232,16 @@ fn elementwise_kernels_at_the_roof_of_memory_are_a_chain() {
     assert_eq!((it.bound_ns, it.count), (6_000_000, 9));
     assert_eq!(of(name, [0.9, 0.0, 0.1], true), None);
     assert_eq!(of(name, [0.4, 0.0, 0.1], false), None);
+    // CuPy's names, near no peak of memory yet; a sum reads more than it writes.
+    assert!(
+        of(
+            "cupy_multiply__float32_float32_float32",
+            [0.5, 0.0, 0.2],
+            false
+        )
+        .is_some()
+    );
+    assert_eq!(of("cupy_sum__float32", [0.9, 0.0, 0.1], false), None);
     assert_eq!(of("layer_norm", [0.9, 0.0, 0.1], false), None);
 }
 
