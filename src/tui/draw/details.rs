@@ -300,26 +300,15 @@ fn prose(state: &State) -> String {
     }
 }
 
-/// What there is to do first, and how to see what lies beside the operations.
+/// What there is to do first.
 fn way_on(state: &State) -> String {
     if state.step_in_view().is_some() {
-        return "L shows the longest gap, ] and [ other steps, : and a number that step, 0 the whole run; j k selects a row, n p an \
-                operation"
+        return "L shows the longest gap, ] and [ other steps, 0 the whole run; j k selects a row, n p an operation"
             .to_owned();
     }
     let mut text = "j k selects a row, n p an operation".to_owned();
     if state.rows.gpus().next().is_some() {
         text.push_str(", g the next gap of the GPU, L the longest");
-    }
-    let camera = &state.focus.camera;
-    let is_opened = camera.viewport.window == camera.operations_window(&state.model.run);
-    if is_opened
-        && let Some(all) = state
-            .scope_span()
-            .filter(|all| *all != camera.viewport.window)
-    {
-        let all = units::duration(all.len());
-        text.push_str(&format!("; 0 shows all of it, {all}"));
     }
     text
 }

@@ -7,7 +7,7 @@ use activity::text::counted;
 use activity::units::{count, duration};
 use activity::{Ns, Span};
 use advice::Facts;
-use advice::verdict::{Answered, OddSteps};
+use advice::verdict::{Answered, Bound, OddSteps, Verdict};
 use causes::{Group, Shares};
 use figures::steps::{Slow, Steps};
 use trace::Measure;
@@ -35,21 +35,24 @@ pub struct StepList {
     pub typical: usize,
     /// How long it takes.
     pub median: Ns,
-    /// The one that the headline is of: the typical one, or an odd one.
+    /// The one that the headline is of: the typical one, an odd or a slow one.
     first: usize,
 }
 
 impl StepList {
-    /// Those of some steps, of which or of whose odd ones the headline is.
-    pub(super) fn of(facts: &Facts<'_>, steps: &Steps, headline: Answered) -> StepList {
+    /// Those of some steps, of which or of some of which the headline is.
+    pub(super) fn of(facts: &Facts<'_>, steps: &Steps, headline: &Verdict) -> StepList {
         let (trace, main) = (facts.trace, steps.main());
         let why = |kind| OddSteps::of(trace, &facts.causes(), steps, kind)?.why;
         let why: Vec<Option<String>> = steps.kinds.iter().map(why).collect();
-        let mut odd = main.odd.clone();
-        odd.sort_by_key(|step| steps.spans[*step].len());
-        let odd = odd
-            .get(odd.len() / 2)
-            .filter(|_| headline == Answered::OddSteps);
+        // The middle one of those that the headline is of, by length: a late rank makes steps slow.
+        let mut these = match (headline.scope.of, headline.bound_by) {
+            (Answered::OddSteps, _) => main.odd.clone(),
+            (_, Bound::Peer) => main.slow.iter().map(|it| it.step).collect(),
+            _ => Vec::new(),
+        };
+        these.sort_by_key(|step| steps.spans[*step].len());
+        let first = these.get(these.len() / 2).copied();
         let all = steps
             .spans
             .iter()
@@ -85,7 +88,7 @@ impl StepList {
             all: steps.spans.iter().enumerate().map(listed).collect(),
             typical: main.typical,
             median: main.median_ns,
-            first: odd.copied().unwrap_or(main.typical),
+            first: first.unwrap_or(main.typical),
         }
     }
 

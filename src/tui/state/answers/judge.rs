@@ -7,7 +7,6 @@ use crate::report::KnownGpus;
 use crate::tui::state::step_list::StepList;
 use activity::feed::Stop;
 use activity::{Ns, Span};
-use advice::verdict::Answered;
 use advice::{Facts, JudgedPart};
 use figures::steps::{self, Steps};
 use scenario::plan::Plan;
@@ -114,14 +113,12 @@ fn answer(facts: &Facts<'_>, part: JudgedPart<'_>, steps: &[Steps]) -> Option<An
     } else {
         0
     });
-    let scope = verdicts
-        .first()
-        .map_or(Answered::default(), |it| it.scope.of);
+    let headline = verdicts.first().cloned().unwrap_or_default();
     Some(Answer {
         verdicts,
         watching: judged.watching,
         findings: judged.in_one(),
-        step_list: steps::main(steps).map(|of| Arc::new(StepList::of(facts, of, scope))),
+        step_list: steps::main(steps).map(|of| Arc::new(StepList::of(facts, of, &headline))),
         ..Answer::default()
     })
 }
