@@ -190,3 +190,97 @@ impl Report {
         run.measure(&of, figure)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::KnownGpus;
+    use activity::{Ns, RangeKind};
+    use trace::testing::Scene;
+
+    /// Twelve steps of 3.01 ms, in which a GPU works for 3 ms. Before one the CPU saves for so long.
+    fn report(saves: Ns) -> Report {
+        let mut scene = Scene::new();
+        let mut now = 0;
+        for step in 0..12 {
+            let from = now;
+            if step == 5 {
+                scene.range(RangeKind::Nvtx, "save", 0, now, now + saves);
+                now += saves;
+            }
+            for kernel in 0..3 {
+                let at = now + 10_000 + kernel * 1_000_000;
+                scene.call(
+                    "cudaLaunchKernel",
+                    now + kernel * 2_000,
+                    now + kernel * 2_000 + 1_000,
+                );
+                scene.kernel("gemm", 1, at, at + 1_000_000);
+            }
+            now += 3_010_000;
+            scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
+        }
+        Report::new(&scene.trace(), None, KnownGpus::default())
+    }
+
+    fn fails(report: &Report, gate: &str) -> Option<bool> {
+        report.judge(&Gate::parse(gate).expect(gate)).fails
+    }
+
+    #[test]
+    fn conditions_are_of_what_they_name() {
+        // The eleven steps that are seen to their end take 33.11 ms, and 53.11 with 20 ms of saving.
+        let (even, odd) = (report(0), report(20_000_000));
+        for (gate, of_even, of_odd) in [
+            ("idle > 30 %", false, true),
+            ("idle > 38 %", false, false),
+            ("idle >= 0.37", false, true),
+            ("step.idle > 1 %", false, false),
+            ("step > 3 ms", true, true),
+            ("step > 3.02 ms", false, false),
+            ("odd.time > 37 %", false, true),
+            ("run.idle > 30 %", false, true),
+            ("kernels < 36", false, false),
+            ("makespan > 40 ms", false, true),
+        ] {
+            let found = [&even, &odd].map(|it| fails(it, gate));
+            assert_eq!(found, [Some(of_even), Some(of_odd)], "{gate}");
+        }
+        let said = odd.judge(&Gate::parse("idle > 30 %").expect("a gate")).text;
+        assert_eq!(said, "`idle > 30 %` fails: 38 %");
+        // Nothing was copied.
+        assert_eq!(fails(&even, "overlap < 50 %"), None);
+    }
+
+    #[test]
+    fn without_steps_it_is_of_the_whole_and_said_so() {
+        let trace = Scene::new()
+            .kernel("k", 1, 0, 1_000)
+            .kernel("l", 1, 9_000, 10_000)
+            .trace();
+        let report = Report::new(&trace, None, KnownGpus::default());
+        let judged = report.judge(&Gate::parse("idle > 30 %").expect("a gate"));
+        assert_eq!(judged.fails, Some(true));
+        assert!(
+            judged
+                .text
+                .ends_with("80 % (of the whole: no steps were found)"),
+            "{}",
+            judged.text
+        );
+        assert_eq!(fails(&report, "step > 1 ms"), None);
+    }
+
+    #[test]
+    fn what_is_no_condition_says_why() {
+        for (wrong, why) in [
+            ("idle", "write it as"),
+            ("idel > 30 %", "there is no figure `idel`: idle, step.idle"),
+            ("idle > 30 ms", "the figure is"),
+            ("step > 5", "with its unit"),
+        ] {
+            let error = Gate::parse(wrong).expect_err(wrong);
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -77,7 +77,7 @@ fn reasons(f: &DeviceFigures) -> Vec<IdleRow> {
     // A row each for thousands of culprits is no reason to look through all of them again and again.
     let mut row_of = FxHashMap::<String, usize>::default();
     for piece in &f.idle {
-        let mut what = piece.cause.label().to_owned();
+        let mut what = piece.words();
         if let Some(culprit) = &piece.culprit {
             what.push_str(": ");
             what.push_str(culprit);

@@ -10,7 +10,7 @@ use super::page::Page;
 use super::ranks::RankReport;
 use activity::Ns;
 use activity::text::{plural, printable};
-use activity::units::{count, duration};
+use activity::units::{self, count, duration};
 use advice::verdict::OddSteps;
 use causes::{Causes, Group, IdleCause};
 use figures::breakdown::Breakdown;
@@ -164,12 +164,9 @@ impl StepsReport {
             .as_ref()
             .map_or(String::new(), |it| format!("{it} "));
         if self.is_uneven {
-            let [least, most] = [self.range_ns.0, self.range_ns.1].map(duration);
             let steps = plural(self.count as u64, &format!("uneven {name}step"));
-            return format!(
-                "{steps} of {least} to {most}, {} at the median",
-                duration(self.median_ns)
-            );
+            let (range, median) = (units::range(self.range_ns), duration(self.median_ns));
+            return format!("{steps} of {range}, {median} at the median");
         }
         format!(
             "{} of {} (± {}), 95 % within {}",
@@ -253,15 +250,10 @@ impl TypicalStep {
             copy_ns: parts.copy,
             idle_by: by
                 .filter(|it| it.1 > 0)
-                .map(|(group, ns)| (key(group), ns))
+                .map(|(group, ns)| (group.id(), ns))
                 .collect(),
         }
     }
-}
-
-/// A group of causes as JSON has it: "cpu_work".
-fn key(group: Group) -> String {
-    group.label().to_lowercase().replace([' ', '-'], "_")
 }
 
 /// So many slow steps stand in a text.
@@ -282,7 +274,7 @@ pub fn because(idle: &[IdleCause]) -> String {
         } else {
             ""
         };
-        let cause = format!("{sure}{}", row.cause.label());
+        let cause = format!("{sure}{}", row.words());
         let culprit = row.culprit.as_deref();
         let at = *cause_of
             .entry((cause.clone(), culprit))
@@ -364,6 +356,7 @@ mod tests {
     fn a_cause_stands_there_once_and_what_is_only_likely_apart() {
         let row = |cause, certainty, root: Option<&str>, total_ns| IdleCause {
             cause,
+            group: Group::Queue,
             culprit: Some("copy".to_owned()),
             root: root.map(str::to_owned),
             certainty,

@@ -22,6 +22,9 @@ pub(super) const SIMULATED: &str = "SIMULATED: a model of a GPU, not a measureme
 /// The first lines of a GPU: its span, how busy it was, with what.
 const BRIEF_LINES: usize = 3;
 
+/// Without work for this part of its own span, while others had some, a GPU is said to have been idle then, too.
+const OUTSIDE: f64 = 0.05;
+
 /// Findings of a report of one screen.
 const BRIEF_FINDINGS: usize = 3;
 
@@ -253,6 +256,12 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
             "not recorded: {}; shares are of the other {}",
             duration(f.not_recorded_ns),
             duration(f.recorded_ns()),
+        ));
+    }
+    if (f.before_ns + f.behind_ns) as f64 > OUTSIDE * f.recorded_ns() as f64 {
+        let [before, behind] = [f.before_ns, f.behind_ns].map(duration);
+        lines.push(format!(
+            "other GPUs worked for {before} before its first operation, and for {behind} behind its last one"
         ));
     }
     lines.extend(gap_line(f));

@@ -506,3 +506,24 @@ fn a_check_that_denies_ends_with_1_at_a_race() {
         "{out}"
     );
 }
+
+/// A script fails by a program's figures: 599 us of the 3.90 ms of this trace nothing ran, and no steps are in it.
+#[test]
+fn a_report_fails_where_a_condition_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = trace("pageable.json.gz");
+    for (conditions, code, said) in [
+        (&["idle > 30 %"][..], 0, "is fine: 15 %"),
+        (&["idle > 30 %", "idle > 10 %"], 1, "fails: 15 %"),
+        (&["step > 1 ms"], 3, "no steps were found"),
+        (&["idel > 1 %"], 2, "there is no figure"),
+    ] {
+        let mut args = vec!["report", &path];
+        args.extend(conditions.iter().flat_map(|it| ["--fail-if", it]));
+        let output = cuptop(folder.path(), &args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{conditions:?}: {err}");
+        assert!(err.contains(said) && !out.contains(said), "{err}");
+        assert_eq!(out.contains("NVIDIA H200"), code != 2, "{out}");
+    }
+}

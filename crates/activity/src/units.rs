@@ -17,6 +17,15 @@ pub fn duration(ns: Ns) -> String {
     format!("{sign}{} {unit}", significant(value))
 }
 
+/// From one time to another: "36.4 to 203 ms", "900 µs to 1.20 ms".
+pub fn range((least, most): (Ns, Ns)) -> String {
+    let (least, most) = (duration(least), duration(most));
+    match (least.split_once(' '), most.split_once(' ')) {
+        (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {most}"),
+        _ => format!("{least} to {most}"),
+    }
+}
+
 /// A size: "4 B", "16 MiB", "1.50 GiB".
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -191,6 +200,8 @@ mod tests {
         for (ns, text) in cases {
             assert_eq!(duration(ns), text);
         }
+        assert_eq!(range((36_400_000, 203_000_000)), "36.4 to 203 ms");
+        assert_eq!(range((900_000, 1_200_000)), "900 µs to 1.20 ms");
     }
 
     #[test]

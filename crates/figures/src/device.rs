@@ -72,6 +72,12 @@ pub struct DeviceFigures {
     pub busy_ns: Ns,
     /// Nothing ran.
     pub idle_ns: Ns,
+    /// Other devices worked before its first operation; absent where it was the first.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub before_ns: Ns,
+    /// Others worked behind its last one; absent where it was the last.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub behind_ns: Ns,
     /// Stretches without an operation that touch a while in which recording was off: neither busy nor idle.
     /// Absent when there are none.
     #[serde(skip_serializing_if = "is_zero")]
@@ -225,6 +231,11 @@ pub fn of_each(
     });
     let mut all: Vec<DeviceFigures> = of_each.into_iter().flatten().collect();
     all.sort_by_key(|f| f.device);
+    if let Some(hull) = all.iter().map(|f| f.span).reduce(Span::hull) {
+        for f in &mut all {
+            (f.before_ns, f.behind_ns) = (f.span.start - hull.start, hull.end - f.span.end);
+        }
+    }
     all
 }
 

@@ -44,8 +44,8 @@ pub struct Verdict {
     pub bound_by: Bound,
     /// Its part of `span_ns`.
     pub share: f64,
-    /// Nothing shorter is possible without less work. It is the busiest engine's sum, or the longest chain of
-    /// operations that wait for each other's events, whichever is longer. Never above `span_ns`.
+    /// The least that it could take: the busiest engine's sum, or the longest chain of operations that wait for each other's events.
+    /// It is never above what the findings' cures are predicted to reach, or `span_ns`.
     pub ideal_ns: Ns,
     /// First operation to the last one of what was looked at; time that was not recorded counts in no share.
     pub span_ns: Ns,
@@ -237,15 +237,24 @@ pub fn find(
     verdicts
 }
 
-/// Puts what the first finding's cure brings behind the headline of all.
+/// Puts what the first finding's cure brings behind the headline of all. The least that it could take is not above what the cures
+/// are predicted to reach.
 pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     // Where nobody asks, nothing else is worth a change.
     let asleep = findings.iter().find(|it| it.rule == Rule::Asleep);
     let first = asleep.or(findings.first());
     let gain = first.and_then(Finding::gain);
+    let predicted = findings.iter().filter_map(|it| it.predicted.as_ref());
+    let alone = predicted
+        .clone()
+        .map(|it| share(it.predicted_ns, it.measured_ns));
+    let saved = predicted.map(|it| share(it.on_top, it.measured_ns));
+    let least = alone.fold(1.0 - saved.sum::<f64>(), f64::min).max(0.0);
     // Of one device the whole says the same.
     let same = if verdicts.len() == 2 { 2 } else { 1 };
     for verdict in verdicts.iter_mut().take(same) {
+        let reached = (verdict.span_ns as f64 * least) as Ns;
+        verdict.ideal_ns = verdict.ideal_ns.min(reached);
         if verdict.scope.of != Answered::OddSteps {
             verdict.gain.clone_from(&gain);
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {

@@ -121,7 +121,8 @@ impl<'s> Looked<'s> {
         let (odd, others) = (idle(&self.odd), idle(&self.others));
         let beyond = |row: &IdleCause| {
             let same = others.iter().find(|it| {
-                (it.cause, &it.culprit, &it.root) == (row.cause, &row.culprit, &row.root)
+                (it.cause, it.group, &it.culprit, &it.root)
+                    == (row.cause, row.group, &row.culprit, &row.root)
             });
             self.beyond(row.total_ns, same.map_or(0, |it| it.total_ns))
         };
@@ -164,7 +165,7 @@ fn culprit(row: &IdleCause) -> String {
         (Some(name), _) => host_label(name),
         (None, Some(line)) => return line.culprit(),
         (None, None) if row.cause == Cause::Host => "CPU code that was not traced".to_owned(),
-        (None, None) => row.cause.label().to_owned(),
+        (None, None) => row.words(),
     };
     match line {
         Some(line) => format!("{name} at {}", line.place),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::split::{CpuWork, Split};
 use super::{Bound, STALL_SHARE, Verdict};
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
-use activity::units::{duration, percent, share};
+use activity::units::{self, duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
@@ -103,11 +103,7 @@ impl StepScope {
             steps: kind.regular().count(),
             kind: Some(kind.name.clone()).filter(|it| !it.is_empty()),
             words: match kind.is_uneven {
-                true => format!(
-                    "step of {} to {}",
-                    duration(kind.range.0),
-                    duration(kind.range.1)
-                ),
+                true => format!("{} {}", units::range(kind.range), step_of(kind)),
                 false => format!("{} {}", duration(kind.median_ns), step_of(kind)),
             },
         }
@@ -450,10 +446,17 @@ pub(super) fn of_capture([captured, all]: [Ns; 2]) -> String {
     format!("capturing CUDA graphs takes {captured} of {all}: set-up, done once before launches")
 }
 
-/// A name for what a headline of this beginning has room for.
+/// A name for what a headline of this beginning has room for. Of "DataLoader at train.py:19" the place stays.
 fn cut_to(name: &str, before: &str) -> String {
     let room = HEADLINE_MAX.saturating_sub(before.chars().count() + 1);
-    cut_middle(name, room.clamp(NAME_MIN, NAME_MAX))
+    let room = room.clamp(NAME_MIN, NAME_MAX);
+    match name.rsplit_once(" at ") {
+        Some((of, place)) if name.chars().count() > room => {
+            let left = room.saturating_sub(place.chars().count() + 4).max(NAME_MIN);
+            format!("{} at {place}", cut_middle(of, left))
+        }
+        _ => cut_middle(name, room),
+    }
 }
 
 /// The rank that holds up a job, what its lateness takes of all, and the headline. `None` where nobody does for long, or

@@ -239,7 +239,7 @@ impl<'a> Causes<'a> {
         let mut sums = sum::Sums::default();
         for (gap, pieces) in self.gaps_with_pieces(device, window) {
             for piece in &*pieces {
-                sums.add(self, gap.next, piece);
+                sums.add(self, gap, piece);
             }
         }
         sums.rows(self)
@@ -270,7 +270,7 @@ impl<'a> Causes<'a> {
                         self.walk(gap, &mut pieces);
                     }
                     for piece in &pieces {
-                        walked.sums.add(self, next, piece);
+                        walked.sums.add(self, gap, piece);
                     }
                     walked.add(ends, &pieces);
                 }
@@ -330,7 +330,7 @@ impl<'a> Causes<'a> {
                     for span in near {
                         let span = piece.span.intersect(*span);
                         if !span.is_empty() {
-                            sums.add(self, gap.next, &Piece { span, ..piece });
+                            sums.add(self, gap, &Piece { span, ..piece });
                         }
                     }
                 }

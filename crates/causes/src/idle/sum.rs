@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Cause, Causes, Certainty, Culprit, Piece};
-use crate::graph::{CallId, OpId};
+use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece};
+use crate::graph::CallId;
 use crate::stacks::{LineShare, StackCounts};
 use activity::{NameId, Ns, What};
 use trace::{LaneId, describe};
@@ -14,6 +14,8 @@ use trace::{LaneId, describe};
 pub struct IdleCause {
     /// The cause; in JSON its [`Cause::id`].
     pub cause: Cause,
+    /// What a legend adds it up under; in JSON its [`Group::id`].
+    pub group: Group,
     /// The call, range, overhead or stream that is to blame; absent where none is named.
     pub culprit: Option<String>,
     /// The wait before it, without which more could have been queued ahead.
@@ -61,6 +63,33 @@ impl Serialize for Cause {
     }
 }
 
+impl Group {
+    /// What programs know it by: "cpu_work".
+    #[must_use]
+    pub fn id(self) -> String {
+        self.label().to_lowercase().replace([' ', '-'], "_")
+    }
+}
+
+impl Serialize for Group {
+    fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(&self.id())
+    }
+}
+
+impl IdleCause {
+    /// The cause in a few words, with the group where that says more: "CPU code between launches", "launch latency after a sync".
+    #[must_use]
+    pub fn words(&self) -> String {
+        let cause = self.cause.label();
+        match self.group {
+            Group::Launch if self.cause == Cause::Host => format!("{cause} between launches"),
+            Group::Sync if !self.cause.is_wait() => format!("{cause} after a sync"),
+            _ => cause.to_owned(),
+        }
+    }
+}
+
 /// The time of each cause, most first.
 pub fn by_cause(rows: &[IdleCause]) -> Vec<(Cause, Ns)> {
     let mut by: Vec<(Cause, Ns)> = Vec::new();
@@ -85,6 +114,7 @@ pub(super) enum Label {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     cause: Cause,
+    group: Group,
     certainty: Certainty,
     culprit: Label,
     root: Option<NameId>,
@@ -97,10 +127,11 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds a piece of the gap that `next` ends.
-    pub(super) fn add(&mut self, causes: &Causes<'_>, next: OpId, piece: &Piece) {
+    /// Adds a piece of a gap.
+    pub(super) fn add(&mut self, causes: &Causes<'_>, gap: Gap, piece: &Piece) {
         let key = Key {
             cause: piece.cause,
+            group: causes.group(gap, piece),
             certainty: piece.certainty,
             culprit: causes.named(piece),
             root: piece.root.and_then(|call| causes.call_name(call)),
@@ -109,7 +140,7 @@ impl Sums {
         sum.0 += 1;
         sum.1 += piece.span.len();
         if piece.cause.is_of_host() {
-            causes.add_samples(next, piece.span, &mut sum.2);
+            causes.add_samples(gap.next, piece.span, &mut sum.2);
         }
     }
 
@@ -120,6 +151,7 @@ impl Sums {
             .into_iter()
             .map(|(key, (count, total_ns, seen))| IdleCause {
                 cause: key.cause,
+                group: key.group,
                 culprit: causes.label(key.culprit),
                 root: key.root.map(|name| names.full(name).to_owned()),
                 certainty: key.certainty.label(),
@@ -130,7 +162,10 @@ impl Sums {
             })
             .collect();
         // Streams of one name are one.
-        let key = |r: &IdleCause| (r.cause, r.culprit.clone(), r.root.clone(), r.certainty);
+        let key = |r: &IdleCause| {
+            let (culprit, root) = (r.culprit.clone(), r.root.clone());
+            (r.cause, r.group, culprit, root, r.certainty)
+        };
         rows.sort_by_cached_key(key);
         rows.dedup_by(|row, before| {
             let is_same = key(row) == key(before);

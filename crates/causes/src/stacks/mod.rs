@@ -189,7 +189,7 @@ impl LineShare {
             true => "DataLoader",
             false => deepest.unwrap_or(&self.function),
         };
-        match tree::is_wrapper(of) {
+        match tree::is_inner(of) {
             true => self.place.clone(),
             false => format!("{of} at {}", self.place),
         }

@@ -37,7 +37,7 @@ pub(super) fn deepest(
     let mut nodes = Vec::new();
     let half = all.values().sum::<u64>() as f64 / 2.0;
     add_functions(&paths, 0, half, &mut nodes);
-    let told = |node: &&Node<'_>| !is_wrapper(&node.frame.function);
+    let told = |node: &&Node<'_>| !is_inner(&node.frame.function);
     let frame = nodes.iter().rev().find(told)?.frame;
     Some(printable(&format!(
         "{} {}",
@@ -46,16 +46,19 @@ pub(super) fn deepest(
     )))
 }
 
-/// Whether a function only hands on to another one: its name tells nobody anything.
+/// Whether a function's name tells nobody anything, as it hands on to another one or is a library's own.
+pub(super) fn is_inner(function: &str) -> bool {
+    let last = function.rsplit('.').next().unwrap_or(function);
+    is_wrapper(function) || last.starts_with('_')
+}
+
+/// Whether a function only hands on to another one.
 pub(super) fn is_wrapper(function: &str) -> bool {
-    const WRAPPERS: [&str; 8] = [
+    const WRAPPERS: [&str; 5] = [
         "<module>",
         "<lambda>",
-        "_call_impl",
-        "_wrapped_call_impl",
         "decorate_context",
         "wrapper",
-        "_fn",
         "inner",
     ];
     let last = function.rsplit('.').next().unwrap_or(function);
