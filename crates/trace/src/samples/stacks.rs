@@ -37,14 +37,18 @@ impl Stacks {
 
     /// The innermost frame of the user's own code, and the frame that it called.
     pub fn own_line(&self, stack: StackId) -> Option<(&Frame, Option<&Frame>)> {
-        let mut called = None;
+        let (mut called, mut made) = (None, None);
         for frame in self.frames(stack) {
-            if is_own(&frame.file) {
-                return Some((frame, called));
+            // A library makes code without a file, too: who called that is told, where it is in one.
+            let is_made = frame.file.starts_with('<');
+            match is_own(&frame.file) {
+                true if is_made => made = made.or(Some((frame, called))),
+                true => return Some((frame, called)),
+                false => {}
             }
             called = Some(frame);
         }
-        None
+        made
     }
 
     /// The drawn part of a stack, outermost first: the user's own frames with their lines, and the innermost one's

@@ -22,10 +22,19 @@ fn defs() -> Vec<SampleDef> {
             99,
         ),
         frame("/opt/lib/python3.12/threading.py", "wait", 5),
+        frame("<string>", "launcher", 5),
     ];
     let define = |(frame, id)| SampleDef::Frame { id, frame };
     let mut defs: Vec<SampleDef> = frames.into_iter().zip(1..).map(define).collect();
-    for (id, caller, frame) in [(1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 3, 4), (5, 4, 5)] {
+    for (id, caller, frame) in [
+        (1, 0, 1),
+        (2, 1, 2),
+        (3, 1, 3),
+        (4, 3, 4),
+        (5, 4, 5),
+        (6, 4, 6),
+        (7, 0, 6),
+    ] {
         defs.push(SampleDef::Stack { id, caller, frame });
     }
     defs
@@ -126,6 +135,23 @@ fn samples_of_a_window_are_those_whose_look_lies_in_it() {
         4
     );
     assert_eq!(copy.stacks().frames(5).count(), 4);
+}
+
+#[test]
+fn a_line_of_made_code_is_told_only_where_no_file_of_the_users_is_in_the_stack() {
+    // The library's code that has no file is called from the user's; then such code alone.
+    let trace = trace(&[(0, 6), (10, 7)]);
+    let sampled = &trace.processes()[0].sampled;
+    let own = |stack: StackId| {
+        let (own, _) = trace.stacks().own_line(stack).expect("an own frame");
+        (own.file.as_str(), own.line)
+    };
+    let stacks: Vec<StackId> = sampled
+        .within(7, Span::new(0, 100 * MS))
+        .map(|it| it.stack)
+        .collect();
+    let lines: Vec<_> = stacks.into_iter().map(own).collect();
+    assert_eq!(lines, [("/home/me/train.py", 11), ("<string>", 5)]);
 }
 
 #[test]
