@@ -95,7 +95,7 @@ pub enum Command {
 
 /// Verbs by what one wants, as the help lists them.
 const VERBS: [(&str, &str); 4] = [
-    ("Look", "run trace attach open report export"),
+    ("Look", "run trace attach job open report export"),
     ("Compare and predict", "compare whatif"),
     ("Scenarios", "new check list schema"),
     ("Set-up", "doctor calibrate completions man help"),
