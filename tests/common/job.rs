@@ -134,6 +134,8 @@ impl Job {
         let mut before = 0;
         for step in 0..self.steps {
             let mut ready = Vec::new();
+            // A step is launched at once, then its end is waited for.
+            let mut calls = vec![i64::MAX; self.ranks];
             let mut done = vec![Vec::new(); self.ranks];
             for rank in 0..self.ranks {
                 let mut at = free[rank] + 5_000;
@@ -147,11 +149,12 @@ impl Job {
                     let length = length + chance.below(self.jitter);
                     let id = (step * (self.kernels + self.collectives) + kernel + 1) as u32;
                     let shape = kernel as u32 + 2;
+                    let span = (at, at + length);
                     self.operation(
                         &mut batches[rank],
-                        rank,
-                        step,
-                        (at, at + length),
+                        (rank, step),
+                        &mut calls[rank],
+                        span,
                         7,
                         shape,
                         id,
@@ -177,10 +180,26 @@ impl Job {
                     truth.waits[rank] += last - ready[rank];
                     let id = step * (self.kernels + self.collectives) + self.kernels + collective;
                     let span = (ready[rank], out);
-                    self.operation(&mut batches[rank], rank, step, span, 20, 1, id as u32 + 1);
+                    self.operation(
+                        &mut batches[rank],
+                        (rank, step),
+                        &mut calls[rank],
+                        span,
+                        20,
+                        1,
+                        id as u32 + 1,
+                    );
                     ready[rank] = out + 2_000 + chance.below(self.jitter);
                     free_of_comm[rank] = ready[rank];
                 }
+            }
+            for (rank, free) in ready.iter().enumerate().filter(|_| self.has_host) {
+                self.sync(
+                    &mut batches[rank],
+                    rank,
+                    step,
+                    Span::new(calls[rank] + 500, free - 1_000),
+                );
             }
             free = ready;
             let now = free.iter().copied().max().unwrap_or(0);
@@ -249,6 +268,7 @@ impl Job {
                 name(2, "cudaLaunchKernel"),
                 name(3, "next(loader)"),
                 name(4, "nccl:all_to_all"),
+                name(5, "cudaDeviceSynchronize"),
                 shape(1, 1, 24),
             ]
             .into_iter()
@@ -262,8 +282,8 @@ impl Job {
     fn operation(
         &self,
         batch: &mut Batch,
-        rank: usize,
-        step: usize,
+        (rank, step): (usize, usize),
+        launched: &mut i64,
         (start, end): (i64, i64),
         stream: u32,
         shape: u32,
@@ -279,9 +299,11 @@ impl Job {
             context: 1,
             stream,
         };
+        let call = (start - 4_500).min(*launched);
+        *launched = call + 3_000;
         if self.has_host {
             batch.items.push(Activity {
-                span: Span::new(read(start - 4_500), read(start - 2_000)),
+                span: Span::new(read(call), read(call + 2_500)),
                 correlation,
                 what: What::Call(HostCall {
                     thread: 1,
@@ -291,10 +313,9 @@ impl Job {
             });
         }
         if self.is_exchange && shape == 1 {
-            batch.items.push(range(
-                4,
-                Span::new(read(start - 4_600), read(start - 1_900)),
-            ));
+            batch
+                .items
+                .push(range(4, Span::new(read(call - 100), read(call + 2_600))));
         }
         batch.items.push(Activity {
             span: Span::new(read(start), read(end)),
@@ -304,6 +325,23 @@ impl Job {
                 shape,
                 graph: 0,
                 node: 0,
+            }),
+        });
+    }
+
+    /// Waits for the GPU.
+    fn sync(&self, batch: &mut Batch, rank: usize, step: usize, span: Span) {
+        if step < (self.missing)(rank) {
+            return;
+        }
+        let read = |time| (self.clock)(rank).read(time);
+        batch.items.push(Activity {
+            span: Span::new(read(span.start), read(span.end)),
+            correlation: 0,
+            what: What::Call(HostCall {
+                thread: 1,
+                name: 5,
+                code: 0,
             }),
         });
     }

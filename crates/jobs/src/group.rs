@@ -71,11 +71,6 @@ impl Group {
         first.is_some_and(|part| part.kind.operation.is_mutual()) && parts.next().is_some()
     }
 
-    /// Every collective of one of its ranks, judged or not.
-    pub(super) fn spans(&self, slot: usize) -> impl Iterator<Item = Span> + '_ {
-        self.parts[slot].iter().map(|part| part.span)
-    }
-
     /// Its ranks, each with how many collectives it has, judged or not.
     pub(super) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let parts = self.parts.iter().map(|parts| parts.len() as u64);

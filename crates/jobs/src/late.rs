@@ -1,26 +1,40 @@
-//! Who the others wait for, on which steps, why, and what a step would take without it.
+//! Who the others wait for, on which steps, why, and what the job would take without it.
+
+use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::delay_origin::{self, Arose, Behind};
-use super::rank_pair::{Input, RankPairs, Stretch, Units};
+use super::input::Input;
+use super::kernels::{More, Own};
+use super::price::{Behind, Price, Replayed};
 use super::split::{Late, Split, Wait};
-use super::work::{self, MOST, SLOW};
 use activity::stats;
 use activity::{Ns, Span};
 use causes::IdleCause;
-use trace::parallel;
 
 /// A rank whose lateness makes less of the run than this is not told of.
 const WORTH: f64 = 0.01;
-/// Of the ranks that a late one works with, so many are held against it.
+/// Ranks that are replayed without, those first that came last by most.
 const ASKED: usize = 8;
+/// A part of what a rank is behind by that is the reason of it.
+const MOST: f64 = 0.5;
 /// The part of idle time that is the reason of it.
 const CAUSE: f64 = 0.3;
 /// The part of all lateness that it has when it is on each step what it is on the usual one, to be called steady.
 const STEADY: f64 = 0.3;
-/// Being behind by less than this part of a step is not told from unevenness.
-const LEAST: f64 = 0.005;
+/// Where a rank falls behind by this part of what it does at most, it is asked why.
+const TELLING: f64 = 0.25;
+/// Stretches between collectives that tell how a rank is late, where no steps do.
+const STRETCHES_MIN: usize = 8;
+
+/// What lateness is told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretch {
+    /// The program's steps.
+    Step,
+    /// Where none are known, stretches from one collective to the next of the communicator in which the rank has most.
+    Collective,
+}
 
 /// How a rank is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,20 +52,20 @@ pub enum Pattern {
     Unknown,
 }
 
-/// Where a rank fell behind one that runs the same kernels.
+/// What a rank did where it fell behind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// Its GPU was idle: this cause had most of it.
     Idle(Box<IdleCause>),
     /// Its GPU was idle, without one cause that had most of it.
     IdleForMany,
-    /// The same kernels take this many times as long.
+    /// The same kernels take this many times as long as on other ranks.
     SlowKernels(f64),
     /// Its kernels are not those of the others, and take longer in all.
-    MoreWork(work::More),
+    MoreWork(More),
     /// It waited for another rank itself, in another communicator.
     Waited(usize),
-    /// Nothing of that shows, or no other rank runs the same kernels.
+    /// Nothing of that shows.
     Unknown,
 }
 
@@ -72,7 +86,7 @@ pub struct LateStep {
     pub step: usize,
     /// When it came to the collective that shows it, in its own time.
     pub start: Ns,
-    /// By how much later than the last but one, ns.
+    /// By how much it fell behind on the way there, ns.
     pub by: Ns,
 }
 
@@ -89,8 +103,17 @@ pub struct Lateness {
     pub reason: Reason,
     /// Time that the others waited for it and had no other work, ns.
     pub exposed_ns: Ns,
-    /// `None` where no other rank runs the same kernels in its steps.
+    /// `None` where the job cannot be replayed without it.
     pub saving: Option<Saving>,
+}
+
+/// What lateness of a rank is told by.
+struct Units {
+    unit: Stretch,
+    /// In the rank's own time.
+    spans: Vec<Span>,
+    /// Their median length, ns.
+    median: Ns,
 }
 
 /// The ranks that others wait for, those that cost most first.
@@ -99,96 +122,126 @@ pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
     for late in &split.late {
         by_rank[late.rank].push(*late);
     }
-    let sides = RankPairs::new(known, split);
-    let mut found: Vec<Lateness> = by_rank
-        .into_iter()
-        .enumerate()
-        .filter_map(|(rank, all)| one(known, split, &sides, rank, &all))
+    let is_worth = |time: Ns| time as f64 > WORTH * known.span as f64;
+    let by = |all: &[Late]| all.iter().map(|late| late.by).sum::<Ns>();
+    let mut asked: Vec<usize> = (0..by_rank.len())
+        .filter(|it| is_worth(by(&by_rank[*it])))
         .collect();
+    asked.sort_by_key(|it| (Reverse(by(&by_rank[*it])), *it));
+    asked.truncate(ASKED);
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let replayed = known.causes.and_then(|causes| Replayed::new(known, causes));
+    let mut found: Vec<Lateness> = Vec::new();
+    for rank in asked {
+        let price = replayed.as_ref().map(|it| it.price(rank, split));
+        let late = one(known, split, rank, &by_rank[rank], price);
+        let cost = late.saving.map_or(late.exposed_ns, |it| it.all_ns);
+        if is_worth(cost) {
+            found.push(late);
+        }
+    }
     let cost = |late: &Lateness| late.saving.map_or(late.exposed_ns, |saving| saving.all_ns);
-    found.sort_by_key(|late| (std::cmp::Reverse(cost(late)), late.rank));
+    found.sort_by_key(|late| (Reverse(cost(late)), late.rank));
     found
 }
 
 fn one(
     known: &Input<'_>,
     split: &Split,
-    sides: &RankPairs<'_>,
     rank: usize,
     all: &[Late],
-) -> Option<Lateness> {
-    let exposed_ns: Ns = all.iter().map(|late| late.exposed).sum();
-    let is_worth = |time: Ns| time as f64 > WORTH * known.span as f64;
-    let by: Ns = all.iter().map(|late| late.by).sum();
-    if !is_worth(by) {
-        return None;
-    }
-    let without_steps = || Lateness {
-        rank,
-        pattern: Pattern::Unknown,
-        unit: Stretch::Step,
-        steps: Vec::new(),
-        reason: Reason::Unknown,
-        exposed_ns,
-        saving: None,
-    };
-    let Some(units) = sides.units(rank) else {
-        return is_worth(exposed_ns).then(without_steps);
-    };
-    let spans = units.spans;
-    let least = known.noise.max((LEAST * units.median as f64) as Ns);
-    let others = asked(sides, rank);
-    let arose = fell_behind(sides, rank, &others, least);
-    let by_step = cost_by_step(arose.as_ref(), spans, all);
-    let late = late_steps(&by_step, known.noise as f64, units.median as f64);
-    let cost = by_step.iter().sum::<f64>();
-    let saving = arose.as_ref().map(|_| {
-        let count = (spans.len() as Ns).max(1);
-        let whole = spans.iter().copied().reduce(Span::hull);
-        let now_ns = whole.unwrap_or_default().len() / count;
-        Saving {
-            steps: spans.len(),
-            now_ns,
-            without_ns: (now_ns - cost as Ns / count).max(0),
-            all_ns: cost as Ns,
+    price: Option<Price>,
+) -> Lateness {
+    let units = units(known, rank);
+    let spans = &units.spans;
+    let whole = spans.iter().copied().reduce(Span::hull);
+    let saved = price
+        .as_ref()
+        .map(|it| it.within(whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX))));
+    // Without a replay what the others waited is all that is known of it.
+    let behind = price.map_or_else(
+        || {
+            all.iter()
+                .map(|late| Behind {
+                    span: Span::new(late.start - late.by, late.start),
+                    by: late.exposed,
+                })
+                .collect()
+        },
+        |it| it.behind,
+    );
+    let mut by_step = vec![0.0; spans.len()];
+    let mut of_step: FxHashMap<usize, Behind> = FxHashMap::default();
+    for it in &behind {
+        if let Some(step) = step_of(spans, it.span.end) {
+            by_step[step] += it.by as f64;
+            let most = of_step.entry(step).or_insert(*it);
+            if it.by > most.by {
+                *most = *it;
+            }
         }
-    });
-    // Where steps are known, what was lost before and behind them is of the start and the end.
-    let exposed_ns = match &arose {
-        Some(_) => exposed_ns,
-        None => by_step.iter().sum::<f64>() as Ns,
-    };
-    if !is_worth(saving.map_or(exposed_ns, |saving| saving.all_ns)) {
-        return None;
     }
-    Some(Lateness {
+    let late = late_steps(&by_step, known.noise as f64, units.median as f64);
+    let named = late.iter().filter_map(|step| {
+        let it = of_step.get(step)?;
+        Some(LateStep {
+            step: *step,
+            start: it.span.end,
+            by: it.by,
+        })
+    });
+    let count = (spans.len() as Ns).max(1);
+    let now_ns = whole.unwrap_or_default().len() / count;
+    let within = |it: &&Behind| {
+        late.is_empty() || step_of(spans, it.span.end).is_some_and(|step| late.contains(&step))
+    };
+    let asked: Vec<Behind> = behind.iter().filter(within).copied().collect();
+    Lateness {
         rank,
         pattern: pattern(late.len(), &by_step),
         unit: units.unit,
-        steps: named(&units, &late, all, arose.as_ref().map(|it| &it.nearest)),
-        reason: match arose {
-            Some(arose) => reason(known, &split.waits[rank], rank, &arose.nearest, &late),
-            None => {
-                work::more(sides, rank, &others, &units).map_or(Reason::Unknown, Reason::MoreWork)
-            }
-        },
-        exposed_ns,
-        saving,
-    })
+        steps: named.collect(),
+        reason: reason(known, &split.waits[rank], rank, &asked),
+        exposed_ns: all.iter().map(|late| late.exposed).sum(),
+        saving: saved.map(|all_ns| Saving {
+            steps: spans.len(),
+            now_ns,
+            without_ns: (now_ns - all_ns / count).max(0),
+            all_ns,
+        }),
+    }
 }
 
-/// What a rank's lateness cost by step, ns. Without kernels that are the same, what others lost is all that is known of it.
-fn cost_by_step(arose: Option<&Cost>, spans: &[Span], all: &[Late]) -> Vec<f64> {
-    if let Some(arose) = arose {
-        return arose.cost.iter().map(|cost| *cost as f64).collect();
+/// A rank's steps, else its stretches between collectives where there are enough of them.
+fn units(known: &Input<'_>, rank: usize) -> Units {
+    let process = known.units[rank].process;
+    if let Some(steps) = known.steps.iter().find(|steps| steps.process == process) {
+        return Units {
+            unit: Stretch::Step,
+            spans: steps.steady().to_vec(),
+            median: steps.main().median_ns,
+        };
     }
-    let mut sums = vec![0.0; spans.len()];
-    for late in all {
-        if let Some(step) = step_of(spans, late.start) {
-            sums[step] += late.exposed as f64;
-        }
+    let of_groups = known.groups.iter().filter_map(|group| {
+        let slot = group.slot(rank)?;
+        let starts = (0..group.rows()).filter_map(|row| Some(group.part(row, slot)?.span.start));
+        Some(starts.collect::<Vec<Ns>>())
+    });
+    let mut starts = of_groups.max_by_key(Vec::len).unwrap_or_default();
+    starts.sort_unstable();
+    let two = starts.windows(2).map(|two| Span::new(two[0], two[1]));
+    let mut spans: Vec<Span> = two.filter(|span| !span.is_empty()).collect();
+    if spans.len() < STRETCHES_MIN {
+        spans.clear();
     }
-    sums
+    let lengths: Vec<f64> = spans.iter().map(|span| span.len() as f64).collect();
+    Units {
+        unit: Stretch::Collective,
+        median: stats::median(&lengths).unwrap_or(0.0) as Ns,
+        spans,
+    }
 }
 
 /// Whether a rank is late in all steps alike, or in so many of them.
@@ -196,94 +249,13 @@ fn pattern(late: usize, by_step: &[f64]) -> Pattern {
     let cost = by_step.iter().sum::<f64>();
     let usual = stats::median(by_step).unwrap_or(0.0) * by_step.len() as f64;
     match late {
-        0 if usual >= STEADY * cost => Pattern::Steady,
+        0 if cost > 0.0 && usual >= STEADY * cost => Pattern::Steady,
         0 => Pattern::Unknown,
         late => Pattern::ByTurns {
             late,
             of: by_step.len(),
         },
     }
-}
-
-/// What a rank's falling behind cost all others.
-struct Cost {
-    /// By step, ns: what even the one that is next to it lost.
-    cost: Vec<Ns>,
-    /// How it fell behind that one.
-    nearest: Arose,
-}
-
-/// The ranks that a late one works with, some of them where they are many.
-fn asked(sides: &RankPairs<'_>, rank: usize) -> Vec<usize> {
-    let groups = sides.known.groups.iter();
-    let mut others: Vec<usize> = groups
-        .filter(|group| group.ranks.contains(&rank))
-        .flat_map(|group| group.ranks.iter().copied())
-        .filter(|other| *other != rank)
-        .collect();
-    others.sort_unstable();
-    others.dedup();
-    let stride = others.len().div_ceil(ASKED).max(1);
-    others.into_iter().step_by(stride).collect()
-}
-
-fn fell_behind(sides: &RankPairs<'_>, rank: usize, others: &[usize], least: Ns) -> Option<Cost> {
-    let late = sides.side(rank)?;
-    let all = parallel::map(sides.known.records(), others, |&other| {
-        let begun = sides.begun(rank, other);
-        delay_origin::between((&late, rank), &sides.side(other)?, &begun, least)
-    });
-    let all: Vec<Arose> = all.into_iter().flatten().collect();
-    let mut cost: Option<Vec<Ns>> = None;
-    for arose in &all {
-        let by = arose.by_step();
-        cost = Some(match cost {
-            None => by,
-            Some(before) => before.iter().zip(by).map(|(a, b)| (*a).min(b)).collect(),
-        });
-    }
-    let total = |arose: &Arose| arose.paid.iter().map(|behind| behind.by).sum::<Ns>();
-    Some(Cost {
-        cost: cost?,
-        nearest: all.into_iter().min_by_key(total)?,
-    })
-}
-
-/// These steps, each with the collective that shows it. That is the first one, up to the end of the next step, that it
-/// came to late by half of that. Where a step begins is no matter of collectives: its own may lie in the next.
-fn named(units: &Units<'_>, late: &[usize], all: &[Late], arose: Option<&Arose>) -> Vec<LateStep> {
-    let mut all = all.to_vec();
-    all.sort_unstable_by_key(|late| late.start);
-    let mut most: FxHashMap<usize, Behind> = FxHashMap::default();
-    for behind in arose.into_iter().flat_map(|arose| &arose.paid) {
-        let most = most.entry(behind.step).or_insert(*behind);
-        if behind.by > most.by {
-            *most = *behind;
-        }
-    }
-    let of_step = |&step: &usize| {
-        let span = units.spans[step];
-        let (near, least) = match most.get(&step) {
-            Some(behind) => {
-                // In a kernel, or before the first that is known: anywhere in the step.
-                let since = behind.idle.map_or(span.start, |idle| idle.end);
-                let until = since.max(span.end).saturating_add(units.median);
-                (Span::new(since, until), behind.by / 2)
-            }
-            None => (span, Ns::MAX),
-        };
-        let from = all.partition_point(|late| late.start < near.start);
-        let here = || all[from..].iter().take_while(|late| late.start < near.end);
-        // The first that shows it: at the next it may be late anew.
-        let first = here().find(|late| late.by >= least);
-        let latest = first.or_else(|| here().max_by_key(|late| late.by))?;
-        Some(LateStep {
-            step: step_of(units.spans, latest.start).unwrap_or(step),
-            start: latest.start,
-            by: latest.by,
-        })
-    };
-    late.iter().filter_map(of_step).collect()
 }
 
 /// Which of some stretches a moment lies in; they are in order.
@@ -320,40 +292,40 @@ fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
     }
 }
 
-/// Why a rank fell behind, on these steps or, when there are none, on all.
-fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, arose: &Arose, late: &[usize]) -> Reason {
-    let asked = |step: usize| late.is_empty() || late.contains(&step);
-    let here: Vec<&Behind> = arose.paid.iter().filter(|it| asked(it.step)).collect();
-    let all: Ns = here.iter().map(|it| it.by).sum();
-    let idle = here.iter().filter(|it| it.idle.is_some());
-    let idle: Ns = idle.map(|it| it.by).sum();
-    let most = (MOST * all as f64) as Ns;
-    if all <= 0 {
-        return Reason::Unknown;
-    }
-    if all - idle >= most {
-        let steps = arose.worked.iter().enumerate().filter(|(i, _)| asked(*i));
-        let (mine, theirs) = steps.fold((0, 0), |sum, (_, it)| (sum.0 + it.0, sum.1 + it.1));
-        let ratio = mine as f64 / theirs.max(1) as f64;
-        return if ratio >= SLOW {
-            Reason::SlowKernels(ratio)
-        } else {
-            Reason::Unknown
-        };
-    }
-    let spans = Span::merged(here.iter().filter_map(|it| it.idle).collect());
+/// What a rank did where it fell behind.
+fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, behind: &[Behind]) -> Reason {
+    let most = behind.iter().map(|it| it.by).max().unwrap_or(0);
+    let telling = behind
+        .iter()
+        .filter(|it| it.by as f64 >= TELLING * most as f64);
+    let by: Ns = telling.clone().map(|it| it.by).sum();
+    let spans = Span::merged(telling.map(|it| it.span).collect());
+    let is_most = |time: Ns| time > 0 && time as f64 >= MOST * by as f64;
     let (waited, whom) = waited(waits, &spans);
-    if waited >= most {
+    if is_most(waited) {
         return whom.map_or(Reason::Unknown, Reason::Waited);
     }
+    // What the same stretches are filled with anyway says nothing of why they were longer.
+    let more = Own::compare(known, rank, &spans);
+    if let Some(found) = more.filter(|it| is_most(it.longer)) {
+        return match found.ratio {
+            Some(ratio) => Reason::SlowKernels(ratio),
+            None => Reason::MoreWork(found.more),
+        };
+    }
+    let device = known.units[rank].device;
     let causes = known
         .causes
-        .map(|causes| causes.idle_within(&[known.units[rank].device], &spans));
-    match causes.and_then(|all| all.into_iter().max_by_key(|cause| cause.total_ns)) {
+        .map(|causes| causes.idle_within(&[device], &spans));
+    let causes = causes.unwrap_or_default();
+    let idle: Ns = causes.iter().map(|it| it.total_ns).sum();
+    match causes.into_iter().max_by_key(|cause| cause.total_ns) {
+        Some(_) if !is_most(idle) => Reason::Unknown,
         Some(cause) if cause.total_ns as f64 >= CAUSE * idle as f64 => {
             Reason::Idle(Box::new(cause))
         }
-        _ => Reason::IdleForMany,
+        Some(_) => Reason::IdleForMany,
+        None => Reason::Unknown,
     }
 }
 

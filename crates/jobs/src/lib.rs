@@ -2,32 +2,32 @@
 //!
 //! `collect` finds collectives (`operation`: what they do; `host_hint`: by what the CPU says). `pair` and `group` match
 //! them across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split`
-//! parts each into transfer and waiting. `late` tells who is late and why (`delay_origin`: where it falls behind;
-//! `work`: whether it has more to do; `rank_pair`: two ranks as they are held against each other), `words` says it;
+//! parts each into transfer and waiting. `late` tells who is late and why (`price`: what the job takes without it, and
+//! where it falls behind; `kernels`: whether its own take longer), `words` says it;
 //! `heat` is a map of it. `align` puts the timeline on the clock of all; else each process is mapped. A device that
 //! waits inside a collective stays busy in its figures, with the waiting beside them. `docs/RANKS.md` has the rules.
 
 mod align;
 mod clocks;
 mod collect;
-mod delay_origin;
 mod group;
 mod heat;
 mod host_hint;
+mod input;
+mod kernels;
 mod late;
 mod line;
 mod operation;
 mod pair;
-mod rank_pair;
+mod price;
 mod split;
 mod words;
-mod work;
 
 pub use align::{align_clocks, clocks_of};
 pub use clocks::Clocks;
 pub use heat::{Heat, Spot};
-pub use late::{Lateness, Pattern, Reason};
-pub use rank_pair::Stretch;
+pub use kernels::More;
+pub use late::{Lateness, Pattern, Reason, Stretch};
 pub use split::{Split, Wait};
 
 use line::Line;
@@ -200,7 +200,7 @@ impl MatchedCollectives {
     ) -> JobAnalysis {
         let aligned = &self.aligned;
         let spans = aligned.ranks.iter().map(|it| it.span.len());
-        let known = rank_pair::Input {
+        let known = input::Input {
             trace,
             units: &self.units,
             groups: &self.groups,

@@ -6,13 +6,14 @@
 //! [`Program::replay`] works the times out anew, each node once, in order of the recorded starts: unchanged, it gives
 //! back what was recorded to the nanosecond. [`crate::edits`] changes programs; `docs/WHATIF.md` has the assumptions.
 //!
-//! `build` makes a program, and `order` and `run` replay one. `room` is that of the streams' queues, `delays` has what
+//! `build` makes a program, and `order` and `run` replay one, `joint` with what several ranks do together. `room` is that of the streams' queues, `delays` has what
 //! follows what after how long. `gpu_rates` has what is known of the GPU beside the recording. Predictions copy whole
 //! programs, so calls and operations are kept small, and what they depend on lies apart in `lists`.
 
 mod build;
 mod delays;
 mod gpu_rates;
+mod joint;
 mod lists;
 mod order;
 mod room;
@@ -24,6 +25,7 @@ pub(crate) use build::INLINE;
 pub use build::share;
 pub use delays::{Class, Delays};
 pub use gpu_rates::GpuRates;
+pub use joint::Joint;
 pub use lists::{List, Lists};
 pub use run::Times;
 

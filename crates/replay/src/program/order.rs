@@ -12,7 +12,7 @@ type Key = (Ns, u8, At);
 
 impl Program<'_> {
     /// Puts everything in order, after what depends on what has changed.
-    pub(crate) fn order(&mut self) {
+    pub fn order(&mut self) {
         self.room = self.rooms();
         // No edit changes a recorded time.
         if self.recorded.is_empty() {

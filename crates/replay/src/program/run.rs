@@ -72,17 +72,23 @@ impl Program<'_> {
 
     /// The same in the memory of other times.
     pub fn replay_in(&self, times: Times) -> Times {
-        self.times(times, |delay, _| delay)
+        self.times(times, |delay, _| delay, |_, _| {})
     }
 
     /// The times, with every delay replaced by its class's median: what the graph explains without
     /// knowing the answer. Time that threads take between calls stays.
     pub fn replay_typical_in(&self, times: Times) -> Times {
-        self.times(times, |_, class| self.delays.typical(class, &self.known))
+        let typical = |_, class| self.delays.typical(class, &self.known);
+        self.times(times, typical, |_, _| {})
     }
 
-    /// Each time is worked out once, before anything asks for it.
-    fn times(&self, mut times: Times, delay: impl Fn(Ns, super::Class) -> Ns) -> Times {
+    /// Each time is worked out once, before anything asks for it. `joined` is told of each operation, and may set when it ends.
+    pub(super) fn times(
+        &self,
+        mut times: Times,
+        delay: impl Fn(Ns, super::Class) -> Ns,
+        mut joined: impl FnMut(u32, &mut Times),
+    ) -> Times {
         for of_calls in [&mut times.call_start, &mut times.call_end] {
             of_calls.resize(self.calls.len(), 0);
         }
@@ -136,6 +142,7 @@ impl Program<'_> {
                     let (start, time) = self.op(i, &times, &latest, &delay);
                     times.op_start[i as usize] = start;
                     times.op_end[i as usize] = start + time;
+                    joined(i, &mut times);
                     let op = &self.ops[i as usize];
                     if !op.is_gone {
                         latest.add(i, op);
