@@ -1,5 +1,7 @@
 //! `cuptop attach PID`: samples a program that is running already.
 
+use std::time::Duration;
+
 use super::args::{Attach, Switch};
 use super::collect::collect;
 use super::exit::{self, Ending};
@@ -10,6 +12,9 @@ use crate::tui::{Running, StartError};
 use activity::feed::Outcome;
 use live::attach::{self, Attached, RunningRequest};
 use trace::{SourceInfo, SourceKind};
+
+/// How long Python is looked for in a process that may have begun just now.
+const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 
 /// Records a running program, or looks at it.
 pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
@@ -99,7 +104,12 @@ impl RunningProgram {
             false => Ending::input(it.message).help(it.help),
         };
         let hardware = args.watched.recorded.hardware == Switch::On;
-        let sight = match attach::check(args.pid, args.watched.looks(), hardware) {
+        // One that is entered is looked at from its first line of Python on, whenever that comes.
+        let within = match is_collected {
+            true => Duration::ZERO,
+            false => PYTHON_WITHIN,
+        };
+        let sight = match attach::check(args.pid, args.watched.looks(), within, hardware) {
             Ok(sight) => sight,
             // What there is to see from outside is not all.
             Err(_) if is_collected && args.pid != std::process::id() => {

@@ -116,8 +116,9 @@ impl Standing {
 
     fn busy(&self) -> String {
         let busy = self.job.ranks.iter().filter_map(|it| it.gpu).max();
-        busy.filter(|it| *it > 0)
-            .map_or_else(String::new, |it| format!(" (GPU {it} % busy)"))
+        busy.filter(|it| *it > 0).map_or_else(String::new, |it| {
+            format!(" (GPU {it} % busy: a kernel or a collective has not ended)")
+        })
     }
 
     /// What ranks do, each as its first one does.

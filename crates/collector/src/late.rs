@@ -17,7 +17,7 @@ use crate::collector::Collector;
 use crate::fork;
 use crate::hand::{BUSY, CHILD, LONGEST, NO_THREAD, Said};
 use crate::inject::{COLLECTOR, at_exit};
-use crate::options::{self, Caller, Ending, Options};
+use crate::options::{self, ApiCalls, Caller, Ending, Options};
 use crate::threads;
 
 /// Whether somebody is attached.
@@ -115,6 +115,7 @@ impl Hand {
                 .map(|pair| OsString::from(pair.1))
         })?;
         options.caller = Caller::Attached;
+        options.api = ApiCalls::MixedLate;
         if TIMES.fetch_add(1, Ordering::Relaxed) >= TIMES_MAX {
             let text = format!(
                 "it was attached to {TIMES_MAX} times, and NVIDIA's libcupti crashes programs after some 200"

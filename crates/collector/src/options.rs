@@ -28,6 +28,8 @@ pub enum ApiCalls {
     /// through it).
     #[default]
     Mixed,
+    /// The same where CUPTI comes to a program that uses the driver already.
+    MixedLate,
     /// The driver API. For programs that use nothing else.
     Driver,
 }

@@ -250,15 +250,23 @@ pub(crate) fn enable_waits(cupti: &Cupti, lacks: &mut Vec<String>) {
 
 fn enable_calls(cupti: &Cupti, calls: ApiCalls, lacks: &mut Vec<String>) {
     let (kind, domain, what) = match calls {
-        ApiCalls::Mixed => (kinds::RUNTIME, domain::RUNTIME_API, "runtime"),
+        ApiCalls::Mixed | ApiCalls::MixedLate => (kinds::RUNTIME, domain::RUNTIME_API, "runtime"),
         ApiCalls::Driver => (kinds::DRIVER, domain::DRIVER_API, "driver"),
     };
     // Filters are set after the kind: enabling it sets them back.
     enable_kind(cupti, kind, &format!("calls of the {what} API"), lacks);
     set_each(cupti, domain, 0, is_noise);
-    if calls == ApiCalls::Mixed {
-        // Single functions can be recorded without their kind.
-        set_each(cupti, domain::DRIVER_API, 1, starts_or_awaits_work);
+    match calls {
+        // Single functions can be recorded without their kind …
+        ApiCalls::Mixed => set_each(cupti, domain::DRIVER_API, 1, starts_or_awaits_work),
+        // … but not where CUPTI comes after the driver: libcupti 13.0 accepts that and records none of them (tests/gpu/late_calls.py).
+        ApiCalls::MixedLate => {
+            enable_kind(cupti, kinds::DRIVER, "calls of the driver API", lacks);
+            set_each(cupti, domain::DRIVER_API, 0, |it| {
+                !starts_or_awaits_work(it)
+            });
+        }
+        ApiCalls::Driver => {}
     }
 }
 

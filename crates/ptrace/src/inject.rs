@@ -251,6 +251,7 @@ fn way_in(request: &Request<'_>) -> Result<Loaded, Refused> {
     let libc = Library::read(&memory, libc.range.start).map_err(unread())?;
     let places = Places::find(request, &maps, &memory, &libc).map_err(unread())?;
     let locks = Locks::find(&maps, &memory, &libc).map_err(unread())?;
+    wait_for_others(pid, &maps, &memory, request.limit)?;
     let handle = process(pid).map_err(Refused::failed(
         "Linux 5.6 or later is needed, which can share descriptors",
     ))?;
@@ -278,6 +279,40 @@ fn way_in(request: &Request<'_>) -> Result<Loaded, Refused> {
         }
     }
 }
+
+/// Waits until calls of others into the process have come back: who made them may have left meanwhile. Beside a call that loads a library
+/// no other is made. Their memory is told by the code in it.
+fn wait_for_others(
+    pid: u32,
+    maps: &[Mapping],
+    memory: &Memory,
+    limit: Duration,
+) -> Result<(), Refused> {
+    let code = arch::code();
+    let is_ours = |it: &&Mapping| {
+        let is_alike = it.is_code() && it.path.is_empty() && it.range.end - it.range.start >= CODE;
+        is_alike
+            && memory
+                .bytes(it.range.start, code.len())
+                .is_ok_and(|it| it == code)
+    };
+    let stage = std::mem::offset_of!(Block, stage) as u64;
+    for area in maps.iter().filter(is_ours) {
+        let at = area.range.start + CODE + BLOCK + stage;
+        let begun = Instant::now();
+        // 0 is of one that never began: who made it was killed.
+        while memory.number::<8>(at).is_ok_and(|it| it == BEGUN) {
+            if begun.elapsed() > limit {
+                return Err(Refused::Entered(pid));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(())
+}
+
+/// What [`Block::stage`] is while the call is under way.
+const BEGUN: u64 = 1;
 
 fn process(pid: u32) -> io::Result<OwnedFd> {
     // SAFETY: takes two numbers.

@@ -29,5 +29,5 @@ mod tracee;
 
 pub use arch::is_after_call;
 pub use inject::{Call, CallState, Loaded, Request, load};
-pub use process::{Seen, check};
+pub use process::{Seen, check, may_read};
 pub use refused::Refused;

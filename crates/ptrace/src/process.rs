@@ -161,6 +161,38 @@ pub fn check(pid: u32) -> Result<Seen, Refused> {
     })
 }
 
+/// Whether this process may read another's memory, which takes the rights that entering it takes. Nothing is read.
+///
+/// # Errors
+/// The system's no.
+pub fn may_read(pid: u32) -> io::Result<()> {
+    let mut byte = 0_u8;
+    let here = libc::iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    // Rights are asked for before the address, which no process has.
+    let there = libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 1,
+    };
+    // SAFETY: one byte of ours would be written, which lives until the call returns.
+    let read = unsafe {
+        libc::process_vm_readv(
+            pid.cast_signed(),
+            &raw const here,
+            1,
+            &raw const there,
+            1,
+            0,
+        )
+    };
+    match io::Error::last_os_error() {
+        error if read < 0 && error.raw_os_error() != Some(libc::EFAULT) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The threads of a process.
 pub(crate) fn threads(pid: u32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"));
@@ -203,5 +235,8 @@ mod tests {
     fn what_is_not_there_is_refused() {
         assert!(matches!(check(u32::MAX >> 1), Err(Refused::None(_))));
         assert!(check(std::process::id()).is_ok());
+        assert!(may_read(std::process::id()).is_ok());
+        let none = may_read(u32::MAX >> 1).expect_err("there is none");
+        assert_eq!(none.raw_os_error(), Some(libc::ESRCH));
     }
 }

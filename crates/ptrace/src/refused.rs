@@ -41,15 +41,18 @@ pub enum Refused {
         why: &'static str,
     },
     /// No thread came to a place where a call is safe.
-    #[error("no thread of process {pid} came to a safe place in {waited} s: {why}")]
+    #[error("no thread of process {pid} came to a safe place in {waited:.1} s: {why}")]
     NoPlace {
         /// The process.
         pid: u32,
         /// Seconds that were waited.
-        waited: u64,
+        waited: f64,
         /// What the threads did instead.
         why: String,
     },
+    /// Another call into it, of somebody who may be gone, has not come back.
+    #[error("another cuptop is entering process {0}")]
+    Entered(u32),
     /// It became another program meanwhile.
     #[error("process {0} has just become another program")]
     Exec(u32),

@@ -15,9 +15,10 @@ use crate::tracee::{Stop, Tracee};
 /// Threads that are looked at at a time: one of a few is soon at a good place, and the others are better left alone.
 const FIRST: usize = 6;
 const LATER: usize = 24;
-/// When more threads are looked at, and when waits for a length of time may begin anew.
+/// When more threads are looked at, and when waits for a length of time may begin anew. Where all threads sleep nobody comes by a call
+/// soon, and that is done at once.
 const SECOND_LOOK: Duration = Duration::from_millis(300);
-const LAST_RESORT: Duration = Duration::from_millis(1500);
+const LAST_RESORT: Duration = Duration::from_millis(900);
 /// Between two looks at threads that run.
 const PAUSE: Duration = Duration::from_micros(50);
 /// How far up a stack is looked for return addresses.
@@ -116,6 +117,8 @@ pub(crate) struct Search<'a> {
     pub(crate) locks: &'a Locks,
     candidates: Vec<Candidate>,
     begun: Instant,
+    /// Whether a wait for a length of time may begin anew.
+    may_wait_anew: bool,
     /// What the last thread that was passed over did.
     passed: String,
 }
@@ -134,6 +137,7 @@ impl<'a> Search<'a> {
             locks,
             candidates: Vec::new(),
             begun: Instant::now(),
+            may_wait_anew: false,
             passed: "they run and call nothing".to_owned(),
         }
     }
@@ -147,8 +151,12 @@ impl<'a> Search<'a> {
                 is_widened = true;
                 self.add(LATER)?;
             }
-            if !is_last && self.begun.elapsed() > LAST_RESORT {
+            if !is_last
+                && (self.begun.elapsed() > LAST_RESORT
+                    || self.begun.elapsed() > SECOND_LOOK && self.all_sleep())
+            {
                 is_last = true;
+                self.may_wait_anew = true;
                 // Those that sleep come by the entry of their call once more.
                 self.candidates.retain(|it| it.tracee.interrupt().is_ok());
             }
@@ -160,7 +168,7 @@ impl<'a> Search<'a> {
         self.say_what_they_do();
         Err(Refused::NoPlace {
             pid: self.pid,
-            waited: limit.as_secs(),
+            waited: limit.as_secs_f64(),
             why: self.passed,
         })
     }
@@ -266,7 +274,7 @@ impl<'a> Search<'a> {
             let Some(cut) = it.interrupted else {
                 return Ok(None);
             };
-            if arch::waits_anew(cut, &registers) && self.begun.elapsed() < LAST_RESORT {
+            if arch::waits_anew(cut, &registers) && !self.may_wait_anew {
                 return Ok(None);
             }
             number = cut;
@@ -296,14 +304,22 @@ impl<'a> Search<'a> {
         Ok(Some((now, back, stack.start..pointer)))
     }
 
+    /// The letters by which the kernel names what the threads do.
+    fn states(&self) -> Vec<String> {
+        let tids = threads(self.pid).into_iter();
+        let stats = tids.filter_map(|tid| {
+            fs::read_to_string(format!("/proc/{}/task/{tid}/stat", self.pid)).ok()
+        });
+        let states = stats.filter_map(|stat| Some(stat.rsplit_once(") ")?.1.get(..1)?.to_owned()));
+        states.collect()
+    }
+
+    fn all_sleep(&self) -> bool {
+        self.states().iter().all(|it| it == "S")
+    }
+
     fn say_what_they_do(&mut self) {
-        let states: Vec<String> = threads(self.pid)
-            .into_iter()
-            .filter_map(|tid| {
-                fs::read_to_string(format!("/proc/{}/task/{tid}/stat", self.pid)).ok()
-            })
-            .filter_map(|stat| Some(stat.rsplit_once(") ")?.1.get(..1)?.to_owned()))
-            .collect();
+        let states = self.states();
         if !states.is_empty() && states.iter().all(|it| it == "D") {
             "all wait for a device or a disk".clone_into(&mut self.passed);
         }

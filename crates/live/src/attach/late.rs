@@ -16,10 +16,10 @@ use super::environment::{self, Collect};
 use super::refused::{Refused, permitted};
 use crate::python;
 
-/// How long a thread at a safe place is waited for, the call, and the collector's word.
-const LIMIT: Duration = Duration::from_secs(3);
-const CALL: Duration = Duration::from_secs(10);
-const WORD: Duration = Duration::from_secs(10);
+/// How long a thread at a safe place is waited for, and then the call with the collector's word. Who takes longer is left to end by itself:
+/// the library finds its socket closed and leaves.
+const LIMIT: Duration = Duration::from_millis(1200);
+const WORD: Duration = Duration::from_secs(1);
 /// How its mapping is called in the program.
 const MAPPING: &str = "cuptop-collector";
 
@@ -91,8 +91,9 @@ impl Hand {
             is_over: false,
             said: None,
         };
+        let begun = Instant::now();
         hand.wait_for_call()?;
-        hand.wait_for_word();
+        hand.wait_for_word(begun);
         match hand.said.take() {
             Some(Said::Refused(why, help)) => {
                 Err(Refused::new(format!("process {pid}: {why}"), help))
@@ -103,7 +104,7 @@ impl Hand {
 
     fn wait_for_call(&self) -> Result<(), Refused> {
         let pid = self.pid;
-        let (why, help) = match self.call.wait(CALL) {
+        let (why, help) = match self.call.wait(WORD) {
             // It comes back some time: until then it is waited for.
             CallState::Running | CallState::Done(0) => return Ok(()),
             CallState::Gone => (format!("process {pid} has just ended"), ""),
@@ -127,8 +128,7 @@ impl Hand {
         Err(Refused::new(why, help))
     }
 
-    fn wait_for_word(&mut self) {
-        let begun = Instant::now();
+    fn wait_for_word(&mut self, begun: Instant) {
         while self.said.is_none() && begun.elapsed() < WORD && !self.is_over && self.is_there() {
             self.said = self.hear();
             std::thread::sleep(Duration::from_millis(1));
@@ -224,6 +224,7 @@ fn refused(pid: u32) -> impl FnOnce(ptrace::Refused) -> Refused {
             Why::Unfit { .. } => {
                 "from outside it can be looked at: cuptop attach --stacks-only; started anew under `cuptop trace -- CMD` it is recorded".to_owned()
             }
+            Why::Entered(_) => "wait until that one leaves".to_owned(),
             Why::NoPlace { .. } => "try again; without entering it: cuptop attach --stacks-only".to_owned(),
             _ => String::new(),
         };

@@ -48,15 +48,17 @@ pub struct StackSight {
     pub lacks: Option<Refused>,
 }
 
-/// How long Python is looked for in a process that may have begun just now.
-const PYTHON_WITHIN: Duration = Duration::from_secs(2);
-
 /// What of a process can be looked at: its Python stacks, its GPUs, or both. Of one without Python, or that may not be read,
-/// the GPUs alone.
+/// the GPUs alone. Python is looked for `within` a time in a process that may have begun just now.
 ///
 /// # Errors
 /// When nothing can: why, and what helps.
-pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<StackSight, Refused> {
+pub fn check(
+    pid: u32,
+    python: Option<u32>,
+    within: Duration,
+    hardware: bool,
+) -> Result<StackSight, Refused> {
     let Some(command) = command(pid) else {
         return Err(no_process(pid));
     };
@@ -82,7 +84,7 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<StackSight
             let message = format!("process {pid} ({command}) may not be read: {error}");
             (None, Refused::new(message, permitted(pid)))
         }
-        (Some(hz), Ok(_)) if python::is_in(pid, PYTHON_WITHIN) => {
+        (Some(hz), Ok(_)) if python::is_in(pid, within) => {
             return Ok(StackSight {
                 python: Some(hz),
                 lacks: None,
@@ -119,9 +121,10 @@ pub fn check(pid: u32, python: Option<u32>, hardware: bool) -> Result<StackSight
 pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
     let failed = |error: io::Error| Refused::new(format!("cannot attach: {error}"), "");
     let mut live = LiveRecording::start(&request.dir, &When::default()).map_err(failed)?;
-    let hands = match &request.collect {
+    let began = Instant::now();
+    let (hands, refused) = match &request.collect {
         Some(collect) => enter(request.pid, &live, collect)?,
-        None => Vec::new(),
+        None => (Vec::new(), Vec::new()),
     };
     let pid = request.pid;
     let hardware = request.hardware.then_some((request.counters, Some(pid)));
@@ -130,7 +133,13 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
         RunningProgram {
-            tried: hands.iter().map(|it| it.pid).collect(),
+            tried: hands
+                .iter()
+                .map(|it| it.pid)
+                .chain(refused.iter().map(|it| it.0))
+                .collect(),
+            refused: refused.into_iter().map(|it| it.1).collect(),
+            began,
             request,
             live,
             hands,
@@ -140,8 +149,14 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
     Ok((feed.map_err(failed)?, hand))
 }
 
-/// Enters the processes that use CUDA, or where none does yet the one that was named.
-fn enter(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Vec<Hand>, Refused> {
+/// The hands on processes, and those that could not be entered with the reason.
+type Entered = (Vec<Hand>, Vec<(u32, Refused)>);
+
+/// Enters the processes that use CUDA, or where none does yet the one that was named, side by side: one that hangs keeps no other.
+///
+/// # Errors
+/// When none can be entered: why the first one cannot.
+fn enter(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Entered, Refused> {
     if command(pid).is_none() {
         return Err(no_process(pid));
     }
@@ -149,18 +164,29 @@ fn enter(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Vec<Hand>,
     if pids.is_empty() {
         pids.push(pid);
     }
-    let mut hands = Vec::new();
-    for pid in pids {
-        match Hand::enter(pid, &live.directory, collect) {
+    let (hands, mut refused) = enter_all(&pids, live, collect);
+    match hands.is_empty() && !refused.is_empty() {
+        true => Err(refused.swap_remove(0).1),
+        false => Ok((hands, refused)),
+    }
+}
+
+fn enter_all(pids: &[u32], live: &LiveRecording, collect: &Collect) -> Entered {
+    let entered = std::thread::scope(|scope| {
+        let start =
+            |pid: u32| scope.spawn(move || (pid, Hand::enter(pid, &live.directory, collect)));
+        let threads: Vec<_> = pids.iter().map(|pid| start(*pid)).collect();
+        let done = threads.into_iter().filter_map(|it| it.join().ok());
+        done.collect::<Vec<_>>()
+    });
+    let (mut hands, mut refused) = (Vec::new(), Vec::new());
+    for (pid, entered) in entered {
+        match entered {
             Ok(hand) => hands.push(hand),
-            Err(refused) => {
-                // All of them or none.
-                leave(&mut hands, || Ok(())).unwrap_or(());
-                return Err(refused);
-            }
+            Err(why) => refused.push((pid, why)),
         }
     }
-    Ok(hands)
+    (hands, refused)
 }
 
 /// Has all collectors let go, and does `meanwhile` until they have.
@@ -174,8 +200,8 @@ fn leave(hands: &mut [Hand], mut meanwhile: impl FnMut() -> Result<(), Gone>) ->
     Ok(())
 }
 
-/// How long a collector may take to write the last of it.
-const LEAVING: Duration = Duration::from_secs(8);
+/// How long collectors are waited for to write the last of it. Who takes longer does so alone.
+const LEAVING: Duration = Duration::from_millis(800);
 /// How often it is looked whether other processes of the program have come to use CUDA.
 const MORE: Duration = Duration::from_secs(1);
 
@@ -185,6 +211,9 @@ struct RunningProgram {
     hands: Vec<Hand>,
     /// The processes that were entered, or could not be.
     tried: Vec<u32>,
+    /// Why those could not be, to be said.
+    refused: Vec<Refused>,
+    began: Instant,
 }
 
 impl RunningProgram {
@@ -222,8 +251,10 @@ impl RunningProgram {
         if self.request.collect.is_none() {
             notice(outside)?;
         }
+        for refused in std::mem::take(&mut self.refused) {
+            outlet.notice(true, format!("{}; {}", refused.message, refused.help))?;
+        }
         let mut next = Instant::now() + MORE;
-        let began = Instant::now();
         let mut over: Option<Instant> = None;
         loop {
             std::thread::sleep(PERIOD);
@@ -242,7 +273,7 @@ impl RunningProgram {
                 return Ok(false);
             }
             let duration = self.request.duration;
-            if over.is_none() && duration.is_some_and(|it| began.elapsed() >= it) {
+            if over.is_none() && duration.is_some_and(|it| self.began.elapsed() >= it) {
                 notice(format!(
                     "the time is over (--duration); process {pid} goes on"
                 ))?;
@@ -264,18 +295,16 @@ impl RunningProgram {
         let Some(collect) = &self.request.collect else {
             return Ok(());
         };
-        for pid in users_of_cuda(self.request.pid) {
-            if self.tried.contains(&pid) {
-                continue;
-            }
-            self.tried.push(pid);
-            match Hand::enter(pid, &self.live.directory, collect) {
-                Ok(hand) => self.hands.push(hand),
-                Err(refused) => {
-                    let text = format!("{}; {}", refused.message, refused.help);
-                    outlet.notice(true, text)?;
-                }
-            }
+        let mut new = users_of_cuda(self.request.pid);
+        new.retain(|pid| !self.tried.contains(pid));
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.tried.extend(&new);
+        let (hands, refused) = enter_all(&new, &self.live, collect);
+        self.hands.extend(hands);
+        for (_, refused) in refused {
+            outlet.notice(true, format!("{}; {}", refused.message, refused.help))?;
         }
         Ok(())
     }
@@ -289,7 +318,8 @@ mod tests {
 
     #[test]
     fn what_is_refused_says_what_helps() {
-        let gone = check(u32::MAX >> 1, Some(100), false).expect_err("there is none");
+        let gone = check(u32::MAX >> 1, Some(100), Duration::from_secs(2), false)
+            .expect_err("there is none");
         assert!(gone.message.contains("there is no process"), "{gone}");
         let mut sleep = std::process::Command::new("sleep")
             .arg("30")
@@ -299,7 +329,8 @@ mod tests {
         while !command(sleep.id()).is_some_and(|it| it.starts_with("sleep")) {
             std::thread::yield_now();
         }
-        let plain = check(sleep.id(), Some(100), false).expect_err("no Python");
+        let plain =
+            check(sleep.id(), Some(100), Duration::from_secs(2), false).expect_err("no Python");
         assert!(plain.message.contains("(sleep"), "{plain}");
         // In a container without the right to read it, that is what is wrong.
         assert!(
@@ -311,7 +342,8 @@ mod tests {
         while python::is_there(sleep.id()) && begun.elapsed() < Duration::from_secs(5) {
             std::thread::yield_now();
         }
-        let ended = check(sleep.id(), Some(100), false).expect_err("nobody has waited for it yet");
+        let ended = check(sleep.id(), Some(100), Duration::from_secs(2), false)
+            .expect_err("nobody has waited for it yet");
         assert!(ended.message.contains("has just ended"), "{ended}");
         sleep.wait().expect("ends");
         for (user, owner, scope, expected) in [

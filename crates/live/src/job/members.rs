@@ -87,10 +87,12 @@ pub(super) fn find(pid: Option<u32>) -> Result<Vec<Found>, Refused> {
     let ranked: BTreeSet<u32> = members
         .flat_map(|it| it.helpers.iter().copied().chain([it.pid]))
         .collect();
+    let started_by = jobs.iter().flatten().filter_map(|it| parent(it.pid));
+    let launchers: BTreeSet<u32> = started_by.collect();
     let rest = within
         .iter()
         .copied()
-        .filter(|it| !ranked.contains(it) && uses_cuda(*it));
+        .filter(|it| !ranked.contains(it) && !launchers.contains(it) && uses_cuda(*it));
     let mut alone: Vec<u32> = rest.collect();
     let mut found: Vec<Found> = jobs.into_iter().map(|it| (title(&it), it)).collect();
     match named {

@@ -156,28 +156,35 @@ fn open_all(members: &[Member], libraries: &Libraries) -> Vec<Watched> {
 impl Looked {
     /// Looks some times more, spread over this long, and says what all looks show.
     pub fn observe(&mut self, time: Duration) -> Job {
-        for look in 0..LOOKS {
-            let is_edge = look == 0 || look + 1 == LOOKS;
-            std::thread::scope(|scope| {
-                for watched in &mut self.watched {
-                    scope.spawn(move || watched.observe(is_edge));
-                }
-            });
-            let due = Instant::now() + time / (LOOKS - 1);
-            if look + 1 < LOOKS {
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        let pause = time / (LOOKS - 1);
+        std::thread::scope(|scope| {
+            for watched in &mut self.watched {
+                scope.spawn(move || {
+                    for look in 0..LOOKS {
+                        watched.observe(look == 0 || look + 1 == LOOKS);
+                        if look + 1 < LOOKS {
+                            watched.glance(Instant::now() + pause);
+                        }
+                    }
+                });
             }
-        }
+        });
         let gpus = gpus(&self.members);
         let ranks = self.members.iter().zip(&self.watched).zip(gpus);
-        Job {
+        let job = Job {
             command: self.command.clone(),
             ranks: ranks
                 .map(|((member, watched), gpu)| process(member, watched, gpu))
                 .collect(),
             looked: self.begun.elapsed(),
             ras: None,
+        };
+        if job.verdict().state == State::Moves {
+            // What stands from here on has not stood before.
+            self.begun = Instant::now();
         }
+        self.watched.iter_mut().for_each(Watched::begin_anew);
+        job
     }
 
     /// Asks NCCL's service once, where that is safe and tells something. It may take 12 s.

@@ -152,6 +152,7 @@ struct Mapped {
     range: Range<u64>,
     offset: u64,
     is_cuda: bool,
+    is_torch: bool,
     symbols: Arc<Symbols>,
 }
 
@@ -188,6 +189,7 @@ impl Native {
                 let symbols = libraries.read(&format!("/proc/{pid}/root{path}"));
                 mapped.extend(symbols.map(|symbols| Mapped {
                     is_cuda: file.starts_with("libcuda"),
+                    is_torch: file.starts_with("libtorch"),
                     offset: hex(offset),
                     range,
                     symbols,
@@ -230,7 +232,8 @@ impl Native {
     fn at(&self, address: u64) -> Option<(&Mapped, String)> {
         let it = self.mapped.iter().find(|it| it.range.contains(&address))?;
         let name = it.symbols.name(address - it.range.start + it.offset)?;
-        Some((it, name))
+        // Of PyTorch's many calls only those of collectives tell what is waited for.
+        (!it.is_torch || name.starts_with("c10d::")).then_some((it, name))
     }
 
     /// Whether an address lies in a known library, behind a call.

@@ -16,6 +16,8 @@ use activity::Frame;
 const MOST: usize = 256;
 /// The kernel's ticks a second (`USER_HZ`) on x86-64 and aarch64.
 const TICKS: f64 = 100.0;
+/// Between two looks at Python's lines: these take some 0.5 ms.
+const GLANCE: Duration = Duration::from_millis(15);
 /// Torn reads of an interpreter after which a look goes without its stacks.
 const TORN: usize = 4;
 
@@ -46,6 +48,8 @@ pub(super) struct Call {
 struct Thread {
     name: String,
     looks: Vec<At>,
+    /// Whether it was at another line between two looks.
+    has_moved: bool,
 }
 
 /// A process that is looked at.
@@ -109,6 +113,33 @@ impl Watched {
             .map(spent)
             .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
         self.spent.push((Instant::now(), all.0, all.1));
+    }
+
+    /// Looks at Python's lines alone, many times until then: a program that waits for its GPU in each step is elsewhere for moments.
+    pub(super) fn glance(&mut self, until: Instant) {
+        while Instant::now() < until {
+            for (tid, python) in self.pythons() {
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    let last = thread.looks.last();
+                    thread.has_moved |= last.is_some_and(|it| it.python != python);
+                }
+            }
+            let pause = if self.spy.is_some() {
+                GLANCE
+            } else {
+                until.saturating_duration_since(Instant::now())
+            };
+            std::thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    /// Keeps of each thread the last look alone, to which the next ones are held.
+    pub(super) fn begin_anew(&mut self) {
+        for thread in self.threads.values_mut() {
+            thread.looks.drain(..thread.looks.len().saturating_sub(1));
+            thread.has_moved = false;
+        }
+        self.spent.drain(..self.spent.len().saturating_sub(1));
     }
 
     fn tids(&mut self) -> Vec<u32> {
@@ -196,7 +227,10 @@ impl Watched {
             tid,
             name: thread.name.clone(),
             is_main: tid == self.pid,
-            doing: doing(&thread.looks, now),
+            doing: match thread.has_moved {
+                true => Doing::Moves,
+                false => doing(&thread.looks, now),
+            },
             native,
             call: last.call.map(|it| (it.number, it.first)),
             python: last.python,

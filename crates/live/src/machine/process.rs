@@ -80,6 +80,13 @@ impl Proc {
             && let Some(mut seen) = self.seen(pid, &stat, &status)
         {
             seen.command = attach::command(pid).unwrap_or_default();
+            // What the kernel itself says goes before its rules: a process may have allowed it (PR_SET_PTRACER), or have a guard.
+            if ptrace::may_read(pid).is_ok()
+                && seen.right.is_err()
+                && numbers(&status, "TracerPid") == [0]
+            {
+                seen.right = Ok("You may: the kernel allows it.".to_owned());
+            }
             return Sight::Seen(seen);
         }
         let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -100,7 +107,7 @@ impl Proc {
         let name = self.users.get(&owner);
         let user = name.cloned().unwrap_or_else(|| owner.to_string());
         let one = |name| numbers(name).first().copied().unwrap_or(0);
-        let right = rights::right(pid, self.own, &owners, &user, one("TracerPid"));
+        let told = rights::right(pid, self.own, &owners, &user, one("TracerPid"));
         Some(Seen {
             user,
             command: String::new(),
@@ -110,7 +117,7 @@ impl Proc {
                 .saturating_sub(Duration::from_secs(began / TICKS)),
             inner: numbers("NSpid").get(1..).and_then(<[u32]>::last).copied(),
             is_filtered: one("Seccomp") == 2,
-            right,
+            right: told,
         })
     }
 }
