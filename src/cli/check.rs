@@ -4,7 +4,8 @@ use super::args::Check;
 use super::exit::{self, Ending};
 use super::print;
 use crate::bundled::{LIBRARY, lessons};
-use activity::text::{plural, printable, printable_lines};
+use activity::text::{count, plural, printable, printable_lines};
+use scenario::plan::BYTES_A_RUN;
 use scenario::{Overrides, Severity, Source, compile};
 
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
@@ -24,9 +25,6 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
             }
         };
         match compile(&source, &overrides) {
-            Ok(compiled) if compiled.warnings.is_empty() => {
-                print(&format!("{}: fine\n", printable(&source.name)))?;
-            }
             Ok(compiled) => {
                 print(&compiled.warnings.render(color))?;
                 let warnings = compiled.warnings.count(Severity::Warning);
@@ -37,7 +35,8 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
                 if args.deny && warnings > 0 {
                     code = code.max(exit::EXPECTATION);
                 }
-                print(&format!("{}: {verdict}\n", printable(&source.name)))?;
+                let name = printable(&source.name);
+                print(&format!("{name}: {verdict}{}\n", cost(compiled.plan.runs)))?;
             }
             Err(diagnostics) => {
                 print(&diagnostics.render(color))?;
@@ -48,6 +47,19 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
         }
     }
     Ok(code)
+}
+
+/// What a run takes, where that is much.
+fn cost(runs: usize) -> String {
+    let bytes = runs as u64 * BYTES_A_RUN;
+    match runs {
+        ..200_000 => String::new(),
+        _ => format!(
+            "; a run has {} operations and takes some {} MB of memory",
+            count(runs as u64),
+            bytes / 1_000_000
+        ),
+    }
 }
 
 /// Lists the bundled scenarios and kernels.

@@ -89,6 +89,7 @@ fn plan(variants: Vec<VariantPlan>) -> Arc<Plan> {
         look_for: String::new(),
         sweep: None,
         variants,
+        runs: 0,
         sites: Vec::new(),
         expectations: Vec::new(),
     })

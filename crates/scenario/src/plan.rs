@@ -17,8 +17,12 @@ use activity::{Direction, Ns};
 pub use super::site::{Site, SiteId};
 pub use ops::{CopyPiece, Pieces, Side, Touch, copy_call, copy_waits};
 
-/// Operations that one variant may have after unrolling.
+/// Operations that a variant may have after unrolling, and that all of them may run in all their passes. Each takes some
+/// [`BYTES_A_RUN`] of memory until the end.
 pub const MAX_OPS: usize = 2_000_000;
+
+/// Memory for an operation that has run: 886 MB for 2,000,000 copies on the simulator, measured on 27 November 2026.
+pub const BYTES_A_RUN: u64 = 450;
 
 /// The scenario's name for a device's legacy default stream.
 pub const DEFAULT_STREAM: &str = "default";
@@ -47,6 +51,8 @@ pub struct Plan {
     pub sweep: Option<Sweep>,
     /// Each variant, at each value of the sweep, in the order to run them.
     pub variants: Vec<VariantPlan>,
+    /// Operations that run in all of their passes.
+    pub runs: usize,
     /// Places in the file.
     pub sites: Vec<Site>,
     /// What must hold, from `[expect]`.

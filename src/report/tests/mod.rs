@@ -76,6 +76,7 @@ fn plan(variants: Vec<VariantPlan>, expectations: Vec<Expectation>) -> Plan {
         look_for: String::new(),
         sweep: None,
         variants,
+        runs: 0,
         sites: Vec::new(),
         expectations,
     }

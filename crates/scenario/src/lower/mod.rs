@@ -12,10 +12,10 @@ use super::diagnostics::{Diagnostic, Diagnostics, Severity};
 use super::expr::Loc;
 use super::expr::value::Value;
 use super::file::{File, VariantDecl};
-use super::plan::{Plan, VariantPlan};
+use super::plan::{MAX_OPS, Plan, VariantPlan};
 use super::site::Sites;
 use super::steps;
-use super::unroll::{MAX_ERRORS, MAX_PLAN_OPS, Shared, Unroll};
+use super::unroll::{MAX_ERRORS, Shared, Unroll};
 
 /// Variants times values of the sweep.
 const MAX_VARIANT_PLANS: usize = 1000;
@@ -31,7 +31,7 @@ pub(super) fn plan(
         declared: &file.declared,
         sites: Sites::new(text),
         diagnostics,
-        ops_left: MAX_PLAN_OPS,
+        runs_left: MAX_OPS,
         repeat: overrides.repeat,
     };
     let set = settings::overrides(file, overrides, shared.diagnostics)?;
@@ -70,6 +70,7 @@ pub(super) fn plan(
         look_for: file.look_for.clone(),
         sweep,
         variants,
+        runs: MAX_OPS - shared.runs_left,
         sites: shared.sites.list,
         expectations,
         pairs,
@@ -132,7 +133,7 @@ fn variant_plan<'f>(
         ..VariantPlan::default()
     };
     let mut unroll = Unroll::new(shared, plan, scope, unnamed);
-    unroll.passes(variant);
+    unroll.passes_of(variant);
     steps::lower(&variant.steps, &mut unroll);
     unroll.finish(variant.name.loc);
     Some(unroll.into_plan())
@@ -140,17 +141,17 @@ fn variant_plan<'f>(
 
 impl Unroll<'_, '_> {
     /// How often the variant runs.
-    fn passes(&mut self, variant: &VariantDecl) {
+    fn passes_of(&mut self, variant: &VariantDecl) {
         self.plan.cold = variant.is_cold;
         let (warmup, repeat) = if variant.is_cold { (0, 1) } else { (1, 3) };
         let given = self.amount(variant.warmup.as_ref(), 1000, "a number of passes");
-        self.plan.warmup = given.unwrap_or_default().map_or(warmup, |it| it as u32);
+        let warmup = given.unwrap_or_default().map_or(warmup, |it| it as u32);
         let declared = match &variant.repeat {
             Some(expr) => self
                 .integer(expr, 1..=1000, "a number of passes")
                 .unwrap_or(1) as u32,
             None => repeat,
         };
-        self.plan.repeat = self.shared.repeat.unwrap_or(declared);
+        self.runs(warmup, self.shared.repeat.unwrap_or(declared));
     }
 }

@@ -16,8 +16,6 @@ use super::syntax::decl::Declarations;
 use capture::Capturing;
 pub(crate) use objects::{MAX_DEVICES, Objects, StreamUse};
 
-/// Operations of all variants at all values of the sweep together.
-pub(crate) const MAX_PLAN_OPS: usize = 2 * MAX_OPS;
 /// Errors after which unrolling stops.
 pub(crate) const MAX_ERRORS: usize = 20;
 /// Steps that failed, each time a loop came to them, after which unrolling stops.
@@ -28,8 +26,8 @@ pub(crate) struct Shared<'f> {
     pub(crate) declared: &'f Declarations,
     pub(crate) sites: Sites,
     pub(crate) diagnostics: &'f mut Diagnostics,
-    /// Operations that the variants to come may still have.
-    pub(crate) ops_left: usize,
+    /// Operations that the variants to come may still run, in all their passes.
+    pub(crate) runs_left: usize,
     /// How often each variant is measured instead of what it declares.
     pub(crate) repeat: Option<u32>,
 }
@@ -44,7 +42,8 @@ pub(crate) struct Unroll<'l, 'f> {
     /// How many of `scope` are not worth naming in a message.
     unnamed: usize,
     capturing: Option<Capturing>,
-    /// Operations that this variant may still have.
+    /// Operations that this variant may have, and of these may still.
+    most: usize,
     pub(crate) ops_left: usize,
     /// Steps that could not be carried out.
     failures: usize,
@@ -60,7 +59,8 @@ impl<'l, 'f> Unroll<'l, 'f> {
         unnamed: usize,
     ) -> Self {
         Self {
-            ops_left: shared.ops_left.min(MAX_OPS),
+            most: MAX_OPS,
+            ops_left: MAX_OPS,
             shared,
             plan,
             objects: Objects::default(),
@@ -72,10 +72,20 @@ impl<'l, 'f> Unroll<'l, 'f> {
         }
     }
 
-    /// The finished plan. Later variants may have that many operations less.
+    /// How often the variant runs, which bounds how many operations it may have.
+    pub(crate) fn runs(&mut self, warmup: u32, repeat: u32) {
+        (self.plan.warmup, self.plan.repeat) = (warmup, repeat);
+        self.most = (self.shared.runs_left / self.passes()).min(MAX_OPS);
+        self.ops_left = self.most;
+    }
+
+    fn passes(&self) -> usize {
+        (self.plan.warmup as usize + self.plan.repeat as usize).max(1)
+    }
+
+    /// The finished plan. Later variants may run that many operations less.
     pub(crate) fn into_plan(self) -> VariantPlan {
-        let given = self.shared.ops_left.min(MAX_OPS);
-        self.shared.ops_left -= given - self.ops_left;
+        self.shared.runs_left -= (self.most - self.ops_left) * self.passes();
         self.plan
     }
 }
@@ -148,9 +158,9 @@ impl Unroll<'_, '_> {
             Some(left) => self.ops_left = left,
             None if self.has_stopped => {}
             None => {
-                let what = if self.shared.ops_left < MAX_OPS {
+                let what = if self.most < MAX_OPS {
                     format!(
-                        "the variants and values of the sweep together have more than {MAX_PLAN_OPS} operations"
+                        "all passes of all variants and values of the sweep run more than {MAX_OPS} operations"
                     )
                 } else {
                     format!(
@@ -159,7 +169,7 @@ impl Unroll<'_, '_> {
                     )
                 };
                 let diagnostic = Diagnostic::error(loc.range(), what)
-                    .help("fewer iterations, larger chunks, or fewer values of the sweep");
+                    .help("fewer iterations, larger chunks, fewer values of the sweep, or fewer passes (`repeat`)");
                 self.report(diagnostic);
                 self.has_stopped = true;
             }

@@ -255,6 +255,7 @@ fn plan(variants: Vec<VariantPlan>) -> Plan {
         look_for: String::new(),
         sweep: None,
         variants,
+        runs: 0,
         sites,
         expectations: vec![],
     }
