@@ -113,7 +113,8 @@ pub(super) fn no_scenario() -> FileFn<'static> {
 /// The exit code of a session.
 pub(super) fn code_of(exit: Exit) -> Result<u8, Ending> {
     if let Some(signal) = exit.signal {
-        return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+        let code = live::attach::ended_when_asked().unwrap_or(128 + signal);
+        return Ok(u8::try_from(code).unwrap_or(u8::MAX));
     }
     if let Some(error) = exit.error {
         return Err(error.into());

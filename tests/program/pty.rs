@@ -394,7 +394,7 @@ fn a_trace_that_comes_through_a_pipe_is_opened_and_keys_work() {
 #[test]
 fn signals_end_it_with_their_code() {
     // The last is a switch of `trace` and ends nothing.
-    for (signal, code) in [15, 1, 2, 3, 6, 10, 14, 24, 26, 27, 29, 30, 16]
+    for (signal, code) in [15, 1, 2, 3, 6, 10, 14, 24, 26, 27, 29, 30, 16, 50, 64]
         .map(|signal| (signal, 128 + signal as u32))
         .into_iter()
         .chain([(12, 0)])
@@ -408,6 +408,128 @@ fn signals_end_it_with_their_code() {
         assert_eq!(session.end(), code, "{signal}");
         session.assert_restored();
     }
+}
+
+/// A terminal that takes no bytes: its emulator is stopped, its link hangs. From before the first byte, or from some
+/// text on. The program that is traced is told at once, and takes the time that it needs.
+#[test]
+fn a_terminal_that_takes_no_bytes_holds_nothing_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = folder.path().join("whole");
+    let script = format!(
+        "trap 'sleep 4; echo >{}; exit 7' TERM; echo ready; while :; do sleep 0.01; done",
+        whole.display()
+    );
+    let trace = ["trace", "--", "sh", "-c", &script];
+    for (args, text, signal, code) in [
+        (&RUN[..], None, 2, 130),
+        (&RUN[..], Some("quit"), 15, 143),
+        (&trace[..], Some("ready"), 15, 7),
+    ] {
+        let size = PtySize::default();
+        let size = PtySize {
+            rows: 24,
+            cols: 80,
+            ..size
+        };
+        let pair = native_pty_system().openpty(size).expect("a pty");
+        let name = pair.master.tty_name().expect("a name");
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let fill = || {
+            let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+            let mut options = std::fs::File::options();
+            std::os::unix::fs::OpenOptionsExt::custom_flags(options.write(true), flags);
+            let mut terminal = options.open(&name).expect("the terminal");
+            while terminal.write(&[b'.'; 64]).is_ok() {}
+        };
+        if text.is_none() {
+            fill();
+        }
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cuptop"));
+        command.args(args);
+        command.env("TERM", "xterm-256color");
+        let mut child = pair.slave.spawn_command(command).expect("the program");
+        drop(pair.slave);
+        let is_raw = || {
+            let modes = pair.master.get_termios().expect("modes");
+            !format!("{:?}", modes.local_flags).contains("ICANON")
+        };
+        let (began, mut seen, mut chunk) = (Instant::now(), Vec::new(), [0; 512]);
+        let has = |seen: &[u8], text: &str| count(seen, text.as_bytes()) > 0;
+        while !is_raw() || text.is_some_and(|text| !has(&seen, text)) {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{}",
+                String::from_utf8_lossy(&seen)
+            );
+            if text.is_some() {
+                let length = reader.read(&mut chunk).expect("the screen");
+                seen.extend_from_slice(&chunk[..length]);
+            }
+        }
+        fill();
+        let pid = child.process_id().expect("a running program") as i32;
+        assert_eq!(kill(pid, signal), 0);
+        let began = Instant::now();
+        while child.try_wait().expect("a child").is_none() {
+            assert!(began.elapsed() < PATIENCE, "{args:?} goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(child.wait().expect("a child").exit_code(), code, "{args:?}");
+        assert!(!is_raw(), "{args:?} left the terminal raw");
+    }
+    assert!(whole.exists(), "the program was cut short");
+}
+
+/// A key reaches the program by itself; a signal that somebody sends does not.
+#[test]
+fn without_a_screen_the_program_hears_each_interrupt_once() {
+    let script = "trap 'n=${n}1; echo heard $n; [ $n != 11 ] || exit 9' INT; echo ready; while :; do sleep 0.01; done";
+    let args = ["trace", "--headless", "--", "sh", "-c", script];
+    let mut session = Session::start(&args, 120, 24);
+    session.wait_for("ready");
+    session.press("\x03");
+    session.wait_for("heard 1");
+    session.signal(2);
+    assert_eq!(session.end(), 9);
+    assert!(
+        session.screen().contains("heard 11"),
+        "{}",
+        session.screen()
+    );
+}
+
+/// A paste that begins and never ends, and a terminal that says that it is huge.
+#[test]
+fn a_paste_without_end_and_a_huge_terminal_are_survived() {
+    let mut session = Session::start(&RUN, 80, 24);
+    session.wait_for("SIMULATED");
+    session.press("\x1b[200~");
+    let began = Instant::now();
+    while session.child.try_wait().expect("a child").is_none() {
+        assert!(began.elapsed() < PATIENCE, "it swallows every key");
+        let _ = session.writer.write_all(b"\x03");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // With the terminal given back, another Ctrl-C is a signal.
+    session.end();
+    session.assert_restored();
+    let mut command = CommandBuilder::new("sh");
+    let script = "ulimit -v 8000000; exec \"$0\" run pipeline --backend sim";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_cuptop")]);
+    let size = PtySize {
+        rows: u16::MAX,
+        cols: u16::MAX,
+        ..PtySize::default()
+    };
+    let mut session = Session::spawn(command, size, |_| {});
+    let began = Instant::now();
+    while count(&session.raw(), b"SIMULATED") == 0 {
+        assert!(began.elapsed() < PATIENCE, "nothing was drawn");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    session.press("q");
+    assert_eq!(session.end(), 0);
 }
 
 #[test]

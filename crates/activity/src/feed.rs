@@ -18,7 +18,7 @@ pub const CAPACITY: usize = 256;
 
 /// Signals whose default is to end a process. Left out: SIGKILL, what only faults raise, SIGPIPE and SIGXFSZ (errors of a write),
 /// and SIGUSR2, which is a switch of `trace`.
-pub const ENDING: [i32; 13] = [
+const ENDING: [i32; 13] = [
     libc::SIGTERM,
     libc::SIGHUP,
     libc::SIGINT,
@@ -33,6 +33,12 @@ pub const ENDING: [i32; 13] = [
     libc::SIGPWR,
     libc::SIGSTKFLT,
 ];
+
+/// Signals that ask to end: those of [`ENDING`], and the real-time ones.
+pub fn ending() -> impl Iterator<Item = i32> {
+    let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
+    ENDING.into_iter().chain(real_time)
+}
 
 /// What a source sends.
 #[derive(Debug)]

@@ -29,6 +29,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long messages are taken in before the keyboard gets its turn.
 const DRAIN: Duration = Duration::from_millis(12);
 
+/// Cells that are drawn at most, in some 100 MB: a terminal can call itself 65,535 columns wide and as high.
+const CELLS: u32 = 1 << 20;
+
 /// What frames are drawn on.
 pub trait Screen: Backend<Error: Send + Sync + 'static> {}
 
@@ -117,7 +120,7 @@ impl<'a, B: Screen> Loop<'a, B> {
     /// # Errors
     /// When the terminal cannot be written.
     pub fn run(mut self) -> io::Result<Exit> {
-        self.resize(self.terminal.size().map_err(io::Error::other)?);
+        self.repaint()?;
         if let Some(first) = self.session.first.take() {
             self.start(first);
         }
@@ -180,11 +183,22 @@ impl<'a, B: Screen> Loop<'a, B> {
         watch.map_or(never(), |it| it.machines.clone())
     }
 
+    /// The terminal's size, without the rows that would make it more than [`CELLS`].
+    fn size(&self) -> io::Result<Size> {
+        let mut size = self.terminal.size().map_err(io::Error::other)?;
+        let rows = CELLS / u32::from(size.width.max(1));
+        size.height = size.height.min(u16::try_from(rows).unwrap_or(u16::MAX));
+        Ok(size)
+    }
+
     fn draw(&mut self) -> io::Result<()> {
+        // It may have changed since the last event.
+        if self.size()? != self.app.state.size {
+            self.repaint()?;
+        }
         let (app, theme) = (&mut self.app, &self.session.theme);
         let drawn = self.terminal.draw(|frame| {
             let buf = frame.buffer_mut();
-            // The terminal's size may have changed since the last event.
             app.state.size = Size::new(buf.area().width, buf.area().height);
             app.prepare();
             app.draw(theme, buf);
@@ -267,7 +281,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             Input::Mouse(event) => self.mouse.action(event),
             Input::Suspend => return self.suspend(),
             Input::Resize => {
-                self.resize(self.terminal.size().map_err(io::Error::other)?);
+                self.pace.changed();
                 None
             }
             Input::Signal(signal) => {
@@ -394,16 +408,12 @@ impl<'a, B: Screen> Loop<'a, B> {
     /// The screen holds something else now: everything is drawn again. (`Terminal::clear` would ask
     /// the terminal for its cursor, which not every one answers.)
     fn repaint(&mut self) -> io::Result<()> {
-        let size = self.terminal.size().map_err(io::Error::other)?;
+        let size = self.size()?;
         let area = Rect::new(0, 0, size.width, size.height);
         self.terminal.resize(area).map_err(io::Error::other)?;
-        self.resize(size);
-        Ok(())
-    }
-
-    fn resize(&mut self, size: Size) {
         self.app.state.size = size;
         self.pace.changed();
+        Ok(())
     }
 
     fn start(&mut self, wanted: NextRun) {

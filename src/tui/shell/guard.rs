@@ -1,9 +1,11 @@
 //! The terminal's state: taken over, and given back in every case.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
@@ -11,8 +13,11 @@ use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{cursor, execute};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Signal, getpid, kill_process};
+use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
-use super::input::Input;
+use super::input::{self, Input};
 
 /// Whether the terminal is ours now: the panic hook and the guard may both want to give it back.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
@@ -66,6 +71,11 @@ impl Drop for Guard {
 pub(super) fn take_over() -> io::Result<()> {
     enable_raw_mode()?;
     IS_OURS.store(true, Ordering::SeqCst);
+    // A read takes what is there. crossterm reads on as long as it has no whole key, and would not come back.
+    let terminal = input::terminal()?;
+    let mut modes = tcgetattr(&terminal)?;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+    tcsetattr(&terminal, OptionalActions::Now, &modes)?;
     let entered = execute!(
         io::stdout(),
         EnterAlternateScreen,
@@ -76,6 +86,30 @@ pub(super) fn take_over() -> io::Result<()> {
         give_back();
     }
     entered
+}
+
+/// How long the screen may take to give the terminal back after a signal.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// Gives a terminal up that takes no bytes, without a byte to it. A write that waits for it goes nowhere from now on.
+pub(super) fn give_up() {
+    let out = io::stdout();
+    let mut watched = [PollFd::new(&out, PollFlags::OUT)];
+    let now = Timespec::default();
+    if !matches!(rustix::event::poll(&mut watched, Some(&now)), Ok(0)) {
+        return;
+    }
+    if IS_OURS.swap(false, Ordering::SeqCst) {
+        let _ = disable_raw_mode();
+    }
+    if let Ok(nowhere) = File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&nowhere);
+        if io::stderr().is_terminal() {
+            let _ = rustix::stdio::dup2_stderr(&nowhere);
+        }
+        // Whatever signal has a handler interrupts the write. The system begins it anew, on what standard output is now.
+        let _ = kill_process(getpid(), Signal::WINCH);
+    }
 }
 
 pub(super) fn give_back() {

@@ -1,4 +1,4 @@
-//! The threads that wait for the keyboard and for signals.
+//! The thread that waits for the keyboard.
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal as _};
@@ -9,13 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use crossterm::event::{self, Event, KeyEvent, MouseEvent};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGTSTP, SIGUSR2, SIGWINCH};
-use signal_hook::iterator::{Handle, Signals};
-
-use activity::feed::{ENDING, Joined};
+use signal_hook::consts::SIGHUP;
 
 /// What comes from outside besides the feed.
 #[derive(Debug)]
@@ -80,20 +77,43 @@ pub(super) fn is_gone() -> bool {
 }
 
 fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
+    // Since when, and how often, something came and no key did.
+    let mut mute: Option<(Instant, u32)> = None;
     while !stop.load(Ordering::Relaxed) {
         match wait(terminal) {
             WaitResult::Nothing => {}
-            WaitResult::Keys => {
-                if !pass_on(inputs) {
-                    return;
+            WaitResult::Keys if mute.is_some_and(is_paste) => {
+                let mut bytes = [0; 4096];
+                let count = rustix::io::read(terminal, &mut bytes).unwrap_or(0);
+                if bytes[..count].contains(&CONTROL_C) {
+                    mute = None;
+                    let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+                    let _ = inputs.send(Input::Key(key));
                 }
             }
+            WaitResult::Keys => match pass_on(inputs) {
+                None => return,
+                Some(0) => {
+                    let (since, times) = mute.unwrap_or((Instant::now(), 0));
+                    mute = Some((since, times + 1));
+                }
+                Some(_) => mute = None,
+            },
             WaitResult::HangUp => {
                 let _ = inputs.send(LOST);
                 return;
             }
         }
     }
+}
+
+/// Ctrl-C, as a terminal sends it.
+const CONTROL_C: u8 = 3;
+
+/// Whether crossterm waits for the end of a paste that does not end. It says nothing of one until it has all of it, and
+/// keeps it. Nobody has asked the terminal to mark pastes.
+fn is_paste((since, times): (Instant, u32)) -> bool {
+    times >= 8 && since.elapsed() > Duration::from_secs(1)
 }
 
 enum WaitResult {
@@ -124,14 +144,16 @@ fn wait(terminal: &OwnedFd) -> WaitResult {
     }
 }
 
-/// Passes on what has been typed. Returns whether to go on.
-fn pass_on(inputs: &Sender<Input>) -> bool {
+/// Passes on what has been typed. Returns how many events that was, or nothing when it is over.
+fn pass_on(inputs: &Sender<Input>) -> Option<u32> {
+    let mut events = 0;
     loop {
         let input = match event::poll(READ) {
-            Ok(false) => return true,
+            Ok(false) => return Some(events),
             Ok(true) => event::read(),
             Err(error) => Err(error),
         };
+        events += 1;
         let input = match input {
             Ok(Event::Key(key)) => Input::Key(key),
             Ok(Event::Mouse(mouse)) => Input::Mouse(mouse),
@@ -141,7 +163,7 @@ fn pass_on(inputs: &Sender<Input>) -> bool {
         };
         let is_lost = matches!(input, Input::Signal(_));
         if inputs.send(input).is_err() || is_lost {
-            return false;
+            return None;
         }
     }
 }
@@ -161,43 +183,5 @@ impl Drop for InputThread {
         if thread.is_finished() {
             let _ = thread.join();
         }
-    }
-}
-
-/// Waits for signals until it is dropped.
-pub(super) struct SignalThread {
-    handle: Handle,
-    _thread: Joined,
-}
-
-impl SignalThread {
-    pub(super) fn start(inputs: Sender<Input>) -> io::Result<Self> {
-        let others = [SIGTSTP, SIGUSR2, SIGWINCH];
-        let mut signals = Signals::new(ENDING.iter().chain(&others))?;
-        let handle = signals.handle();
-        let thread = Joined::spawn("signals", move || {
-            for signal in &mut signals {
-                let input = match signal {
-                    SIGTSTP => Input::Suspend,
-                    SIGWINCH => Input::Resize,
-                    // A switch of `trace`, which listens for itself; elsewhere there is nothing to switch.
-                    SIGUSR2 => continue,
-                    signal => Input::Signal(signal),
-                };
-                if inputs.send(input).is_err() {
-                    return;
-                }
-            }
-        })?;
-        Ok(SignalThread {
-            handle,
-            _thread: thread,
-        })
-    }
-}
-
-impl Drop for SignalThread {
-    fn drop(&mut self) {
-        self.handle.close();
     }
 }

@@ -8,6 +8,7 @@ mod input;
 mod mouse;
 mod output;
 mod pace;
+mod signals;
 mod watch;
 
 use std::ffi::OsString;
@@ -17,15 +18,17 @@ use std::path::Path;
 use std::process::Command;
 
 use crossbeam_channel::{Sender, bounded};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use signal_hook::consts::{SIGHUP, SIGTSTP};
 
 pub use events::{Host, Loop};
 use guard::Guard;
 pub use input::Input;
-use input::{InputThread, SignalThread};
+use input::InputThread;
 use output::Frames;
+use signals::SignalThread;
 
 use super::{Exit, Session};
 
@@ -44,8 +47,9 @@ pub fn has_keyboard() -> bool {
 /// When the terminal cannot be set up, read or written.
 pub fn run(session: Session<'_>) -> io::Result<Exit> {
     let (sender, inputs) = bounded(INPUTS);
-    let guard = Guard::enter(sender.clone())?;
+    // First who hears signals: one that comes between the two would leave the terminal as the screen has it.
     let signals = SignalThread::start(sender.clone())?;
+    let guard = Guard::enter(sender.clone())?;
     let mut host = RealHost {
         input: Some(InputThread::start(sender.clone())?),
         _guard: guard,
@@ -54,13 +58,20 @@ pub fn run(session: Session<'_>) -> io::Result<Exit> {
     let is_synchronized = std::env::var_os("TMUX").is_none();
     let backend = CrosstermBackend::new(Frames::new(io::stdout(), is_synchronized));
     // Its drop would print, and panic, where the terminal is gone; the guard does all that it would.
-    let mut terminal = ManuallyDrop::new(Terminal::new(backend)?);
+    // The loop gives it its size.
+    let viewport = Viewport::Fixed(Rect::ZERO);
+    let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
+    let mut terminal = ManuallyDrop::new(terminal);
     let result = Loop::new(session, &mut *terminal, &mut host, inputs).run();
-    // First the threads that use the terminal, then the terminal.
+    // First the thread that uses the terminal, then the terminal, which may take no bytes: who gives it up then goes last.
     drop(host.input.take());
-    drop(signals);
     drop(host);
+    let signal = signals.end();
     match result {
+        Err(_) if signal.is_some() => Ok(Exit {
+            signal,
+            ..Exit::default()
+        }),
         // The write noticed before the thread that waits for it.
         Err(_) if input::is_gone() => Ok(Exit {
             signal: Some(SIGHUP),

@@ -12,12 +12,15 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
+use rustix::process::Signal;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::low_level::siginfo::Cause;
 
 use super::Output;
+use super::passing::Passing;
 use crate::ending::exit_code;
-use crate::looking::Switch;
-use activity::feed::{ENDING, Message};
+use activity::feed::{self, Message};
 
 /// Lines that may wait: a program that prints more waits for the screen, as it would for a terminal.
 const LINES: usize = 1024;
@@ -30,22 +33,12 @@ const REST: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct TracedChild {
     child: std::process::Child,
-    status: Option<i32>,
-    /// Whether it leads a process group of its own.
-    own_group: bool,
+    passing: Arc<Passing>,
     pub(super) output: Receiver<Message>,
     readers: Vec<JoinHandle<()>>,
     enough: Arc<AtomicBool>,
-    signals: Vec<Forwarded>,
-}
-
-/// A signal to us that is passed on.
-#[derive(Debug)]
-struct Forwarded {
-    signal: Signal,
-    came: Switch,
-    /// The terminal sends it to the whole group, the program included.
-    from_terminal: bool,
+    /// Those to us, with where they came from.
+    signals: Option<SignalsInfo<WithOrigin>>,
 }
 
 impl TracedChild {
@@ -67,12 +60,17 @@ impl TracedChild {
                 builder.stdin(Stdio::null());
             }
         }
+        // While the program runs, a signal to us is a signal to it: we end when it does, and tell how. The screen has
+        // handlers of its own.
         let signals = match output {
-            // The screen has handlers of its own.
-            Output::Capture => Vec::new(),
-            Output::Inherit => forwarded()?,
+            Output::Capture => None,
+            Output::Inherit => Some(SignalsInfo::new(feed::ending())?),
         };
         let mut child = builder.spawn()?;
+        let passing = Passing::to(child.id(), own_group);
+        if own_group {
+            passing.show();
+        }
         let (lines, received) = bounded(LINES);
         let enough = Arc::new(AtomicBool::new(false));
         let mut readers = Vec::new();
@@ -84,8 +82,7 @@ impl TracedChild {
         }
         Ok(TracedChild {
             child,
-            status: None,
-            own_group,
+            passing,
             output: received,
             readers,
             enough,
@@ -100,53 +97,37 @@ impl TracedChild {
 
     /// Its exit code, or 128 and the signal that ended it; `None` while it runs.
     pub(super) fn ended(&mut self) -> Option<i32> {
-        if self.status.is_none() {
-            self.status = match self.child.try_wait() {
-                Ok(status) => status.map(|it| exit_code(it).unwrap_or(0)),
-                // It cannot be waited for: somebody else has. Nothing is known of how it ended.
-                Err(_) => Some(0),
-            };
-        }
-        self.status
+        let child = &mut self.child;
+        self.passing.ended(|| match child.try_wait() {
+            Ok(status) => status.map(|it| exit_code(it).unwrap_or(0)),
+            // It cannot be waited for: somebody else has. Nothing is known of how it ended.
+            Err(_) => Some(0),
+        })
     }
 
-    /// Passes on the signals that came to us.
+    /// Whether a signal has asked it to end.
+    pub(super) fn was_asked(&self) -> bool {
+        self.passing.was_asked()
+    }
+
+    /// Passes on the signals that came to us. A terminal's keys reach the program as they reach us.
     pub(super) fn forward_signals(&mut self) {
-        for index in 0..self.signals.len() {
-            let it = &self.signals[index];
-            if it.came.has_come() && !(it.from_terminal && in_foreground()) {
-                let signal = it.signal;
-                self.signal(signal);
-            }
+        for it in self.signals.iter_mut().flat_map(SignalsInfo::pending) {
+            let is_key = matches!(it.signal, libc::SIGINT | libc::SIGQUIT);
+            let is_from_key = is_key && matches!(it.cause, Cause::Kernel);
+            self.passing.pass(it.signal, is_from_key);
         }
     }
 
-    fn signal(&mut self, signal: Signal) {
-        // A program that was waited for has given its id back.
-        if self.ended().is_some() && !self.own_group {
-            return;
-        }
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = if self.own_group {
-                kill_process_group(pid, signal)
-            } else {
-                kill_process(pid, signal)
-            };
-        }
-    }
-
-    /// Ends it: asks first, then does not.
+    /// Ends it: asks first, then does not. One that a signal asked already takes the time that it needs.
     pub(super) fn stop(&mut self, patience: Duration) {
-        if self.ended().is_some() {
-            return;
+        if self.ended().is_none() && !self.was_asked() {
+            self.passing.send(Signal::TERM);
         }
-        self.signal(Signal::TERM);
         let begin = Instant::now();
         while self.ended().is_none() {
-            if begin.elapsed() > patience {
-                self.signal(Signal::KILL);
-                let _ = self.child.wait();
-                return;
+            if begin.elapsed() > patience && !self.was_asked() {
+                self.passing.send(Signal::KILL);
             }
             // Its last lines must not keep it from ending.
             while self.output.try_recv().is_ok() {}
@@ -170,24 +151,6 @@ impl Drop for TracedChild {
         self.stop(Duration::from_secs(1));
         self.rest_of_output();
     }
-}
-
-/// While the program runs, a signal to us is a signal to it: we end when it does, and tell how.
-fn forwarded() -> io::Result<Vec<Forwarded>> {
-    let signals = ENDING.into_iter().filter_map(Signal::from_named_raw);
-    let forwarded = signals.map(|signal| {
-        Ok(Forwarded {
-            signal,
-            came: Switch::listen(signal)?,
-            from_terminal: matches!(signal, Signal::INT | Signal::QUIT),
-        })
-    });
-    forwarded.collect()
-}
-
-/// Whether we and the program are what the terminal's keys speak to.
-fn in_foreground() -> bool {
-    rustix::termios::tcgetpgrp(io::stdin().as_fd()).is_ok_and(|group| group == getpgrp())
 }
 
 fn read_lines(

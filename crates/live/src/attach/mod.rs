@@ -3,7 +3,8 @@
 //! ```text
 //! library      the collector as a shared library, unpacked from this binary
 //! environment  what makes the CUDA driver and NVTX load it
-//! child        the program: its output, its signals, its end
+//! child        the program: its output, its end
+//! passing      signals to us that are passed on to it
 //! live         the recording while it is made, and what is written beside it
 //! outside      commands that start it where nothing of ours reaches it
 //! recorder     recording on and off while it runs
@@ -23,6 +24,7 @@ mod late;
 mod library;
 mod live;
 mod outside;
+mod passing;
 mod profiler;
 mod recorder;
 mod refused;
@@ -37,6 +39,7 @@ use std::time::{Duration, Instant};
 pub use collector::Graphs;
 use crossbeam_channel::RecvTimeoutError;
 pub use environment::Collect;
+pub use passing::{ended_when_asked, pass_on};
 pub use recorder::{Recorder, When};
 pub(super) use refused::no_process;
 pub use refused::{Refused, right};
@@ -177,7 +180,8 @@ impl TracedRun {
             return Outcome::Stopped;
         }
         let had_room = !recording::files::had_no_room(&self.live.directory);
-        conclude(&self.name, code, &states, had_room, outlet)
+        let was_asked = self.child.was_asked();
+        conclude((&self.name, code, was_asked), &states, had_room, outlet)
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.
@@ -261,10 +265,9 @@ fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<Str
     ))
 }
 
-/// The outcome for the program's exit code, and what was not traced.
+/// The outcome for the program's exit code, for whether it was asked to end, and what was not traced.
 fn conclude(
-    name: &str,
-    code: i32,
+    (name, code, was_asked): (&str, i32, bool),
     processes: &[ProcessState],
     had_room: bool,
     outlet: &Outlet,
@@ -272,19 +275,22 @@ fn conclude(
     let traced = processes.iter().filter(|process| process.traced).count();
     let untraced = processes.len() - traced;
     let silent = processes.is_empty();
+    if silent && (code != 0 || was_asked) {
+        // How the program ended comes first; that nothing was seen of it is a remark.
+        let text =
+            "no process of the program reported in: it may not have come to use CUDA".to_owned();
+        let _ = outlet.notice(true, text);
+    }
     if code != 0 {
-        if silent {
-            // The program's own failure comes first; that nothing was seen of it is a remark.
-            let text = "no process of the program reported in: it may not have come to use CUDA"
-                .to_owned();
-            let _ = outlet.notice(true, text);
-        }
         let message = match code {
             137 => format!("{name} was killed (signal 9): was memory short?"),
             129..=192 => format!("{name} was ended by signal {}", code - 128),
             _ => format!("{name} ended with exit code {code}"),
         };
         return Outcome::Failed(Failure::new(FailureKind::Program { code }, message, ""));
+    }
+    if was_asked {
+        return Outcome::Complete;
     }
     let machine = |message: String, help: &str| {
         Outcome::Failed(Failure::new(FailureKind::Machine, message, help))

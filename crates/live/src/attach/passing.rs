@@ -1,0 +1,156 @@
+//! Signals to us that are passed on to the program that we started, at once and from whichever thread they come to.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// A program that was asked to end takes the time that it needs, for a checkpoint. It is killed when somebody asks once more
+/// after this time, or for the third time.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// The program behind the screen, for signals to that.
+static SHOWN: Mutex<Option<Arc<Passing>>> = Mutex::new(None);
+
+/// The way to a program. Whoever waits for it has its lock, so that no signal goes to an id that was given back.
+#[derive(Debug)]
+pub(super) struct Passing(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    pid: Option<Pid>,
+    /// Whether it leads a process group of its own.
+    own_group: bool,
+    /// When it was asked to end first, and how often it was.
+    asked: Option<(Instant, u32)>,
+    /// Its exit code, or 128 and the signal that ended it.
+    code: Option<i32>,
+}
+
+impl Passing {
+    /// The way to a process that has just been started.
+    pub(super) fn to(id: u32, own_group: bool) -> Arc<Passing> {
+        Arc::new(Passing(Mutex::new(State {
+            pid: i32::try_from(id).ok().and_then(Pid::from_raw),
+            own_group,
+            asked: None,
+            code: None,
+        })))
+    }
+
+    /// From now on this is the program that [`pass_on`] speaks of.
+    pub(super) fn show(self: &Arc<Self>) {
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(self));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the program ended. As long as that is not known, `wait` looks.
+    pub(super) fn ended(&self, wait: impl FnOnce() -> Option<i32>) -> Option<i32> {
+        let mut state = self.state();
+        state.code = state.code.or_else(wait);
+        state.code
+    }
+
+    /// Whether somebody has asked it to end.
+    pub(super) fn was_asked(&self) -> bool {
+        self.state().asked.is_some()
+    }
+
+    pub(super) fn send(&self, signal: Signal) {
+        self.state().send(signal);
+    }
+
+    /// Passes a signal on, unless a key sent it: a terminal sends that to the program, too.
+    pub(super) fn pass(&self, signal: i32, is_from_key: bool) {
+        // Real-time signals have no names: what they are for is to end.
+        let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
+        let mut state = self.state();
+        if asks(signal) && state.code.is_none() {
+            let now = Instant::now();
+            let (first, times) = state.asked.unwrap_or((now, 0));
+            state.asked = Some((first, times + 1));
+            if times >= 2 || (times == 1 && now - first > AGAIN) {
+                return state.send(Signal::KILL);
+            }
+        }
+        if !is_from_key {
+            state.send(signal);
+        }
+    }
+}
+
+impl State {
+    fn send(&self, signal: Signal) {
+        // A program that was waited for has given its id back. Its group may live on.
+        if let Some(pid) = self.pid.filter(|_| self.code.is_none() || self.own_group) {
+            let _ = if self.own_group {
+                kill_process_group(pid, signal)
+            } else {
+                kill_process(pid, signal)
+            };
+        }
+    }
+}
+
+fn asks(signal: Signal) -> bool {
+    matches!(
+        signal,
+        Signal::TERM | Signal::INT | Signal::HUP | Signal::QUIT
+    )
+}
+
+fn shown() -> Option<Arc<Passing>> {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    shown.clone()
+}
+
+/// Passes a signal that asks to end on to the program behind the screen. From then on it lives as long as it likes.
+pub fn pass_on(signal: i32) {
+    if let Some(passing) = shown().filter(|_| Signal::from_named_raw(signal).is_some_and(asks)) {
+        passing.pass(signal, false);
+    }
+}
+
+/// How the program behind the screen ended after it was asked to: its exit code, or 128 and the signal.
+pub fn ended_when_asked() -> Option<i32> {
+    let state = shown()?;
+    let state = state.state();
+    state.asked.and(state.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Command;
+
+    /// A program that ignores what it can: two requests do nothing, the third one kills it, and so does a second one that comes late.
+    #[test]
+    fn who_asks_three_times_or_again_after_half_a_minute_means_it() {
+        for (is_late, asked) in [(false, 3), (true, 2)] {
+            let script = "trap '' TERM INT; echo; exec sleep 60";
+            let mut child = Command::new("sh")
+                .args(["-c", script])
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .expect("a shell");
+            let mut ready = [0];
+            let mut out = child.stdout.take().expect("a pipe");
+            std::io::Read::read_exact(&mut out, &mut ready).expect("the trap stands");
+            let passing = Passing::to(child.id(), false);
+            for nth in 1..=asked {
+                assert!(child.try_wait().expect("a child").is_none(), "{nth}");
+                passing.pass([15, 2, 15][nth - 1], false);
+                if let (true, Some((first, _))) = (is_late, &mut passing.state().asked) {
+                    *first = first
+                        .checked_sub(AGAIN)
+                        .expect("the machine runs for longer");
+                }
+            }
+            assert_eq!(child.wait().expect("a child").signal(), Some(9));
+        }
+    }
+}
