@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Report;
+use activity::text::plain_json;
 
 /// The most bytes that it takes.
 pub const BYTES_MAX: usize = 4000;
@@ -49,6 +50,7 @@ impl Report {
         lists.iter_mut().for_each(|(_, rows)| rows.truncate(ROWS));
         loop {
             let text = serde_json::to_string(&self.put_together(&whole, &lists, &found))?;
+            let text = plain_json(text);
             let longest = lists.iter_mut().max_by_key(|(_, rows)| rows.len());
             match longest {
                 Some((_, rows)) if text.len() > BYTES_MAX && !rows.is_empty() => drop(rows.pop()),

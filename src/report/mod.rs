@@ -35,6 +35,7 @@ use std::path::PathBuf;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use activity::text::plain_json;
 use activity::{Health, Ns, Span};
 use advice::findings::Finding;
 use advice::verdict::Verdict;
@@ -240,7 +241,7 @@ impl Report {
     pub fn json(&self) -> serde_json::Result<String> {
         let mut value = serde_json::to_value(self)?;
         offsets::add(&mut value, self.origin_ns);
-        serde_json::to_string_pretty(&value)
+        serde_json::to_string_pretty(&value).map(plain_json)
     }
 
     /// Whether no expectation failed; also when there is none.

@@ -117,7 +117,7 @@ impl WhatIfReport {
     /// # Errors
     /// When a number is none that JSON knows.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self)
+        serde_json::to_string_pretty(self).map(activity::text::plain_json)
     }
 
     /// For people.

@@ -114,6 +114,53 @@ fn names_in_a_trace_are_only_text_in_every_output() {
     assert!(!shown.contains("\\u001b]0"));
 }
 
+/// A file's name, its folder's and a scenario's come from outside as much as what is in it.
+#[test]
+fn names_of_files_are_only_text_in_every_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let evil: String = EVIL.chars().filter(|c| !c.is_ascii()).collect();
+    let inner = folder.path().join(format!("folder-word{evil}"));
+    std::fs::create_dir(&inner).expect("made");
+    let trace = inner.join(format!("file-word{evil}.json"));
+    std::fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/small.json"),
+        &trace,
+    )
+    .expect("copied");
+    let scenario = inner.join(format!("run-word{evil}.toml"));
+    std::fs::copy(
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/scenarios/pinned_vs_pageable.toml"
+        ),
+        &scenario,
+    )
+    .expect("copied");
+    let trace = trace.to_str().expect("UTF-8");
+    let scenario = scenario.to_str().expect("UTF-8");
+    for args in [
+        &["report", "--json", trace][..],
+        &["report", "--json=brief", trace],
+        &["report", "--markdown", trace],
+        &["compare", "--json", trace, trace],
+        &["whatif", "--json", trace],
+        &["export", "--to", "chrome", trace],
+        &["export", "--to", "csv", trace],
+        &["export", "--to", "svg", trace],
+        &["run", "--backend", "sim", "--headless", "--json", scenario],
+        &["trace", "--headless", "--json", "--", "true", &evil],
+        &["check", scenario],
+    ] {
+        let output = cuptop(args);
+        assert!(!output.stdout.is_empty(), "{args:?}: {output:?}");
+        assert_plain(&args[..2].join(" "), &output);
+    }
+    // The same to whoever parses it.
+    let json = cuptop(&["report", "--json", trace]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!(json["source"]["path"], trace);
+}
+
 #[test]
 fn names_of_what_is_not_there_are_only_text() {
     let path = format!("no-{EVIL}.json");

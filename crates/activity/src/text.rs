@@ -43,6 +43,25 @@ pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| c != '\n' && is_unprintable(c))
 }
 
+/// JSON with its unprintable characters as `\\uXXXX`, which is the same to whoever parses it.
+pub fn plain_json(json: String) -> String {
+    let is_hidden = |c: char| c != '\n' && is_unprintable(c);
+    if !json.contains(is_hidden) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> String {
     /// Marks on one character; Unicode's Stream-Safe Text Format has no more, and so has every language.
     const MARKS: usize = 30;
@@ -209,6 +228,13 @@ mod tests {
             assert_eq!(printable(harmless), harmless);
         }
         assert_eq!(printable_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
+        // Within a string of JSON the value stays; a line end is between its parts.
+        let json = "{\n\"größe\": \"a\u{9b}\u{202e}b\u{e0041} سلام שלום\"}".to_owned();
+        let shown = plain_json(json);
+        assert_eq!(
+            shown,
+            "{\n\"größe\": \"a\\u009b\\u202eb\\udb40\\udc41 سلام שלום\"}"
+        );
         let marks = |n| "\u{301}".repeat(n);
         assert_eq!(printable(&marks(30)), marks(30));
         assert_eq!(printable(&marks(32)), marks(30) + r"\u{301}\u{301}");

@@ -212,7 +212,7 @@ impl CompareReport {
     /// # Errors
     /// Never; the serializer's signature has it.
     pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
+        serde_json::to_string_pretty(self).map(activity::text::plain_json)
     }
 }
 
