@@ -1,6 +1,8 @@
 //! The operations in scope, grouped by name: what took the time.
 
 use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
@@ -11,6 +13,7 @@ use super::{Place, Request, View};
 use crate::report::operations as report;
 use crate::report::table::Column;
 use crate::tui::draw::label;
+use crate::tui::state::Run;
 use crate::tui::state::analyst::Question;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::{Scope, State};
@@ -19,7 +22,7 @@ use activity::feed::Stop;
 use activity::units::share;
 use activity::{Direction, NameId, Ns, Span, What};
 use figures::tables::{self, NameRow};
-use trace::{LaneId, Trace, describe};
+use trace::{Evicted, LaneId, Trace, describe};
 
 /// OperationsView of one name, as far as they lie in scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +43,7 @@ const ORDERS: [&str; 4] = ["total", "count", "mean", "max"];
 /// Rows between two looks at whether to go on.
 const STRIDE: usize = 65_536;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum OperationKind {
     Kernel(NameId),
     Copy(Direction),
@@ -49,12 +52,37 @@ enum OperationKind {
     Other(&'static str, u32),
 }
 
+/// What has been counted of a run that goes on: rows that come later are added to it.
+#[derive(Debug, Default)]
+struct Counted {
+    groups: FxHashMap<OperationKind, OperationGroup>,
+    /// The first row of each lane that has not been.
+    rows: FxHashMap<LaneId, usize>,
+    /// What it is of. Late records, and those let go, move rows.
+    of: Option<(u64, Ns, u64, Option<Evicted>, bool)>,
+}
+
 /// All groups of `scope`, the ones that took most first; what there is so far when it is stopped.
-fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<OperationGroup> {
-    let mut groups: FxHashMap<OperationKind, OperationGroup> = FxHashMap::default();
+fn groups(
+    trace: &Trace,
+    (run, scope): (u64, Span),
+    counted: &mut Counted,
+    stop: &Stop,
+) -> Vec<OperationGroup> {
+    let (late, gone) = (trace.late(), trace.evicted());
+    let of = Some((run, scope.start, late, gone, trace.is_on_one_clock()));
+    let is_whole = trace.extent().is_some_and(|it| scope.hull(it) == scope);
+    if counted.of != of || !is_whole {
+        *counted = Counted::default();
+    }
+    counted.of = of.filter(|_| is_whole);
+    let groups = &mut counted.groups;
     for (id, lane) in trace.streams() {
-        for row in lane.rows(scope) {
+        let rows = lane.rows(scope);
+        let first = counted.rows.insert(id, rows.end).unwrap_or(0);
+        for row in rows.start.max(first)..rows.end {
             if row % STRIDE == 0 && stop.is_stopped() {
+                counted.of = None;
                 break;
             }
             let activity = trace.activity(id, row);
@@ -77,6 +105,7 @@ fn groups(trace: &Trace, scope: Span, stop: &Stop) -> Vec<OperationGroup> {
             group.add((id, row, span), span.intersect(scope).len(), bytes);
         }
     }
+    let mut groups = groups.clone();
     name_kernels(trace, &mut groups);
     if trace.is_sampled() && !stop.is_stopped() {
         for row in tables::kernels(trace, Some(scope)) {
@@ -148,9 +177,18 @@ fn sort(groups: &mut [OperationGroup], by: &str) {
     groups.sort_by_cached_key(order);
 }
 
+/// What a run that goes on has done so far is asked this often.
+fn pace(_: &Run, last: Scope, now: Scope) -> Duration {
+    match last == now {
+        true => Duration::from_millis(250),
+        false => Duration::ZERO,
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct OperationsView {
     question: Question<Scope, Vec<OperationGroup>>,
+    counted: Arc<Mutex<Counted>>,
     /// The answer in order, without what the filter leaves out.
     groups: Vec<OperationGroup>,
     /// As wide as those ask for.
@@ -167,11 +205,12 @@ impl View for OperationsView {
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         let (run, about) = (&state.model.run, state.scope());
         let scope = state.scope_span().unwrap_or_default();
-        let is_new = self
-            .question
-            .ask(&state.model.analyst, run, about, move |trace, stop| {
-                groups(trace, scope, stop)
-            });
+        let (counted, of) = (Arc::clone(&self.counted), (run.number, scope));
+        let question = self.question.paced(pace);
+        let is_new = question.ask(&state.model.analyst, run, about, move |trace, stop| {
+            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+            groups(trace, of, &mut counted, stop)
+        });
         let filter = list.filter.text.to_owned();
         let of = Some((run.number, about, list.order, filter));
         if is_new || self.of != of {
@@ -248,7 +287,8 @@ mod tests {
             ],
             ..Batch::default()
         });
-        let found = groups(&trace, Span::new(1_000, 5_000), &Stop::default());
+        let scope = (1, Span::new(1_000, 5_000));
+        let found = groups(&trace, scope, &mut Counted::default(), &Stop::default());
         assert_eq!(found.len(), 1);
         let g = &found[0];
         // 1000 of the first, the third whole, half of the fourth.
@@ -258,5 +298,27 @@ mod tests {
         assert_eq!((times.mean_ns, times.share), (1_400 / 3, 1.0));
         assert!((g.all.bytes - (4_000.0 + 300.0 + 300.0)).abs() < 1e-6);
         assert_eq!(g.longest, (0, 0, Span::new(0, 2_000)));
+    }
+
+    #[test]
+    fn what_comes_is_added_to_what_was_counted_and_late_records_count_all_anew() {
+        let mut trace = Trace::default();
+        let mut counted = Counted::default();
+        let mut add = |items: Vec<Activity>, counted: &mut Counted| {
+            trace.apply(Batch {
+                items,
+                ..Batch::default()
+            });
+            let scope = (1, trace.extent().expect("copies"));
+            let found = groups(&trace, scope, counted, &Stop::default());
+            (found[0].all.times.count, found[0].all.times.total_ns)
+        };
+        let first = (0..10).map(|n| copy(n * 10, n * 10 + 4, 1)).collect();
+        assert_eq!(add(first, &mut counted), (10, 40));
+        // Only a row that is not counted again keeps this.
+        let groups = counted.groups.values_mut();
+        groups.for_each(|group| group.all.times.count += 1_000);
+        assert_eq!(add(vec![copy(200, 203, 1)], &mut counted), (1_011, 43));
+        assert_eq!(add(vec![copy(102, 107, 1)], &mut counted), (12, 48));
     }
 }
