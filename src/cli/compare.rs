@@ -13,6 +13,7 @@ use super::report::load_redacted;
 use super::screen::{self, Shot};
 use crate::report::compare::{CompareReport, ComparedRun};
 use crate::tui::{self, OtherRun, StillTimeline};
+use trace::Trace;
 
 /// Prints how B compares with A. Exits 1 only when `--fail-over` is decided against B.
 pub(super) fn compare(args: &CompareArgs) -> Result<u8, Ending> {
@@ -111,15 +112,43 @@ fn above_each_other(
 /// Runs of a baseline's folder that are compared: all of one time take minutes, and old ones tell little of today.
 const BASELINE_RUNS: usize = 30;
 
+/// Whether it is a folder of folders that are no ranks of a job: old runs put aside.
+fn are_several(path: &Path, trace: &Trace) -> bool {
+    let mut entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    if !entries.any(|entry| entry.path().is_dir()) {
+        return false;
+    }
+    let ranks = trace.processes().iter().map(|it| it.info.rank);
+    let mut ranks: Vec<_> = ranks.collect();
+    let all = ranks.len();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks.len() < all
+}
+
+fn leave_out(path: &Path) {
+    super::say(&format!("{} is left out of the baseline", path.display()));
+}
+
 /// What lies in a baseline's folder, in the order of time.
 fn baseline(folder: &Path) -> Result<Vec<PathBuf>, Ending> {
     let wrong = |error| Ending::input(format!("{}: {error}", folder.display()));
     let mut runs = Vec::new();
+    let whole = folder.canonicalize().map_err(wrong)?;
     for entry in std::fs::read_dir(folder).map_err(wrong)? {
         let entry = entry.map_err(wrong)?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let path = entry.path();
+        // Nothing is waited for, and a link to what it lies in is no run.
+        let is_run = path.metadata().is_ok_and(|it| it.is_file() || it.is_dir())
+            && !path.canonicalize().is_ok_and(|to| whole.starts_with(to));
+        if is_run {
             let changed = entry.metadata().and_then(|it| it.modified());
-            runs.push((changed.map_err(wrong)?, entry.path()));
+            runs.push((changed.map_err(wrong)?, path));
+        } else {
+            leave_out(&path);
         }
     }
     runs.sort();
@@ -151,8 +180,9 @@ fn side(
             }
             loaded => loaded?,
         };
-        if is_baseline && (damaged != exit::FINE || trace.operations_extent().is_none()) {
-            super::say(&format!("{} is left out of the baseline", path.display()));
+        let is_none = trace.operations_extent().is_none() || are_several(path, &trace);
+        if is_baseline && (damaged != exit::FINE || is_none) {
+            leave_out(path);
             continue;
         }
         runs.push(ComparedRun::of(&trace));

@@ -36,7 +36,8 @@ pub(super) fn new(args: &New) -> Result<u8, Ending> {
         )));
     }
     print(&format!(
-        "next: cuptop run {shown}    (edit the file while it runs)\n"
+        "next: cuptop run {}    (edit the file while it runs)\n",
+        printable(&as_argument(&path))
     ))
 }
 
@@ -69,5 +70,22 @@ pub(super) fn editable(name: &str) -> Result<PathBuf, String> {
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(text.as_bytes())
+    // What is there in part would only be in the way.
+    file.write_all(text.as_bytes()).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+/// A file's name as a shell and cuptop take it.
+fn as_argument(path: &Path) -> String {
+    let text = path.display().to_string();
+    let text = match text.starts_with('-') {
+        true => format!("./{text}"),
+        false => text,
+    };
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/+,:@%=".contains(c);
+    match text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }

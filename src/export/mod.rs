@@ -203,6 +203,7 @@ fn whole_file(
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return fill(&File::options().write(true).open(path)?);
     }
+    recording::file::refuse_foreign_links(path)?;
     // A link stays, and what it leads to is replaced, or made.
     let target = path
         .canonicalize()

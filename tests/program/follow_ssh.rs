@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::grown::{Came, PATIENCE, Rank};
-use activity::feed::{Feed, Outcome};
+use activity::feed::{Feed, Message, Outcome};
 use hosts::{Place, connect_by};
 
 /// Follows places by a program in the place of ssh, as for a screen that opens when the links are there.
@@ -348,4 +348,30 @@ fn what_a_hostile_machine_sends_ends_the_link() {
         );
         far.assert_quiet();
     }
+}
+
+/// A link that breaks is made again, but not to a far side that has nothing but words, whatever it is asked.
+#[test]
+fn a_machine_that_goes_on_being_hostile_is_left() {
+    let far = Far::new(
+        r#"printf '\000cuptop-serves\032\n\003\000\000\000\0050.1.0'; sleep 0.4; cat $here/words; exec sleep 3"#,
+    );
+    let flood = (0..1_000).flat_map(|_| frame(5, &[&[0], &counted(&[b'a'; 400])]));
+    // It answers once, so that the link works.
+    let words: Vec<u8> = frame(4, &[&[0]]).into_iter().chain(flood).collect();
+    far.write("words", &words);
+    let (feed, _) = far.follow("job").expect("a link");
+    let mut said = String::new();
+    while !said.contains("it is not made again") {
+        match feed.receiver().recv_timeout(PATIENCE) {
+            Ok(Message::Notice { text, .. }) => said += &text,
+            Ok(_) => {}
+            Err(error) => panic!("{error}, {} calls: {said:.500}", far.calls().len()),
+        }
+    }
+    assert_eq!(far.calls().len(), 3);
+    // 128 KiB a link, and what is said of it.
+    assert!(said.len() < 3 * (140 << 10), "{}", said.len());
+    drop(feed);
+    far.assert_quiet();
 }

@@ -187,7 +187,8 @@ impl Inlet for Host {
     }
 
     fn is_lost(&self, now: Instant) -> Option<String> {
-        let lost = self.shared.link_state(now).silent >= LOST;
+        let standing = self.shared.link_state(now);
+        let lost = standing.phase == Phase::Failed || standing.silent >= LOST;
         lost.then(|| self.lacks(now).into_iter().map(|it| it.text).collect())
     }
 

@@ -49,6 +49,10 @@ const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 const NOISE: usize = 64 << 10;
 /// The most bytes of problems that the far side may report: a line for each of 1,000 files.
 const TROUBLES: usize = 128 << 10;
+/// The most responses that one request is answered with: a few for each of 16,384 files.
+const RESPONSES: usize = 1 << 17;
+/// Links to a far side that does not keep to the protocol, until no more is made.
+const MOST_REFUSED: u32 = 3;
 /// Lines of ssh's standard error that it keeps to explain a failure.
 const LINES: usize = 20;
 
@@ -67,12 +71,14 @@ pub(super) struct Link {
 enum End {
     Stopped,
     Broke(String),
+    /// The far side does not keep to the protocol.
+    Refused(String),
 }
 
 impl Link {
     /// Makes the link, and makes it again until somebody stops it.
     pub(super) fn run(mut self) {
-        let mut failures = 0;
+        let (mut failures, mut refused) = (0, 0);
         loop {
             let arrived = self.shared.mirror(|mirror| mirror.arrived());
             let end = self.once();
@@ -82,14 +88,21 @@ impl Link {
             }
             let was_up = self.shared.is_up();
             let is_first = std::mem::take(&mut self.may_ask);
+            refused += u32::from(matches!(end, End::Refused(_)));
             match end {
                 End::Stopped => return,
-                End::Broke(why) if is_first && !was_up => {
+                End::Refused(why) if refused == MOST_REFUSED => {
+                    let host = &self.place.host;
+                    let text = format!("{host}: the link broke ({why}); it is not made again");
+                    self.shared.add_notice(true, text);
+                    return self.shared.enter(Phase::Failed, &why);
+                }
+                End::Broke(why) | End::Refused(why) if is_first && !was_up => {
                     // The waiting caller sees that the screen does not open.
                     self.shared.enter(Phase::Failed, &why);
                     return;
                 }
-                End::Broke(why) => {
+                End::Broke(why) | End::Refused(why) => {
                     if was_up {
                         failures = 0;
                         let host = &self.place.host;
@@ -198,8 +211,9 @@ struct Connection<'a> {
     /// Whether an answer is due.
     is_waiting: bool,
     next: Instant,
-    /// Bytes of the present response.
+    /// Bytes of the present response, and in how many pieces they came.
     came: usize,
+    pieces: usize,
     /// Bytes of troubles that it told of, and of ssh's own messages.
     troubles: usize,
     held: Option<Instant>,
@@ -224,6 +238,7 @@ impl<'a> Connection<'a> {
             is_waiting: true,
             next: Instant::now(),
             came: 0,
+            pieces: 0,
             troubles: 0,
             held: None,
             lines: Vec::new(),
@@ -313,7 +328,8 @@ impl<'a> Connection<'a> {
             BUDGET
         };
         self.asked.extend(encode(&Request::Next { budget }));
-        (self.is_waiting, self.heard, self.came) = (true, now, 0);
+        (self.is_waiting, self.heard) = (true, now);
+        (self.came, self.pieces) = (0, 0);
         None
     }
 
@@ -363,7 +379,7 @@ impl<'a> Connection<'a> {
     fn take_responses(&mut self) -> Option<End> {
         let host = &self.link.place.host;
         let hostile = |what: &dyn std::fmt::Display| {
-            Some(End::Broke(format!(
+            Some(End::Refused(format!(
                 "{host} sent what is not taken: {}",
                 printable(&what.to_string())
             )))
@@ -375,10 +391,12 @@ impl<'a> Connection<'a> {
                 Err(broken) => return hostile(&broken),
             };
             self.came += payload.len();
+            self.pieces += 1;
             let response = decode(payload);
             // A problem with the place comes before any request.
             let is_trouble = matches!(response, Ok(Response::Trouble { .. }));
-            if !is_trouble && (!self.is_waiting || self.came > BUDGET as usize + BESIDE) {
+            let is_more = self.came > BUDGET as usize + BESIDE || self.pieces > RESPONSES;
+            if !is_trouble && (!self.is_waiting || is_more) {
                 return hostile(&"more than it was asked for");
             }
             let taken: Result<(), Refusal> = match response {
@@ -386,7 +404,9 @@ impl<'a> Connection<'a> {
                 Ok(Response::End { has_more }) => {
                     self.is_waiting = false;
                     let now = Instant::now();
-                    self.next = match (self.held.is_some(), has_more) {
+                    // One that promises more and brings nothing is asked again as if it had none.
+                    let has_come = has_more && self.pieces > 1;
+                    self.next = match (self.held.is_some(), has_come) {
                         (true, _) => now + HELD,
                         (false, true) => now,
                         (false, false) => now + PERIOD,

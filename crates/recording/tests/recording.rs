@@ -239,6 +239,25 @@ fn only_the_owner_may_read_it() {
     assert_eq!(mode(writer.path()), 0o600);
 }
 
+/// Who shares /tmp could lead a recording or an export to a place of theirs. Only root can make the link of another here.
+#[test]
+fn another_users_link_in_a_shared_folder_is_not_followed() {
+    let root = tempfile::tempdir().expect("a directory");
+    let (link, own) = (root.path().join("link"), root.path().join("own"));
+    std::fs::create_dir(&own).expect("created");
+    std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).expect("set");
+    std::os::unix::fs::symlink(&own, &link).expect("made");
+    let is_another = std::os::unix::fs::lchown(&link, Some(12_345), None).is_ok();
+    for (mode, is_shared) in [(0o700, false), (0o1777, true)] {
+        std::fs::set_permissions(root.path(), PermissionsExt::from_mode(mode)).expect("set");
+        let refused = is_another && is_shared;
+        let made = recording::file::create_directory(&link);
+        assert_eq!(made.is_err(), refused, "{mode:o}: {made:?}");
+        let inside = recording::file::refuse_foreign_links(&link.join("x.csv"));
+        assert_eq!(inside.is_err(), refused, "{mode:o}: {inside:?}");
+    }
+}
+
 #[test]
 fn a_writer_that_is_gone_is_noticed() {
     let directory = tempfile::tempdir().expect("a directory");

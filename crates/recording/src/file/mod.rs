@@ -132,8 +132,35 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Refuses a path on which lies another user's link, in a folder where everybody may leave one (`/tmp`). The system refuses
+/// to follow these for a write of its own (`fs.protected_symlinks`), but not to rename to where they lead.
+///
+/// # Errors
+/// When there is one, which it names.
+pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    const STICKY: u32 = 0o1000;
+    let user = rustix::process::geteuid().as_raw();
+    for at in path.ancestors() {
+        let folder = match at.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let (Ok(link), Ok(folder)) = (at.symlink_metadata(), folder.metadata()) else {
+            continue;
+        };
+        let is_free = folder.mode() & STICKY != 0 && folder.mode() & 0o022 != 0;
+        if link.is_symlink() && is_free && ![user, folder.uid()].contains(&link.uid()) {
+            let text = format!("{} is another user's link", at.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    Ok(())
+}
+
 fn check(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
+    refuse_foreign_links(directory)?;
     let found = directory.metadata()?;
     let user = rustix::process::geteuid().as_raw();
     let refuse = |why: &str| {
