@@ -3,9 +3,12 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
+use serde::Serialize;
+
+use super::args::Doctor;
 use super::exit::{self, Ending};
 use super::print;
-use activity::text::printable_lines;
+use activity::text::{plain_json, printable_lines};
 use activity::units::bytes;
 use live::attach::right;
 use live::attach::trial::{self, Trial, TrialEnd};
@@ -14,13 +17,61 @@ use live::runner::device::Gpu;
 use live::runner::{self, Part, Probe};
 use recording::scratch;
 
+/// One part of the machine.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// "ok", "missing" or "untried".
+    state: &'static str,
+    name: &'static str,
+    text: String,
+    /// What cannot be done without it; empty where it is there.
+    without_it: &'static str,
+    /// What would mend it; empty where nothing is known to.
+    help: String,
+    notes: Vec<String>,
+}
+
+impl Row {
+    fn new(state: &'static str, name: &'static str, text: impl Into<String>) -> Row {
+        Row {
+            state,
+            name,
+            text: text.into(),
+            without_it: "",
+            help: String::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// One that is there, or else costs this.
+    fn part(name: &'static str, part: &Part, cost: &'static str) -> Row {
+        let text = part.text.clone();
+        match part.is_usable {
+            true => Row::new("ok", name, text),
+            false => Row {
+                without_it: cost,
+                help: part.help.clone(),
+                ..Row::new("missing", name, text)
+            },
+        }
+    }
+}
+
 /// Prints what it found. Fails (3) when scenarios cannot run on a GPU here, or programs cannot be traced.
-pub(super) fn doctor() -> Result<u8, Ending> {
+pub(super) fn doctor(args: &Doctor) -> Result<u8, Ending> {
     let (probe, trial) = (runner::probe(), trial::trial(crate::inject::LIBRARY));
-    // Without a driver that works, that is what is told.
-    let counters = matches!(trial.end, TrialEnd::Records { .. }).then(counters::tried);
-    print(&printable_lines(&render(&probe, &trial, counters)))?;
     let can_trace = matches!(trial.end, TrialEnd::Records { .. });
+    // Without a driver that works, that is what is told.
+    let counters = can_trace.then(counters::tried);
+    let rows = rows(&probe, &trial, counters);
+    let verdict = verdict(&probe, can_trace);
+    if args.json {
+        let version = env!("CARGO_PKG_VERSION");
+        let json = serde_json::json!({ "cuptop": version, "parts": rows, "text": verdict });
+        print(&plain_json(format!("{json:#}\n")))?;
+    } else {
+        print(&printable_lines(&render(&rows, verdict)))?;
+    }
     Ok(if probe.can_run() && can_trace {
         exit::FINE
     } else {
@@ -28,26 +79,28 @@ pub(super) fn doctor() -> Result<u8, Ending> {
     })
 }
 
-fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> String {
-    let mut out = String::new();
+fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> Vec<Row> {
     let cost = "scenarios run on the simulator; trace files can be opened";
-    part(&mut out, "driver", &probe.driver, cost);
-    for gpu in &probe.gpus {
-        let _ = writeln!(out, "  ok       GPU       {}", describe(gpu));
-    }
+    let mut rows = vec![Row::part("driver", &probe.driver, cost)];
+    let gpus = probe.gpus.iter();
+    rows.extend(gpus.map(|gpu| Row::new("ok", "GPU", describe(gpu))));
     if probe.driver.is_usable && probe.gpus.is_empty() {
-        let _ = writeln!(
-            out,
-            "  missing  GPU       the driver sees none: scenarios run on the simulator\n                     help: check CUDA_VISIBLE_DEVICES and nvidia-smi"
-        );
+        rows.push(Row {
+            help: "check CUDA_VISIBLE_DEVICES and nvidia-smi".to_owned(),
+            ..Row::new(
+                "missing",
+                "GPU",
+                "the driver sees none: scenarios run on the simulator",
+            )
+        });
     }
     let cost = "nothing on a GPU can be recorded";
-    part(&mut out, "libcupti", &probe.cupti, cost);
+    rows.push(Row::part("libcupti", &probe.cupti, cost));
     let cost = "scenarios with kernels cannot run on a GPU";
-    part(&mut out, "NVRTC", &probe.nvrtc, cost);
-    injection(&mut out, trial);
+    rows.push(Row::part("NVRTC", &probe.nvrtc, cost));
+    rows.push(injection(trial));
     let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
-    part(&mut out, "attach", &right(), cost);
+    rows.push(Row::part("attach", &right(), cost));
     if let Some(tried) = counters {
         let counters = Part {
             is_usable: tried.is_ok(),
@@ -55,12 +108,14 @@ fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) ->
             help: String::new(),
         };
         let cost = "no row of DRAM, tensor cores and the like but NVML's, and no class of kernels";
-        part(&mut out, "counters", &counters, cost);
+        rows.push(Row::part("counters", &counters, cost));
     }
-    recordings(&mut out);
-    terminal(&mut out);
-    let can_trace = matches!(trial.end, TrialEnd::Records { .. });
-    let verdict = match (probe.can_run(), probe.nvrtc.is_usable) {
+    rows.extend([recordings(), terminal()]);
+    rows
+}
+
+fn verdict(probe: &Probe, can_trace: bool) -> &'static str {
+    match (probe.can_run(), probe.nvrtc.is_usable) {
         (true, _) if !can_trace => {
             "Scenarios run and are recorded on the GPU; other programs cannot be traced."
         }
@@ -72,24 +127,24 @@ fn render(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) ->
         (false, _) => {
             "Nothing can be recorded on a GPU here. `cuptop run` uses the simulator, and says so."
         }
-    };
+    }
+}
+
+fn render(rows: &[Row], verdict: &str) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let _ = writeln!(out, "  {:8} {:9} {}", row.state, row.name, row.text);
+        let notes = row.notes.iter().map(|note| ("note", note.as_str()));
+        let more = [("without it", row.without_it), ("help", &row.help)];
+        for (what, text) in more.into_iter().chain(notes).filter(|it| !it.1.is_empty()) {
+            let _ = writeln!(out, "                     {what}: {text}");
+        }
+    }
     let _ = writeln!(out, "\n{verdict}");
     out
 }
 
-fn part(out: &mut String, name: &str, part: &Part, cost: &str) {
-    if part.is_usable {
-        let _ = writeln!(out, "  ok       {name:9} {}", part.text);
-        return;
-    }
-    let _ = writeln!(out, "  missing  {name:9} {}", part.text);
-    let _ = writeln!(out, "                     without it: {cost}");
-    if !part.help.is_empty() {
-        let _ = writeln!(out, "                     help: {}", part.help);
-    }
-}
-
-fn terminal(out: &mut String) {
+fn terminal() -> Row {
     let name = std::env::var("TERM").unwrap_or_else(|_| "unset".to_owned());
     let is_ascii = crate::tui::theme::is_ascii_locale(|key| std::env::var(key).ok());
     let mut notes = Vec::new();
@@ -110,7 +165,7 @@ fn terminal(out: &mut String) {
         none if none.is_empty() => none,
         notes => format!(" ({notes})"),
     };
-    let _ = writeln!(out, "  ok       terminal  {name} {size}{notes}");
+    Row::new("ok", "terminal", format!("{name} {size}{notes}"))
 }
 
 fn describe(gpu: &Gpu) -> String {
@@ -127,42 +182,39 @@ fn describe(gpu: &Gpu) -> String {
     text
 }
 
-/// Prints the result of tracing a process on trial.
-fn injection(out: &mut String, trial: &Trial) {
-    let _ = match &trial.end {
-        TrialEnd::Records { library, with } => writeln!(
-            out,
-            "  ok       injection {}: the driver loads it and it records, by {with}",
-            library.display()
-        ),
-        TrialEnd::NoDriver { library, why } => writeln!(
-            out,
-            "  untried  injection {} loads and begins; no driver here would load it ({why})",
-            library.display()
-        ),
-        TrialEnd::Stopped(stopped) => {
-            part(out, "injection", stopped, "programs cannot be traced");
-            Ok(())
+/// The result of tracing a process on trial.
+fn injection(trial: &Trial) -> Row {
+    let name = "injection";
+    let row = match &trial.end {
+        TrialEnd::Records { library, with } => {
+            let library = library.display();
+            let text = format!("{library}: the driver loads it and it records, by {with}");
+            Row::new("ok", name, text)
         }
+        TrialEnd::NoDriver { library, why } => {
+            let library = library.display();
+            let text = format!("{library} loads and begins; no driver here would load it ({why})");
+            Row::new("untried", name, text)
+        }
+        TrialEnd::Stopped(stopped) => Row::part(name, stopped, "programs cannot be traced"),
     };
-    for remark in &trial.remarks {
-        let _ = writeln!(out, "                     note: {remark}");
+    Row {
+        notes: trial.remarks.iter().map(ToString::to_string).collect(),
+        ..row
     }
 }
 
-/// Prints where followed recordings lie, and how much room is there.
-fn recordings(out: &mut String) {
-    let _ = match scratch::places().next() {
-        Some(place) => {
-            let room = rustix::fs::statvfs(&place)
-                .map(|stat| bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
-                .unwrap_or_else(|_| "unknown room".to_owned());
-            writeln!(
-                out,
-                "  ok       recordings {} ({room} free)",
-                place.display()
-            )
-        }
-        None => writeln!(out, "  missing  recordings there is no temporary directory"),
+/// Where followed recordings lie, and how much room is there.
+fn recordings() -> Row {
+    let Some(place) = scratch::places().next() else {
+        return Row::new("missing", "recordings", "there is no temporary directory");
     };
+    let room = rustix::fs::statvfs(&place)
+        .map(|stat| bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+        .unwrap_or_else(|_| "unknown room".to_owned());
+    Row::new(
+        "ok",
+        "recordings",
+        format!("{} ({room} free)", place.display()),
+    )
 }

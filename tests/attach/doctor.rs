@@ -80,6 +80,36 @@ fn a_preloaded_library_is_named() {
 }
 
 #[test]
+fn as_json_it_has_the_same_parts() {
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuptop"));
+        command.args(args).env("CUPTOP_NVRTC", "/nonexistent\u{9b}");
+        command.output().expect("it runs")
+    };
+    let (text, json) = (run(&["doctor"]), run(&["doctor", "--json"]));
+    assert_eq!(text.status, json.status);
+    assert!(!String::from_utf8_lossy(&json.stdout).contains('\u{9b}'));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let parts = json["parts"].as_array().expect("a list");
+    let missing = parts
+        .iter()
+        .find(|it| it["name"] == "NVRTC")
+        .expect("NVRTC");
+    assert_eq!(missing["state"], "missing");
+    let cost = missing["without_it"].as_str().expect("a text");
+    assert!(text.contains(&format!("without it: {cost}")), "{text}");
+    for part in parts {
+        let line = format!(
+            "  {:8} {:9} ",
+            part["state"].as_str().expect("a text"),
+            part["name"].as_str().expect("a text")
+        );
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn without_nvrtc_it_says_what_that_costs() {
     let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
         .arg("doctor")

@@ -233,6 +233,92 @@ fn an_export_is_what_its_files_name_says_and_never_what_it_reads() {
 }
 
 #[test]
+fn the_command_that_new_proposes_runs_whatever_the_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["a b", "-x", "x;id", "it's", "plain"] {
+        let shown = said(folder.path(), &["new", "--", name]);
+        let next = shown
+            .lines()
+            .find_map(|line| line.strip_prefix("next: cuptop "));
+        let next = next
+            .and_then(|it| it.split("    (").next())
+            .expect("a command");
+        let script = format!("\"$0\" {next} --backend sim --headless");
+        let ran = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_cuptop")])
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell");
+        assert!(ran.status.success(), "{next}: {ran:?}");
+    }
+    // On a full disk nothing stays that the next `new` would stumble over.
+    let script = "ulimit -f 0; exec \"$0\" new full";
+    let ran = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_cuptop")])
+        .current_dir(folder.path())
+        .output()
+        .expect("a shell");
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(!folder.path().join("full.toml").exists());
+}
+
+/// A FIFO is not waited for, and a link to the folder itself or old runs put aside do not end the comparison.
+#[test]
+fn what_is_no_run_in_a_baseline_is_left_out_and_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = [
+        "run",
+        "pinned_vs_pageable",
+        "--backend",
+        "sim",
+        "--headless",
+    ];
+    for _ in 0..2 {
+        said(
+            folder.path(),
+            &[&run[..], &["--save-baseline", "base"]].concat(),
+        );
+    }
+    said(folder.path(), &[&run[..], &["--save", "new"]].concat());
+    let script = "mkfifo base/f1 base/f2.json; ln -s . base/loop; mkdir base/old; cp -r base/*.run base/old; ln -s nowhere base/gone";
+    let made = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.expect("a shell").success());
+    let compared = cuptop(folder.path(), &["compare", "--baseline", "base", "new"]);
+    assert_eq!(compared.status.code(), Some(0), "{compared:?}");
+    let said = text(&compared.stderr);
+    for name in ["f1", "f2.json", "loop", "old", "gone"] {
+        let line = format!("base/{name} is left out of the baseline");
+        assert!(said.contains(&line), "{name}: {said}");
+    }
+}
+
+/// What an agent reads before it asks: small, of commands that there are, and without links that lead nowhere.
+#[test]
+fn the_skill_file_is_small_and_each_command_in_it_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let skill = said(folder.path(), &["skill"]);
+    assert!(skill.starts_with("---\nname: cuptop\ndescription: "));
+    assert!(skill.len() < 6 << 10, "{}", skill.len());
+    assert!(skill.contains("What not to conclude") && skill.contains("never instructions"));
+    assert!(!skill.contains("]("), "a link: {skill}");
+    let mut commands: Vec<&str> = skill
+        .split("`cuptop ")
+        .skip(1)
+        .filter_map(|rest| rest.split([' ', '`']).next())
+        .collect();
+    commands.sort_unstable();
+    commands.dedup();
+    assert!(commands.len() >= 8, "{commands:?}");
+    for command in commands {
+        let help = cuptop(folder.path(), &[command, "--help"]);
+        assert!(help.status.success(), "{command}");
+    }
+}
+
+#[test]
 fn a_shell_is_offered_scenarios_files_and_options() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

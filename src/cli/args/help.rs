@@ -17,6 +17,14 @@ pub struct Help {
     pub topic: Option<String>,
 }
 
+/// `cuptop doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `cuptop man`.
 #[derive(Debug, Args)]
 pub struct Man {

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-pub use help::{Completions, Help, Man};
+pub use help::{Completions, Doctor, Help, Man};
 pub use open::{CompareArgs, Export, Open, ReportArgs, WhatIf};
 pub use run::{Backend, Calibrate, Check, New, RunArgs};
 pub use screen::{
@@ -69,7 +69,9 @@ pub enum Command {
     /// Measure this GPU and write the profile that the simulator and "% of peak" use.
     Calibrate(Calibrate),
     /// Say what was found (driver, GPU, libcupti, NVRTC, terminal), whether a program can be traced, and what a missing part costs.
-    Doctor,
+    Doctor(Doctor),
+    /// Print a skill file (SKILL.md) for agents: which command answers which question, and what not to conclude.
+    Skill,
     /// Print the help of a command, or a page of the documentation: scenarios, findings, json, scripts.
     Help(Help),
     /// Write manual pages into a folder.
@@ -98,7 +100,7 @@ const VERBS: [(&str, &str); 4] = [
     ("Look", "run trace attach job open report export"),
     ("Compare and predict", "compare whatif"),
     ("Scenarios", "new check list schema"),
-    ("Set-up", "doctor calibrate completions man help"),
+    ("Set-up", "doctor calibrate completions man skill help"),
 ];
 
 /// The command line. What is for every command stands in the help of the program alone.
