@@ -106,7 +106,7 @@ def one(cuptop, gpus, kind, folder):
     open(program, "w").write(PROGRAM)
     port = 29500 + os.getpid() % 1000 + list(KINDS).index(kind)
     job = subprocess.Popen([sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={gpus}", f"--master-port={port}", program, kind],
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True, start_new_session=True)
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for text in job.stdout:
             if "ready" in text:
