@@ -214,7 +214,7 @@ impl Standing {
             lines.push(format!("NCCL: and {more} more"));
         }
         if lines.is_empty() {
-            lines.push("NCCL: all ranks have launched the same number of collectives (sends and all-to-alls are not counted)".to_owned());
+            lines.push("NCCL: all ranks have launched the same number of collectives (sends and all-to-all exchanges are not counted)".to_owned());
         }
         lines
     }

@@ -103,7 +103,12 @@ fn lanes_and_totals_are_those_of_clocks_that_were_right() {
                     .call(lane.key().process, at.correlation)
                     .expect("its call");
                 let before = at.span.start - trace.lanes()[calls].span(call).start;
-                assert!((before - 4_500).abs() <= 2, "{before}");
+                let was = even.activity(id, row).span.start - even.lanes()[calls].span(call).start;
+                // 100 ppm of a step, in which a launch waits for the ones before.
+                assert!(
+                    (before - was).abs() <= 2 + was / 10_000,
+                    "{before} of {was}"
+                );
             }
         }
     }
@@ -118,9 +123,11 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
         let [raw, set] = [raw, set].map(|trace| Report::new(&trace, None, KnownGpus::default()));
         let told = |report: &Report| -> Vec<(String, i64)> {
             let found = report.findings.iter();
+            let found = found.map(|it| (it.rule.name().to_owned(), it.bound_ns));
+            let mut found: Vec<_> = found.collect();
+            // Two that bring about the same change places.
+            found.sort();
             found
-                .map(|it| (it.rule.name().to_owned(), it.bound_ns))
-                .collect()
         };
         let (of_raw, of_set) = (told(&raw), told(&set));
         assert_eq!(of_raw.len(), of_set.len());

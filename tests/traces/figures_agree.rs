@@ -67,6 +67,8 @@ fn compare_view(app: &mut App) -> Vec<String> {
 fn legend(app: &mut App) -> String {
     app.act(Action::Show(0));
     app.state.size = Size::new(400, 60);
+    // A program opens on one of its steps.
+    app.act(Action::Fit);
     let buffer = render(app, &Theme::default());
     let rows = buffer.content.chunks(usize::from(buffer.area.width));
     let lines = rows.map(|row| row.iter().map(|c| c.symbol()).collect::<String>());

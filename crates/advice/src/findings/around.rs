@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use activity::{Ns, RangeKind, What};
 use causes::graph::{CallId, Graph};
-use causes::nested::{NONE, Nested};
+use causes::nested::{LEVELS, NONE, Nested};
 use trace::{LaneId, LaneKey, LaneKind, Trace};
 
 /// Of the threads that somebody asked for.
@@ -40,7 +40,7 @@ impl<'t> Around<'t> {
             What::Range(range) => Some(trace.names().full(range.name)),
             _ => None,
         };
-        rows.filter_map(name).collect()
+        rows.take(LEVELS).filter_map(name).collect()
     }
 }
 

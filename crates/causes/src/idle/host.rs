@@ -1,5 +1,7 @@
 //! What a host thread did: ranges it was in, and time that the driver or the profiler took.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::nested::{LEVELS, NONE, Nested};
@@ -49,6 +51,8 @@ struct Ranges {
     nested: Nested,
     /// By row, the outermost range around it that says something; itself where it is that.
     tops: Vec<u32>,
+    /// The lanes of all streams.
+    streams: Arc<[LaneId]>,
 }
 
 /// A range that covers three quarters of a stretch names it.
@@ -72,6 +76,8 @@ pub(super) struct Host {
 impl Host {
     pub(super) fn of(trace: &Trace) -> Host {
         let mut host = Host::default();
+        // Found once: a program may have thousands of threads, each with a lane of its own.
+        let streams: Arc<[LaneId]> = trace.streams().map(|it| it.0).collect();
         let mut overheads: FxHashMap<(usize, u32), Vec<OverheadSpan>> = FxHashMap::default();
         let mut takers: FxHashMap<u32, Option<Taker>> = FxHashMap::default();
         for (id, lane) in trace.lanes().iter().enumerate() {
@@ -81,7 +87,7 @@ impl Host {
                     kind: RangeKind::Nvtx | RangeKind::Phase | RangeKind::Function,
                     thread,
                 } => {
-                    let ranges = Ranges::of(trace, id);
+                    let ranges = Ranges::of(trace, id, &streams);
                     host.ranges
                         .entry((process, thread))
                         .or_default()
@@ -207,10 +213,10 @@ fn says_nothing(name: &str) -> bool {
     begins.iter().any(|it| name.starts_with(it)) || ends.iter().any(|it| name.ends_with(it))
 }
 
-fn is_named(trace: &Trace, lane: LaneId, row: usize) -> bool {
+fn is_named(trace: &Trace, streams: &[LaneId], lane: LaneId, row: usize) -> bool {
     match trace.what(lane, row) {
         What::Range(range) => {
-            let is_all = || cases::AROUND_ALL.holds(is_around_all(trace, lane, row));
+            let is_all = || cases::AROUND_ALL.holds(is_around_all(trace, streams, lane, row));
             !says_nothing(trace.names().full(range.name)) && !is_all()
         }
         _ => false,
@@ -218,16 +224,15 @@ fn is_named(trace: &Trace, lane: LaneId, row: usize) -> bool {
 }
 
 /// Whether a range holds nearly all that ran, in a timeline of many operations: it names the run, and nobody in it.
-fn is_around_all(trace: &Trace, lane: LaneId, row: usize) -> bool {
+fn is_around_all(trace: &Trace, streams: &[LaneId], lane: LaneId, row: usize) -> bool {
     let Some(all) = trace.operations_extent() else {
         return false;
     };
     let span = trace.lanes()[lane].span(row);
     let is_long = span.intersect(all).len() as f64 >= NEARLY_ALL * all.len() as f64;
     let of_each = || {
-        trace
-            .streams()
-            .map(|(_, lane)| (lane.starting(span).len(), lane.kept().len()))
+        let lanes = streams.iter().map(|it| &trace.lanes()[*it]);
+        lanes.map(|lane| (lane.starting(span).len(), lane.kept().len()))
     };
     is_long && {
         let (within, of) = of_each().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
@@ -236,7 +241,7 @@ fn is_around_all(trace: &Trace, lane: LaneId, row: usize) -> bool {
 }
 
 impl Ranges {
-    fn of(trace: &Trace, id: LaneId) -> Ranges {
+    fn of(trace: &Trace, id: LaneId, streams: &Arc<[LaneId]>) -> Ranges {
         let rows = trace.lanes()[id].kept();
         let first = rows.start;
         let mut tops: Vec<u32> = Vec::with_capacity(rows.len());
@@ -245,7 +250,7 @@ impl Ranges {
                 .last()
                 .map_or(NONE, |top| tops[top.1 as usize - first]);
             tops.push(match top {
-                NONE if is_named(trace, id, row) => row as u32,
+                NONE if is_named(trace, streams, id, row) => row as u32,
                 top => top,
             });
         });
@@ -253,6 +258,7 @@ impl Ranges {
             lane: id,
             nested,
             tops,
+            streams: streams.clone(),
         }
     }
 
@@ -312,7 +318,7 @@ impl Ranges {
             if row == NONE || row == top {
                 break;
             }
-            if covers(row) && is_named(trace, self.lane, row as usize) {
+            if covers(row) && is_named(trace, &self.streams, self.lane, row as usize) {
                 return Some(row as usize);
             }
             row = self.nested.parent(row);
