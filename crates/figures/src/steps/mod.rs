@@ -8,7 +8,7 @@
 //! loop leave nothing out. What lies before the first steady step is the start-up, what lies behind the last
 //! one the tail. Leading steps that are slower than the steady ones are warm-up and belong to the start-up.
 //! Such steps exceed the median of the later half of all steps by over 10 % and by over four of its
-//! deviations (see [`Steps::deviation_ns`]). They are at most half of all.
+//! deviations (see [`StepKind::deviation_ns`]). They are at most half of all.
 //! Fewer than five steps tell too little for that. Of those only the first may be warm-up, where it takes one
 //! and a half times the median of the others.
 //!

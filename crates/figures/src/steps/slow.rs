@@ -10,7 +10,7 @@ use trace::{LaneKind, Trace};
 /// A step that took longer than the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// Which: index into [`Steps::spans`].
+    /// Which: index into [`super::Steps::spans`].
     pub step: usize,
     /// How much longer it took than the median.
     pub over_ns: Ns,
