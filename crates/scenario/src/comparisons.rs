@@ -103,7 +103,7 @@ fn point(
         return Some(None);
     };
     let Some(sweep) = sweep else {
-        return diagnostics.fail(ExprError::new(expr.loc, "the scenario has no [sweep]"));
+        return diagnostics.fail(expr.loc.error("the scenario has no [sweep]"));
     };
     let value = match expr
         .eval(&|_| None)
@@ -131,7 +131,8 @@ fn point(
 pub(super) fn no_point(sweep: &Sweep, value: i64, loc: Loc) -> ExprError {
     let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
     let help = format!("its values are {}", list(values.iter().map(String::as_str)));
-    ExprError::new(loc, format!("the sweep has no value {value}")).with_help(help)
+    loc.error(format!("the sweep has no value {value}"))
+        .with_help(help)
 }
 
 /// A value that is to be one of the sweep's.
@@ -140,7 +141,7 @@ pub(super) fn point_value(value: Value, loc: Loc) -> Result<i64, ExprError> {
         Value::Int(value, _) => Ok(value),
         value => {
             let message = format!("a value of the sweep is a whole number, not {value}");
-            Err(ExprError::new(loc, message))
+            Err(loc.error(message))
         }
     }
 }

@@ -139,10 +139,10 @@ impl FromStr for EditSet {
 /// What is wrong with it and where.
 pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
     if piece.text.len() > MAX_LENGTH {
-        return Err(error(piece, "these edits are too long"));
+        return Err(piece.error("these edits are too long"));
     }
     if piece.text.chars().any(is_unprintable) {
-        return Err(error(piece, "these edits have control characters"));
+        return Err(piece.error("these edits have control characters"));
     }
     let mut edits: Vec<Edit> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
@@ -152,10 +152,7 @@ pub(super) fn read(piece: Piece<'_>) -> Result<EditSet, ExprError> {
         let part = trimmed(piece.slice(at, end));
         let edit = one(part)?;
         if edits.contains(&edit) {
-            return Err(error(
-                part,
-                format!("{} stands there twice", quoted(part.text)),
-            ));
+            return Err(part.error(format!("{} stands there twice", quoted(part.text))));
         }
         edits.push(edit);
         texts.push(part.text.to_owned());
@@ -192,11 +189,9 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
             return match operand {
                 None => Ok(EditKind::Fuse { once: false }),
                 Some(operand) if operand.text.trim() == "once" => Ok(EditKind::Fuse { once: true }),
-                Some(operand) => Err(error(
-                    operand,
-                    format!("{} is not `once`", quoted(operand.text)),
-                )
-                .with_help("write `fuse` or `fuse:once`")),
+                Some(operand) => Err(operand
+                    .error(format!("{} is not `once`", quoted(operand.text)))
+                    .with_help("write `fuse` or `fuse:once`")),
             };
         }
         "scale" => return scale(word, operand),
@@ -220,15 +215,12 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
                 format!("there is no edit {}", quoted(other))
             };
             let help = instead(other, "the edits are", words);
-            return Err(error(word, message).with_help(help));
+            return Err(word.error(message).with_help(help));
         }
     };
     match operand {
         None => Ok(plain),
-        Some(operand) => Err(error(
-            operand,
-            format!("nothing follows {}", quoted(word.text)),
-        )),
+        Some(operand) => Err(operand.error(format!("nothing follows {}", quoted(word.text)))),
     }
 }
 
@@ -236,10 +228,9 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
 fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
     match number(piece) {
         Some(value) if value.unit() == Unit::Rate && value.as_f64() > 0.0 => Ok(value.as_f64()),
-        _ => Err(
-            error(piece, format!("{} is not a rate", quoted(piece.text)))
-                .with_help("write it with its unit: `pin:55GB/s`"),
-        ),
+        _ => Err(piece
+            .error(format!("{} is not a rate", quoted(piece.text)))
+            .with_help("write it with its unit: `pin:55GB/s`")),
     }
 }
 
@@ -247,21 +238,21 @@ fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
 fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
     const SHAPE: &str = "write `scale:NAME=0.5` for half of its time";
     let Some(operand) = operand else {
-        return Err(error(word, "this edit needs a name and a factor").with_help(SHAPE));
+        return Err(word
+            .error("this edit needs a name and a factor")
+            .with_help(SHAPE));
     };
     let Some(equals) = last_equals(operand)? else {
-        return Err(
-            error(operand, format!("{} says no factor", quoted(operand.text))).with_help(SHAPE),
-        );
+        return Err(operand
+            .error(format!("{} says no factor", quoted(operand.text)))
+            .with_help(SHAPE));
     };
     let factor = operand.slice(equals + 1, operand.text.len());
     let value = number(factor).filter(|value| value.unit() == Unit::None && value.as_f64() > 0.0);
     let Some(value) = value else {
-        return Err(error(
-            factor,
-            format!("{} is not a factor above 0", quoted(factor.text)),
-        )
-        .with_help(format!("{SHAPE}; `drop:NAME` leaves it out")));
+        return Err(factor
+            .error(format!("{} is not a factor above 0", quoted(factor.text)))
+            .with_help(format!("{SHAPE}; `drop:NAME` leaves it out")));
     };
     Ok(EditKind::Scale {
         name: name(operand.slice(0, equals), SHAPE)?,
@@ -287,11 +278,9 @@ fn prefetch(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, Exp
             name: name(operand.slice(0, equals), SHAPE)?,
             workers: value.as_f64() as u32,
         }),
-        None => Err(error(
-            count,
-            format!("{} is not a number of workers", quoted(count.text)),
-        )
-        .with_help(SHAPE)),
+        None => Err(count
+            .error(format!("{} is not a number of workers", quoted(count.text)))
+            .with_help(SHAPE)),
     }
 }
 
@@ -306,7 +295,7 @@ fn last_equals(piece: Piece<'_>) -> Result<Option<usize>, ExprError> {
 }
 
 fn number(piece: Piece<'_>) -> Option<Value> {
-    let value = parse::expression(piece).ok()?.eval(&|_| None).ok()?;
+    let value = parse::constant(piece).ok()?;
     value.as_f64().is_finite().then_some(value)
 }
 
@@ -323,7 +312,7 @@ fn name(piece: Piece<'_>, lacking: &str) -> Result<String, ExprError> {
         })
         .unwrap_or(piece.text);
     if bare.trim().is_empty() {
-        return Err(error(piece, lacking));
+        return Err(piece.error(lacking));
     }
     Ok(bare.to_owned())
 }
@@ -341,7 +330,7 @@ fn find(piece: Piece<'_>, from: usize, wanted: char) -> Result<Option<usize>, Ex
         }
     }
     match quote {
-        Some((at, _)) => Err(error(piece.slice(at, at + 1), "this quote is not closed")),
+        Some((at, _)) => Err(piece.slice(at, at + 1).error("this quote is not closed")),
         None => Ok(None),
     }
 }
@@ -356,10 +345,6 @@ fn trimmed(piece: Piece<'_>) -> Piece<'_> {
     let start = piece.text.len() - piece.text.trim_start().len();
     let end = piece.text.trim_end().len().max(start);
     piece.slice(start, end)
-}
-
-fn error(piece: Piece<'_>, message: impl Into<String>) -> ExprError {
-    ExprError::new(piece.loc(0, piece.text.len()), message)
 }
 
 #[cfg(test)]

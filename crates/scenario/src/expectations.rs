@@ -46,7 +46,7 @@ pub(super) fn read(
         let mut of_it = plans.iter().filter(|plan| left.is_about(plan));
         if let Some(lack) = of_it.find_map(|plan| lacking(&left.figure, plan)) {
             let message = format!("{} {lack}", quoted(&left.variant));
-            report(ExprError::new(line.key_loc, message));
+            report(line.key_loc.error(message));
         }
         for bound in &line.bounds {
             match read_bound(bound, left.unit) {
@@ -133,15 +133,17 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
     let mut point = None;
     if key[rest..].starts_with('[') {
         let Some(close) = key[rest..].find(']').map(|found| rest + found) else {
-            let bracket = piece.loc(rest, rest + 1);
-            return Err(ExprError::new(bracket, "this bracket is not closed").with_help(SHAPE));
+            let error = piece
+                .loc(rest, rest + 1)
+                .error("this bracket is not closed");
+            return Err(error.with_help(SHAPE));
         };
         point = Some(read_point(file, piece.slice(rest + 1, close))?);
         rest = close + 1;
     }
     if !key[rest..].starts_with('.') {
         let message = format!("{} does not name a figure", quoted(key));
-        return Err(ExprError::new(line.key_loc, message).with_help(SHAPE));
+        return Err(line.key_loc.error(message).with_help(SHAPE));
     }
     let (spec, operand) = read_figure(file, piece, rest + 1)?;
     Ok(Left {
@@ -165,24 +167,23 @@ fn read_figure<'a>(
     };
     let name_loc = piece.loc(start, start + name.len());
     let Some(spec) = FIGURES.iter().find(|spec| spec.name == name) else {
-        let names = || FIGURES.iter().map(|spec| spec.name);
-        let all: Vec<&str> = names().collect();
-        let help = did_you_mean(name, names())
+        let all: Vec<&str> = FIGURES.iter().map(|spec| spec.name).collect();
+        let help = did_you_mean(name, all.iter().copied())
             .unwrap_or_else(|| format!("the figures are {}", all.join(", ")));
-        let message = format!("there is no figure {}", quoted(name));
-        return Err(ExprError::new(name_loc, message).with_help(help));
+        let error = name_loc.error(format!("there is no figure {}", quoted(name)));
+        return Err(error.with_help(help));
     };
     let operand_loc = piece.loc((start + name.len() + 1).min(key.len()), key.len());
     let needed = |what: &str| {
         let message = format!("{} is about {what}: \"{key}.NAME\"", quoted(name));
-        ExprError::new(name_loc, message)
+        name_loc.error(message)
     };
     let operand = operand.filter(|operand| spec.operand == Operand::None || !operand.is_empty());
     match (spec.operand, operand) {
         (Operand::None, None) => {}
         (Operand::None, Some(_)) => {
             let message = format!("nothing follows {}", quoted(name));
-            return Err(ExprError::new(operand_loc, message));
+            return Err(operand_loc.error(message));
         }
         (Operand::Variant, Some(other)) => {
             known_variant(file, other, operand_loc)?;
@@ -206,24 +207,21 @@ fn read_figure<'a>(
 fn read_point(file: &File, piece: Piece<'_>) -> Result<(i64, Loc), ExprError> {
     let loc = piece.loc(0, piece.text.len());
     let Some(sweep) = &file.declared.sweep else {
-        return Err(ExprError::new(loc, "the scenario has no [sweep]"));
+        return Err(loc.error("the scenario has no [sweep]"));
     };
     let Some(equals) = piece.text.find('=') else {
         let help = format!("write [{}=value]", sweep.param.text);
-        let message = format!(
-            "{} does not say which value of the sweep",
-            quoted(piece.text)
-        );
-        return Err(ExprError::new(loc, message).with_help(help));
+        let text = quoted(piece.text);
+        let error = loc.error(format!("{text} does not say which value of the sweep"));
+        return Err(error.with_help(help));
     };
     let name = piece.text[..equals].trim();
     if name != sweep.param.text {
         let help = format!("the sweep is over {}", quoted(&sweep.param.text));
         let message = format!("{} is not swept", quoted(name));
-        return Err(ExprError::new(loc, message).with_help(help));
+        return Err(loc.error(message).with_help(help));
     }
-    let value = parse::expression(piece.slice(equals + 1, piece.text.len()));
-    let value = value.and_then(|expr| expr.eval(&|_| None))?;
+    let value = parse::constant(piece.slice(equals + 1, piece.text.len()))?;
     Ok((point_value(value, loc)?, loc))
 }
 
@@ -252,38 +250,28 @@ fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
         (">", Compare::Above),
         ("<", Compare::Below),
     ];
-    let found = operators
-        .into_iter()
-        .find(|(sign, _)| text.starts_with(sign));
-    let Some((sign, compare)) = found else {
-        let message = format!("{} is not a comparison", quoted(text));
-        return Err(ExprError::new(bound.loc, message).with_help(SHAPE));
+    let mut parts = operators.into_iter().filter_map(|(sign, compare)| {
+        let number = text.strip_prefix(sign)?.trim();
+        Some((compare, number))
+    });
+    let Some((compare, number)) = parts.next() else {
+        let error = bound
+            .loc
+            .error(format!("{} is not a comparison", quoted(text)));
+        return Err(error.with_help(SHAPE));
     };
-    let number = text[sign.len()..].trim();
-    let (number, is_percent) = match number.strip_suffix('%') {
-        Some(number) => (number.trim_end(), true),
-        None => (number, false),
-    };
-    let value =
-        parse::expression(Piece::of(bound.loc, number)).and_then(|expr| expr.eval(&|_| None));
+    let percent = number.strip_suffix('%').map(str::trim_end);
+    let value = parse::constant(Piece::of(bound.loc, percent.unwrap_or(number)));
     let value = value.map_err(|error| ExprError {
         loc: bound.loc,
         help: error.help.or(Some(SHAPE.to_owned())),
         ..error
     })?;
-    let given = if is_percent {
-        Unit::Share
-    } else {
-        value.unit()
-    };
+    let given = percent.map_or(value.unit(), |_| Unit::Share);
     // A plain number is in the figure's own unit, except for times, where that would be nanoseconds.
     let fits = given == unit || (given == Unit::None && unit != Unit::Time);
     if !fits {
-        let message = format!(
-            "the figure is {}, and this is {}",
-            unit.describe(),
-            given.describe()
-        );
+        let message = format!("the figure is {unit}, and this is {given}");
         let help = match unit {
             Unit::Time => "write it with its unit: \"<= 3 ms\"",
             Unit::Bytes => "write it with its unit: \"<= 64 MiB\"",
@@ -292,10 +280,10 @@ fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
             Unit::Share => "write it as 0.85 or as 85 %",
             Unit::None => "write a plain number",
         };
-        return Err(ExprError::new(bound.loc, message).with_help(help));
+        return Err(bound.loc.error(message).with_help(help));
     }
-    let value = value.as_f64() * if is_percent { 0.01 } else { 1.0 };
-    Ok((compare, value))
+    let scale = percent.map_or(1.0, |_| 0.01);
+    Ok((compare, value.as_f64() * scale))
 }
 
 /// What a variant lacks to have a figure at all.
@@ -306,10 +294,8 @@ fn lacking(figure: &Figure, plan: &VariantPlan) -> Option<String> {
         let launch = of.and_then(|of| plan.launches.iter().find(|l| l.kernel == of));
         match launch {
             None => Some(format!("never launches the kernel {kernel}")),
-            Some(launch) if has(launch) => None,
-            Some(_) => Some(format!(
-                "cannot tell: the kernel {kernel} does not say its `{key}`"
-            )),
+            Some(launch) => (!has(launch))
+                .then(|| format!("cannot tell: the kernel {kernel} does not say its `{key}`")),
         }
     };
     match figure.spec().needs {

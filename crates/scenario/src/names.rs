@@ -16,7 +16,7 @@ pub(super) fn unknown<'a>(
 ) -> ExprError {
     let message = format!("there is no {what} {}", quoted(name));
     let help = instead(name, &format!("the {what}s are"), names);
-    ExprError::new(loc, message).with_help(help)
+    loc.error(message).with_help(help)
 }
 
 /// What names stand for, where a step or a table is.
@@ -80,12 +80,6 @@ impl<'f> Names<'f> {
             if let Part::Expr(expr) = part {
                 self.expr(expr);
             }
-        }
-    }
-
-    pub(crate) fn stream(&mut self, stream: Option<&Template>) {
-        if let Some(stream) = stream {
-            self.template(stream);
         }
     }
 

@@ -66,7 +66,7 @@ pub(super) fn read(piece: Piece<'_>) -> Result<View, ExprError> {
         );
         if from >= to {
             let message = "this view ends before it begins";
-            return Err(ExprError::new(piece.loc(0, end), message));
+            return Err(piece.loc(0, end).error(message));
         }
         return Ok(View::Between(from, to));
     }
@@ -82,26 +82,28 @@ pub(super) fn read(piece: Piece<'_>) -> Result<View, ExprError> {
             let ns = time(length)?;
             if ns == 0 {
                 let message = "a view cannot be empty";
-                return Err(ExprError::new(length.loc(0, length.text.len()), message));
+                return Err(length.loc(0, length.text.len()).error(message));
             }
             return Ok(view(ns));
         }
     }
-    Err(ExprError::new(piece.loc(0, end), "this is not a view").with_help(SHAPE))
+    Err(piece
+        .loc(0, end)
+        .error("this is not a view")
+        .with_help(SHAPE))
 }
 
 /// A time that is not negative, without names.
 fn time(piece: Piece<'_>) -> Result<Ns, ExprError> {
     let trimmed = piece.text.trim();
     let start = piece.text.len() - piece.text.trim_start().len();
-    let value = parse::expression(piece)?.eval(&|_| None)?;
-    match value {
+    match parse::constant(piece)? {
         Value::Int(ns, Unit::Time) if ns >= 0 => Ok(ns),
         Value::Int(0, Unit::None) => Ok(0),
-        _ => {
+        value => {
             let loc = piece.loc(start, start + trimmed.len());
             let message = format!("a view is given in times, and this is {value}");
-            Err(ExprError::new(loc, message).with_help(SHAPE))
+            Err(loc.error(message).with_help(SHAPE))
         }
     }
 }

@@ -7,7 +7,7 @@
 pub mod parse;
 pub mod value;
 
-use super::diagnostics::{Diagnostic, Diagnostics};
+use super::diagnostics::{Diagnostic, Diagnostics, quoted};
 use std::ops::Range;
 
 use value::{Operator, Unit, Value};
@@ -30,6 +30,14 @@ impl Loc {
     /// From the start of this one to the end of the other.
     pub fn span_to(self, other: Loc) -> Loc {
         Loc::from(self.start..other.end.max(self.start))
+    }
+
+    pub(super) fn error(self, message: impl Into<String>) -> ExprError {
+        ExprError {
+            loc: self,
+            message: message.into(),
+            help: None,
+        }
     }
 }
 
@@ -63,14 +71,6 @@ impl Diagnostics {
 }
 
 impl ExprError {
-    pub(super) fn new(loc: Loc, message: impl Into<String>) -> Self {
-        Self {
-            loc,
-            message: message.into(),
-            help: None,
-        }
-    }
-
     pub(super) fn with_help(self, help: impl Into<String>) -> Self {
         let help = Some(help.into());
         Self { help, ..self }
@@ -149,35 +149,26 @@ impl Expr {
     /// An unknown name, an overflow, a division by zero, units that do not go together; with the
     /// bytes of the part that is wrong.
     pub fn eval(&self, lookup: &impl Fn(&str) -> Option<Value>) -> Result<Value, ExprError> {
-        match &self.node {
+        let value = match &self.node {
             Node::Value(value) => Ok(*value),
-            Node::Name(name) => lookup(name).ok_or_else(|| {
-                ExprError::new(
-                    self.loc,
-                    format!("nothing is named {}", super::diagnostics::quoted(name)),
-                )
-            }),
+            Node::Name(name) => {
+                lookup(name).ok_or_else(|| format!("nothing is named {}", quoted(name)))
+            }
             Node::Negate(inner) => {
                 let value = inner.eval(lookup)?;
                 let zero = Value::Int(0, value.unit());
-                value::combine(Operator::Sub, zero, value).map_err(|m| ExprError::new(self.loc, m))
+                value::combine(Operator::Sub, zero, value)
             }
-            Node::Not(inner) => {
-                let holds = !inner.eval(lookup)?.is_true();
-                Ok(Value::Int(i64::from(holds), Unit::None))
-            }
+            Node::Not(inner) => Ok(value::truth(!inner.eval(lookup)?.is_true())),
             Node::Binary(operator, left, right) => {
-                let (left, right) = (left.eval(lookup)?, right.eval(lookup)?);
-                value::combine(*operator, left, right).map_err(|m| ExprError::new(self.loc, m))
+                value::combine(*operator, left.eval(lookup)?, right.eval(lookup)?)
             }
             Node::Call(function, arguments) => {
-                let values: Vec<Value> = arguments
-                    .iter()
-                    .map(|argument| argument.eval(lookup))
-                    .collect::<Result<_, _>>()?;
-                call(*function, &values).map_err(|m| ExprError::new(self.loc, m))
+                let values = arguments.iter().map(|argument| argument.eval(lookup));
+                call(*function, &values.collect::<Result<Vec<Value>, _>>()?)
             }
-        }
+        };
+        value.map_err(|message| self.loc.error(message))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Reading expressions, names with expressions in them ("s{i}"), and references to buffers
 //! (`batch[i]`): a tokenizer and a Pratt parser.
 
-use super::super::diagnostics::{did_you_mean, quoted};
+use std::ops::Range;
+
+use super::super::diagnostics::{did_you_mean, instead, quoted};
 use super::value::{self, Operator, UNITS, Unit, Value};
 use super::{Expr, ExprError, FUNCTIONS, Function, Loc, Node};
 
@@ -48,6 +50,10 @@ impl<'a> Piece<'a> {
     }
 
     /// Part of it.
+    pub(crate) fn error(&self, message: impl Into<String>) -> ExprError {
+        self.loc(0, self.text.len()).error(message)
+    }
+
     pub fn slice(&self, start: usize, end: usize) -> Piece<'a> {
         Piece {
             text: &self.text[start..end],
@@ -82,11 +88,8 @@ pub fn expression(piece: Piece<'_>) -> Result<Expr, ExprError> {
     match parser.peek() {
         None => Ok(expr),
         Some(token) => {
-            let text = quoted(&piece.text[token.at.0..token.at.1]);
-            Err(ExprError::new(
-                token.loc,
-                format!("{text} is not expected here"),
-            ))
+            let text = quoted(&piece.text[token.at.clone()]);
+            Err(token.loc.error(format!("{text} is not expected here")))
         }
     }
 }
@@ -95,6 +98,11 @@ pub fn expression(piece: Piece<'_>) -> Result<Expr, ExprError> {
 ///
 /// # Errors
 /// What is wrong with it and where.
+/// The value of an expression without names.
+pub fn constant(piece: Piece<'_>) -> Result<Value, ExprError> {
+    expression(piece)?.eval(&|_| None)
+}
+
 pub fn buffer_reference(piece: Piece<'_>) -> Result<(String, Loc, Option<Expr>), ExprError> {
     let text = piece.text.trim_end();
     let (name, index) = match text.find('[') {
@@ -108,7 +116,7 @@ pub fn buffer_reference(piece: Piece<'_>) -> Result<(String, Loc, Option<Expr>),
     if !is_identifier(name) {
         let message = format!("{} does not name a buffer", quoted(piece.text));
         let help = "write its name, or `name[index]` for one of an array";
-        return Err(ExprError::new(loc, message).with_help(help));
+        return Err(loc.error(message).with_help(help));
     }
     Ok((name.to_owned(), loc, index))
 }
@@ -135,13 +143,10 @@ pub fn template(piece: Piece<'_>) -> Result<Template, ExprError> {
     let mut parts = Vec::new();
     let mut at = 0;
     while let Some(open) = piece.text[at..].find(['{', '}']).map(|found| at + found) {
-        let close = piece.text[open..].find('}').map(|found| open + found);
-        let close = match close {
-            Some(close) if close > open => close,
-            _ => {
-                let loc = piece.loc(open, open + 1);
-                return Err(ExprError::new(loc, "this brace has no partner"));
-            }
+        let close = piece.text[open..].find('}').filter(|length| *length > 0);
+        let Some(close) = close.map(|length| open + length) else {
+            let loc = piece.loc(open, open + 1);
+            return Err(loc.error("this brace has no partner"));
         };
         if open > at {
             parts.push(Part::Text(piece.text[at..open].to_owned()));
@@ -170,8 +175,7 @@ enum TokenKind {
 struct Token {
     kind: TokenKind,
     loc: Loc,
-    /// Bytes in the piece.
-    at: (usize, usize),
+    at: Range<usize>,
 }
 
 /// Longer signs first, so that `**` is not read as two `*`.
@@ -182,10 +186,8 @@ const SIGNS: [&str; 18] = [
 fn tokenize(piece: Piece<'_>) -> Result<Vec<Token>, ExprError> {
     let text = piece.text;
     if text.len() > MAX_LENGTH {
-        return Err(ExprError::new(
-            piece.whole,
-            format!("an expression may have {MAX_LENGTH} characters"),
-        ));
+        let message = format!("an expression may have {MAX_LENGTH} characters");
+        return Err(piece.whole.error(message));
     }
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -202,20 +204,18 @@ fn tokenize(piece: Piece<'_>) -> Result<Vec<Token>, ExprError> {
         } else if let Some(sign) = SIGNS.iter().find(|sign| text[at..].starts_with(**sign)) {
             (TokenKind::Sign(sign), at + sign.len())
         } else {
-            let loc = piece.loc(at, at + c.len_utf8());
-            let mut error = ExprError::new(
-                loc,
-                format!("{} means nothing in an expression", quoted(&c.to_string())),
-            );
-            if c == '"' || c == '\'' {
-                error.help = Some("names stand in expressions without quotes".to_owned());
-            }
-            return Err(error);
+            let message = format!("{} means nothing in an expression", quoted(&c.to_string()));
+            let error = piece.loc(at, at + c.len_utf8()).error(message);
+            return Err(match c {
+                '"' | '\'' => error.with_help("names stand in expressions without quotes"),
+                _ => error,
+            });
         };
+        let loc = piece.loc(at, end);
         tokens.push(Token {
             kind,
-            loc: piece.loc(at, end),
-            at: (at, end),
+            loc,
+            at: at..end,
         });
         at = end;
     }
@@ -253,22 +253,19 @@ fn number(piece: Piece<'_>, at: usize) -> Result<(TokenKind, usize), ExprError> 
             is_float = true;
         }
     }
-    let loc = piece.loc(at, end);
     let plain = text[at..end].replace('_', "");
-    let too_large = || {
-        ExprError::new(
-            loc,
-            format!("{} is too large a number", quoted(&text[at..end])),
-        )
-    };
     let value = if is_float {
-        let value: f64 = plain.parse().map_err(|_| too_large())?;
-        if !value.is_finite() {
-            return Err(too_large());
-        }
-        Value::Float(value, Unit::None)
+        let value = plain.parse().ok().filter(|value: &f64| value.is_finite());
+        value.map(|value| Value::Float(value, Unit::None))
     } else {
-        Value::Int(plain.parse().map_err(|_| too_large())?, Unit::None)
+        plain
+            .parse()
+            .ok()
+            .map(|value| Value::Int(value, Unit::None))
+    };
+    let Some(value) = value else {
+        let message = format!("{} is too large a number", quoted(&text[at..end]));
+        return Err(piece.loc(at, end).error(message));
     };
     let (value, end) = with_unit(piece, value, at, end)?;
     Ok((TokenKind::Number(value), end))
@@ -292,19 +289,17 @@ fn with_unit(
     }
     let name = &text[start..word];
     let Some((unit, scale)) = value::unit(name) else {
-        let help = did_you_mean(name, UNITS.iter().map(|(known, ..)| *known)).or_else(|| {
-            Some("sizes are in B, KiB, MiB, GiB, kB, MB, GB; times in ns, us, ms, s".to_owned())
-        });
-        let message = format!("{} is not a unit", quoted(name));
-        return Err(ExprError {
-            help,
-            ..ExprError::new(piece.loc(start, word), message)
-        });
+        let help =
+            did_you_mean(name, UNITS.iter().map(|(known, ..)| *known)).unwrap_or_else(|| {
+                "sizes are in B, KiB, MiB, GiB, kB, MB, GB; times in ns, us, ms, s".to_owned()
+            });
+        let error = piece
+            .loc(start, word)
+            .error(format!("{} is not a unit", quoted(name)));
+        return Err(error.with_help(help));
     };
-    let value = value
-        .with_unit(unit, scale)
-        .map_err(|message| ExprError::new(piece.loc(at, word), message))?;
-    Ok((value, word))
+    let value = value.with_unit(unit, scale);
+    Ok((value.map_err(|it| piece.loc(at, word).error(it))?, word))
 }
 
 struct Parser<'a> {
@@ -376,23 +371,13 @@ impl Parser<'_> {
 
     fn operand(&mut self, depth: u32) -> Result<Expr, ExprError> {
         let Some(token) = self.tokens.get(self.next) else {
-            let message = if self.tokens.is_empty() {
-                "an expression is missing here"
-            } else {
-                "the expression ends too early"
-            };
-            let loc = if self.tokens.is_empty() {
-                self.whole.whole
-            } else {
-                self.end
-            };
-            return Err(ExprError::new(loc, message));
+            return Err(match self.tokens {
+                [] => self.whole.whole.error("an expression is missing here"),
+                _ => self.end.error("the expression ends too early"),
+            });
         };
         if depth > MAX_DEPTH {
-            return Err(ExprError::new(
-                token.loc,
-                "this expression is nested too deeply",
-            ));
+            return Err(token.loc.error("this expression is nested too deeply"));
         }
         self.next += 1;
         let loc = token.loc;
@@ -404,57 +389,41 @@ impl Parser<'_> {
                 node: Node::Name(name.clone()),
             }),
             TokenKind::Sign(sign @ ("-" | "!")) => {
-                let inner = self.expr(PREFIX, depth + 1)?;
-                let whole = loc.span_to(inner.loc);
-                let node = if *sign == "-" {
-                    Node::Negate(Box::new(inner))
-                } else {
-                    Node::Not(Box::new(inner))
+                let inner = Box::new(self.expr(PREFIX, depth + 1)?);
+                let loc = loc.span_to(inner.loc);
+                let node = match *sign {
+                    "-" => Node::Negate(inner),
+                    _ => Node::Not(inner),
                 };
-                Ok(Expr { loc: whole, node })
+                Ok(Expr { loc, node })
             }
             TokenKind::Sign("(") => {
                 let inner = self.expr(0, depth + 1)?;
-                if self.take(")") {
-                    Ok(inner)
-                } else {
-                    Err(ExprError::new(loc, "this parenthesis is not closed"))
+                match self.take(")") {
+                    true => Ok(inner),
+                    false => Err(loc.error("this parenthesis is not closed")),
                 }
             }
-            TokenKind::Sign(sign) => Err(ExprError::new(
-                loc,
-                format!("a number or a name is missing before {}", quoted(sign)),
-            )),
+            TokenKind::Sign(sign) => {
+                let sign = quoted(sign);
+                Err(loc.error(format!("a number or a name is missing before {sign}")))
+            }
         }
     }
 
     fn call(&mut self, name: &str, loc: Loc, depth: u32) -> Result<Expr, ExprError> {
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
             let names = FUNCTIONS.iter().map(|(known, _)| *known);
-            return Err(ExprError {
-                help: did_you_mean(name, names.clone()).or_else(|| {
-                    Some(format!(
-                        "the functions are {}",
-                        super::super::diagnostics::list(names)
-                    ))
-                }),
-                ..ExprError::new(loc, format!("there is no function {}", quoted(name)))
-            });
+            let error = loc.error(format!("there is no function {}", quoted(name)));
+            return Err(error.with_help(instead(name, "the functions are", names)));
         };
+        let name = quoted(name);
         let mut arguments = Vec::new();
-        if !self.take(")") {
-            loop {
-                arguments.push(self.expr(0, depth + 1)?);
-                if self.take(")") {
-                    break;
-                }
-                if !self.take(",") {
-                    return Err(ExprError::new(
-                        loc,
-                        format!("the parenthesis behind {} is not closed", quoted(name)),
-                    ));
-                }
+        while !self.take(")") {
+            if !arguments.is_empty() && !self.take(",") {
+                return Err(loc.error(format!("the parenthesis behind {name} is not closed")));
             }
+            arguments.push(self.expr(0, depth + 1)?);
         }
         let fits = match function {
             Function::Min | Function::Max => arguments.len() >= 2,
@@ -462,14 +431,8 @@ impl Parser<'_> {
             Function::Log2 => arguments.len() == 1,
         };
         if !fits {
-            return Err(ExprError::new(
-                loc,
-                format!(
-                    "{} does not take {} arguments",
-                    quoted(name),
-                    arguments.len()
-                ),
-            ));
+            let count = arguments.len();
+            return Err(loc.error(format!("{name} does not take {count} arguments")));
         }
         let end = self.tokens[self.next - 1].loc;
         Ok(Expr {

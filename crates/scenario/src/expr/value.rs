@@ -1,6 +1,7 @@
 //! Numbers in scenario files: integers, floats, sizes ("64 MiB") and times ("200 us"). The arithmetic on them is
 //! checked: nothing wraps, nothing is rounded unseen.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// What a number counts.
@@ -65,9 +66,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     let number: f64 = text[..digits].parse().ok()?;
     let scale = match text[digits..].trim() {
         "" => 1.0,
-        name => unit(name)
-            .filter(|(counts, _)| *counts == Unit::Bytes)
-            .map(|(_, scale)| scale)?,
+        name => unit(name).filter(|it| it.0 == Unit::Bytes)?.1,
     };
     let bytes = number * scale;
     (bytes < u64::MAX as f64).then_some(bytes.round() as u64)
@@ -75,22 +74,20 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 
 /// The unit of a name.
 pub fn unit(name: &str) -> Option<(Unit, f64)> {
-    UNITS
-        .iter()
-        .find_map(|(known, unit, scale)| (*known == name).then_some((*unit, *scale)))
+    let found = UNITS.iter().find(|(known, ..)| *known == name);
+    found.map(|&(_, unit, scale)| (unit, scale))
 }
 
-impl Unit {
-    /// As messages name it.
-    pub fn describe(self) -> &'static str {
-        match self {
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Unit::None => "a plain number",
             Unit::Bytes => "a size",
             Unit::Time => "a time",
             Unit::Rate => "a rate",
             Unit::Share => "a share",
             Unit::Flops => "an arithmetic rate",
-        }
+        })
     }
 }
 
@@ -120,15 +117,14 @@ impl Value {
     /// # Errors
     /// When the product does not fit.
     pub fn with_unit(self, unit: Unit, scale: f64) -> Result<Value, String> {
-        let exact = match self {
-            Value::Int(value, _) if scale >= 1.0 => {
-                return value
-                    .checked_mul(scale as i64)
-                    .map(|product| Value::Int(product, unit))
-                    .ok_or_else(|| "this number is too large".to_owned());
-            }
-            other => other.as_f64() * scale,
-        };
+        if let Value::Int(value, _) = self
+            && scale >= 1.0
+        {
+            let product = value.checked_mul(scale as i64);
+            let product = product.ok_or_else(|| "this number is too large".to_owned())?;
+            return Ok(Value::Int(product, unit));
+        }
+        let exact = self.as_f64() * scale;
         let rounded = exact.round();
         let is_whole = matches!(unit, Unit::Bytes | Unit::Time)
             && (exact - rounded).abs() <= 1e-9 * exact.abs().max(1.0)
@@ -206,24 +202,12 @@ pub fn combine(operator: Operator, left: Value, right: Value) -> Result<Value, S
         O::Add | O::Sub | O::Rem => same_unit(left, right)?,
         O::Mul => match (left.unit(), right.unit()) {
             (Unit::None, unit) | (unit, Unit::None) => unit,
-            (a, b) => {
-                return Err(format!(
-                    "{} times {} is neither",
-                    a.describe(),
-                    b.describe()
-                ));
-            }
+            (a, b) => return Err(format!("{a} times {b} is neither")),
         },
         O::Div => match (left.unit(), right.unit()) {
             (unit, Unit::None) => unit,
             (a, b) if a == b => Unit::None,
-            (a, b) => {
-                return Err(format!(
-                    "{} cannot be divided by {}",
-                    a.describe(),
-                    b.describe()
-                ));
-            }
+            (a, b) => return Err(format!("{a} cannot be divided by {b}")),
         },
         O::Pow if right.unit() == Unit::None && left.unit() == Unit::None => Unit::None,
         O::Pow => return Err("only plain numbers can be raised to a power".to_owned()),
@@ -236,7 +220,7 @@ pub fn combine(operator: Operator, left: Value, right: Value) -> Result<Value, S
     }
 }
 
-fn truth(holds: bool) -> Value {
+pub(super) fn truth(holds: bool) -> Value {
     Value::Int(i64::from(holds), Unit::None)
 }
 
@@ -245,11 +229,7 @@ fn same_unit(left: Value, right: Value) -> Result<Unit, String> {
     match (left.unit(), right.unit()) {
         (a, b) if a == b => Ok(a),
         (Unit::None, unit) | (unit, Unit::None) => Ok(unit),
-        (a, b) => Err(format!(
-            "{} and {} do not go together",
-            a.describe(),
-            b.describe()
-        )),
+        (a, b) => Err(format!("{a} and {b} do not go together")),
     }
 }
 
@@ -258,14 +238,14 @@ fn compare(operator: Operator, left: Value, right: Value) -> bool {
         (Value::Int(a, _), Value::Int(b, _)) => Some(a.cmp(&b)),
         _ => left.as_f64().partial_cmp(&right.as_f64()),
     };
-    match operator {
-        Operator::Eq => order.is_some_and(|o| o.is_eq()),
-        Operator::Ne => order.is_some_and(|o| o.is_ne()),
-        Operator::Lt => order.is_some_and(|o| o.is_lt()),
-        Operator::Le => order.is_some_and(|o| o.is_le()),
-        Operator::Gt => order.is_some_and(|o| o.is_gt()),
-        _ => order.is_some_and(|o| o.is_ge()),
-    }
+    order.is_some_and(match operator {
+        Operator::Eq => Ordering::is_eq,
+        Operator::Ne => Ordering::is_ne,
+        Operator::Lt => Ordering::is_lt,
+        Operator::Le => Ordering::is_le,
+        Operator::Gt => Ordering::is_gt,
+        _ => Ordering::is_ge,
+    })
 }
 
 fn integers(operator: Operator, a: i64, b: i64) -> Result<i64, String> {
@@ -296,11 +276,8 @@ fn floats(operator: Operator, a: f64, b: f64) -> Result<f64, String> {
         Operator::Rem => a % b,
         _ => a.powf(b),
     };
-    if result.is_finite() {
-        Ok(result)
-    } else {
-        Err("this is not a finite number".to_owned())
-    }
+    let finite = Some(result).filter(|it| it.is_finite());
+    finite.ok_or_else(|| "this is not a finite number".to_owned())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::super::comparisons::known_variant;
 use super::super::diagnostics::{Diagnostic, Diagnostics, instead, quoted};
 use super::super::expr::parse::{self, Piece};
 use super::super::expr::value::{self, Operator, Unit, Value};
-use super::super::expr::{Expr, ExprError, Loc};
+use super::super::expr::{Expr, Loc};
 use super::super::file::{File, VariantDecl};
 use super::super::plan::Sweep;
 use super::super::syntax::decl::SweepValues;
@@ -25,16 +25,13 @@ pub(super) fn overrides(
         let names = params.map(|param| param.name.text.as_str());
         if !names.clone().any(|known| known == name) {
             let help = instead(name, "the parameters are", names);
-            let message = format!(
-                "--set {name}: the scenario has no parameter {}",
-                quoted(name)
-            );
+            let shown = quoted(name);
+            let message = format!("--set {name}: the scenario has no parameter {shown}");
             diagnostics.push(Diagnostic::error(0..0, message).help(help));
             continue;
         }
         let piece = Piece::of(Loc::default(), text.trim());
-        let value = parse::expression(piece).and_then(|expr| expr.eval(&|_| None));
-        match value {
+        match parse::constant(piece) {
             Ok(value) => set.push((name.clone(), value)),
             Err(error) => {
                 let message = format!("--set {name}={text}: {}", error.message);
@@ -122,7 +119,7 @@ pub(super) fn sweep(
         Some(value) => vec![value],
         None => values(file, sweep.loc, &sweep.values, set, diagnostics)?,
     };
-    let mut fail = |message: String| diagnostics.fail(ExprError::new(sweep.loc, message));
+    let mut fail = |message: String| diagnostics.fail(sweep.loc.error(message));
     let numbers: Vec<i64> = values.iter().copied().map(point_value).collect();
     let is_float = |value: &&Value| matches!(value, Value::Float(..));
     if let Some(value) = values.iter().find(is_float) {
@@ -167,7 +164,7 @@ fn values(
             let list: Vec<Value> = list.iter().map(number).collect::<Option<_>>()?;
             if list.is_empty() || list.len() > MAX_VALUES {
                 let message = format!("a sweep has 1 to {MAX_VALUES} values, not {}", list.len());
-                return diagnostics.fail(ExprError::new(loc, message));
+                return diagnostics.fail(loc.error(message));
             }
             return Some(list);
         }
@@ -175,7 +172,7 @@ fn values(
             (number(from)?, number(to)?, number(by)?, *operator)
         }
     };
-    let mut fail = |message: String| diagnostics.fail(ExprError::new(loc, message));
+    let mut fail = |message: String| diagnostics.fail(loc.error(message));
     let grows = match operator {
         Operator::Mul => by.unit() == Unit::None && by.as_f64() > 1.0 && from.as_f64() > 0.0,
         _ => by.as_f64() > 0.0,

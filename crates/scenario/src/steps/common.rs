@@ -1,9 +1,9 @@
-//! What several kinds of step have in common: keys, and how they are read.
+//! What several kinds of step have in common.
 
 use super::super::diagnostics::{list, quoted};
-use super::super::expr::parse::Template;
+use super::super::plan::{BufferId, StreamId};
 use super::super::syntax::keys::key;
-use super::{Field, Fields, Key, Loc, Names, Reader, Step, StepKind, Unroll, read};
+use super::{Fields, Key, Reader, Step, Unroll};
 
 pub(super) const STREAM: Key =
     key!("stream" Name, "The stream. Default: \"default\", the device's legacy default stream.");
@@ -12,48 +12,6 @@ pub(super) const OFFSET: Key =
 pub(super) const BYTES: Key =
     key!("bytes" Size, "How many bytes. Default: to the end of the buffer.");
 pub(super) const DO: Key = key!(required "do" Steps, "The steps inside.");
-
-pub(super) fn stream(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Template> {
-    fields.read("stream", reader, Reader::template)
-}
-
-/// The steps inside.
-pub(super) fn body(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Step> {
-    fields.read(key, reader, read)
-}
-
-/// A step that does something with what has a name, on a stream.
-pub(super) struct NamedStep {
-    pub(super) name: Template,
-    pub(super) stream: Option<Template>,
-    lower: fn(&NamedStep, &mut Unroll<'_, '_>, Loc) -> Option<()>,
-}
-
-impl NamedStep {
-    pub(super) fn read(
-        reader: &mut Reader<'_>,
-        fields: &Fields<'_>,
-        head: Field<'_>,
-        lower: fn(&NamedStep, &mut Unroll<'_, '_>, Loc) -> Option<()>,
-    ) -> Option<Box<dyn StepKind>> {
-        Some(Box::new(NamedStep {
-            name: reader.template(head)?,
-            stream: stream(reader, fields),
-            lower,
-        }))
-    }
-}
-
-impl StepKind for NamedStep {
-    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
-        names.template(&self.name);
-        names.stream(self.stream.as_ref());
-    }
-
-    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
-        (self.lower)(self, unroll, loc)
-    }
-}
 
 /// Reports keys that the step's word has no use for.
 pub(super) fn only(
@@ -65,13 +23,27 @@ pub(super) fn only(
 ) {
     for key in all.iter().filter(|key| !allowed.contains(key)) {
         if let Some(field) = fields.get(key) {
-            let takes = if allowed.is_empty() {
-                "nothing".to_owned()
-            } else {
-                list(allowed.iter().copied())
-            };
+            let takes = list(allowed.iter().copied());
             let message = format!("{} has no use for {}", quoted(word), quoted(key));
             reader.error_help(field.key_loc, message, format!("it takes {takes}"));
         }
+    }
+}
+
+impl Unroll<'_, '_> {
+    /// The stream that a step puts its work on.
+    pub(super) fn fed_stream(&mut self, step: &Step, device: Option<u32>) -> Option<StreamId> {
+        let stream = self.stream(step.stream(), device)?;
+        self.captured_use(stream, step.loc)?;
+        self.feed(stream);
+        Some(stream)
+    }
+
+    /// The part of a buffer that a step's `offset` and `bytes` say: where it begins, and how long it is.
+    pub(super) fn part(&mut self, step: &Step, buffer: BufferId) -> Option<(u64, u64)> {
+        let start = self.optional_bytes(step.expr("offset"), 0)?.unwrap_or(0);
+        let rest = self.plan.buffers[buffer].bytes.saturating_sub(start);
+        let given = self.optional_bytes(step.expr("bytes"), 1)?;
+        Some((start, given.unwrap_or(rest.max(1))))
     }
 }

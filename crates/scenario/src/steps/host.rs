@@ -6,119 +6,65 @@ use super::super::plan::{HostWork, MemRef, OpKind};
 use super::super::syntax::decl::BufferRef;
 use super::super::syntax::keys::key;
 use super::common::only;
-use super::{Field, Fields, Form, Loc, Names, Reader, StepKind, Unroll};
+use super::{Fields, Form, Reader, Step, Unroll};
 
 const WORDS: &[&str] = &["busy", "sum", "sin", "matmul"];
 
 pub(super) const FORM: Form = Form {
-    head: key!(required "host" OneOf(WORDS), "The host thread works."),
-    keys: &[
-        key!("time" Time, "For \"busy\": how long."),
-        key!("of" Buffers, "For \"sum\" and \"sin\" one buffer; for \"matmul\" three, the last one is the product."),
-        key!("n" Number, "For \"matmul\": rows and columns."),
-    ],
-    read: |reader, fields, head| Some(Box::new(read(reader, fields, head)?)),
+    check,
+    ..Form::new(
+        key!(required "host" OneOf(WORDS), "The host thread works."),
+        &[
+            key!("time" Time, "For \"busy\": how long."),
+            key!("of" Buffers, "For \"sum\" and \"sin\" one buffer; for \"matmul\" three, the last one is the product."),
+            key!("n" Number, "For \"matmul\": rows and columns."),
+        ],
+        lower,
+    )
 };
 
-enum Host {
-    Busy(Expr),
-    Sum(BufferRef),
-    Sin(BufferRef),
-    Matmul { of: Box<[BufferRef; 3]>, n: Expr },
-}
-
-fn read(reader: &mut Reader<'_>, fields: &Fields<'_>, head: Field<'_>) -> Option<Host> {
-    let word = reader.one_of(head, WORDS)?;
+fn check(step: &Step, fields: &Fields<'_>, reader: &mut Reader<'_>) {
+    let word = step.word();
     let allowed: &[&str] = match word {
         "busy" => &["time"],
         "matmul" => &["of", "n"],
         _ => &["of"],
     };
     only(reader, fields, word, allowed, &["time", "of", "n"]);
-    for key in allowed {
-        if !fields.has(key) {
-            reader.error(
-                fields.loc,
-                format!("host = \"{word}\" needs {}", quoted(key)),
-            );
-        }
+    for key in allowed.iter().filter(|key| !fields.has(key)) {
+        let message = format!("host = \"{word}\" needs {}", quoted(key));
+        reader.error(fields.loc, message);
     }
-    if word == "busy" {
-        return reader.optional(fields, "time").map(Host::Busy);
-    }
-    let of = fields.get("of")?;
-    let mut named = reader.buffers(of);
-    let wanted = if word == "matmul" { 3 } else { 1 };
-    if named.len() != wanted {
-        // Fewer than were written means that one could not be read, which is reported already.
-        if Reader::list(of).len() != wanted {
-            reader.error(
-                of.loc,
-                format!(
-                    "host = \"{word}\" works on {wanted} buffer{}",
-                    if wanted == 1 { "" } else { "s" }
-                ),
-            );
-        }
-        return None;
-    }
-    let last = named.pop()?;
-    match word {
-        "sum" => Some(Host::Sum(last)),
-        "sin" => Some(Host::Sin(last)),
-        _ => {
-            let second = named.pop()?;
-            let first = named.pop()?;
-            let n = reader.optional(fields, "n")?;
-            Some(Host::Matmul {
-                of: Box::new([first, second, last]),
-                n,
-            })
-        }
+    let (wanted, s) = if word == "matmul" { (3, "s") } else { (1, "") };
+    let of = fields.get("of").filter(|_| allowed.contains(&"of"));
+    if let Some(of) = of.filter(|of| Reader::list(*of).len() != wanted) {
+        let message = format!("host = \"{word}\" works on {wanted} buffer{s}");
+        reader.error(of.loc, message);
     }
 }
 
-impl StepKind for Host {
-    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
-        match self {
-            Host::Busy(time) => names.expr(time),
-            Host::Sum(buffer) | Host::Sin(buffer) => names.buffer(buffer),
-            Host::Matmul { of, n } => {
-                of.iter().for_each(|buffer| names.buffer(buffer));
-                names.expr(n);
+fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
+    unroll.not_captured("host work", step.loc)?;
+    let work = match (step.word(), step.buffers("of")) {
+        ("busy", _) => HostWork::Busy(unroll.time(step.expr("time")?)?),
+        ("matmul", of) => matmul(unroll, of, step.expr("n")?)?,
+        (word, of) => {
+            let reference = of.first()?;
+            let buffer = unroll.buffer(reference)?;
+            unroll.host_side(buffer, reference.loc)?;
+            let at = MemRef { buffer, offset: 0 };
+            // The host side of a buffer, as f32 values.
+            let bytes = unroll.plan.buffers[buffer].bytes / 4 * 4;
+            match word {
+                "sum" => HostWork::Sum(at, bytes),
+                _ => HostWork::Sin(at, bytes),
             }
         }
-    }
-
-    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
-        unroll.not_captured("host work", loc)?;
-        let work = match self {
-            Host::Busy(time) => HostWork::Busy(unroll.time(time)?),
-            Host::Sum(buffer) => {
-                let (at, bytes) = floats(unroll, buffer)?;
-                HostWork::Sum(at, bytes)
-            }
-            Host::Sin(buffer) => {
-                let (at, bytes) = floats(unroll, buffer)?;
-                HostWork::Sin(at, bytes)
-            }
-            Host::Matmul { of, n } => matmul(unroll, of, n)?,
-        };
-        unroll.emit(OpKind::Host(work), loc)
-    }
+    };
+    unroll.emit(OpKind::Host(work), step.loc)
 }
 
-/// The host side of a buffer, as f32 values.
-fn floats<'f>(unroll: &mut Unroll<'_, 'f>, reference: &'f BufferRef) -> Option<(MemRef, u64)> {
-    let buffer = unroll.buffer(reference)?;
-    unroll.host_side(buffer, reference.loc)?;
-    Some((
-        MemRef { buffer, offset: 0 },
-        unroll.plan.buffers[buffer].bytes / 4 * 4,
-    ))
-}
-
-fn matmul<'f>(unroll: &mut Unroll<'_, 'f>, of: &'f [BufferRef; 3], n: &Expr) -> Option<HostWork> {
+fn matmul<'f>(unroll: &mut Unroll<'_, 'f>, of: &'f [BufferRef], n: &Expr) -> Option<HostWork> {
     let n = unroll.integer(n, 1..=32_768, "the size of a matrix")? as u32;
     let needed = u64::from(n) * u64::from(n) * 4;
     let mut ids = [0; 3];
@@ -128,10 +74,9 @@ fn matmul<'f>(unroll: &mut Unroll<'_, 'f>, of: &'f [BufferRef; 3], n: &Expr) -> 
         let bytes = unroll.plan.buffers[*id].bytes;
         if bytes < needed {
             let name = quoted(&unroll.plan.buffers[*id].name);
-            unroll.error(
-                reference.loc,
-                format!("{name} has {bytes} B, and a {n} x {n} matrix of f32 has {needed} B"),
-            )?;
+            let message =
+                format!("{name} has {bytes} B, and a {n} x {n} matrix of f32 has {needed} B");
+            unroll.error(reference.loc, message)?;
         }
     }
     let [a, b, c] = ids;

@@ -1,7 +1,6 @@
 //! Steps: what a kind of step is, from its keys in the file to its operations in the plan.
 //!
-//! A kind is one file: its [`Form`] (keys, and how they are read), and a type that implements
-//! [`StepKind`]. [`STEPS`] lists them all.
+//! A kind is one [`Form`]: its keys, which say how each is read, and how it becomes operations. [`STEPS`] lists them all.
 
 mod alloc;
 mod branch;
@@ -12,6 +11,7 @@ mod for_loop;
 mod host;
 mod launch;
 mod launch_graph;
+mod loop_head;
 mod memset;
 mod range;
 mod read;
@@ -22,10 +22,10 @@ mod wait;
 use super::expr::Loc;
 use super::names::Names;
 use super::syntax::keys::Key;
-use super::syntax::reader::{Field, Fields, Reader};
+use super::syntax::reader::{Fields, Reader};
 use super::unroll::Unroll;
 
-pub(super) use read::read;
+pub(super) use read::{Step, read};
 
 /// Every kind of step. A step is told by its head; `sync` is last because copies have a key of that name.
 pub const STEPS: &[Form] = &[
@@ -55,31 +55,35 @@ pub struct Form {
     pub head: Key,
     /// Its other keys.
     pub keys: &'static [Key],
-    /// Reads a step that has the head and no keys but these. What is wrong is reported.
-    read: Read,
+    /// Reports what is wrong with the keys of a step together.
+    check: fn(&Step, &Fields<'_>, &mut Reader<'_>),
+    /// Checks that what it names exists, beyond what each key tells by itself.
+    resolve: for<'f> fn(&'f Step, &mut Names<'f>),
+    lower: Lower,
 }
 
-type Read = fn(&mut Reader<'_>, &Fields<'_>, Field<'_>) -> Option<Box<dyn StepKind>>;
+/// Adds a step's operations to the plan. `None` when that fails, which it reports.
+type Lower = for<'f> fn(&'f Step, &mut Unroll<'_, 'f>) -> Option<()>;
 
-/// A step and its place.
-pub(super) struct Step {
-    loc: Loc,
-    kind: Box<dyn StepKind>,
-}
-
-/// A step as written, and how it becomes operations.
-pub(super) trait StepKind {
-    /// Checks that what it names exists.
-    fn resolve<'f>(&'f self, names: &mut Names<'f>);
-
-    /// Adds its operations to the plan; `loc` is where it stands. `None` when that fails, which it reports.
-    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()>;
+impl Form {
+    const fn new(head: Key, keys: &'static [Key], lower: Lower) -> Form {
+        Form {
+            head,
+            keys,
+            check: |_, _, _| {},
+            resolve: |_, _| {},
+            lower,
+        }
+    }
 }
 
 /// Checks the names of steps.
 pub(super) fn resolve<'f>(steps: &'f [Step], names: &mut Names<'f>) {
     for step in steps {
-        step.kind.resolve(names);
+        let around = names.loops.len();
+        step.given.iter().for_each(|(_, it)| it.resolve(names));
+        (step.form.resolve)(step, names);
+        names.loops.truncate(around);
     }
 }
 
@@ -89,7 +93,7 @@ pub(super) fn lower<'f>(steps: &'f [Step], unroll: &mut Unroll<'_, 'f>) {
         if unroll.has_stopped {
             return;
         }
-        if step.kind.lower(unroll, step.loc).is_none() {
+        if (step.form.lower)(step, unroll).is_none() {
             unroll.failed(step.loc);
         }
     }

@@ -1,38 +1,20 @@
 //! `range`: a named phase of the host's time.
 
-use super::super::expr::parse::Template;
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
-use super::common::{DO, body};
-use super::{Form, Loc, Names, Step, StepKind, Unroll};
+use super::common::DO;
+use super::{Form, Step, Unroll};
 
-pub(super) const FORM: Form = Form {
-    head: key!(required "range" Name, "Names a phase of the host's time."),
-    keys: &[DO],
-    read: |reader, fields, head| {
-        Some(Box::new(Range {
-            name: reader.template(head)?,
-            body: body(reader, fields, "do"),
-        }))
-    },
-};
+pub(super) const FORM: Form = Form::new(
+    key!(required "range" Name, "Names a phase of the host's time."),
+    &[DO],
+    lower,
+);
 
-struct Range {
-    name: Template,
-    body: Vec<Step>,
-}
-
-impl StepKind for Range {
-    fn resolve<'f>(&'f self, names: &mut Names<'f>) {
-        names.template(&self.name);
-        super::resolve(&self.body, names);
-    }
-
-    fn lower<'f>(&'f self, unroll: &mut Unroll<'_, 'f>, loc: Loc) -> Option<()> {
-        unroll.not_captured("a range of host time", loc)?;
-        let phase = unroll.phase(&self.name)?;
-        unroll.emit(OpKind::RangeBegin(phase), loc)?;
-        super::lower(&self.body, unroll);
-        unroll.emit(OpKind::RangeEnd, loc)
-    }
+fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
+    unroll.not_captured("a range of host time", step.loc)?;
+    let phase = unroll.phase(step.name("range")?)?;
+    unroll.emit(OpKind::RangeBegin(phase), step.loc)?;
+    super::lower(step.steps("do"), unroll);
+    unroll.emit(OpKind::RangeEnd, step.loc)
 }

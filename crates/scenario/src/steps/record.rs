@@ -2,23 +2,23 @@
 
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
-use super::common::{NamedStep, STREAM};
-use super::{Form, Loc, Unroll};
+use super::common::STREAM;
+use super::{Form, Step, Unroll};
 
-pub(super) const FORM: Form = Form {
-    head: key!(required "record" Name, "Records an event on a stream."),
-    keys: &[STREAM],
-    read: |reader, fields, head| NamedStep::read(reader, fields, head, lower),
-};
+pub(super) const FORM: Form = Form::new(
+    key!(required "record" Name, "Records an event on a stream."),
+    &[STREAM],
+    lower,
+);
 
-fn lower(step: &NamedStep, unroll: &mut Unroll<'_, '_>, loc: Loc) -> Option<()> {
-    let event = unroll.event(&step.name)?;
-    let stream = unroll.stream(step.stream.as_ref(), None)?;
-    unroll.mention(stream, loc, "recorded on");
+fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
+    let event = unroll.event(step.name("record")?)?;
+    let stream = unroll.stream(step.stream(), None)?;
+    unroll.mention(stream, step.loc, "recorded on");
     if unroll.is_capturing() {
-        unroll.captured_record(event, stream, loc)?;
+        unroll.captured_record(event, stream, step.loc)?;
     } else {
         unroll.objects.recorded.insert(event);
     }
-    unroll.emit(OpKind::Record { event, stream }, loc)
+    unroll.emit(OpKind::Record { event, stream }, step.loc)
 }

@@ -2,26 +2,27 @@
 
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
-use super::common::{NamedStep, STREAM};
-use super::{Form, Loc, Unroll};
+use super::common::STREAM;
+use super::{Form, Step, Unroll};
 
-pub(super) const FORM: Form = Form {
-    head: key!(required "wait" Name, "Makes a stream wait for an event."),
-    keys: &[STREAM],
-    read: |reader, fields, head| NamedStep::read(reader, fields, head, lower),
-};
+pub(super) const FORM: Form = Form::new(
+    key!(required "wait" Name, "Makes a stream wait for an event."),
+    &[STREAM],
+    lower,
+);
 
-fn lower(step: &NamedStep, unroll: &mut Unroll<'_, '_>, loc: Loc) -> Option<()> {
+fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let is_capturing = unroll.is_capturing();
+    let name = step.name("wait")?;
     let event = if is_capturing {
-        unroll.event(&step.name)?
+        unroll.event(name)?
     } else {
-        unroll.recorded_event(&step.name)?
+        unroll.recorded_event(name)?
     };
-    let stream = unroll.stream(step.stream.as_ref(), None)?;
-    unroll.mention(stream, loc, "told to wait");
+    let stream = unroll.stream(step.stream(), None)?;
+    unroll.mention(stream, step.loc, "told to wait");
     if is_capturing {
-        unroll.captured_wait(event, stream, loc)?;
+        unroll.captured_wait(event, stream, step.loc)?;
     }
-    unroll.emit(OpKind::Wait { event, stream }, loc)
+    unroll.emit(OpKind::Wait { event, stream }, step.loc)
 }

@@ -38,8 +38,10 @@ impl Unroll<'_, '_> {
                 self.error(expr.loc, format!("{what} is a whole number, not {value}"))?;
             }
             (_, unit) => {
-                let message = format!("{what} is needed here, and this is {}", unit.describe());
-                self.error(expr.loc, message)?;
+                self.error(
+                    expr.loc,
+                    format!("{what} is needed here, and this is {unit}"),
+                )?;
             }
         }
         None
@@ -56,14 +58,11 @@ impl Unroll<'_, '_> {
         if bounds.contains(&value) {
             return Some(value);
         }
-        let message = if value < 0 && *bounds.start() >= 0 {
+        let (least, most) = bounds.into_inner();
+        let message = if value < 0 && least >= 0 {
             format!("{what} cannot be negative, and this is {value}")
         } else {
-            format!(
-                "{what} is {} to {}, and this is {value}",
-                bounds.start(),
-                bounds.end()
-            )
+            format!("{what} is {least} to {most}, and this is {value}")
         };
         self.error(expr.loc, message);
         None
@@ -119,10 +118,7 @@ impl Unroll<'_, '_> {
                 self.error(expr.loc, "a time cannot be negative");
             }
             value => {
-                let message = format!(
-                    "a time is needed here, and this is {}",
-                    value.unit().describe()
-                );
+                let message = format!("a time is needed here, and this is {}", value.unit());
                 self.error_help(expr.loc, message, "write it with its unit: \"200 us\"");
             }
         }
@@ -142,10 +138,8 @@ impl Unroll<'_, '_> {
             }
         }
         if name.chars().count() > MAX_NAME {
-            self.error(
-                template.loc,
-                format!("a name has {MAX_NAME} characters at most"),
-            )?;
+            let message = format!("a name has {MAX_NAME} characters at most");
+            self.error(template.loc, message)?;
         }
         Some(name)
     }

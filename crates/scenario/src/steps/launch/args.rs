@@ -3,10 +3,12 @@
 use super::super::super::diagnostics::quoted;
 use super::super::super::expr::Expr;
 use super::super::super::expr::value::Value;
+use super::super::super::names::Names;
 use super::super::super::plan::{Arg, BufferId, MemRef};
 use super::super::super::signature::{Param, ParamKind};
 use super::super::super::syntax::decl::{ArgDecl, BufferRef, KernelDecl};
-use super::super::{Loc, Names, Unroll};
+use super::super::{Loc, Unroll};
+use activity::text::plural;
 
 /// Checks arguments against the kernel's parameters; `loc` is where they all stand.
 pub(super) fn resolve<'f>(
@@ -18,13 +20,8 @@ pub(super) fn resolve<'f>(
     for arg in args {
         match arg {
             ArgDecl::Element(buffer) => names.buffer(buffer),
-            ArgDecl::Expr(expr) => match expr
-                .as_name()
-                .and_then(|name| names.buffers.get(name).copied())
-            {
-                Some(name) => {
-                    names.used_buffers.insert(name);
-                }
+            ArgDecl::Expr(expr) => match expr.as_name().filter(|it| names.buffers.contains(it)) {
+                Some(name) => _ = names.used_buffers.insert(name),
                 None => names.expr(expr),
             },
         }
@@ -35,22 +32,17 @@ pub(super) fn resolve<'f>(
     let declared: Vec<String> = params.iter().map(|param| param.to_string()).collect();
     let signature = format!("{}({})", kernel.entry.text, declared.join(", "));
     if args.len() != params.len() {
-        let message = format!(
-            "{} takes {} argument{}, not {}",
-            quoted(&kernel.entry.text),
-            params.len(),
-            if params.len() == 1 { "" } else { "s" },
-            args.len()
-        );
+        let (entry, given) = (quoted(&kernel.entry.text), args.len());
+        let takes = plural(params.len() as u64, "argument");
+        let message = format!("{entry} takes {takes}, not {given}");
         names.error(loc, message, Some(format!("it is declared as {signature}")));
         return;
     }
     for (arg, param) in args.iter().zip(params) {
+        let of_name = |expr: &Expr| expr.as_name().is_some_and(|it| names.buffers.contains(it));
         let is_buffer = match arg {
             ArgDecl::Element(_) => true,
-            ArgDecl::Expr(expr) => expr
-                .as_name()
-                .is_some_and(|name| names.buffers.contains(name)),
+            ArgDecl::Expr(expr) => of_name(expr),
         };
         let wrong = match &param.kind {
             ParamKind::Pointer { .. } if !is_buffer => {
@@ -63,11 +55,8 @@ pub(super) fn resolve<'f>(
             _ if is_buffer => "this argument is a number, not a buffer",
             _ => continue,
         };
-        names.error(
-            arg.loc(),
-            wrong.to_owned(),
-            Some(format!("the kernel is declared as {signature}")),
-        );
+        let help = format!("the kernel is declared as {signature}");
+        names.error(arg.loc(), wrong.to_owned(), Some(help));
     }
 }
 
@@ -94,11 +83,9 @@ pub(super) fn lower<'f>(
         match first {
             Some((other, known)) if known != device => {
                 let name = |id: BufferId| quoted(&unroll.plan.buffers[id].name);
-                let message = format!(
-                    "{} is on device {device}, and {} on device {known}",
-                    name(buffer),
-                    name(other)
-                );
+                let (this, other) = (name(buffer), name(other));
+                let message =
+                    format!("{this} is on device {device}, and {other} on device {known}");
                 unroll.error_help(loc, message, "copy it there first, with p2p");
                 return None;
             }
@@ -123,57 +110,39 @@ fn pointer<'f>(
     if let Some(target) = on.iter().find(|target| target.name == name) {
         return Some((unroll.buffer(target)?, target.loc));
     }
-    let declared = unroll.shared.declared;
-    let decl = declared
-        .buffers
-        .iter()
-        .find(|buffer| buffer.name.text == name)?;
+    let mut declared = unroll.shared.declared.buffers.iter();
+    let decl = declared.find(|buffer| buffer.name.text == name)?;
     if decl.count.is_some() {
-        let message = format!(
-            "the kernel {} takes one of the array {}: which?",
-            quoted(&kernel.name.text),
-            quoted(name)
-        );
-        unroll.error_help(
-            loc,
-            message,
-            format!("say so where it is launched: on = \"{name}[0]\""),
-        )?;
+        let (kernel, array) = (quoted(&kernel.name.text), quoted(name));
+        let message = format!("the kernel {kernel} takes one of the array {array}: which?");
+        let help = format!("say so where it is launched: on = \"{name}[0]\"");
+        unroll.error_help(loc, message, help)?;
     }
     let known = unroll.whole_buffer(name)?;
     Some((known, loc))
 }
 
 fn number(unroll: &mut Unroll<'_, '_>, expr: &Expr, kind: &ParamKind) -> Option<Arg> {
-    if *kind == ParamKind::F32 {
-        return unroll
-            .eval(expr)
-            .map(|value| Arg::U32((value.as_f64() as f32).to_bits()));
-    }
     let value = match unroll.eval(expr)? {
+        value if *kind == ParamKind::F32 => {
+            return Some(Arg::U32((value.as_f64() as f32).to_bits()));
+        }
         Value::Int(value, _) => value,
         Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 9e15 => value as i64,
         value => {
-            unroll.error(
-                expr.loc,
-                format!("this argument is a whole number, not {value}"),
-            );
+            let message = format!("this argument is a whole number, not {value}");
+            unroll.error(expr.loc, message);
             return None;
         }
     };
-    let arg = match kind {
-        ParamKind::I32 => i32::try_from(value)
-            .ok()
-            .map(i32::cast_unsigned)
-            .map(Arg::U32),
-        ParamKind::U32 => u32::try_from(value).ok().map(Arg::U32),
-        _ => Some(Arg::U64(value.cast_unsigned())),
+    let word = match kind {
+        ParamKind::I32 => i32::try_from(value).map(i32::cast_unsigned),
+        ParamKind::U32 => u32::try_from(value),
+        _ => return Some(Arg::U64(value.cast_unsigned())),
     };
-    if arg.is_none() {
-        unroll.error(
-            expr.loc,
-            format!("{value} does not fit in this argument, which has 32 bits"),
-        );
+    if word.is_err() {
+        let message = format!("{value} does not fit in this argument, which has 32 bits");
+        unroll.error(expr.loc, message);
     }
-    arg
+    word.ok().map(Arg::U32)
 }
