@@ -46,6 +46,34 @@ pub fn command(pid: u32) -> Option<String> {
 }
 
 /// The numbers of a line of `/proc/PID/status`.
+/// What `/proc/PID/stat` says of a process: its name, its state's letter, its parent, and when it began in ticks since the
+/// machine started.
+pub(crate) struct Stat {
+    pub(crate) name: String,
+    pub(crate) state: char,
+    pub(crate) parent: u32,
+    pub(crate) began: u64,
+}
+
+impl Stat {
+    pub(crate) fn of(pid: u32) -> Option<Stat> {
+        let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Stat::parse(&String::from_utf8_lossy(&text))
+    }
+
+    /// The name may hold any character.
+    pub(crate) fn parse(text: &str) -> Option<Stat> {
+        let (before, after) = text.rsplit_once(')')?;
+        let mut fields = after.split_ascii_whitespace();
+        Some(Stat {
+            name: before.split_once('(')?.1.to_owned(),
+            state: fields.next()?.chars().next()?,
+            parent: fields.next()?.parse().ok()?,
+            began: fields.nth(17)?.parse().ok()?,
+        })
+    }
+}
+
 pub(crate) fn numbers(status: &str, name: &str) -> Vec<u32> {
     let mut lines = status.lines().filter_map(|line| line.split_once(':'));
     let line = lines.find(|line| line.0 == name);

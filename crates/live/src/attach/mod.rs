@@ -135,6 +135,7 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
             warning,
         }
         .follow(outlet)
+        .unwrap_or(Outcome::Stopped)
     })?;
     Ok((feed, hand))
 }
@@ -148,11 +149,9 @@ struct TracedRun {
 }
 
 impl TracedRun {
-    fn follow(mut self, outlet: &Outlet) -> Outcome {
-        if let Some(text) = self.warning.take()
-            && outlet.notice(true, text).is_err()
-        {
-            return Outcome::Stopped;
+    fn follow(mut self, outlet: &Outlet) -> Result<Outcome, Gone> {
+        if let Some(text) = self.warning.take() {
+            outlet.notice(true, text)?;
         }
         let ended = self.until_the_end(outlet);
         self.live.recorder.end();
@@ -163,25 +162,19 @@ impl TracedRun {
         let watch = self.live.watch.as_ref();
         let listed = watch.map(HardwareWatch::listed).unwrap_or_default();
         for message in self.child.rest_of_output() {
-            if outlet.send(message).is_err() {
-                return Outcome::Stopped;
-            }
+            outlet.send(message)?;
         }
-        if self.live.finish(outlet).is_err() || stopped {
-            return Outcome::Stopped;
-        }
-        let Ok(Some(code)) = ended else {
-            return Outcome::Stopped;
+        self.live.finish(outlet)?;
+        let Some(code) = ended?.filter(|_| !stopped) else {
+            return Ok(Outcome::Stopped);
         };
         let states = self.live.follower.states();
-        if let Some(text) = unrecorded(&listed, &states)
-            && outlet.notice(true, text).is_err()
-        {
-            return Outcome::Stopped;
+        if let Some(text) = unrecorded(&listed, &states) {
+            outlet.notice(true, text)?;
         }
         let had_room = !recording::files::had_no_room(&self.live.directory);
-        let was_asked = self.child.was_asked();
-        conclude((&self.name, code, was_asked), &states, had_room, outlet)
+        let ending = (self.name.as_str(), code, self.child.was_asked());
+        Ok(conclude(ending, &states, had_room, outlet))
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.

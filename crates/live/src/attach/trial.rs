@@ -12,11 +12,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use inside::process_main;
 
 use super::{Collect, Graphs, environment, library::Library};
+use crate::ending::await_end;
 use crate::runner::Part;
 use activity::Def;
 use activity::feed::Message;
@@ -99,7 +100,7 @@ fn start(library: &Library) -> io::Result<TrialEnd> {
     let recordings = scratch.path().join("run");
     recording::file::create_directory(&recordings)?;
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
-    let child = Command::new(std::env::current_exe()?)
+    let mut child = Command::new(std::env::current_exe()?)
         .arg(PROCESS_COMMAND)
         .envs(variables(&recordings, &library.path))
         .stdin(Stdio::null())
@@ -107,7 +108,7 @@ fn start(library: &Library) -> io::Result<TrialEnd> {
         .stdout(File::create(&out)?)
         .stderr(File::create(&err)?)
         .spawn()?;
-    let status = wait(child)?;
+    let status = await_end(&mut child, PATIENCE, || {}).ok();
     let said = std::fs::read_to_string(&out).unwrap_or_default();
     let steps: Vec<Step> = said.lines().filter_map(Step::parse).collect();
     let complaints = std::fs::read(&err).unwrap_or_default();
@@ -131,22 +132,6 @@ fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> 
         graphs: Graphs::Nodes,
     };
     environment::variables(&collect, None, directory, library)
-}
-
-/// Its end; nothing when it had to be killed.
-fn wait(mut child: std::process::Child) -> io::Result<Option<ExitStatus>> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= deadline {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn last_line(text: &str) -> String {

@@ -9,49 +9,34 @@ pub(super) struct WantedMetric {
     names: &'static [&'static str],
 }
 
+macro_rules! wanted {
+    ($($metric:ident $scale:ident $($name:literal)+;)*) => {
+        [$(WantedMetric { metric: Metric::$metric, scale: $scale, names: &[$($name),+] }),*]
+    };
+}
+
+const ONE: f64 = 1.0;
 const PERCENT: f64 = 0.01;
 const MEGA: f64 = 1e-6;
 
 /// Most wanted first: what one pass does not hold with those before it is left out. The tensor cores' `_realtime` is the same
 /// count by another way, where the first needs a pass of its own.
-pub(super) const WANTED: [WantedMetric; 12] = [
-    want(
-        Metric::Sm,
-        PERCENT,
-        &["sm__cycles_active.avg.pct_of_peak_sustained_elapsed"],
-    ),
-    want(
-        Metric::Dram,
-        PERCENT,
-        &["dram__throughput.avg.pct_of_peak_sustained_elapsed"],
-    ),
-    want(
-        Metric::Tensor,
-        PERCENT,
-        &[
-            "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
-            "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
-        ],
-    ),
-    want(
-        Metric::Issue,
-        PERCENT,
-        &["sm__issue_active.avg.pct_of_peak_sustained_elapsed"],
-    ),
-    want(Metric::DramRead, 1.0, &["dram__bytes_read.sum.per_second"]),
-    want(
-        Metric::DramWrite,
-        1.0,
-        &["dram__bytes_write.sum.per_second"],
-    ),
-    want(Metric::L2, 1.0, &["lts__t_bytes.sum.per_second"]),
-    want(Metric::Clock, MEGA, &["gpc__cycles_elapsed.avg.per_second"]),
+pub(super) const WANTED: [WantedMetric; 12] = wanted! {
+    Sm PERCENT "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
+    Dram PERCENT "dram__throughput.avg.pct_of_peak_sustained_elapsed";
+    Tensor PERCENT "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+        "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed";
+    Issue PERCENT "sm__issue_active.avg.pct_of_peak_sustained_elapsed";
+    DramRead ONE "dram__bytes_read.sum.per_second";
+    DramWrite ONE "dram__bytes_write.sum.per_second";
+    L2 ONE "lts__t_bytes.sum.per_second";
+    Clock MEGA "gpc__cycles_elapsed.avg.per_second";
     // What the GPU reads comes to it.
-    want(Metric::PcieIn, 1.0, &["pcie__read_bytes.sum.per_second"]),
-    want(Metric::PcieOut, 1.0, &["pcie__write_bytes.sum.per_second"]),
-    want(Metric::NvlinkIn, 1.0, &["nvlrx__bytes.sum.per_second"]),
-    want(Metric::NvlinkOut, 1.0, &["nvltx__bytes.sum.per_second"]),
-];
+    PcieIn ONE "pcie__read_bytes.sum.per_second";
+    PcieOut ONE "pcie__write_bytes.sum.per_second";
+    NvlinkIn ONE "nvlrx__bytes.sum.per_second";
+    NvlinkOut ONE "nvltx__bytes.sum.per_second";
+};
 
 /// Samples a second from which on only what tells most is counted: of all twelve, some 8,000 a second are decoded and evaluated.
 const MANY: u32 = 6_000;
@@ -63,14 +48,6 @@ pub(super) fn names(hz: Option<u32>) -> Vec<&'static [&'static str]> {
         _ => WANTED.len(),
     };
     WANTED[..most].iter().map(|it| it.names).collect()
-}
-
-const fn want(metric: Metric, scale: f64, names: &'static [&'static str]) -> WantedMetric {
-    WantedMetric {
-        metric,
-        scale,
-        names,
-    }
 }
 
 #[cfg(test)]

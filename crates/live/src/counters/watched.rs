@@ -11,6 +11,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::process::{BEAT, SamplingJob};
 use super::{Counters, PROCESS_COMMAND};
+use crate::ending::await_end;
 use activity::Uuid;
 
 /// How long it may take to begin: setting up takes 0.7 to 1.4 s, and the driver of a machine with many GPUs longer.
@@ -159,14 +160,6 @@ impl Drop for Watched {
     fn drop(&mut self) {
         drop(self.stdin.take());
         drop(self.stdout.take());
-        let asked = Instant::now();
-        while asked.elapsed() < GRACE {
-            if !matches!(self.process.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = await_end(&mut self.process, GRACE, || {});
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cupti_sys::nvml::Device;
 
+use crate::rights::Stat;
 use activity::{Hardware, Ns, Occupant, Owner, Uuid};
 
 /// Time between two lists, in ns: who is on a GPU changes seldom.
@@ -51,7 +52,7 @@ impl Listing {
             .zip(is_programs)
             .map(|(it, is_programs)| Occupant {
                 pid: it.pid,
-                name: stat(it.pid).map_or_else(String::new, |it| it.0),
+                name: Stat::of(it.pid).map_or_else(String::new, |it| it.name),
                 memory: it.memory,
                 owner: match (is_programs, self.knows_program) {
                     (true, _) => Owner::Program,
@@ -100,27 +101,13 @@ fn descends(pid: u32) -> bool {
     let own = std::process::id();
     let mut at = pid;
     for _ in 0..DEEPEST {
-        match stat(at) {
-            Some((_, parent)) if parent == own => return true,
-            Some((_, parent)) if parent > 1 => at = parent,
+        match Stat::of(at) {
+            Some(it) if it.parent == own => return true,
+            Some(it) if it.parent > 1 => at = it.parent,
             _ => return false,
         }
     }
     false
-}
-
-/// The name of a process and its parent.
-fn stat(pid: u32) -> Option<(String, u32)> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(&String::from_utf8_lossy(&text))
-}
-
-/// `4711 (name) S 4242 …`, where the name may hold anything.
-fn parse(text: &str) -> Option<(String, u32)> {
-    let (before, after) = text.rsplit_once(')')?;
-    let (_, name) = before.split_once('(')?;
-    let parent = after.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some((name.to_owned(), parent))
 }
 
 #[cfg(test)]
@@ -129,9 +116,11 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_brackets() {
-        let text = "4711 (a) R 1 (b)) S 4242 1 1 0";
-        assert_eq!(parse(text), Some(("a) R 1 (b)".to_owned(), 4242)));
-        assert_eq!(parse("4711 (a"), None);
+        let text = "4711 (a) R 1 (b)) S 4242 1 1";
+        let rest = "1 0 -1 4194304 10 0 0 0 7 1 0 0 20 0 33 0 250000 1 2";
+        let stat = Stat::parse(&format!("{text} {rest}")).expect("whole");
+        assert_eq!((stat.name.as_str(), stat.parent), ("a) R 1 (b)", 4242));
+        assert!(Stat::parse("4711 (a").is_none());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::attach;
-use crate::rights::{self, Own, numbers};
+use crate::rights::{self, Own, Stat, numbers};
 
 /// The kernel's ticks a second (`USER_HZ`) on x86-64 and aarch64.
 const TICKS: u64 = 100;
@@ -76,8 +76,8 @@ impl Proc {
     pub(super) fn sight(&self, pid: u32) -> Sight {
         let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).ok();
         let text = |name: &str| Some(String::from_utf8_lossy(&read(name)?).into_owned());
-        if let (Some(stat), Some(status)) = (text("stat"), text("status"))
-            && let Some(mut seen) = self.seen(pid, &stat, &status)
+        if let (Some(stat), Some(status)) = (Stat::of(pid), text("status"))
+            && let Some(mut seen) = self.seen(pid, stat.began, &status)
         {
             seen.command = attach::command(pid).unwrap_or_default();
             // What the kernel itself says goes before its rules: a process may have allowed it (PR_SET_PTRACER), or have a guard.
@@ -97,10 +97,7 @@ impl Proc {
     }
 
     /// What `/proc/PID/stat` and `status` say.
-    fn seen(&self, pid: u32, stat: &str, status: &str) -> Option<Seen> {
-        // The name before the bracket may hold anything; the start is the 22nd field, the state behind the bracket the third.
-        let (_, fields) = stat.rsplit_once(')')?;
-        let began: u64 = fields.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    fn seen(&self, pid: u32, began: u64, status: &str) -> Option<Seen> {
         let numbers = |name| numbers(status, name);
         let owners = numbers("Uid");
         let owner = *owners.first()?;
@@ -151,20 +148,20 @@ mod tests {
         };
         let stat =
             "48213 (py) S 3 (x) R 1 48213 1 0 -1 4194304 10 0 0 0 7 1 0 0 20 0 33 0 250000 1 2";
+        let stat = Stat::parse(stat).expect("whole");
         let status = "Name:\tpy\nTracerPid:\t0\nUid:\t1001\t1001\t1001\t1001\nNSpid:\t48213\t7\nSeccomp:\t2\n";
-        let seen = proc.seen(48213, stat, status).expect("whole");
+        let seen = proc.seen(48213, stat.began, status).expect("whole");
         assert_eq!((seen.user.as_str(), seen.began), ("ana", 250_000));
         assert_eq!(seen.age, Duration::from_secs(7_500));
         assert_eq!((seen.inner, seen.is_filtered), (Some(7), true));
         assert!(seen.right.is_err_and(|it| it.contains("belongs to ana")));
         let plain = "Uid:\t77\t77\t77\t77\nNSpid:\t5\nSeccomp:\t0\n";
-        let seen = proc.seen(5, stat, plain).expect("whole");
+        let seen = proc.seen(5, stat.began, plain).expect("whole");
         assert_eq!(
             (seen.user.as_str(), seen.inner, seen.is_filtered),
             ("77", None, false)
         );
-        assert_eq!(proc.seen(5, "5 (a", plain), None);
-        assert_eq!(proc.seen(5, stat, "Name:\ta\n"), None);
+        assert_eq!(proc.seen(5, stat.began, "Name:\ta\n"), None);
     }
 
     #[test]

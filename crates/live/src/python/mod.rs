@@ -16,23 +16,20 @@ mod watched;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use rustc_hash::FxHashMap;
 use rustix::time::ClockId;
 
 use crate::clock;
 use crate::looking::Looking;
 use activity::Ns;
-use activity::feed::Message;
+use activity::feed::{Joined, Message};
 use tree::Tree;
 pub(super) use tree::{began, family, has_mapped, has_python};
 pub(super) use watched::attach;
-use watched::{SampleResult, SampledProcess};
+use watched::{Lack, SampleResult, SampledProcess};
 
 /// Looks a second, unless somebody asks for another number.
 pub const HZ: u32 = 100;
@@ -48,9 +45,8 @@ const NOTICES: usize = 8;
 /// Samples a program's Python processes until it is dropped.
 #[derive(Debug)]
 pub struct Sampler {
-    stop: Arc<AtomicBool>,
     notices: Receiver<Message>,
-    thread: Option<JoinHandle<()>>,
+    running: Option<(Sender<()>, Joined)>,
 }
 
 impl Sampler {
@@ -65,7 +61,7 @@ impl Sampler {
         hz: u32,
         looking: Looking,
     ) -> io::Result<Sampler> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, stopped) = bounded(0);
         let (notices, received) = bounded(NOTICES);
         let mut work = Work {
             directory: directory.to_path_buf(),
@@ -74,17 +70,13 @@ impl Sampler {
             tree: Tree::new(root),
             watched: FxHashMap::default(),
             notices,
-            told: Told::default(),
+            told: Vec::new(),
             random: u64::from(root) << 32 | 0x9e37_79b9,
         };
-        let enough = Arc::clone(&stop);
-        let thread = std::thread::Builder::new()
-            .name("cuptop-python".to_owned())
-            .spawn(move || work.run(&enough))?;
+        let thread = Joined::spawn("cuptop-python", move || work.run(&stopped))?;
         Ok(Sampler {
-            stop,
             notices: received,
-            thread: Some(thread),
+            running: Some((stop, thread)),
         })
     }
 
@@ -95,18 +87,7 @@ impl Sampler {
 
     /// Ends it, after its files were written to their end.
     pub fn stop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A panic in there has been printed; the timeline goes on without samples.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        self.stop();
+        self.running = None;
     }
 }
 
@@ -130,14 +111,6 @@ pub(super) fn is_in(pid: u32, within: Duration) -> bool {
     }
 }
 
-/// What has been said once.
-#[derive(Debug, Default)]
-struct Told {
-    forbidden: bool,
-    unreadable: bool,
-    unwritten: bool,
-}
-
 struct Work {
     directory: PathBuf,
     hz: u32,
@@ -145,20 +118,21 @@ struct Work {
     tree: Tree,
     watched: FxHashMap<u32, SampledProcess>,
     notices: Sender<Message>,
-    told: Told,
+    told: Vec<Lack>,
     random: u64,
 }
 
 impl Work {
-    fn run(&mut self, stop: &AtomicBool) {
+    fn run(&mut self, stopped: &Receiver<()>) {
         let mut next_search = Instant::now();
         let mut is_paused = false;
-        while !stop.load(Ordering::Relaxed) {
+        let mut wait = Duration::ZERO;
+        while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             if !self.looking.is_wanted() {
                 if !std::mem::replace(&mut is_paused, true) {
                     self.watched.values_mut().for_each(SampledProcess::pause);
                 }
-                std::thread::park_timeout(PAUSE);
+                wait = PAUSE;
                 continue;
             }
             is_paused = false;
@@ -181,7 +155,7 @@ impl Work {
             let due = self.watched.values().filter_map(SampledProcess::due).min();
             let wake = [Some(next_search), due].into_iter().flatten().min();
             let until = wake.map_or(pause, |at| at.saturating_duration_since(Instant::now()));
-            std::thread::park_timeout(pause.min(until.max(Duration::from_micros(200))));
+            wait = pause.min(until.max(Duration::from_micros(200)));
         }
         for watched in self.watched.values_mut() {
             watched.finish();
@@ -212,22 +186,12 @@ impl Work {
             match watched.sample(now, hz, &self.directory) {
                 SampleResult::Taken => looked = true,
                 SampleResult::NotYet => {}
-                SampleResult::Forbidden(pid) => {
-                    if !std::mem::replace(&mut self.told.forbidden, true) {
-                        notice(&self.notices, forbidden(pid));
-                    }
-                }
-                SampleResult::Unreadable(pid, why) => {
-                    if !std::mem::replace(&mut self.told.unreadable, true) {
-                        let text =
-                            format!("the Python stacks of process {pid} cannot be read: {why}");
-                        notice(&self.notices, text);
-                    }
-                }
-                SampleResult::Unwritten(error) => {
-                    if !std::mem::replace(&mut self.told.unwritten, true) {
-                        let text = format!("Python stacks are not recorded any more: {error}");
-                        notice(&self.notices, text);
+                SampleResult::Lacks(lack, text) => {
+                    if !self.told.contains(&lack) {
+                        self.told.push(lack);
+                        let is_warning = true;
+                        // There is room for each kind.
+                        let _ = self.notices.try_send(Message::Notice { is_warning, text });
                     }
                 }
             }
@@ -251,22 +215,6 @@ impl Work {
         let even = 1_000_000_000 / u64::from(self.hz);
         Duration::from_nanos(even * 3 / 4 + self.random % (even / 2).max(1))
     }
-}
-
-/// Why reading is not allowed, and what helps.
-fn forbidden(pid: u32) -> String {
-    format!(
-        "the Python stacks of process {pid} may not be read (process_vm_readv): what the program did on the host is shown without \
-         source lines. In a container, --cap-add SYS_PTRACE allows it; elsewhere kernel.yama.ptrace_scope below 2, or the same user"
-    )
-}
-
-fn notice(notices: &Sender<Message>, text: String) {
-    // There is room for each kind, and each comes once.
-    let _ = notices.try_send(Message::Notice {
-        is_warning: true,
-        text,
-    });
 }
 
 /// Time that this thread has used, in ns.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use crate::rights::Stat;
+
 /// How often the tree is looked at while something changes, and at most how rarely.
 const OFTEN: Duration = Duration::from_millis(50);
 const RARELY: Duration = Duration::from_millis(500);
@@ -142,13 +144,8 @@ pub(crate) fn has_mapped(pid: u32, part: &[u8]) -> bool {
 
 /// When a process began, in clock ticks since boot; `None` when it is not there, or has ended and waits for its parent.
 pub(crate) fn began(pid: u32) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&stat);
-    // The name in parentheses may hold anything.
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    let state = fields.next()?;
-    let began = fields.nth(18)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(began)
+    let stat = Stat::of(pid)?;
+    (!matches!(stat.state, 'Z' | 'X')).then_some(stat.began)
 }
 
 /// A process and its descendants, as they are now.

@@ -31,16 +31,30 @@ const UNKNOWN: u32 = 1 << 30;
 
 /// What a sample came to.
 pub(super) enum SampleResult {
-    /// It was taken.
+    /// Its stacks were taken.
     Taken,
     /// The interpreter is not there yet, or will not be tried again.
     NotYet,
-    /// Reading the process's memory is not allowed.
-    Forbidden(u32),
-    /// It was tried for long.
-    Unreadable(u32, String),
-    /// It cannot be written.
-    Unwritten(io::Error),
+    /// It is not sampled any more, and why.
+    Lacks(Lack, String),
+}
+
+/// What is lacking. Each is told once.
+#[derive(PartialEq, Eq)]
+pub(super) enum Lack {
+    /// The process's memory may not be read.
+    Right,
+    /// They could not be read for long.
+    Stacks,
+    /// They cannot be written.
+    Room,
+}
+
+impl SampleResult {
+    fn unwritten(error: &io::Error) -> SampleResult {
+        let text = format!("Python stacks are not recorded any more: {error}");
+        SampleResult::Lacks(Lack::Room, text)
+    }
 }
 
 /// A process with Python in it.
@@ -109,17 +123,25 @@ impl SampledProcess {
                     }
                     Err(error) => {
                         self.state = SamplingState::Over;
-                        SampleResult::Unwritten(error)
+                        SampleResult::unwritten(&error)
                     }
                 },
                 // While a program starts another, nobody may read it for a moment.
                 Err(error) if is_forbidden(&error) && since.elapsed() > FORBIDDEN => {
                     self.state = SamplingState::Over;
-                    SampleResult::Forbidden(self.pid)
+                    let text = format!(
+                        "the Python stacks of process {} may not be read (process_vm_readv): what the program did on the host is shown without \
+                         source lines. In a container, --cap-add SYS_PTRACE allows it; elsewhere kernel.yama.ptrace_scope below 2, or the same user",
+                        self.pid
+                    );
+                    SampleResult::Lacks(Lack::Right, text)
                 }
                 Err(error) if since.elapsed() > PATIENCE => {
                     self.state = SamplingState::Over;
-                    SampleResult::Unreadable(self.pid, error.to_string())
+                    let pid = self.pid;
+                    let text =
+                        format!("the Python stacks of process {pid} cannot be read: {error}");
+                    SampleResult::Lacks(Lack::Stacks, text)
                 }
                 Err(_) => {
                     *next = Instant::now() + *wait;
@@ -136,7 +158,7 @@ impl SampledProcess {
                 self.cost += (spent - self.cost) / 16;
                 if let Err(error) = result {
                     self.state = SamplingState::Over;
-                    return SampleResult::Unwritten(error);
+                    return SampleResult::unwritten(&error);
                 }
                 if attached.torn_in_a_row > TORN_IN_A_ROW {
                     self.finish();

@@ -3,13 +3,13 @@
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::PROCESS_COMMAND;
 use super::protocol::{Event, Job, write_line};
-use crate::ending::exit_code;
+use crate::ending::{await_end, exit_code};
 
 /// How long a process may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_millis(700);
@@ -139,22 +139,14 @@ impl Child {
     /// Asks it to end, gives it a moment, kills it if need be, and waits for it.
     pub(crate) fn end(&mut self) -> End {
         drop(self.stdin.take());
-        let deadline = Instant::now() + GRACE;
-        let status = loop {
-            match self.process.try_wait() {
-                Ok(Some(status)) => break Some(status),
-                Ok(None) if Instant::now() < deadline => {
-                    // Whoever waits to write must not wait for ever.
-                    while self.heard.try_recv().is_ok() {}
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                _ => {
-                    let _ = self.process.kill();
-                    break self.process.wait().ok();
-                }
-            }
-        };
-        End(status)
+        let heard = &self.heard;
+        // Whoever waits to write must not wait for ever.
+        let ended = await_end(
+            &mut self.process,
+            GRACE,
+            || while heard.try_recv().is_ok() {},
+        );
+        End(ended.map_or_else(|killed| killed, Some))
     }
 }
 

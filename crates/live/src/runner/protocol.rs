@@ -85,61 +85,41 @@ pub(crate) enum Event {
 
 /// How many operations of each kind were issued. Each must come back as exactly one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Issued {
-    /// Kernels, those of graphs included unless graphs are recorded as a whole.
-    pub kernels: u64,
-    /// Copies from host to device.
-    pub h2d: u64,
-    /// Copies from device to host.
-    pub d2h: u64,
-    /// Copies within a device.
-    pub d2d: u64,
-    /// Copies between devices.
-    pub p2p: u64,
-    pub memsets: u64,
-    /// Launches of graphs that are recorded as a whole.
-    pub graphs: u64,
-}
+pub(crate) struct Issued(
+    /// By kind, as [`Issued::NAMES`] has them.
+    pub [u64; 7],
+);
 
 impl Issued {
-    /// Each count with its name.
-    pub(crate) fn counts(&self) -> [(&'static str, u64); 7] {
-        [
-            ("kernels", self.kernels),
-            (Direction::H2D.label(), self.h2d),
-            (Direction::D2H.label(), self.d2h),
-            (Direction::D2D.label(), self.d2d),
-            (Direction::P2P.label(), self.p2p),
-            ("memsets", self.memsets),
-            ("graphs", self.graphs),
-        ]
-    }
+    /// The kinds. Kernels of graphs are among the kernels, unless graphs are recorded as a whole.
+    pub(crate) const NAMES: [&str; 7] =
+        ["kernels", "H2D", "D2H", "D2D", "P2P", "memsets", "graphs"];
 
-    /// All of them.
     pub(crate) fn total(&self) -> u64 {
-        self.counts().iter().map(|it| it.1).sum()
+        self.0.iter().sum()
     }
 
-    /// Counts `count` copies in one direction.
+    pub(crate) fn kernels(&mut self, count: u64) {
+        self.0[0] += count;
+    }
+
     pub(crate) fn copies(&mut self, direction: Direction, count: u64) {
-        match direction {
-            Direction::H2D => self.h2d += count,
-            Direction::D2H => self.d2h += count,
-            Direction::D2D => self.d2d += count,
-            Direction::P2P => self.p2p += count,
-            Direction::Other => {}
-        }
+        let at = Issued::NAMES.iter().position(|it| *it == direction.label());
+        at.into_iter().for_each(|at| self.0[at] += count);
     }
 
-    /// Adds another count.
+    pub(crate) fn memsets(&mut self, count: u64) {
+        self.0[5] += count;
+    }
+
+    pub(crate) fn graphs(&mut self, count: u64) {
+        self.0[6] += count;
+    }
+
     pub(crate) fn add(&mut self, other: &Issued) {
-        self.kernels += other.kernels;
-        self.h2d += other.h2d;
-        self.d2h += other.d2h;
-        self.d2d += other.d2d;
-        self.p2p += other.p2p;
-        self.memsets += other.memsets;
-        self.graphs += other.graphs;
+        for (sum, count) in self.0.iter_mut().zip(other.0) {
+            *sum += count;
+        }
     }
 }
 
@@ -201,14 +181,12 @@ mod tests {
 
     #[test]
     fn counts_add_up_by_direction() {
-        let mut a = Issued {
-            kernels: 1,
-            ..Issued::default()
-        };
+        let mut a = Issued::default();
+        a.kernels(1);
         a.copies(Direction::H2D, 2);
         a.copies(Direction::P2P, 3);
         let mut b = a;
         b.add(&a);
-        assert_eq!((b.kernels, b.h2d, b.p2p, b.total()), (2, 4, 6, 12));
+        assert_eq!((b.0, b.total()), ([2, 4, 0, 0, 6, 0, 0], 12));
     }
 }

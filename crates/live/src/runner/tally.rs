@@ -13,9 +13,9 @@ impl Tally {
     pub(super) fn count(&mut self, batch: &Batch) {
         for item in &batch.items {
             match item.what {
-                What::Kernel(_) => self.0.kernels += 1,
-                What::Memset(_) => self.0.memsets += 1,
-                What::Graph(_) => self.0.graphs += 1,
+                What::Kernel(_) => self.0.kernels(1),
+                What::Memset(_) => self.0.memsets(1),
+                What::Graph(_) => self.0.graphs(1),
                 What::Copy(copy) => self.0.copies(copy.direction, 1),
                 _ => {}
             }
@@ -24,10 +24,10 @@ impl Tally {
 
     /// Compares with what was issued. Returns whether that calls for a warning, and a sentence.
     pub(super) fn compare(&self, issued: &Issued) -> (bool, String) {
-        let pairs = issued.counts().into_iter().zip(self.0.counts());
-        let unequal: Vec<String> = pairs
-            .filter(|(issued, recorded)| issued != recorded)
-            .map(|((what, issued), (_, recorded))| {
+        let counts = issued.0.into_iter().zip(self.0.0).zip(Issued::NAMES);
+        let unequal: Vec<String> = counts
+            .filter(|((issued, recorded), _)| issued != recorded)
+            .map(|((issued, recorded), what)| {
                 format!("{what}: {issued} issued, {recorded} recorded")
             })
             .collect();
@@ -37,10 +37,8 @@ impl Tally {
             return (false, text);
         }
         let unequal = unequal.join("; ");
-        (
-            true,
-            format!("not every operation has one record ({unequal})"),
-        )
+        let text = format!("not every operation has one record ({unequal})");
+        (true, text)
     }
 }
 
@@ -78,16 +76,11 @@ mod tests {
             items: vec![kernel, copy, copy],
             ..Batch::default()
         });
-        let mut issued = Issued {
-            kernels: 1,
-            d2h: 2,
-            ..Issued::default()
-        };
+        let mut issued = Issued([1, 0, 2, 0, 0, 0, 0]);
         let (is_warning, text) = tally.compare(&issued);
         assert!(!is_warning);
         assert_eq!(text, "3 operations were issued and 3 recorded");
-        issued.kernels = 2;
-        issued.d2h = 1;
+        issued = Issued([2, 0, 1, 0, 0, 0, 0]);
         let (is_warning, text) = tally.compare(&issued);
         assert!(is_warning);
         assert!(text.contains("kernels: 2 issued, 1 recorded"), "{text}");

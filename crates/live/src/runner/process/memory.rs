@@ -198,7 +198,7 @@ impl<'a> Buffers<'a> {
             // SAFETY: the allocation has `bytes` bytes; stream 0 is the default stream.
             let code = unsafe { (self.driver.memset_d8_async)(to, 0, bytes, std::ptr::null_mut()) };
             self.driver.must(&doing, code)?;
-            self.issued.memsets += 1;
+            self.issued.memsets(1);
         } else {
             let mut pattern;
             let from: *const f32 = if host.is_null() {

@@ -159,56 +159,33 @@ impl<'a> Engine<'a> {
         let (driver, buffers) = (&self.driver, &self.buffers);
         let CopyPiece { from, to, bytes } = piece;
         let bytes = bytes as usize;
+        let (read, write) = (buffers.host(from).cast(), buffers.host(to).cast());
+        let context = |at: MemRef| {
+            let device = self.variant.buffers[at.buffer].device;
+            self.contexts.get(device.unwrap_or(0))
+        };
+        let (of_to, of_from) = (context(to), context(from));
+        let (to, from) = (buffers.device(to), buffers.device(from));
         // SAFETY: both sides have `bytes` bytes, as the plan's ranges lie in their buffers, and live
         // until all devices were waited for.
         unsafe {
             match (direction, stream) {
-                (Direction::H2D, Some(stream)) => (driver.memcpy_htod_async)(
-                    buffers.device(to),
-                    buffers.host(from).cast(),
-                    bytes,
-                    stream,
-                ),
-                (Direction::H2D, None) => {
-                    (driver.memcpy_htod)(buffers.device(to), buffers.host(from).cast(), bytes)
+                (Direction::H2D, Some(stream)) => {
+                    (driver.memcpy_htod_async)(to, read, bytes, stream)
                 }
-                (Direction::D2H, Some(stream)) => (driver.memcpy_dtoh_async)(
-                    buffers.host(to).cast(),
-                    buffers.device(from),
-                    bytes,
-                    stream,
-                ),
-                (Direction::D2H, None) => {
-                    (driver.memcpy_dtoh)(buffers.host(to).cast(), buffers.device(from), bytes)
+                (Direction::H2D, None) => (driver.memcpy_htod)(to, read, bytes),
+                (Direction::D2H, Some(stream)) => {
+                    (driver.memcpy_dtoh_async)(write, from, bytes, stream)
                 }
-                (Direction::D2D, Some(stream)) => (driver.memcpy_dtod_async)(
-                    buffers.device(to),
-                    buffers.device(from),
-                    bytes,
-                    stream,
-                ),
-                (Direction::D2D, None) => {
-                    (driver.memcpy_dtod)(buffers.device(to), buffers.device(from), bytes)
+                (Direction::D2H, None) => (driver.memcpy_dtoh)(write, from, bytes),
+                (Direction::D2D, Some(stream)) => {
+                    (driver.memcpy_dtod_async)(to, from, bytes, stream)
                 }
-                (Direction::P2P, stream) => {
-                    let context = |at: MemRef| {
-                        let device = self.variant.buffers[at.buffer].device;
-                        self.contexts.get(device.unwrap_or(0))
-                    };
-                    let (to_context, from_context) = (context(to), context(from));
-                    let (to, from) = (buffers.device(to), buffers.device(from));
-                    match stream {
-                        Some(stream) => (driver.memcpy_peer_async)(
-                            to,
-                            to_context,
-                            from,
-                            from_context,
-                            bytes,
-                            stream,
-                        ),
-                        None => (driver.memcpy_peer)(to, to_context, from, from_context, bytes),
-                    }
+                (Direction::D2D, None) => (driver.memcpy_dtod)(to, from, bytes),
+                (Direction::P2P, Some(stream)) => {
+                    (driver.memcpy_peer_async)(to, of_to, from, of_from, bytes, stream)
                 }
+                (Direction::P2P, None) => (driver.memcpy_peer)(to, of_to, from, of_from, bytes),
                 (Direction::Other, _) => NOT_SUPPORTED,
             }
         }

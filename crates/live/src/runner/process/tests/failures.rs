@@ -82,18 +82,18 @@ fn a_wrong_launch_is_refused_before_anything_runs() {
         (
             |v| v.kernels[0].entry = "add_on".to_owned(),
             "k.cu has no entry point `add_on`",
-            "did you mean `add_one`?",
+            "an entry point is declared as extern \"C\" __global__ void NAME(…)",
         ),
         (
             |v| {
                 v.launches[0].args.pop();
             },
-            "kernel `add_one` takes 2 arguments and is given 1",
+            "kernel `add_one` takes arguments of [8, 4] bytes and is given [8]",
             "look at the parameters of `add_one` in k.cu",
         ),
         (
             |v| v.launches[0].args[1] = Arg::U64(1),
-            "argument 2 of kernel `add_one` has 4 bytes and is given 8",
+            "kernel `add_one` takes arguments of [8, 4] bytes and is given [8, 8]",
             "look at the parameters of `add_one` in k.cu",
         ),
         (
