@@ -120,13 +120,24 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
                      their functions with with_stack=True",
                 ));
             }
-            // Only whole timelines hold command lines.
+            // Whole timelines hold command lines, as reports do.
             let readers = match format {
                 Timeline::Chrome if !args.anonymous => Readers::Owner,
                 _ => Readers::AsUmask,
             };
             write(args, readers, |out| {
                 export::write_data(format, &trace, &super::profile::kept(), out)
+            })?;
+            Ok(code)
+        }
+        export::Format::Page => {
+            let (trace, code) = load_redacted(&args.traces, redaction)?;
+            let readers = match args.anonymous {
+                true => Readers::AsUmask,
+                false => Readers::Owner,
+            };
+            screen::page(trace, args.size, first, |page| {
+                write(args, readers, |out| page.write(out))
             })?;
             Ok(code)
         }

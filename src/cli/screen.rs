@@ -9,8 +9,10 @@ use ratatui::layout::Size;
 use super::args::{Color, First, PaletteName, PictureArgs, ReplayOptions, screen_args};
 use super::exit::{self, Ending};
 use crate::bundled::LIBRARY;
+use crate::export::page::Page;
 use crate::export::screen::{self, PictureFormat, Shown};
 use crate::export::{self, Readers};
+use crate::report::{self, Report};
 use crate::tui::{
     self, Choice, ColorLevel, Exit, FileFn, NextRun, Session, StartFn, StillTimeline, Theme,
 };
@@ -20,7 +22,7 @@ use live::machine::Watch;
 use scenario::bundled::Bundled;
 use scenario::plan::Plan;
 use scenario::{Overrides, compile};
-use trace::SourceInfo;
+use trace::{SourceInfo, Trace};
 
 /// The theme for a terminal.
 pub(super) fn theme() -> Theme {
@@ -224,6 +226,52 @@ pub(super) fn take_picture(
     .map_err(Ending::input)
 }
 
+/// Hands on a page of a complete timeline.
+pub(super) fn page(
+    mut trace: Trace,
+    (width, height): (u16, u16),
+    show: &First,
+    write: impl FnOnce(&Page<'_>) -> Result<(), Ending>,
+) -> Result<(), Ending> {
+    entitle(&mut trace.source, show);
+    let gpus = super::profile::kept();
+    let figures = Report::new(&trace, None, gpus.clone());
+    let options = report::text::Options {
+        markdown: true,
+        ..report::text::Options::default()
+    };
+    let report = report::text::render(&figures, &options);
+    let shown = StillTimeline {
+        gpus,
+        ..StillTimeline::of(trace)
+    };
+    let (theme, size) = (picture_theme(), Size { width, height });
+    let (buffer, timeline) =
+        tui::page(shown, &theme, size, &show.opening()).map_err(Ending::input)?;
+    let title = picture_title(show);
+    let drawn = Shown {
+        buffer,
+        title: title.clone(),
+        is_light: theme.choice.is_light,
+    };
+    let mut picture = Vec::new();
+    screen::write(PictureFormat::Svg, &drawn, &mut picture).map_err(Ending::input)?;
+    let picture = String::from_utf8_lossy(&picture);
+    write(&Page {
+        title: &title,
+        report: &report,
+        picture: &picture,
+        timeline: &timeline,
+    })
+}
+
+fn picture_title(show: &First) -> String {
+    match &show.title {
+        Some(title) => format!("{}, a cuptop timeline", text::printable(title)),
+        None => "A cuptop timeline".to_owned(),
+    }
+}
+
 /// Draws a complete timeline's screen.
 pub(super) fn draw(
     mut shown: StillTimeline,
@@ -236,10 +284,7 @@ pub(super) fn draw(
     let buffer = tui::screenshot(shown, &theme, size, &show.opening());
     Ok(Shown {
         buffer: buffer.map_err(Ending::input)?,
-        title: match &show.title {
-            Some(title) => format!("{}, a cuptop timeline", text::printable(title)),
-            None => "A cuptop timeline".to_owned(),
-        },
+        title: picture_title(show),
         is_light: theme.choice.is_light,
     })
 }

@@ -8,6 +8,7 @@ mod chrome;
 mod clocks;
 mod csv;
 pub mod folded;
+pub mod page;
 mod rows;
 pub mod screen;
 mod sqlite;
@@ -42,6 +43,8 @@ pub enum Format {
     Timeline(Timeline),
     /// A picture of its screen.
     Screen(screen::PictureFormat),
+    /// Its report, its screen and its timeline to move about in, as one HTML file.
+    Page,
     /// Its screen as it fills, for asciinema.
     Cast,
 }
@@ -59,11 +62,12 @@ pub struct FormatEntry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [FormatEntry; 8] = [
+pub const FORMATS: [FormatEntry; 9] = [
     data("chrome", &["json"], Timeline::Chrome),
     data("csv", &["csv"], Timeline::Csv),
     data("folded", &["folded"], Timeline::Folded),
     data("sqlite", &["sqlite", "db"], Timeline::Sqlite).binary(),
+    text("html", &["html", "htm"], Format::Page),
     text("svg", &["svg"], Format::Screen(screen::PictureFormat::Svg)),
     text("png", &["png"], Format::Screen(screen::PictureFormat::Png)).binary(),
     text("txt", &["txt"], Format::Screen(screen::PictureFormat::Txt)),

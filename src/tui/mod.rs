@@ -24,6 +24,7 @@ pub mod draw;
 mod film;
 pub mod frame;
 pub mod keys;
+mod outline;
 pub mod shell;
 pub mod state;
 pub mod sweep;
@@ -31,6 +32,7 @@ pub mod theme;
 pub mod time_scale;
 pub mod view;
 
+use crate::export::page;
 use crate::report::KnownGpus;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -187,11 +189,31 @@ pub fn screenshot(
     size: Size,
     opening: &Opening,
 ) -> Result<Buffer, String> {
+    let mut app = opened(shown, size, opening)?;
+    Ok(render(&mut app, theme))
+}
+
+/// The same, with the whole timeline for a page.
+///
+/// # Errors
+/// What was asked for and is not there, in a sentence.
+pub fn page(
+    shown: StillTimeline,
+    theme: &Theme,
+    size: Size,
+    opening: &Opening,
+) -> Result<(Buffer, page::Timeline), String> {
+    let mut app = opened(shown, size, opening)?;
+    let picture = render(&mut app, theme);
+    Ok((picture, outline::collect(&app)))
+}
+
+fn opened(shown: StillTimeline, size: Size, opening: &Opening) -> Result<app::App, String> {
     let mut app = app::App::of_trace(shown.trace, shown.plan, shown.gpus);
     app.state.model.run.beside = shown.beside;
     app.state.size = size;
     app.open_at(opening)?;
-    Ok(render(&mut app, theme))
+    Ok(app)
 }
 
 /// The app's screen in a buffer of its own.

@@ -26,9 +26,12 @@ pub type Level = Vec<(usize, Span)>;
 pub fn levels(trace: &Trace, id: LaneId, window: Span, deepest: usize) -> Option<Vec<Level>> {
     let lane = &trace.lanes()[id];
     let rows = lane.rows(window);
-    if rows.len() > LIMIT {
-        return None;
-    }
+    (rows.len() <= LIMIT).then(|| all_levels(trace, id, rows, deepest))
+}
+
+/// The same of any number of rows.
+pub fn all_levels(trace: &Trace, id: LaneId, rows: Range<usize>, deepest: usize) -> Vec<Level> {
+    let lane = &trace.lanes()[id];
     let mut levels: Vec<Level> = vec![Vec::new()];
     // Each goes to the first level that is free when it starts. For ranges that nest this is their
     // depth; for others it still lets no two of a level run at once. A range that contains the
@@ -43,7 +46,7 @@ pub fn levels(trace: &Trace, id: LaneId, window: Span, deepest: usize) -> Option
             None => {}
         }
     }
-    Some(levels)
+    levels
 }
 
 /// Of Python functions those of the program's own files; `None` where there are none, and of other ranges.
