@@ -63,7 +63,8 @@ impl StepKind {
         let places: Vec<usize> = self.odd.iter().filter_map(place).collect();
         let apart: Vec<usize> = places.windows(2).map(|it| it[1] - it[0]).collect();
         let first = *apart.first()?;
-        (apart.len() >= 2 && apart.iter().all(|it| *it == first)).then_some(first)
+        // One behind the other they are a stretch of the run, and no rhythm.
+        (first > 1 && apart.len() >= 2 && apart.iter().all(|it| *it == first)).then_some(first)
     }
 
     /// How many odd steps there are among so many of the kind, or which come regularly: "every 20th step", "2 of 12 steps".

@@ -115,6 +115,10 @@ fn traces_of_xla_and_tensorflow_have_operations() {
     for others in ["", &numbered] {
         assert_eq!(count(&tensorflow(others), "what: Kernel("), 1, "{others}");
     }
+    // When an op was put there is told of its GPU by another process.
+    let host = name(6, "/job:localhost/replica:0/task:0/device:GPU:0 Compute");
+    let host = format!(",{host},{}", event(6, 0, "MatMul", ""));
+    assert_eq!(count(&tensorflow(&host), "kind: CpuOp"), 1);
     let other = format!("[{}]", event(5, 4, "paint", ""));
     assert_eq!(count(&other, "what: "), 0);
     assert_eq!(count(&other, "not shown: 1 events without a category"), 1);

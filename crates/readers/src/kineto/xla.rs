@@ -47,6 +47,10 @@ fn track(process: &str, thread: &str) -> Track {
     let Some(device) = number(gpu) else {
         return Track::Other;
     };
+    // TensorFlow 1: when the ops of a GPU were put on its streams, which are `/device:GPU:0/stream:…`.
+    if process.starts_with("/job:") && !gpu.contains("/stream:") {
+        return Track::Host;
+    }
     let of_process = gpu.split_once("/stream:").map(|it| it.1);
     match thread.strip_prefix("Stream #").or(of_process) {
         Some(all) if all.starts_with("all") => Track::AllStreams(device),
