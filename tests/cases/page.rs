@@ -18,15 +18,16 @@ pub(crate) fn check() -> Option<String> {
 
 fn page() -> String {
     let mut page = String::from(
-        "# Cases\n\nThe thresholds and exceptions of answers. `crates/cases/src/table.rs` has more of each, and the inputs that ask for \
-         it.\n",
+        "# Thresholds\n\nThe numbers by which answers are decided. `crates/cases/src/table.rs` has the exceptions too, and says which inputs ask for \
+            each.\n",
     );
-    for (i, row) in ROWS.iter().enumerate() {
-        if i == 0 || ROWS[i - 1].rule != row.rule {
-            let _ = write!(page, "\n## {}\n\n", row.rule);
+    let limits: Vec<&Row> = ROWS.iter().filter(|it| it.unit != "Exception").collect();
+    for rows in limits.chunk_by(|a, b| a.rule == b.rule) {
+        let _ = writeln!(page, "\n## {}\n", rows[0].rule);
+        for row in rows {
+            let (name, number, says) = (row.name, number(row), first_sentence(row));
+            let _ = writeln!(page, "- `{name}` ({number}): {says}");
         }
-        let (name, number, says) = (row.name, number(row), first_sentence(row));
-        let _ = writeln!(page, "- `{name}`{number}: {says}");
     }
     page
 }
@@ -40,16 +41,14 @@ fn first_sentence(row: &Row) -> String {
     text[..end.map_or(text.len(), |(at, _)| at + 1)].to_owned()
 }
 
-/// A row's number, as people write it; nothing for an exception.
+/// A row's number, as people write it.
 fn number(row: &Row) -> String {
     let plain = row.number.replace('_', "");
     let value: f64 = plain.parse().unwrap_or_default();
-    let number = match row.unit {
-        "Exception" => return String::new(),
+    match row.unit {
         "Ns" => activity::units::duration(value as i64),
         "Share" if value <= 1.0 => format!("{} %", (value * 100.0).round()),
         "Share" | "Times" => format!("{plain}×"),
         _ => plain,
-    };
-    format!(" ({number})")
+    }
 }
