@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Report;
 use activity::text::plain_json;
+use causes::sum_by;
 
 /// The most bytes that it takes.
 pub const BYTES_MAX: usize = 4000;
@@ -131,8 +132,7 @@ impl Report {
             &whole["devices"]
         };
         // Of several devices and roots one row each.
-        let mut sums: Vec<(Value, i64)> = Vec::new();
-        for row in array(of).iter().flat_map(|it| array(&it["idle"])) {
+        let part = |row: &Value| {
             let mut named = picked_one(row, &["cause", "culprit"]);
             if let Some(line) = row["line"]["place"].as_str() {
                 named["line"] = json!(cut(line));
@@ -141,14 +141,11 @@ impl Report {
                 true => json!("simulated"),
                 false => row["certainty"].clone(),
             };
-            let time = row["total_ns"].as_i64().unwrap_or(0);
-            match sums.iter_mut().find(|(known, _)| *known == named) {
-                Some((_, sum)) => *sum += time,
-                None => sums.push((named, time)),
-            }
-        }
+            (named, row["total_ns"].as_i64().unwrap_or(0))
+        };
+        let idle = array(of).iter().flat_map(|it| array(&it["idle"]));
+        let sums = sum_by(idle.map(part));
         let all: i64 = sums.iter().map(|(_, time)| time).sum();
-        sums.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         let rows = sums.into_iter().map(|(mut row, time)| {
             row["total_ns"] = json!(time);
             row["share"] = json!(rounded(time as f64 / all.max(1) as f64));

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::page::{Page, Tone};
 use super::runs::name as variant_name;
-use super::table::Table;
+
 use super::{Report, Source, VariantReport};
 use activity::units::{Unit, rate};
 use activity::{Direction, Ns};
@@ -110,18 +110,20 @@ impl Comparison {
         let is_zero = |v: Option<f64>| v.is_none_or(|v| v == 0.0);
         for group in &self.groups {
             page.title(&group.of);
-            let mut table = Table::new(["", "A", "B", "B / A"]);
             let figures = group.figures.iter();
-            for f in figures.filter(|f| !(is_zero(f.a) && is_zero(f.b))) {
+            let figures = figures.filter(|f| !(is_zero(f.a) && is_zero(f.b)));
+            let rows = figures.map(|f| {
                 let show = |v: Option<f64>| v.map_or_else(|| "—".to_owned(), |v| f.unit.show(v));
-                table.row([
-                    activity::text::printable(&f.figure.trim_end_matches("_ns").replace('_', " ")),
+                let name = f.figure.trim_end_matches("_ns").replace('_', " ");
+                let name = activity::text::printable(&name);
+                [
+                    name,
                     show(f.a),
                     show(f.b),
                     f.ratio.map(rate).unwrap_or_default(),
-                ]);
-            }
-            page.table(&table);
+                ]
+            });
+            page.cells(["", "A", "B", "B / A"], rows);
         }
     }
 }
@@ -191,36 +193,30 @@ fn variant_side(v: &VariantReport) -> SideFigures {
 }
 
 fn device_side(f: &DeviceFigures) -> SideFigures {
-    let ns = |value: Ns| Some(value as f64);
-    let number = |value: u64| Some(value as f64);
+    let ns = |name: &str, value: Ns| (name.to_owned(), Unit::Time, Some(value as f64));
+    let number = |name: &str, value: u64| (name.to_owned(), Unit::Count, Some(value as f64));
     let mut figures = vec![
-        ("span_ns", Unit::Time, ns(f.span_ns)),
-        ("busy_ns", Unit::Time, ns(f.busy_ns)),
-        ("idle_ns", Unit::Time, ns(f.idle_ns)),
-        ("compute_ns", Unit::Time, ns(f.compute_ns)),
-        ("copy_ns", Unit::Time, ns(f.copy_ns)),
-        ("overlap_ns", Unit::Time, ns(f.overlap_ns)),
-        ("ops", Unit::Count, number(f.ops)),
-        ("kernels", Unit::Count, number(f.kernels)),
-        ("longest_gap_ns", Unit::Time, ns(f.gaps.longest_ns)),
+        ns("span_ns", f.span_ns),
+        ns("busy_ns", f.busy_ns),
+        ns("idle_ns", f.idle_ns),
+        ns("compute_ns", f.compute_ns),
+        ns("copy_ns", f.copy_ns),
+        ns("overlap_ns", f.overlap_ns),
+        number("ops", f.ops),
+        number("kernels", f.kernels),
+        ns("longest_gap_ns", f.gaps.longest_ns),
     ];
-    let directions = [
-        ("h2d_bytes", "h2d_gbps", &f.h2d),
-        ("d2h_bytes", "d2h_gbps", &f.d2h),
-        ("d2d_bytes", "d2d_gbps", &f.d2d),
-        ("p2p_bytes", "p2p_gbps", &f.p2p),
-    ];
-    for (moved, gbps, d) in directions {
-        figures.push((moved, Unit::Bytes, number(d.bytes)));
-        figures.push((gbps, Unit::Rate, d.gbps));
+    for (way, d) in [
+        ("h2d", &f.h2d),
+        ("d2h", &f.d2h),
+        ("d2d", &f.d2d),
+        ("p2p", &f.p2p),
+    ] {
+        figures.push((format!("{way}_bytes"), Unit::Bytes, Some(d.bytes as f64)));
+        figures.push((format!("{way}_gbps"), Unit::Rate, d.gbps));
     }
-    let figures = figures.into_iter();
-    SideFigures {
-        of: format!("GPU {}", f.device),
-        figures: figures
-            .map(|(name, unit, v)| (name.to_owned(), unit, v))
-            .collect(),
-    }
+    let of = format!("GPU {}", f.device);
+    SideFigures { of, figures }
 }
 
 /// Kernels by name and copies by direction.

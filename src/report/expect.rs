@@ -40,10 +40,8 @@ pub struct Checked {
 
 /// Checks every expectation of `plan` against the figures of its run.
 pub fn check(plan: &Plan, variants: &[VariantFigures], peaks: Peaks) -> Vec<Checked> {
-    plan.expectations
-        .iter()
-        .map(|e| check_one(plan, variants, peaks, e))
-        .collect()
+    let all = plan.expectations.iter();
+    all.map(|e| check_one(plan, variants, peaks, e)).collect()
 }
 
 fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expectation) -> Checked {
@@ -62,11 +60,8 @@ fn check_one(plan: &Plan, variants: &[VariantFigures], peaks: Peaks, e: &Expecta
     let (point, measured) = worst(e.compare, all)
         .unwrap_or_else(|| (e.point, Err(format!("`{}` was not run", e.variant))));
     // Where one value is meant, its name says so.
-    let swept = plan
-        .sweep
-        .as_ref()
-        .zip(point)
-        .filter(|_| !e.what.contains('['));
+    let swept = plan.sweep.as_ref().zip(point);
+    let swept = swept.filter(|_| !e.what.contains('['));
     let mut at = swept.map_or_else(String::new, |(sweep, point)| {
         format!(" at {}={}", sweep.param, point_text(point, sweep.unit))
     });

@@ -4,7 +4,7 @@ use super::Report;
 use activity::Span;
 use activity::units::{Unit, share};
 use figures::VariantFigures;
-use figures::passes::{Pass, Variant};
+
 use figures::variants::measure::Run;
 use scenario::condition;
 use scenario::expect::{Compare, Figure};
@@ -23,41 +23,20 @@ pub struct Gate {
 /// What a condition is about.
 #[derive(Clone, Debug, PartialEq)]
 enum Gated {
-    Steps(&'static OfSteps),
+    /// One of [`OF_STEPS`].
+    Steps(&'static str, Unit),
     /// A figure of the whole, as `[expect]` knows it.
     Figure(Figure),
 }
 
-/// A figure of steps.
-#[derive(Debug, PartialEq)]
-struct OfSteps {
-    name: &'static str,
-    unit: Unit,
-}
-
 /// `idle` is of all steady steps, on the GPU where it is most; `run.idle` of the whole. `odd.time` is the part of the steady steps that
 /// odd ones take more.
-const OF_STEPS: [OfSteps; 5] = [
-    OfSteps {
-        name: "idle",
-        unit: Unit::Share,
-    },
-    OfSteps {
-        name: "step.idle",
-        unit: Unit::Share,
-    },
-    OfSteps {
-        name: "step",
-        unit: Unit::Time,
-    },
-    OfSteps {
-        name: "odd.time",
-        unit: Unit::Share,
-    },
-    OfSteps {
-        name: "run.idle",
-        unit: Unit::Share,
-    },
+const OF_STEPS: [(&str, Unit); 5] = [
+    ("idle", Unit::Share),
+    ("step.idle", Unit::Share),
+    ("step", Unit::Time),
+    ("odd.time", Unit::Share),
+    ("run.idle", Unit::Share),
 ];
 
 /// What came of a condition.
@@ -77,17 +56,14 @@ impl Gate {
     pub fn parse(text: &str) -> Result<Gate, String> {
         let at = text.find(['<', '>']).ok_or("write it as \"idle > 30 %\"")?;
         let (name, bound) = (text[..at].trim(), text[at..].trim());
-        let of_steps = OF_STEPS.iter().find(|it| it.name == name);
+        let of_steps = OF_STEPS.iter().find(|it| it.0 == name);
         let figures = FIGURES.iter().filter(|it| it.operand == Operand::None);
         let (of, unit) = match (of_steps, figures.clone().find(|it| it.name == name)) {
-            (Some(of), _) => (Gated::Steps(of), of.unit),
+            (Some(&(name, unit)), _) => (Gated::Steps(name, unit), unit),
             (None, Some(of)) => (Gated::Figure(Figure::new(of.kind, "")), of.unit),
             (None, None) => {
-                let all = OF_STEPS
-                    .iter()
-                    .map(|it| it.name)
-                    .chain(figures.map(|it| it.name));
-                let mut all: Vec<&str> = all.collect();
+                let all = OF_STEPS.iter().map(|it| it.0);
+                let mut all: Vec<&str> = all.chain(figures.map(|it| it.name)).collect();
                 all.dedup();
                 return Err(format!("there is no figure `{name}`: {}", all.join(", ")));
             }
@@ -103,7 +79,7 @@ impl Gate {
 
     fn unit(&self) -> Unit {
         match &self.of {
-            Gated::Steps(of) => of.unit,
+            Gated::Steps(_, unit) => *unit,
             Gated::Figure(of) => of.spec().unit,
         }
     }
@@ -113,36 +89,29 @@ impl Report {
     /// Whether a condition holds.
     pub fn judge(&self, gate: &Gate) -> Judged {
         let measured = match &gate.of {
-            Gated::Steps(of) => self.of_steps(of.name),
+            Gated::Steps(name, _) => self.of_steps(name),
             Gated::Figure(figure) => self.of_whole(figure).map(|value| (value, "")),
         };
         let text = &gate.text;
-        match measured {
-            Err(why) => Judged {
-                fails: None,
-                text: format!("`{text}` cannot be judged: {why}"),
-            },
+        let (fails, text) = match measured {
+            Err(why) => (None, format!("`{text}` cannot be judged: {why}")),
             Ok((value, of)) => {
                 let fails = gate.compare.holds(value, gate.value);
                 let verb = if fails { "fails" } else { "is fine" };
                 let shown = gate.unit().show(value);
-                Judged {
-                    fails: Some(fails),
-                    text: format!("`{text}` {verb}: {shown}{of}"),
-                }
+                (Some(fails), format!("`{text}` {verb}: {shown}{of}"))
             }
-        }
+        };
+        Judged { fails, text }
     }
 
     /// A figure of steps, and what it is of where there are none.
     fn of_steps(&self, name: &str) -> Result<(f64, &'static str), String> {
         let main = self.main_steps();
-        let whole = self
-            .devices
-            .iter()
-            .map(|it| it.idle_share())
-            .reduce(f64::max);
-        let whole = whole.ok_or("no GPU operation was recorded");
+        let shares = self.devices.iter().map(|it| it.idle_share());
+        let whole = shares
+            .reduce(f64::max)
+            .ok_or("no GPU operation was recorded");
         let steady = self.steady.iter().map(|it| share(it.idle_ns, it.time_ns));
         let of_run = " (of the whole: no steps were found)";
         let none = || "no steps were found".to_owned();
@@ -167,20 +136,11 @@ impl Report {
     fn of_whole(&self, figure: &Figure) -> Result<f64, String> {
         let span = self.devices.iter().map(|it| it.span).reduce(Span::hull);
         let of = VariantFigures {
-            position: 0,
-            variant: Variant::default(),
             repeats: 1,
             makespan_ns: span.unwrap_or_default().len(),
-            wall_ns: 0,
-            makespans_ns: Vec::new(),
-            pass: Pass::default(),
-            figures: Vec::new(),
             devices: self.devices.clone(),
-            idle_ns: 0,
-            kernels: Vec::new(),
-            phases: Vec::new(),
             peak_memory: self.peak_memory,
-            shapes: Vec::new(),
+            ..VariantFigures::default()
         };
         let run = Run {
             plan: None,

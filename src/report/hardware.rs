@@ -129,28 +129,22 @@ fn of_gpu(page: &mut Page, gpu: &GpuFigures) {
     let throttled = match (gpu.throttled_ns, gpu.throttled_share) {
         (Some(0), _) => "clocks were not held down".to_owned(),
         (Some(_), Some(share)) => {
-            let by: Vec<String> = gpu
-                .throttled_by
-                .iter()
-                .map(|it| format!("{} {}", it.reason, duration(it.total_ns)))
-                .collect();
-            format!(
-                "clocks held down in {} of the time: {}",
-                percent(share),
-                by.join(", ")
-            )
+            let by = gpu.throttled_by.iter();
+            let by = by.map(|it| format!("{} {}", it.reason, duration(it.total_ns)));
+            let by = by.collect::<Vec<_>>().join(", ");
+            format!("clocks held down in {} of the time: {by}", percent(share))
         }
         _ => "whether clocks were held down is not known".to_owned(),
     };
     page.wrapped(&throttled);
     for it in &gpu.others {
-        let memory = it
-            .memory
-            .map_or_else(String::new, |it| format!(", {}", bytes(it)));
-        page.painted(
-            Tone::Warn,
-            &format!("not yours alone: {}{memory}", it.words()),
+        let memory = it.memory.map(|it| format!(", {}", bytes(it)));
+        let line = format!(
+            "not yours alone: {}{}",
+            it.words(),
+            memory.unwrap_or_default()
         );
+        page.painted(Tone::Warn, &line);
     }
     if gpu.unknown_processes > 0 {
         page.wrapped(&format!(
@@ -180,26 +174,19 @@ fn host(page: &mut Page, off_cpu: &OffCpuFigures) {
     page.title("While the GPU waited for the host (estimates, from windows of about 0.1 s)");
     let rows: Vec<&HostIdle> = off_cpu.idle.iter().filter(|it| it.total_ns > 0).collect();
     if !rows.is_empty() {
-        let mut table = Table::new([
-            "",
-            "host idle",
-            "looked at",
-            "running",
-            "waiting for a core",
-            "sleeping",
-        ]);
-        for it in rows {
-            let part = |ns| percent(share(ns, it.looked_ns));
-            table.row([
-                format!("GPU {}", it.device),
-                duration(it.total_ns),
-                percent(share(it.looked_ns, it.total_ns)),
-                part(it.running_ns),
-                part(it.waiting_ns),
-                part(it.sleeping_ns),
-            ]);
-        }
-        page.table(&table);
+        let rows = rows.into_iter().map(|it| {
+            let looked = percent(share(it.looked_ns, it.total_ns));
+            let parts = [it.running_ns, it.waiting_ns, it.sleeping_ns];
+            let [running, waiting, sleeping] = parts.map(|ns| percent(share(ns, it.looked_ns)));
+            let (gpu, idle) = (format!("GPU {}", it.device), duration(it.total_ns));
+            [gpu, idle, looked, running, waiting, sleeping]
+        });
+        let states = ["running", "waiting for a core", "sleeping"];
+        let [running, waiting, sleeping] = states;
+        page.cells(
+            ["", "host idle", "looked at", running, waiting, sleeping],
+            rows,
+        );
     }
     for process in &off_cpu.processes {
         if let Some(limit) = process.cpu_limit {

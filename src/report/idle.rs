@@ -5,12 +5,12 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::page::Page;
-use super::table::Table;
+
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{count, duration, percent, share};
-use causes::IdleCause;
 use causes::stacks::LineShare;
+use causes::{IdleCause, sum_by};
 use figures::DeviceFigures;
 
 /// The source line of rows that are shown as one.
@@ -106,23 +106,6 @@ fn reasons(f: &DeviceFigures) -> Vec<IdleRow> {
     rows
 }
 
-/// The syncs that idle time comes of, with how much of it.
-fn roots(f: &DeviceFigures) -> Vec<(&str, Ns)> {
-    let mut roots: Vec<(&str, Ns)> = Vec::new();
-    let mut root_of = FxHashMap::<&str, usize>::default();
-    for piece in &f.idle {
-        let Some(root) = piece.root.as_deref() else {
-            continue;
-        };
-        let at = *root_of.entry(root).or_insert(roots.len());
-        match roots.get_mut(at) {
-            Some(sum) => sum.1 += piece.total_ns,
-            None => roots.push((root, piece.total_ns)),
-        }
-    }
-    roots
-}
-
 /// Why the device was idle: what is a hundredth of it or more, whatever came before it; and what came before.
 pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
     let of_idle = |ns: Ns| share(ns, f.idle_ns);
@@ -132,29 +115,24 @@ pub(super) fn table(page: &mut Page, f: &DeviceFigures) {
         return;
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.total));
-    let mut table = Table::new(["idle because", "count", "total", "share"]);
-    for row in rows.into_iter().take(page.rows) {
-        table.row([
-            row.what + &row.lines.words(),
-            count(row.count),
-            duration(row.total),
-            percent(of_idle(row.total)),
-        ]);
-    }
-    page.table(&table);
-    let mut roots = roots(f);
-    roots.retain(|root| of_idle(root.1) >= 0.1);
-    roots.sort_by_key(|root| std::cmp::Reverse(root.1));
-    let roots: Vec<String> = roots
+    let rows = rows.into_iter().take(page.rows).map(|row| {
+        let (time, share) = (duration(row.total), percent(of_idle(row.total)));
+        [row.what + &row.lines.words(), count(row.count), time, share]
+    });
+    page.cells(["idle because", "count", "total", "share"], rows);
+    let roots = f
+        .idle
         .iter()
-        .take(3)
-        .map(|(root, ns)| format!("{root} {}", percent(of_idle(*ns))))
-        .collect();
+        .filter_map(|it| Some((it.root.as_deref()?, it.total_ns)));
+    let mut roots = sum_by(roots);
+    roots.retain(|root| of_idle(root.1) >= 0.1);
+
+    let roots = roots.iter().take(3);
+    let roots = roots.map(|(root, ns)| format!("{root} {}", percent(of_idle(*ns))));
+    let roots = roots.collect::<Vec<_>>().join(", ");
     if !roots.is_empty() {
-        let line = format!(
-            "a sync kept work from being queued for this part of the idle time: {}",
-            roots.join(", ")
-        );
-        page.wrapped(&line);
+        page.wrapped(&format!(
+            "a sync kept work from being queued for this part of the idle time: {roots}"
+        ));
     }
 }

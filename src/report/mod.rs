@@ -296,6 +296,8 @@ impl From<&Facts<'_>> for Report {
         let judge = || facts.judgement(JudgedPart::Whole).unwrap_or_default();
         let (judged, launches) = parallel::join(records, judge, || Launches::list(facts));
         let (causes, steps) = (facts.causes(), facts.steps());
+        let of_steps = |of: &_| steps::StepsReport::list(trace, &causes, of);
+        let expected = |plan| expect::check(plan, facts.variants(), peaks);
         let is_run = facts.plan.is_some() || !facts.variants().is_empty();
         let job = facts.ranks();
         let job = job.map(|job| ranks::report(facts, job, peaks.p2p));
@@ -314,10 +316,7 @@ impl From<&Facts<'_>> for Report {
             sync_ns: tables::sync_time(trace, None),
             peak_memory: facts.memory().peak(extent),
             verdicts: judged.verdicts,
-            steps: parallel::map(records, steps, |of| {
-                steps::StepsReport::list(trace, &causes, of)
-            })
-            .concat(),
+            steps: parallel::map(records, steps, of_steps).concat(),
             start_up: figures::steps::main(steps).map(|of| StartUp {
                 start_ns: of.start_up.start,
                 end_ns: of.start_up.end,
@@ -343,9 +342,7 @@ impl From<&Facts<'_>> for Report {
             harness_findings: judged.around,
             variants: is_run.then(|| reports(facts, judged.variants)),
             pairs: pairs::list(facts),
-            expectations: facts
-                .plan
-                .map(|plan| expect::check(plan, facts.variants(), peaks)),
+            expectations: facts.plan.map(expected),
             devices: devices.to_vec(),
             peaks,
         }

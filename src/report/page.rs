@@ -254,6 +254,17 @@ impl Page {
         }
     }
 
+    /// A table of these rows, each of as many cells as there are headings.
+    pub(super) fn cells<const N: usize>(
+        &mut self,
+        header: [&str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) {
+        let mut table = Table::new(header);
+        rows.into_iter().for_each(|row| table.row(row));
+        self.table(&table);
+    }
+
     /// The first of these rows, and how many more there are.
     pub(super) fn rows<R>(
         &mut self,

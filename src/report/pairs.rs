@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::page::Page;
-use super::table::Table;
+
 use activity::Ns;
 use activity::text::printable;
 use activity::units::duration;
@@ -55,12 +55,14 @@ pub(super) fn section(page: &mut Page, pairs: &[PairReport]) {
         return;
     }
     page.title("Mistakes and their cures");
-    let mut table = Table::new(["", "edit of it", "takes", "predicted", "cure took", "cure"]);
-    for pair in pairs {
+    let rows = pairs.iter().map(|pair| {
         let [mistake, edit, cure] = [&pair.mistake, &pair.edit, &pair.cure].map(|it| printable(it));
         let predicted = pair.predicted_ns.map_or_else(|| "—".to_owned(), duration);
         let [takes, took] = [pair.mistake_ns, pair.cure_ns].map(duration);
-        table.row([mistake, edit, takes, predicted, took, cure]);
-    }
-    page.table(&table);
+        [mistake, edit, takes, predicted, took, cure]
+    });
+    page.cells(
+        ["", "edit of it", "takes", "predicted", "cure took", "cure"],
+        rows,
+    );
 }

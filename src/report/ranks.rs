@@ -328,11 +328,7 @@ impl JobReport {
             incomplete: ranks.split.incomplete,
             world,
             absent: world.map_or(0, |world| world.saturating_sub(there.len() as u32)),
-            late: ranks
-                .late
-                .iter()
-                .map(|late| late_report(ranks, late))
-                .collect(),
+            late: ranks.late.iter().map(|it| late_report(ranks, it)).collect(),
             rates: rates.collect(),
         }
     }
@@ -348,19 +344,19 @@ fn place(ranks: &JobAnalysis, rank: usize) -> Option<(LaneId, usize)> {
     latest.or_else(|| longest.map(|wait| (wait.lane, wait.row)))
 }
 
-/// Of a job of many ranks, those that the text tells of one by one: the first, and those that are late. `None`: all.
-pub(super) fn told(report: &Report) -> Option<Vec<&RankReport>> {
-    let job = report.job.as_ref()?;
-    if report.ranks.len() <= RANKS_SHOWN {
-        return None;
-    }
-    let late = |rank: &RankReport| {
-        let mut told = job.late.iter().take(LATE_SHOWN);
-        told.any(|late| late.name == rank.name)
+/// Whether the text tells of one of these ranks by itself: of many only of the first and of those that are late.
+pub(super) fn tells(report: &Report, is_meant: impl Fn(&RankReport) -> bool) -> bool {
+    let Some(job) = report
+        .job
+        .as_ref()
+        .filter(|_| report.ranks.len() > RANKS_SHOWN)
+    else {
+        return true;
     };
-    let all = report.ranks.iter().enumerate();
-    let told = all.filter(|(i, rank)| *i == 0 || late(rank));
-    Some(told.map(|(_, rank)| rank).collect())
+    let late = job.late.iter().take(LATE_SHOWN);
+    let late: Vec<&String> = late.map(|late| &late.name).collect();
+    let mut all = report.ranks.iter().enumerate();
+    all.any(|(i, rank)| (i == 0 || late.contains(&&rank.name)) && is_meant(rank))
 }
 
 fn late_report(ranks: &JobAnalysis, late: &Lateness) -> LateReport {
@@ -459,30 +455,26 @@ fn not_told(page: &mut Page, ranks: &[RankReport], job: &JobReport) {
 
 /// How fast messages went.
 fn rates(page: &mut Page, rates: &[RateReport]) {
-    let mut table = Table::new([
-        "collectives",
-        "ranks",
-        "count",
-        "transfer",
-        "bus GB/s",
-        "of the link",
-    ]);
-    for it in rates.iter().take(RATES_SHOWN) {
-        let size = it
-            .bytes
-            .map_or_else(String::new, |size| format!(" {}", bytes(size)));
-        table.row([
-            format!("{}{size}", it.operation),
+    let rows = rates.iter().take(RATES_SHOWN).map(|it| {
+        let size = it.bytes.map(|size| format!(" {}", bytes(size)));
+        let of_link = it
+            .bus_gbps
+            .zip(it.link_gbps)
+            .map(|(bus, link)| percent(bus / link));
+        [
+            format!("{}{}", it.operation, size.unwrap_or_default()),
             it.ranks.to_string(),
             count(it.count),
             duration(it.transfer_ns),
             it.bus_gbps.map_or_else(String::new, rate),
-            it.bus_gbps
-                .zip(it.link_gbps)
-                .map_or_else(String::new, |(bus, link)| percent(bus / link)),
-        ]);
-    }
+            of_link.unwrap_or_default(),
+        ]
+    });
     if !rates.is_empty() {
-        page.table(&table);
+        let [bus, link] = ["bus GB/s", "of the link"];
+        page.cells(
+            ["collectives", "ranks", "count", "transfer", bus, link],
+            rows,
+        );
     }
 }

@@ -33,9 +33,8 @@ pub(super) fn shown<'a>(
         .rev()
         .find_map(point)
         .filter(|_| page.is_brief);
-    variants
-        .iter()
-        .filter(move |v| last.is_none() || point(v).is_none_or(|it| Some(it) == last))
+    let is_shown = move |point: Option<i64>| last.is_none() || point.is_none() || point == last;
+    variants.iter().filter(move |v| is_shown(point(v)))
 }
 
 /// The figures of each variant; the points of a sweep under their variant's name.
@@ -74,10 +73,9 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
 fn works(page: &mut Page, variants: &[VariantReport]) {
     let share = |it: Option<f64>| it.map_or_else(|| "—".to_owned(), percent);
     let of_variant = |v: &VariantReport| {
-        let name = name(v);
-        let cells = v.work.iter().map(move |it| {
-            vec![
-                format!("{name} {}", printable(&it.kernel)),
+        let rows = v.work.iter().map(|it| {
+            [
+                format!("{} {}", name(v), printable(&it.kernel)),
                 share(it.declared_dram_share),
                 share(it.dram_share),
                 share(it.declared_flops_share),
@@ -86,18 +84,17 @@ fn works(page: &mut Page, variants: &[VariantReport]) {
                 it.class.label().to_owned(),
             ]
         });
-        cells.collect::<Vec<_>>()
+        rows.collect::<Vec<_>>()
     };
-    let rows: Vec<Vec<String>> = shown(page, variants).flat_map(of_variant).collect();
+    let rows: Vec<[String; 7]> = shown(page, variants).flat_map(of_variant).collect();
     if rows.is_empty() {
         return;
     }
     page.title("Shares of the GPU's peaks");
-    let mut table = Table::new(["", "bytes", "DRAM", "FLOP", "issue", "tensor", "class"]);
-    for row in rows {
-        table.row(row);
-    }
-    page.table(&table);
+    page.cells(
+        ["", "bytes", "DRAM", "FLOP", "issue", "tensor", "class"],
+        rows,
+    );
     page.wrapped("declared: bytes, FLOP; counted, in all repeats: DRAM, issue, tensor");
 }
 

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::Report;
 use super::page::Page;
-use super::ranks::RankReport;
+use super::ranks::{RankReport, tells};
 use activity::Ns;
 use activity::text::{plural, printable};
 use activity::units::{self, count, duration};
 use advice::verdict::OddSteps;
-use causes::{Causes, Group, IdleCause};
+use causes::{Causes, Group, IdleCause, sum_by};
 use figures::breakdown::Breakdown;
 use figures::steps::{self, Slow, StepKind, Steps, main_device};
 use trace::Trace;
@@ -112,26 +111,17 @@ impl StepsReport {
     }
 
     fn of_kind(trace: &Trace, causes: &Causes<'_>, steps: &Steps, kind: &StepKind) -> Self {
-        let at = |step: usize| (steps.spans[step].start, steps.spans[step].len());
-        let slow_step = |slow: &Slow| {
-            let (start_ns, time_ns) = at(slow.step);
-            let (step, more) = (slow.step, slow.text());
-            SlowStep {
-                step,
-                start_ns,
-                time_ns,
-                more,
-            }
+        let slow_step = |slow: &Slow| SlowStep {
+            step: slow.step,
+            start_ns: steps.spans[slow.step].start,
+            time_ns: steps.spans[slow.step].len(),
+            more: slow.text(),
         };
-        let odd_step = |&step: &usize| {
-            let (start_ns, time_ns) = at(step);
-            let more_ns = time_ns - kind.median_ns;
-            OddStep {
-                step,
-                start_ns,
-                time_ns,
-                more_ns,
-            }
+        let odd_step = |&step: &usize| OddStep {
+            step,
+            start_ns: steps.spans[step].start,
+            time_ns: steps.spans[step].len(),
+            more_ns: steps.spans[step].len() - kind.median_ns,
         };
         let regular = steps.stretches(kind.regular());
         StepsReport {
@@ -162,7 +152,8 @@ impl StepsReport {
         let name = self
             .kind
             .as_ref()
-            .map_or(String::new(), |it| format!("{it} "));
+            .map(|it| format!("{it} "))
+            .unwrap_or_default();
         if self.is_uneven {
             let steps = plural(self.count as u64, &format!("uneven {name}step"));
             let (range, median) = (units::range(self.range_ns), duration(self.median_ns));
@@ -225,10 +216,11 @@ impl SteadyFigures {
 impl Report {
     /// The main kind of steps: of several processes that of the one whose steps take longest.
     pub fn main_steps(&self) -> Option<&StepsReport> {
+        let of_one = |a: &StepsReport, b: &StepsReport| a.process_index == b.process_index;
         let firsts = self
             .steps
-            .chunk_by(|a, b| a.process_index == b.process_index);
-        let firsts = firsts.filter_map(<[StepsReport]>::first);
+            .chunk_by(of_one)
+            .filter_map(<[StepsReport]>::first);
         firsts.max_by_key(|it| it.median_ns * it.count as Ns)
     }
 }
@@ -266,35 +258,25 @@ const CAUSES_SHOWN: usize = 6;
 /// alone show are two.
 pub fn because(idle: &[IdleCause]) -> String {
     let all: Ns = idle.iter().map(|i| i.total_ns).sum();
-    let mut causes: Vec<(String, Option<&str>, Ns)> = Vec::new();
-    let mut cause_of = FxHashMap::default();
-    for row in idle {
+    let part = |row: &'_ IdleCause| {
         let sure = if row.certainty == "likely" {
             "likely "
         } else {
             ""
         };
-        let cause = format!("{sure}{}", row.words());
-        let culprit = row.culprit.as_deref();
-        let at = *cause_of
-            .entry((cause.clone(), culprit))
-            .or_insert(causes.len());
-        match causes.get_mut(at) {
-            Some(known) => known.2 += row.total_ns,
-            None => causes.push((cause, culprit, row.total_ns)),
-        }
-    }
-    causes.retain(|cause| cause.2 * 20 >= all);
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.2));
+        (
+            (format!("{sure}{}", row.words()), row.culprit.clone()),
+            row.total_ns,
+        )
+    };
+    let mut causes = sum_by(idle.iter().map(part));
+    causes.retain(|cause| cause.1 * 20 >= all);
     let words = causes
         .into_iter()
         .take(CAUSES_SHOWN)
-        .map(|(cause, culprit, time)| {
-            let time = duration(time);
-            culprit.map_or_else(
-                || format!("{cause} {time}"),
-                |culprit| format!("{cause} {time} ({culprit})"),
-            )
+        .map(|((cause, culprit), time)| {
+            let culprit = culprit.map_or_else(String::new, |it| format!(" ({it})"));
+            format!("{cause} {}{culprit}", duration(time))
         });
     printable(&words.collect::<Vec<_>>().join(", "))
 }
@@ -302,10 +284,10 @@ pub fn because(idle: &[IdleCause]) -> String {
 /// A section on steps, where there are any.
 pub(super) fn section(page: &mut Page, report: &Report) {
     let all = &report.steps;
-    let told = super::ranks::told(report);
+
     for steps in all {
         let is_its = |rank: &&RankReport| rank.process_index == steps.process_index;
-        if told.as_ref().is_some_and(|told| !told.iter().any(is_its)) {
+        if !tells(report, |rank| is_its(&rank)) {
             continue;
         }
         let whose = match report.ranks.iter().find(is_its) {

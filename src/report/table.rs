@@ -161,13 +161,10 @@ impl Table {
 
     /// Columns that are not empty in every row, and the first.
     fn used(&self) -> Vec<usize> {
-        let is_used = |at: usize| {
-            at == 0
-                || self
-                    .cells()
-                    .any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()))
-        };
-        (0..self.header.len()).filter(|at| is_used(*at)).collect()
+        let has_text =
+            |row: &Vec<String>, at: usize| row.get(at).is_some_and(|cell| !cell.is_empty());
+        let is_used = |at: &usize| *at == 0 || self.cells().any(|row| has_text(row, *at));
+        (0..self.header.len()).filter(is_used).collect()
     }
 
     /// The same in Markdown.
@@ -192,11 +189,8 @@ impl Table {
         let columns = self.used();
         let all = || std::iter::once(&self.header).chain(self.cells());
         let width_of = |column: usize| {
-            all()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.width())
-                .max()
-                .unwrap_or(0)
+            let widths = all().filter_map(|row| Some(row.get(column)?.width()));
+            widths.max().unwrap_or(0)
         };
         let right: usize = columns[1..].iter().map(|&c| width_of(c) + INDENT).sum();
         let room = width.saturating_sub(right + INDENT).max(8);

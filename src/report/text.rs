@@ -5,7 +5,8 @@ use clap::ValueEnum as _;
 use super::operations::Operations;
 pub use super::page::{Options, Parts, Section};
 use super::page::{Page, Tone};
-use super::table::Table;
+use super::ranks::tells;
+
 use super::{Report, VariantReport, idle, pairs, runs};
 use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
@@ -53,15 +54,13 @@ pub fn render(report: &Report, options: &Options) -> String {
         }
     }
     if page.is_brief && !options.markdown {
-        let more: Vec<String> = all
-            .filter(|it| {
-                let parts = Parts::Only(it.bit());
-                let mut page = Page::new(&Options { parts, ..*options });
-                write(&mut page, report, **it);
-                !wanted.contains(it) && !page.out.is_empty()
-            })
-            .map(|it| it.name())
-            .collect();
+        let is_more = |it: &&Section| {
+            let parts = Parts::Only(it.bit());
+            let mut page = Page::new(&Options { parts, ..*options });
+            write(&mut page, report, **it);
+            !wanted.contains(it) && !page.out.is_empty()
+        };
+        let more: Vec<String> = all.filter(is_more).map(|it| it.name()).collect();
         let only = match more.is_empty() {
             true => String::new(),
             false => format!(", or some of it: --only {}", more.join(",")),
@@ -121,16 +120,12 @@ fn write(page: &mut Page, report: &Report, section: Section) {
 
 /// What each GPU did, as far as a job's report tells of it.
 fn gpus(page: &mut Page, report: &Report) {
-    let told = super::ranks::told(report);
-    let is_told = |index: usize| {
-        let told = told.as_deref();
-        told.is_none_or(|told| told.iter().any(|rank| rank.device_index == index))
-    };
-    for device in report.devices.iter().filter(|it| is_told(it.index)) {
+    let is_told = |of: &&DeviceFigures| tells(report, |rank| rank.device_index == of.index);
+    let (told, others): (Vec<_>, Vec<_>) = report.devices.iter().partition(is_told);
+    for device in told {
         device_figures(page, report, device);
     }
-    let others = report.devices.iter().filter(|it| !is_told(it.index));
-    let others = others.count() as u64;
+    let others = others.len() as u64;
     if others > 0 {
         page.title(&format!("{}: see --json", plural(others, "more GPU")));
     }
@@ -188,13 +183,11 @@ fn heading(page: &mut Page, report: &Report) {
         ("ended before they started", health.end_before_start),
         ("with a time outside the session", health.bad_clock),
     ];
-    let reasons: Vec<String> = reasons
-        .iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(why, n)| format!("{} {why}", count(*n)))
-        .collect();
+    let reasons = reasons.iter().filter(|(_, n)| *n > 0);
+    let reasons = reasons.map(|(why, n)| format!("{} {why}", count(*n)));
+    let reasons = reasons.collect::<Vec<_>>().join(", ");
     page.wrapped(&received);
-    page.painted(Tone::Bad, &format!("INCOMPLETE: {}", reasons.join(", ")));
+    page.painted(Tone::Bad, &format!("INCOMPLETE: {reasons}"));
 }
 
 fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
@@ -214,7 +207,7 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
         idle::table(page, f);
     }
     if copies(f) > 0 && (!page.is_brief || of_copies) {
-        page.table(&copy_table(report, f));
+        copy_table(page, report, f);
     }
 }
 
@@ -303,26 +296,24 @@ fn launch_line(report: &Report, f: &DeviceFigures) -> Option<String> {
 }
 
 /// What copies of each direction came to.
-fn copy_table(report: &Report, f: &DeviceFigures) -> Table {
-    let mut table = Table::new(["copies", "count", "bytes", "busy", "GB/s", "of peak"]);
-    for direction in Direction::NAMED {
-        let Some(d) = f.direction(direction).filter(|d| d.count > 0) else {
-            continue;
-        };
-        let of_peak = d
-            .gbps
-            .zip(report.peaks.rate(direction))
-            .map(|(r, peak)| percent(r / peak));
-        table.row([
+fn copy_table(page: &mut Page, report: &Report, f: &DeviceFigures) {
+    let rows = Direction::NAMED.into_iter().filter_map(|direction| {
+        let d = f.direction(direction).filter(|d| d.count > 0)?;
+        let peak = report.peaks.rate(direction);
+        let of_peak = d.gbps.zip(peak).map(|(rate, peak)| percent(rate / peak));
+        Some([
             direction.label().to_owned(),
             count(d.count),
             bytes(d.bytes),
             duration(d.busy_ns),
             d.gbps.map_or_else(|| "—".to_owned(), rate),
             of_peak.unwrap_or_default(),
-        ]);
-    }
-    table
+        ])
+    });
+    page.cells(
+        ["copies", "count", "bytes", "busy", "GB/s", "of peak"],
+        rows,
+    );
 }
 
 fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str]) -> Vec<String>) {

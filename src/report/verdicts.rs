@@ -1,6 +1,7 @@
 //! What bounds the run: the first thing in a report.
 
 use super::page::{Page, Tone};
+use super::ranks::tells;
 use super::{Report, VariantReport};
 use activity::text::printable;
 
@@ -19,11 +20,8 @@ fn of_devices(page: &mut Page, report: &Report) {
         [whole, each @ ..] => (Some(whole), each),
         [] => (None, &[][..]),
     };
-    let told = super::ranks::told(report);
-    let each = each.iter().zip(&report.devices).filter(|(_, device)| {
-        let told = told.as_deref();
-        told.is_none_or(|told| told.iter().any(|rank| rank.device_index == device.index))
-    });
+    let each = each.iter().zip(&report.devices);
+    let each = each.filter(|(_, it)| tells(report, |rank| rank.device_index == it.index));
     for verdict in whole.into_iter().chain(each.map(|(verdict, _)| verdict)) {
         if let Some(distorted) = &verdict.distorted {
             page.wrapped(distorted);

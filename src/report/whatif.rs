@@ -187,18 +187,20 @@ impl WhatIfReport {
             page.wrapped("No kernel alone matters: with the operations of any one name twice as fast, nothing is saved.");
             return;
         }
-        let mut table = Table::new(["if twice as fast", "its time", "saves", "of total time"]);
-        for row in rows {
-            let share = row.gain as f64 / self.measured_ns as f64;
-            table.row([
+        page.title("What would gain most");
+        let rows = rows.iter().map(|row| {
+            let share = percent(row.gain as f64 / self.measured_ns as f64);
+            [
                 row.name.clone(),
                 duration(row.time),
                 duration(row.gain),
-                percent(share),
-            ]);
-        }
-        page.title("What would gain most");
-        page.table(&table);
+                share,
+            ]
+        });
+        page.cells(
+            ["if twice as fast", "its time", "saves", "of total time"],
+            rows,
+        );
     }
 
     fn headline(&self) -> String {
@@ -255,25 +257,27 @@ fn list<'a>(page: &mut Page, title: &str, sentences: impl Iterator<Item = &'a St
 
 impl PredictionRow {
     fn new(prediction: Prediction, measured: Ns) -> PredictionRow {
-        let mut row = PredictionRow {
-            edit: prediction.edit,
-            ..PredictionRow::default()
-        };
+        let edit = prediction.edit;
         match prediction.outcome {
-            Ok(outcome) => {
-                row.predicted_ns = Some(outcome.predicted);
-                row.likely_ns = Some(outcome.predicted);
-                row.low_ns = Some(outcome.low);
-                row.high_ns = Some(outcome.high);
-                row.saving_ns = Some(outcome.saving);
-                row.saving_low_ns = Some(measured - outcome.high);
-                row.saving_high_ns = Some(measured - outcome.low);
-                row.notes = outcome.notes;
-                row.unknowns = outcome.unknowns;
-            }
-            Err(refused) => row.refused = Some(refused),
+            Ok(outcome) => PredictionRow {
+                edit,
+                predicted_ns: Some(outcome.predicted),
+                likely_ns: Some(outcome.predicted),
+                low_ns: Some(outcome.low),
+                high_ns: Some(outcome.high),
+                saving_ns: Some(outcome.saving),
+                saving_low_ns: Some(measured - outcome.high),
+                saving_high_ns: Some(measured - outcome.low),
+                refused: None,
+                notes: outcome.notes,
+                unknowns: outcome.unknowns,
+            },
+            Err(refused) => PredictionRow {
+                edit,
+                refused: Some(refused),
+                ..PredictionRow::default()
+            },
         }
-        row
     }
 }
 

@@ -71,7 +71,7 @@ const SAMPLES: &str = "\
     shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\
     `{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|\
     report/whatif:what=The run takes 1.20 ms|report/gpus:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|\
-    edits:name=load_batch|edits/graph:many=|report/compare:name=streamed|report/compare:told=26 % faster in streamed|\
+    edits:name=load_batch|edits/graph:many=|report/compare:name=streamed|regression:all=streamed|regression:told=|undecided:a=1|undecided:b=1|report/compare:told=26 % faster in streamed|\
     jobs:other=rank 3|jobs:line=train.py:12|report/ranks:name=node-3|report/ranks:ranks=8|percent_of=42 %|\
     of_host=DataLoader|outliers=, 900 µs of it in 1 outlier (over 10× the median)|duration=1.20 ms|percent=42 %|\
     bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|source=measured on an NVIDIA H200|\

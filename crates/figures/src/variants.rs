@@ -18,7 +18,7 @@ use trace::{CallIndex, Trace};
 /// The figures of one variant, those of its median pass.
 ///
 /// What is written to JSON is a contract: add, don't rename.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct VariantFigures {
     /// Which variant: index into [`Passes::variants`].
     #[serde(skip)]

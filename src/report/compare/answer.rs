@@ -401,20 +401,17 @@ const RUNS_MAX: f64 = 100.0;
 impl FailOver {
     fn new(threshold: f64, runs: [usize; 2], rows: &[ComparedRow]) -> Self {
         let are_runs = runs.iter().any(|&it| it > 1);
-        let verdicts: Vec<(&ComparedRow, Verdict, Option<usize>)> = rows
+        let decided = rows.iter().map(|row| row.decide(threshold, are_runs));
+        let decided: Vec<(Verdict, Option<usize>)> = decided.collect();
+        let slower = rows
             .iter()
-            .map(|row| {
-                let (verdict, need) = row.decide(threshold, are_runs);
-                (row, verdict, need)
-            })
-            .collect();
-        let slower = verdicts.iter().filter(|it| it.1 == Verdict::Slower);
+            .zip(&decided)
+            .filter(|it| it.1.0 == Verdict::Slower);
         let regressed: Vec<String> = slower.map(|it| it.0.of.clone()).collect();
-        let need = verdicts.iter().filter_map(|it| it.2).max();
+        let need = decided.iter().filter_map(|it| it.1).max();
         let limit = units::percent(threshold);
-        let has_intervals = rows
-            .iter()
-            .all(|row| are_runs && row.difference.interval.is_some());
+        let has_interval = |row: &ComparedRow| are_runs && row.difference.interval.is_some();
+        let has_intervals = rows.iter().all(has_interval);
         let (by, told) = match has_intervals {
             true => ("intervals", ""),
             false => (
@@ -422,21 +419,25 @@ impl FailOver {
                 ", by medians further apart than runs of one program",
             ),
         };
-        let decision = match need {
-            _ if !regressed.is_empty() => "regressed",
-            None => "no regression shown",
-            Some(_) => "undecided",
-        };
-        let text = match need {
-            _ if !regressed.is_empty() => format!(
-                "regression: {} slower by more than {limit}{told}",
-                regressed.join(", ")
+        let (decision, text) = match need {
+            _ if !regressed.is_empty() => {
+                let all = regressed.join(", ");
+                (
+                    "regressed",
+                    format!("regression: {all} slower by more than {limit}{told}"),
+                )
+            }
+            None => (
+                "no regression shown",
+                format!("no regression of more than {limit} shown"),
             ),
-            None => format!("no regression of more than {limit} shown"),
-            Some(need) => format!(
-                "undecided: record {need} runs a side, which may decide (A has {}, B {})",
-                runs[0], runs[1]
-            ),
+            Some(need) => {
+                let [a, b] = runs;
+                let text = format!(
+                    "undecided: record {need} runs a side, which may decide (A has {a}, B {b})"
+                );
+                ("undecided", text)
+            }
         };
         FailOver {
             threshold,

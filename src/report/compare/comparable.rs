@@ -26,9 +26,9 @@ pub(super) fn sources(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
     }
     let gpus = |runs: &[ComparedRun]| -> Vec<String> {
         let names = runs.iter().map(|run| {
-            let devices = run.report.devices.iter().filter(|d| !d.name.is_empty());
-            devices
-                .map(|d| d.name.as_str())
+            let names = run.report.devices.iter().map(|d| d.name.as_str());
+            names
+                .filter(|it| !it.is_empty())
                 .collect::<Vec<_>>()
                 .join(" and ")
         });
@@ -81,10 +81,8 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
     for (side, one, other) in [("A", a, b), ("B", b, a)] {
         let all: i64 = one.operations.values().map(|(_, ns)| ns).sum();
         let foreign = one.operations.iter();
-        let foreign: Vec<(&String, i64)> = foreign
-            .filter(|(name, _)| !other.operations.contains_key(*name))
-            .map(|(name, (_, ns))| (name, *ns))
-            .collect();
+        let foreign = foreign.filter(|(name, _)| !other.operations.contains_key(*name));
+        let foreign: Vec<(&String, i64)> = foreign.map(|(name, (_, ns))| (name, *ns)).collect();
         let time: i64 = foreign.iter().map(|(_, ns)| ns).sum();
         let part = share(time, all);
         if part < FOREIGN_MIN {

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::report::{self, KnownGpus, Report};
 use activity::{Ns, Span};
 use advice::Facts;
-use causes::{Cause, Causes, by_cause};
+use causes::{Cause, Causes, sum_by};
 use figures::breakdown::Breakdown;
 use figures::passes::Passes;
 use figures::steps::{self, Origin};
@@ -122,7 +122,8 @@ fn idle_by_cause(
     let [device] = &*devices else {
         return vec![(PartKind::Idle, idle)];
     };
-    let rows = by_cause(&causes.idle_within(&[device.index], &[window]));
+    let idle_rows = causes.idle_within(&[device.index], &[window]);
+    let rows = sum_by(idle_rows.iter().map(|row| (row.cause, row.total_ns)));
     let explained: Ns = rows.iter().map(|row| row.1).sum();
     let rows = rows.into_iter();
     let mut all: Vec<_> = rows.map(|(of, ns)| (PartKind::IdleBy(of), ns)).collect();

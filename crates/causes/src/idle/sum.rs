@@ -1,5 +1,7 @@
 //! Pieces added up: how much of the idle time has one cause, one culprit, one root.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -90,17 +92,19 @@ impl IdleCause {
     }
 }
 
-/// The time of each cause, most first.
-pub fn by_cause(rows: &[IdleCause]) -> Vec<(Cause, Ns)> {
-    let mut by: Vec<(Cause, Ns)> = Vec::new();
-    for row in rows {
-        match by.iter_mut().find(|of| of.0 == row.cause) {
-            Some(of) => of.1 += row.total_ns,
-            None => by.push((row.cause, row.total_ns)),
+/// Times added up by what they have in common, most first. What takes equally long stands as it came.
+pub fn sum_by<K: Clone + Eq + Hash>(parts: impl IntoIterator<Item = (K, Ns)>) -> Vec<(K, Ns)> {
+    let mut place_of = FxHashMap::default();
+    let mut sums: Vec<(K, Ns)> = Vec::new();
+    for (of, time) in parts {
+        let at = *place_of.entry(of.clone()).or_insert(sums.len());
+        match sums.get_mut(at) {
+            Some(sum) => sum.1 += time,
+            None => sums.push((of, time)),
         }
     }
-    by.sort_by_key(|of| std::cmp::Reverse(of.1));
-    by
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.1));
+    sums
 }
 
 /// What names a culprit: pieces with the same are counted together.

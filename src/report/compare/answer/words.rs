@@ -4,7 +4,7 @@ use super::{CompareReport, ComparedRow, Samples};
 use crate::report::compare::PartKind;
 use crate::report::compare::changes::{self, signed};
 use crate::report::page::{Options, Page, Tone};
-use crate::report::table::Table;
+
 use activity::Ns;
 use activity::stats::TEST_MIN;
 use activity::text::{plural, printable};
@@ -271,20 +271,20 @@ impl CompareReport {
             };
             page.painted(tone, &fail_over.text);
         }
-        let mut table = Table::new(["", "A", "B", "B against A"]);
-        for row in &self.rows {
-            table.row([
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| {
+            [
                 printable(&row.of),
                 samples(&row.a),
                 samples(&row.b),
                 delta(row),
-            ]);
-        }
-        if let Some(mean) = self.geometric_mean {
+            ]
+        });
+        let mean = self.geometric_mean.map(|mean| {
             let change = format!("{:+.2} %", (mean - 1.0) * 100.0);
-            table.row(["geometric mean", "", "", &change].map(str::to_owned));
-        }
-        page.table(&table);
+            ["geometric mean", "", "", &change].map(str::to_owned)
+        });
+        page.cells(["", "A", "B", "B against A"], rows.chain(mean));
         for row in &self.rows {
             let of = |what: &str| match self.rows.len() {
                 1 => what.to_owned(),
@@ -292,7 +292,7 @@ impl CompareReport {
             };
             if !row.why.is_empty() {
                 page.title(&of("Where the difference lies"));
-                page.table(&why_table(row));
+                why(&mut page, row);
             }
             if !row.changed.is_empty() {
                 page.title(&of("Changed operations"));
@@ -306,20 +306,12 @@ impl CompareReport {
     }
 }
 
-fn sum(row: &ComparedRow) -> Ns {
-    row.why.iter().map(|p| p.change_ns).sum()
-}
-
-fn why_table(row: &ComparedRow) -> Table {
-    let mut table = Table::new(["", "A", "B", "change"]);
-    for part in &row.why {
-        table.row([
-            part.cause.label(),
-            duration(part.a_ns),
-            duration(part.b_ns),
-            signed(part.change_ns),
-        ]);
-    }
-    table.row(["together", "", "", &signed(sum(row))].map(str::to_owned));
-    table
+fn why(page: &mut Page, row: &ComparedRow) {
+    let rows = row.why.iter().map(|it| {
+        let [a, b] = [it.a_ns, it.b_ns].map(duration);
+        [it.cause.label(), a, b, signed(it.change_ns)]
+    });
+    let whole: Ns = row.why.iter().map(|p| p.change_ns).sum();
+    let together = ["together", "", "", &signed(whole)].map(str::to_owned);
+    page.cells(["", "A", "B", "change"], rows.chain([together]));
 }

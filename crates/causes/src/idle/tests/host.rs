@@ -470,7 +470,10 @@ fn pages_come_back_where_the_host_touches_them_between_its_calls() {
     let trace = scene().trace();
     let graph = Graph::new(&trace);
     let idle = Causes::new(&trace, &graph).idle(0, None);
-    let by: Vec<_> = by_cause(&idle).into_iter().map(|it| it.0).collect();
+    let by: Vec<_> = sum_by(idle.iter().map(|it| (it.cause, it.total_ns)))
+        .into_iter()
+        .map(|it| it.0)
+        .collect();
     assert_eq!(by, [Cause::Pages, Cause::SyncDevice, Cause::Host]);
     // With two threads that call CUDA, or in a call, nobody knows who touched them.
     let mut two = scene();
