@@ -100,7 +100,7 @@ impl ChromeWriter<'_> {
             writeln!(out, "\"distributedInfo\": {{\"rank\": {rank}{world}}},")?;
         }
         if let Some(clocks) = clocks::find(trace) {
-            writeln!(out, "\"rankClocks\": {},", serde_json::to_string(&clocks)?)?;
+            writeln!(out, "\"rankClocks\": {clocks},")?;
         }
         let devices = trace.devices().iter().map(|d| device(&d.info)).collect();
         writeln!(out, "\"deviceProperties\": {},", Value::Array(devices))?;

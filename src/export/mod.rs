@@ -56,33 +56,27 @@ pub struct FormatEntry {
     pub name: &'static str,
     /// Extensions of its files, the usual one first.
     pub extensions: &'static [&'static str],
-    /// Whether it is no text: a terminal must not get it.
-    pub is_binary: bool,
     pub format: Format,
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
 pub const FORMATS: [FormatEntry; 9] = [
-    data("chrome", &["json"], Timeline::Chrome),
-    data("csv", &["csv"], Timeline::Csv),
-    data("folded", &["folded"], Timeline::Folded),
-    data("sqlite", &["sqlite", "db"], Timeline::Sqlite).binary(),
-    text("html", &["html", "htm"], Format::Page),
-    text("svg", &["svg"], Format::Screen(screen::PictureFormat::Svg)),
-    text("png", &["png"], Format::Screen(screen::PictureFormat::Png)).binary(),
-    text("txt", &["txt"], Format::Screen(screen::PictureFormat::Txt)),
-    text("cast", &["cast"], Format::Cast),
+    entry("chrome", &["json"], Format::Timeline(Timeline::Chrome)),
+    entry("csv", &["csv"], Format::Timeline(Timeline::Csv)),
+    entry("folded", &["folded"], Format::Timeline(Timeline::Folded)),
+    entry(
+        "sqlite",
+        &["sqlite", "db"],
+        Format::Timeline(Timeline::Sqlite),
+    ),
+    entry("html", &["html", "htm"], Format::Page),
+    entry("svg", &["svg"], Format::Screen(screen::PictureFormat::Svg)),
+    entry("png", &["png"], Format::Screen(screen::PictureFormat::Png)),
+    entry("txt", &["txt"], Format::Screen(screen::PictureFormat::Txt)),
+    entry("cast", &["cast"], Format::Cast),
 ];
 
-const fn data(
-    name: &'static str,
-    extensions: &'static [&'static str],
-    of: Timeline,
-) -> FormatEntry {
-    text(name, extensions, Format::Timeline(of))
-}
-
-const fn text(
+const fn entry(
     name: &'static str,
     extensions: &'static [&'static str],
     format: Format,
@@ -90,15 +84,18 @@ const fn text(
     FormatEntry {
         name,
         extensions,
-        is_binary: false,
         format,
     }
 }
 
 impl FormatEntry {
-    const fn binary(mut self) -> FormatEntry {
-        self.is_binary = true;
-        self
+    /// Whether a terminal would not like it.
+    pub fn is_binary(&self) -> bool {
+        use screen::PictureFormat::Png;
+        matches!(
+            self.format,
+            Format::Timeline(Timeline::Sqlite) | Format::Screen(Png)
+        )
     }
 
     pub fn named(name: &str) -> Option<FormatEntry> {

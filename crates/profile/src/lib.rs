@@ -132,7 +132,7 @@ pub struct Pageable {
     pub h2d_gbps: f64,
     /// Host to device, where the host has read this many bytes since it last read these, these included. Without it,
     /// `h2d_gbps` holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub h2d_again_gbps: Option<f64>,
     /// Device to host.
     pub d2h_gbps: f64,
@@ -166,19 +166,14 @@ pub struct Kernels {
 #[serde(deny_unknown_fields, default)]
 pub struct Entry {
     /// How long it runs with next to nothing to do: its latency. [`Kernels::fixed_ns`] when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ns: Option<i64>,
     /// Share of the peak fp32 rate it reaches; [`Kernels::compute_share`] when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub compute_share: Option<f64>,
     /// Share of the peak memory bandwidth it reaches; [`Kernels::memory_share`] when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_share: Option<f64>,
     /// Registers of a thread: with block size and shared memory they decide how many blocks fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
     /// Static shared memory of a block, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub static_shared: Option<u32>,
 }
 

@@ -47,14 +47,14 @@ pub(super) fn write(
     )?;
     writeln!(out, "<g transform=\"translate({MARGIN} {MARGIN})\">")?;
     for row in 0..rows {
-        backgrounds(buffer, row, ground, out)?;
-        drawn(buffer, row, ground, out)?;
+        bars(buffer, row, ground, out)?;
         texts(buffer, row, ground, out)?;
     }
     writeln!(out, "</g>\n</svg>")
 }
 
-fn backgrounds(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
+/// The grounds of a row's cells, and above them what is drawn.
+fn bars(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let mut bars = Bars::new(row, out);
     for piece in cells::row(buffer, row, ground) {
         if piece.look.background != ground.background {
@@ -63,17 +63,11 @@ fn backgrounds(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write)
             bars.add([left, 0.0, right, 1.0], piece.look.background, 1.0)?;
         }
     }
-    bars.flush()
-}
-
-fn drawn(buffer: &Buffer, row: u16, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
-    let mut bars = Bars::new(row, out);
+    bars.flush()?;
     for piece in cells::row(buffer, row, ground) {
-        let rects = shapes::find(piece.symbol).unwrap_or_default();
-        for r in &rects {
-            let left = f32::from(piece.column) + r.left;
-            let right = f32::from(piece.column) + r.right;
-            let sides = [left, r.top, right, r.bottom];
+        let left = f32::from(piece.column);
+        for r in shapes::find(piece.symbol).into_iter().flatten() {
+            let sides = [left + r.left, r.top, left + r.right, r.bottom];
             bars.add(sides, piece.look.foreground, r.opacity)?;
         }
     }
@@ -90,9 +84,11 @@ struct Bars<'a> {
 
 impl Bars<'_> {
     fn new(row: u16, out: &mut dyn Write) -> Bars<'_> {
-        let row = f32::from(row);
-        let open = None;
-        Bars { row, out, open }
+        Bars {
+            row: f32::from(row),
+            out,
+            open: None,
+        }
     }
 
     fn add(&mut self, sides: [f32; 4], fill: Rgb, opacity: f32) -> io::Result<()> {
