@@ -1,11 +1,10 @@
 //! Which record of the calibration gives which figure about copies.
 
-use activity::stats::median_time;
 use activity::{Direction, Ns};
 use profile::{Pageable, RAMP_BYTES};
 
 use crate::figures::{KIB, LARGE, MIB, ProfileBuilder, put, rate};
-use crate::observe::{Stretch, later, mean, times_of};
+use crate::observe::{Passes, later};
 
 /// Sizes of pageable copies that are measured.
 const STAGED: [u64; 8] = [
@@ -25,9 +24,8 @@ impl<'a> ProfileBuilder<'a> {
         let both = self.passes("both_ways");
         let inline = self.passes("inline");
         let within = self.passes("within");
-        let time = |passes: &[Stretch<'a>], direction, bytes| {
-            median_time(&times_of(passes, |s| s.copies(direction, bytes)))
-        };
+        let time =
+            |passes: &Passes<'a>, direction, bytes| passes.median(|s| s.copies(direction, bytes));
         let copy_call = self.profile.api.copy_ns;
         let (h2d, d2h, d2d) = (Direction::H2D, Direction::D2H, Direction::D2D);
         put!(self, copy.h2d_fixed_ns, time(&pinned, h2d, 4));
@@ -48,7 +46,7 @@ impl<'a> ProfileBuilder<'a> {
         let fixed = self.profile.copy.d2d_fixed_ns;
         let within = rate(LARGE, time(&within, d2d, LARGE), fixed);
         put!(self, copy.d2d_gbps, within);
-        let call = mean(times_of(&inline, |s| s.calls("cuMemcpyHtoDAsync")));
+        let call = inline.mean(|s| s.calls("cuMemcpyHtoDAsync"));
         put!(self, copy.inline_gbps, rate(32 * KIB, call, copy_call));
         let usual = (RAMP_BYTES as f64 / self.profile.copy.h2d_gbps) as Ns;
         let ramp = time(&pinned, h2d, RAMP_BYTES).map(|ns| ns - fixed_up - usual);
@@ -67,18 +65,15 @@ impl<'a> ProfileBuilder<'a> {
     pub(crate) fn staging(&mut self) {
         let [fresh, again, down] = ["fresh", "again", "down"].map(|kind| {
             let parts = ["small", "middle", "large"].map(|part| format!("{kind}_{part}"));
-            let passes: Vec<Stretch<'a>> = parts.iter().flat_map(|v| self.passes(v)).collect();
-            passes
+            Passes(parts.iter().flat_map(|v| self.passes(v).0).collect())
         });
         let (l, copy_call) = (&self.profile.latency, self.profile.api.copy_ns);
         let c = &self.profile.copy;
         let (up, out_of) = (Direction::H2D, Direction::D2H);
-        let call = |passes: &[Stretch<'a>], name: &'static str, direction, bytes| {
+        let call = |passes: &Passes<'a>, name: &str, direction, bytes| {
             // A cache that has not seen the memory for long takes several copies to keep it. The middle one: what now and then
             // takes twice as long has met somebody else's traffic.
-            median_time(&times_of(passes, |s| {
-                later(s.copy_calls(name, direction, bytes))
-            }))
+            passes.median(|s| later(s.copy_calls(name, direction, bytes)))
         };
         let table: Option<Vec<Pageable>> = STAGED
             .iter()

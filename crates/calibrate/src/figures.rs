@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use activity::stats::median_time;
 use activity::{MemoryAction, MemoryKind, Ns, What};
 use profile::{Entry, Profile};
 use scenario::plan::Plan;
 
-use crate::observe::{Observed, Stretch, mean, times_of};
+use crate::observe::{Observed, Passes, Stretch, mean};
 
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const LARGE: u64 = 256 * MIB;
-/// Values that the host works on, and rows of the matrices that it multiplies.
+/// Values that the host works on, and operations of the product of its matrices, of 256 rows each.
 const HOST_BYTES: u64 = 16 * MIB;
-const HOST_ROWS: f64 = 256.0;
+const MATMUL_OPERATIONS: u64 = 2 * 256 * 256 * 256;
 
 /// A profile in the builder: figures that were measured replace those of the profile it began as.
 pub(crate) struct ProfileBuilder<'a> {
@@ -24,7 +23,7 @@ pub(crate) struct ProfileBuilder<'a> {
     observed: &'a Observed,
 }
 
-/// Bytes in nanoseconds as GB/s, without a fixed part.
+/// Bytes (or operations) in nanoseconds as GB/s, without a fixed part.
 pub(crate) fn rate(bytes: u64, ns: Option<Ns>, fixed: Ns) -> Option<f64> {
     let ns = ns? - fixed;
     (ns > 0).then(|| bytes as f64 / ns as f64)
@@ -80,7 +79,7 @@ impl<'a> ProfileBuilder<'a> {
         self.host();
     }
 
-    pub(crate) fn passes(&self, variant: &str) -> Vec<Stretch<'a>> {
+    pub(crate) fn passes(&self, variant: &str) -> Passes<'a> {
         self.observed.passes(variant)
     }
 
@@ -128,11 +127,10 @@ impl<'a> ProfileBuilder<'a> {
     fn calls(&mut self) {
         let launches = self.passes("launches");
         let calls = self.passes("calls");
-        let time =
-            |passes: &[Stretch<'a>], name: &'static str| mean(times_of(passes, |s| s.calls(name)));
-        let whole = [self.observed.whole_run()];
-        let between = mean(times_of(&launches, |s| s.between_calls("cuLaunchKernel")));
-        let waits = mean(times_of(&calls, |s| s.empty_waits("cuStreamSynchronize")));
+        let time = |passes: &Passes<'a>, name: &str| passes.mean(|s| s.calls(name));
+        let whole = self.observed.whole_run();
+        let between = launches.mean(|s| s.between_calls("cuLaunchKernel"));
+        let waits = calls.mean(|s| s.empty_waits("cuStreamSynchronize"));
         // A launch takes the longer, the less of it the processor has done just before. One kernel over and over is one end.
         // Several in turn, with waits in between, are nearer to what programs do.
         let rows = [&launches, &self.passes("early"), &self.passes("mixed")];
@@ -154,42 +152,34 @@ impl<'a> ProfileBuilder<'a> {
         let passes = self.passes("kernels");
         let small = self.passes("small");
         let within = self.passes("within");
-        let time = |entry: &str| median_time(&times_of(&passes, |s| s.kernels(entry)));
+        let time = |entry: &str| passes.median(|s| s.kernels(entry));
         put!(self, kernel.fixed_ns, time("empty"));
-        let memset = median_time(&times_of(&within, |s| s.memsets(LARGE)));
+        let memset = within.median(|s| s.memsets(LARGE));
         let memset = rate(LARGE, memset, self.profile.kernel.fixed_ns);
         put!(self, kernel.memset_gbps, memset);
         let device = &self.profile.device;
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         let variants = plan.variants.iter().filter(|v| v.name == "kernels");
-        for variant in variants {
-            for launch in &variant.launches {
-                let entry = &variant.kernels[launch.kernel].entry;
-                // With one block and hardly any data: what is left is the kernel's own.
-                let fixed_ns = median_time(&times_of(&small, |s| s.kernels(entry)));
-                let fixed = fixed_ns.unwrap_or(self.profile.kernel.fixed_ns);
-                let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
-                    continue;
-                };
-                let ns = ns as f64;
-                let shape = self.observed.shape(entry);
-                // A share of a peak that is printed too low must not come out above 1.
-                let share = |reached: f64, peak: f64| (reached / peak).min(1.0);
-                entries.insert(
-                    entry.clone(),
-                    Entry {
-                        fixed_ns,
-                        compute_share: launch
-                            .flops
-                            .map(|flops| share(flops as f64 / ns / 1e3, device.fp32_tflops)),
-                        memory_share: launch
-                            .bytes
-                            .map(|bytes| share(bytes as f64 / ns, device.memory_gbps)),
-                        registers: shape.map(|s| s.registers).filter(|&r| r > 0),
-                        static_shared: shape.map(|s| s.static_shared).filter(|&s| s > 0),
-                    },
-                );
-            }
+        for (variant, launch) in variants.flat_map(|v| v.launches.iter().map(move |it| (v, it))) {
+            let entry = &variant.kernels[launch.kernel].entry;
+            // With one block and hardly any data: what is left is the kernel's own.
+            let fixed_ns = small.median(|s| s.kernels(entry));
+            let fixed = fixed_ns.unwrap_or(self.profile.kernel.fixed_ns);
+            let Some(ns) = time(entry).map(|ns| ns - fixed).filter(|&ns| ns > 0) else {
+                continue;
+            };
+            let shape = self.observed.shape(entry);
+            // A share of a peak that is printed too low must not come out above 1.
+            let share =
+                |amount: Option<u64>, peak: f64| Some((amount? as f64 / ns as f64 / peak).min(1.0));
+            let found = Entry {
+                fixed_ns,
+                compute_share: share(launch.flops, device.fp32_tflops * 1e3),
+                memory_share: share(launch.bytes, device.memory_gbps),
+                registers: shape.map(|s| s.registers).filter(|&r| r > 0),
+                static_shared: shape.map(|s| s.static_shared).filter(|&s| s > 0),
+            };
+            entries.insert(entry.clone(), found);
         }
         let copy = entries.get("copy_f4").and_then(|e| e.memory_share);
         put!(self, kernel.memory_share, copy);
@@ -213,27 +203,20 @@ impl<'a> ProfileBuilder<'a> {
         let idle = self.passes("idle");
         let queued = self.passes("queued");
         let events = self.passes("events");
-        let is_kernel = |what| matches!(what, What::Kernel(_));
-        let is_copy = |what| matches!(what, What::Copy(_));
-        let gap = |wanted: &dyn Fn(What, What) -> bool| {
-            median_time(&times_of(&queued, |s| s.gaps(wanted)))
+        let is_kernel = |what: What| matches!(what, What::Kernel(_));
+        let is_copy = |what: What| matches!(what, What::Copy(_));
+        let gap = |is_first: fn(What) -> bool, is_next: fn(What) -> bool| {
+            queued.median(|s| s.gaps(|a, b| is_first(a) && is_next(b)))
         };
-        let launch = mean(times_of(&idle, |s| s.delays(is_kernel)));
-        put!(self, latency.launch_ns, launch);
-        let copy = mean(times_of(&idle, |s| s.delays(is_copy)));
-        put!(self, latency.copy_ns, copy);
-        let found = gap(&|a, b| is_kernel(a) && is_kernel(b));
-        put!(self, latency.kernel_to_kernel_ns, found);
-        let found = gap(&|a, b| is_kernel(a) && is_copy(b));
-        put!(self, latency.kernel_to_copy_ns, found);
-        let found = gap(&|a, b| is_copy(a) && is_kernel(b));
-        put!(self, latency.copy_to_kernel_ns, found);
-        let found = gap(&|a, b| is_copy(a) && is_copy(b));
-        put!(self, latency.copy_to_copy_ns, found);
-        let found = median_time(&times_of(&events, Stretch::hand_overs));
-        put!(self, latency.event_ns, found);
-        let found = mean(times_of(&idle, |s| s.wakes("cuStreamSynchronize")));
-        put!(self, latency.wake_ns, found);
+        let wakes = idle.mean(|s| s.wakes("cuStreamSynchronize"));
+        put!(self, latency.launch_ns, idle.mean(|s| s.delays(is_kernel)));
+        put!(self, latency.copy_ns, idle.mean(|s| s.delays(is_copy)));
+        put!(self, latency.kernel_to_kernel_ns, gap(is_kernel, is_kernel));
+        put!(self, latency.kernel_to_copy_ns, gap(is_kernel, is_copy));
+        put!(self, latency.copy_to_kernel_ns, gap(is_copy, is_kernel));
+        put!(self, latency.copy_to_copy_ns, gap(is_copy, is_copy));
+        put!(self, latency.event_ns, events.median(Stretch::hand_overs));
+        put!(self, latency.wake_ns, wakes);
         self.missing.extend(["api.queue_depth", "latency.poll_ns"]);
     }
 
@@ -243,22 +226,20 @@ impl<'a> ProfileBuilder<'a> {
         let small = self.passes("graph_small");
         let large = self.passes("graph_large");
         // A line through two numbers of nodes, as ns at 0 and ns a node.
-        let fit = |name: &'static str| {
-            let time = |passes: &[Stretch<'a>]| {
-                mean(times_of(passes, |s| usual_of_graphs(name, s.calls(name))))
-            };
-            line((SMALL, time(&small)), (LARGE, time(&large)))
-                .map(|(fixed, per_ns)| (fixed, ((1.0 / per_ns) as Ns).max(1)))
+        let fit = |name: &str| {
+            let time = |passes: &Passes<'a>| passes.mean(|s| usual_of_graphs(name, s.calls(name)));
+            let (fixed, per_ns) = line((SMALL, time(&small)), (LARGE, time(&large)))?;
+            Some((fixed, ((1.0 / per_ns) as Ns).max(1)))
         };
         let launch = fit("cuGraphLaunch");
         // Of the launches after a capture only the first hands the nodes to the device.
-        let first = mean(times_of(&large, |s| {
+        let first = large.mean(|s| {
             let calls = s.calls("cuGraphLaunch").into_iter();
             calls.step_by(LAUNCHES_OF_A_GRAPH).collect()
-        }));
+        });
         let make = fit("cuGraphInstantiateWithFlags");
-        let capture = mean(times_of(&large, |s| s.calls("cuLaunchKernel")));
-        let node = median_time(&times_of(&large, |s| s.gaps(|_, _| true)));
+        let capture = large.mean(|s| s.calls("cuLaunchKernel"));
+        let node = large.median(|s| s.gaps(|_, _| true));
         put!(self, api.graph_launch_ns, launch.map(|l| l.0));
         put!(self, api.graph_launch_node_ns, launch.map(|l| l.1));
         let a = &self.profile.api;
@@ -275,27 +256,22 @@ impl<'a> ProfileBuilder<'a> {
     fn memory(&mut self) {
         let allocation = self.passes("allocation");
         let pool = self.passes("pool");
-        let whole = [self.observed.whole_run()];
-        let time = |passes: &[Stretch<'a>], action, kind, bytes| {
-            mean(times_of(passes, |s| s.memory_calls(action, kind, bytes)))
-        };
-        let fit = |passes: &[Stretch<'a>], action, kind| {
-            line(
-                (16 * MIB, time(passes, action, kind, 16 * MIB)),
-                (LARGE, time(passes, action, kind, LARGE)),
-            )
+        let whole = self.observed.whole_run();
+        let fit = |passes: &Passes<'a>, action, kind| {
+            let time = |bytes| (bytes, passes.mean(|s| s.memory_calls(action, kind, bytes)));
+            line(time(16 * MIB), time(LARGE))
         };
         let (alloc, free) = (MemoryAction::Alloc, MemoryAction::Free);
         // The first of two takes a block, the second shares it.
-        let small = mean(times_of(&allocation, |s| {
+        let small = allocation.mean(|s| {
             let calls = s.memory_calls(alloc, MemoryKind::Device, 4 * KIB);
             calls.into_iter().skip(1).step_by(2).collect()
-        }));
+        });
         let allocs = fit(&allocation, alloc, MemoryKind::Device);
         let frees = fit(&allocation, free, MemoryKind::Device);
         let pins = fit(&whole, alloc, MemoryKind::Pinned);
         let unpins = fit(&whole, free, MemoryKind::Pinned);
-        let call = |name: &'static str| mean(times_of(&pool, |s| s.calls(name)));
+        let call = |name: &str| pool.mean(|s| s.calls(name));
         put!(self, memory.alloc_small_ns, small);
         put!(self, memory.alloc_ns, allocs.map(|l| l.0));
         put!(self, memory.alloc_gbps, allocs.map(|l| l.1));
@@ -313,21 +289,21 @@ impl<'a> ProfileBuilder<'a> {
 
     fn cold(&mut self) {
         let passes = self.passes("cold");
-        let first =
-            |name: &'static str| passes.first().and_then(|s| s.calls(name).first().copied());
-        let over = |name: &'static str, usual: Ns| first(name).map(|ns| (ns - usual).max(1));
-        let destroyed = median_time(&self.observed.whole_run().calls("cuCtxDestroy"));
+        let first = |name: &str| passes.0.first()?.calls(name).first().copied();
+        let over = |name: &str, usual: Ns| first(name).map(|ns| (ns - usual).max(1));
+        let whole = self.observed.whole_run();
+        let destroyed = whole.median(|s| s.calls("cuCtxDestroy"));
         let a = &self.profile.api;
         let launch = over("cuLaunchKernel", a.launch_ns);
         let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
         let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
         // It sets a megabyte, which takes a kernel.
         let memset = over("cuMemsetD8Async", a.launch_ns);
-        let load = median_time(&times_of(&passes, Stretch::loads));
+
         put!(self, cold.first_stream_ns, stream);
         put!(self, cold.context_ns, first("cuCtxCreate"));
         put!(self, cold.context_destroy_ns, destroyed);
-        put!(self, cold.module_load_ns, load);
+        put!(self, cold.module_load_ns, passes.median(Stretch::loads));
         put!(self, cold.first_launch_ns, launch);
         put!(self, cold.first_copy_ns, copy);
         put!(self, cold.first_memset_ns, memset);
@@ -335,26 +311,19 @@ impl<'a> ProfileBuilder<'a> {
 
     fn host(&mut self) {
         let passes = self.passes("host");
-        let time = |name: &'static str| median_time(&times_of(&passes, |s| s.phases(name)));
+        let time = |name: &str| passes.median(|s| s.phases(name));
         put!(self, host.sum_gbps, rate(HOST_BYTES, time("sum"), 0));
         put!(self, host.sin_gbps, rate(HOST_BYTES, time("sin"), 0));
-        let operations = 2.0 * HOST_ROWS.powi(3);
-        let product = time("matmul")
-            .filter(|&ns| ns > 0)
-            .map(|ns| operations / ns as f64);
-        put!(self, host.matmul_gflops, product);
-        let cold = self.observed.passes("cold");
-        let fill = |function: &'static str, bytes| {
-            rate(
-                bytes,
-                median_time(&times_of(&cold, |s| s.fills(function, bytes))),
-                0,
-            )
-        };
-        let zero = fill("cuMemsetD8Async", MIB);
-        put!(self, host.zero_gbps, zero);
-        let random = fill("cuMemcpyHtoD", 16 * MIB);
-        put!(self, host.random_gbps, random);
+        put!(
+            self,
+            host.matmul_gflops,
+            rate(MATMUL_OPERATIONS, time("matmul"), 0)
+        );
+        let cold = self.passes("cold");
+        let fill =
+            |function: &str, bytes| rate(bytes, cold.median(|s| s.fills(function, bytes)), 0);
+        put!(self, host.zero_gbps, fill("cuMemsetD8Async", MIB));
+        put!(self, host.random_gbps, fill("cuMemcpyHtoD", 16 * MIB));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Records as calibration needs them: the passes of each variant, and the times of what lies in them.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use activity::stats::median_time;
 use activity::{
@@ -21,6 +22,24 @@ pub(crate) struct Observed {
 pub(crate) struct Stretch<'a> {
     observed: &'a Observed,
     items: &'a [Activity],
+}
+
+/// Stretches that tell of the same.
+#[derive(Debug)]
+pub(crate) struct Passes<'a>(pub(crate) Vec<Stretch<'a>>);
+
+impl<'a> Passes<'a> {
+    pub(crate) fn median(&self, values: impl Fn(Stretch<'a>) -> Vec<Ns>) -> Option<Ns> {
+        median_time(&self.all(values))
+    }
+
+    pub(crate) fn mean(&self, values: impl Fn(Stretch<'a>) -> Vec<Ns>) -> Option<Ns> {
+        mean(self.all(values))
+    }
+
+    fn all(&self, values: impl Fn(Stretch<'a>) -> Vec<Ns>) -> Vec<Ns> {
+        self.0.iter().copied().flat_map(values).collect()
+    }
 }
 
 impl Observed {
@@ -45,28 +64,29 @@ impl Observed {
             .map_or_else(String::new, |it| it.replace('\n', " "))
     }
 
-    /// All of it.
-    pub(crate) fn whole_run(&self) -> Stretch<'_> {
-        Stretch {
-            observed: self,
-            items: &self.items,
-        }
+    /// All of it, as one.
+    pub(crate) fn whole_run(&self) -> Passes<'_> {
+        Passes(vec![self.among(0..self.items.len())])
     }
 
     /// The measured passes of a variant.
-    pub(crate) fn passes(&self, variant: &str) -> Vec<Stretch<'_>> {
+    pub(crate) fn passes(&self, variant: &str) -> Passes<'_> {
         let is_pass = |it: &&Activity| self.is_range(it.what, RangeKind::Repeat, variant);
         let passes = self.items.iter().filter(is_pass);
-        passes.map(|item| self.stretch(item.span)).collect()
+        Passes(passes.map(|item| self.stretch(item.span)).collect())
     }
 
     /// What starts inside a span.
     fn stretch(&self, span: Span) -> Stretch<'_> {
         let from = self.items.partition_point(|i| i.span.start < span.start);
         let to = self.items.partition_point(|i| i.span.start < span.end);
+        self.among(from..to)
+    }
+
+    fn among(&self, rows: Range<usize>) -> Stretch<'_> {
         Stretch {
             observed: self,
-            items: &self.items[from..to],
+            items: &self.items[rows],
         }
     }
 
@@ -225,15 +245,9 @@ impl<'a> Stretch<'a> {
     /// From the end of an operation that the host waited for to the end of that wait.
     pub(crate) fn wakes(self, function: &str) -> Vec<Ns> {
         let ends: Vec<Ns> = self.operations().map(|(_, item)| item.span.end).collect();
+        let within = |call: Span| ends.iter().copied().filter(move |&end| call.contains(end));
         self.call_spans(function)
-            .filter_map(|call| {
-                let last = ends
-                    .iter()
-                    .copied()
-                    .filter(|&end| call.contains(end))
-                    .max()?;
-                Some(call.end - last)
-            })
+            .filter_map(|call| Some(call.end - within(call).max()?))
             .collect()
     }
 
@@ -245,19 +259,12 @@ impl<'a> Stretch<'a> {
         bytes: u64,
     ) -> Vec<Ns> {
         let calls = self.calls_by_correlation();
+        let wanted = (action, kind, bytes, false);
+        let is_wanted = |what| matches!(what, What::Memory(it) if (it.action, it.kind, it.bytes, it.is_async) == wanted);
         self.items
             .iter()
-            .filter_map(|item| match item.what {
-                What::Memory(op)
-                    if op.action == action
-                        && op.kind == kind
-                        && op.bytes == bytes
-                        && !op.is_async =>
-                {
-                    Some(calls.get(&item.correlation)?.len())
-                }
-                _ => None,
-            })
+            .filter(|item| is_wanted(item.what))
+            .filter_map(|item| Some(calls.get(&item.correlation)?.len()))
             .collect()
     }
 
@@ -328,12 +335,4 @@ pub(crate) fn mean(values: Vec<Ns>) -> Option<Ns> {
 /// The later half, where the earlier ones only warm something up.
 pub(crate) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
     values.split_off(values.len() / 2)
-}
-
-/// The values of several stretches together.
-pub(crate) fn times_of<'a>(
-    stretches: &[Stretch<'a>],
-    values: impl Fn(Stretch<'a>) -> Vec<Ns>,
-) -> Vec<Ns> {
-    stretches.iter().copied().flat_map(values).collect()
 }
