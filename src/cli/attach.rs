@@ -8,7 +8,7 @@ use super::exit::{self, Ending};
 use super::screen;
 use super::trace::Recordings;
 use crate::report::Report;
-use crate::tui::{Running, StartError};
+use crate::tui::Running;
 use activity::feed::Outcome;
 use live::attach::{self, Attached, RunningRequest};
 use trace::{SourceInfo, SourceKind};
@@ -52,11 +52,8 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
         super::print_beside(&report, &target.args.printed)?;
         return Ok(exit::FINE);
     }
-    let samples: u64 = trace
-        .processes()
-        .iter()
-        .map(|it| it.sampled.totals().looks)
-        .sum();
+    let looks = trace.processes().iter().map(|it| it.sampled.totals().looks);
+    let samples: u64 = looks.sum();
     let dir = activity::text::printable(&target.recordings.dir.display().to_string());
     super::eprint(&match samples {
         0 if !trace.hardware().was_read() => format!(
@@ -86,8 +83,8 @@ impl RunningProgram {
     }
 
     /// Begins, for a screen that is open.
-    pub(super) fn start_for_screen(&mut self) -> Result<Running, StartError> {
-        let started = self.start().map_err(|it| it.for_screen(None))?;
+    pub(super) fn start_for_screen(&mut self) -> Result<Running, Ending> {
+        let started = self.start()?;
         Ok(self.shown(started))
     }
 

@@ -75,13 +75,14 @@ pub(super) fn list() -> Result<u8, Ending> {
 
 /// The first sentence of a kernel file's comment: it tells what the kernel shows.
 fn first_sentence(source: &str) -> String {
-    let comment: Vec<&str> = source
+    let lines = source
         .lines()
         .map_while(|line| line.strip_prefix("//"))
-        .map(str::trim)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    let text = comment.join(" ");
+        .map(str::trim);
+    let text = lines
+        .take_while(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     let text = text.strip_prefix("Shows: ").unwrap_or(&text);
     let end = text.find(". ").unwrap_or(text.len());
     text[..end].trim_end_matches(['.', ':']).to_owned()

@@ -91,7 +91,7 @@ fn above_each_other(
     }
     let mut first = first.clone();
     // The view that compares them.
-    first.view = first.view.or(tui::view_named("compare").ok());
+    first.opening.view = first.opening.view.or(tui::view_named("compare").ok());
     if picture.screenshot.is_some() {
         let shown = StillTimeline {
             beside: Some(beside),

@@ -2,12 +2,11 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
-use std::path::PathBuf;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::tui::StartError;
 use activity::feed::{Failure, FailureKind};
 use activity::text::printable_lines;
 
@@ -29,14 +28,8 @@ pub(super) fn survive_file_size_limits() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_asks);
 }
 
-/// Why a command ends early: what to print, and the exit code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ending {
-    pub(super) failure: Failure,
-    /// Whether the message is laid out, coloured, and fit to be shown, as diagnostics are. Else it is a sentence or two:
-    /// the program's name goes before it, and it may hold text that a terminal would obey.
-    is_rendered: bool,
-}
+/// Why a command ends early: what to print, and the exit code. What cannot start on the screen ends so, too.
+pub(super) use crate::tui::StartError as Ending;
 
 impl Ending {
     /// The input is wrong.
@@ -89,26 +82,6 @@ impl Ending {
         let _ = err.write_all(self.shown().as_bytes());
         ExitCode::from(self.failure.kind.code())
     }
-
-    /// The same for the screen, which shows it and hands it back when the user leaves. The user must change `file` for
-    /// another try.
-    #[must_use]
-    pub(super) fn for_screen(self, file: Option<PathBuf>) -> StartError {
-        StartError {
-            failure: self.failure,
-            is_rendered: self.is_rendered,
-            file,
-        }
-    }
-}
-
-impl From<StartError> for Ending {
-    fn from(error: StartError) -> Self {
-        Ending {
-            failure: error.failure,
-            is_rendered: error.is_rendered,
-        }
-    }
 }
 
 impl From<Failure> for Ending {
@@ -116,6 +89,7 @@ impl From<Failure> for Ending {
         Ending {
             failure,
             is_rendered: false,
+            file: None,
         }
     }
 }
@@ -123,18 +97,6 @@ impl From<Failure> for Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_cannot_start_keeps_its_code_and_its_help_across_the_screen() {
-        for ending in [
-            Ending::machine("no GPU").help("--sim needs none"),
-            Ending::input("no such scenario"),
-            Ending::diagnostics("error: it is wrong".to_owned()),
-        ] {
-            let error = ending.clone().for_screen(None);
-            assert_eq!(Ending::from(error), ending);
-        }
-    }
 
     #[test]
     fn a_programs_own_code_is_passed_on() {

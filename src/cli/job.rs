@@ -20,21 +20,14 @@ pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
     let begun = Instant::now();
     let mut found = observe_all(&mut jobs);
     // The stacks come first and wait for nothing.
-    say(
-        args,
-        &found
-            .iter()
-            .map(Standing::text)
-            .collect::<Vec<_>>()
-            .join("\n"),
-    )?;
-    let first = headlines(&found);
+    say(args, &joined(&found, Standing::text))?;
+    let first = joined(&found, Standing::headline);
     let most = args.duration.unwrap_or(FURTHER);
     while begun.elapsed() < most && (args.duration.is_some() || found.iter().any(Standing::is_open))
     {
         found = observe_all(&mut jobs);
     }
-    let last = headlines(&found);
+    let last = joined(&found, Standing::headline);
     if last != first {
         say(
             args,
@@ -78,12 +71,8 @@ fn say(args: &JobArgs, text: &str) -> Result<(), Ending> {
     }
 }
 
-fn headlines(found: &[Standing]) -> String {
-    found
-        .iter()
-        .map(Standing::headline)
-        .collect::<Vec<_>>()
-        .join("\n")
+fn joined(found: &[Standing], text: fn(&Standing) -> String) -> String {
+    found.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// Looks at all of them at once.

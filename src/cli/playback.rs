@@ -109,9 +109,7 @@ impl Playback {
                 let feed = self
                     .buffer
                     .play(speed, replay.pause.clone(), self.outcome.clone())
-                    .map_err(|error| {
-                        Ending::machine(format!("cannot play: {error}")).for_screen(None)
-                    })?;
+                    .map_err(|error| Ending::machine(format!("cannot play: {error}")))?;
                 Ok(Running {
                     plan: self.plan.clone(),
                     gpus: self.gpus.clone(),
@@ -155,7 +153,7 @@ impl Playback {
         let (plan, gpus) = (self.plan.clone(), self.gpus.clone());
         let (replay, theme) = (self.replay(speed), screen::picture_theme());
         let mut film = Film::new(source, plan, gpus, replay, theme, size);
-        let opening = first.opening();
+        let opening = first.opening.clone();
         Ok(move |out: &mut dyn io::Write| {
             let mut cast = Cast::begin(size, &title, out)?;
             let mut head = self.buffer.cursor();

@@ -62,8 +62,7 @@ pub(super) fn opener(
     Ok(Box::new(move |_| {
         let opened = match first.take() {
             Some(opened) => opened,
-            None => file::open_live(&paths, None)
-                .map_err(|error| Ending::input(error).for_screen(None))?,
+            None => file::open_live(&paths, None).map_err(Ending::input)?,
         };
         let source = source_info(&opened, &paths);
         Ok(Running {
@@ -111,7 +110,7 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
         }
         export::Format::Timeline(format) => {
             let (mut trace, mut code) = load_redacted(&args.traces, redaction)?;
-            if let Some(part) = args.first.zoom {
+            if let Some(part) = args.first.opening.zoom {
                 (trace, code) = cut_out(args, part, &trace)?;
             }
             if format == Timeline::Folded && !export::folded::has_stacks(&trace) {
@@ -252,7 +251,7 @@ fn format(args: &Export, is_terminal: bool) -> Result<export::FormatEntry, Endin
             "add --to with one of {names}; https://ui.perfetto.dev opens -o trace.json"
         ))
     })?;
-    if format.is_binary && args.output.is_none() && is_terminal {
+    if format.is_binary() && args.output.is_none() && is_terminal {
         return Err(Ending::input(format!(
             "{} is binary, and not written to a terminal",
             format.name

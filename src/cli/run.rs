@@ -14,8 +14,7 @@ use super::playback::Playback;
 use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, scenario_file, screen};
-use crate::report::KnownGpus;
-use crate::report::Report;
+use crate::report::{KnownGpus, Report};
 use crate::tui::{Exit, NextRun, StillTimeline};
 use activity::feed::Outcome;
 use live::machine::Watch;
@@ -70,8 +69,7 @@ fn on_screen(
                 NextRun::Same => {}
                 NextRun::Scenario(_) => program = None,
                 NextRun::Process(pid) => {
-                    let made = super::running_program(*pid);
-                    program = Some(made.map_err(|it| it.for_screen(None))?);
+                    program = Some(super::running_program(*pid)?);
                 }
             }
             match &mut program {

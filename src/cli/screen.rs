@@ -26,6 +26,7 @@ use trace::{SourceInfo, Trace};
 
 /// The theme for a terminal.
 pub(super) fn theme() -> Theme {
+    use PaletteName::{ColorBlind, ColorBlindLight, Light};
     let args = screen_args();
     Theme {
         level: match args.color {
@@ -37,14 +38,8 @@ pub(super) fn theme() -> Theme {
         },
         is_ascii: args.ascii || tui::theme::is_ascii_locale(|name| std::env::var(name).ok()),
         choice: tui::theme::ThemeChoice {
-            is_light: matches!(
-                args.theme,
-                PaletteName::Light | PaletteName::ColorBlindLight
-            ),
-            is_color_blind: matches!(
-                args.theme,
-                PaletteName::ColorBlind | PaletteName::ColorBlindLight
-            ),
+            is_light: [Light, ColorBlindLight].contains(&args.theme),
+            is_color_blind: [ColorBlind, ColorBlindLight].contains(&args.theme),
         },
     }
 }
@@ -95,7 +90,7 @@ pub(super) fn stay(
         file,
         save: Box::new(|buffer| save_beside(buffer, is_light)),
         theme: theme(),
-        opening: show.opening(),
+        opening: show.opening.clone(),
     })
     .map_err(|error| Ending::machine(format!("the screen failed: the terminal: {error}")))
 }
@@ -119,7 +114,7 @@ pub(super) fn code_of(exit: Exit) -> Result<u8, Ending> {
         return Ok(u8::try_from(code).unwrap_or(u8::MAX));
     }
     if let Some(error) = exit.error {
-        return Err(error.into());
+        return Err(error);
     }
     match exit.outcome {
         Some(Outcome::Failed(failure)) => Err(failure.into()),
@@ -247,7 +242,7 @@ pub(super) fn page(
     };
     let (theme, size) = (picture_theme(), Size { width, height });
     let (buffer, timeline) =
-        tui::page(shown, &theme, size, &show.opening()).map_err(Ending::input)?;
+        tui::page(shown, &theme, size, &show.opening).map_err(Ending::input)?;
     let title = picture_title(show);
     let drawn = Shown {
         buffer,
@@ -281,7 +276,7 @@ pub(super) fn draw(
     entitle(&mut shown.trace.source, show);
     let theme = picture_theme();
     let size = Size { width, height };
-    let buffer = tui::screenshot(shown, &theme, size, &show.opening());
+    let buffer = tui::screenshot(shown, &theme, size, &show.opening);
     Ok(Shown {
         buffer: buffer.map_err(Ending::input)?,
         title: picture_title(show),

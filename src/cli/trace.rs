@@ -32,9 +32,9 @@ pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
     }
     screen::open(
         Box::new(move |_| {
-            let started = program.start(Output::Capture).map_err(|error| {
-                Ending::machine(format!("cannot trace: {error}")).for_screen(None)
-            })?;
+            let started = program
+                .start(Output::Capture)
+                .map_err(|error| Ending::machine(format!("cannot trace: {error}")))?;
             let memory = program.args.watched.memory;
             Ok(program.recordings.shown(started, memory, program.info()))
         }),

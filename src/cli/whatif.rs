@@ -2,10 +2,9 @@
 
 use super::args::WhatIf as Args;
 use super::exit::Ending;
-use super::print;
-use super::profile;
 use super::redaction::Redaction;
 use super::report::load_redacted;
+use super::{print, profile};
 use crate::report::whatif::WhatIfReport;
 use crate::report::{self, KnownGpus};
 use advice::{Facts, JudgedPart};
@@ -89,11 +88,8 @@ fn cures(facts: &Facts<'_>, variant: Option<&str>) -> Vec<EditSet> {
     if let Some(asked) = asked {
         judged = judged.variants.swap_remove(asked);
     }
-    judged
-        .findings
-        .into_iter()
-        .filter_map(|it| it.edit)
-        .collect()
+    let found = judged.findings.into_iter();
+    found.filter_map(|it| it.edit).collect()
 }
 
 /// The expression with a mark under what is wrong.

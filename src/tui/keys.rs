@@ -215,12 +215,8 @@ pub fn label(key: KeyCode, is_ascii: bool) -> String {
 /// All keys of an action in a context.
 pub fn all_keys(of: &Binding, is_ascii: bool) -> String {
     let same = |b: &&Binding| b.context == of.context && b.action == of.action;
-    let keys: Vec<String> = BINDINGS
-        .iter()
-        .filter(same)
-        .map(|b| label(b.key, is_ascii))
-        .collect();
-    keys.join(" ")
+    let keys = BINDINGS.iter().filter(same).map(|b| label(b.key, is_ascii));
+    keys.collect::<Vec<_>>().join(" ")
 }
 
 /// What matters most of the hints; others follow in the table's order.

@@ -154,17 +154,13 @@ fn chart(run: &Run, figure: &Figure, swept: &plan::Sweep) -> Option<Sweep> {
         (Some(memory), Some(flops)) if is_roofline => Some((memory * 1e9, flops)),
         _ => None,
     };
+    let (x_title, x_unit) = match is_roofline {
+        true => ("FLOP a byte".to_owned(), PointUnit::None),
+        false => (activity::text::printable(&swept.param), swept.unit),
+    };
     Some(Sweep {
-        x_title: if is_roofline {
-            "FLOP a byte".to_owned()
-        } else {
-            activity::text::printable(&swept.param)
-        },
-        x_unit: if is_roofline {
-            PointUnit::None
-        } else {
-            swept.unit
-        },
+        x_title,
+        x_unit,
         figure: figure.clone(),
         is_log: swept.is_log || is_roofline,
         crossings: crossings(&curves, &compared(run.plan.as_deref())),
@@ -175,16 +171,8 @@ fn chart(run: &Run, figure: &Figure, swept: &plan::Sweep) -> Option<Sweep> {
 
 fn curve_role(index: usize) -> Role {
     // Hues that are far from each other, as long as there are any.
-    const ROLES: [Role; 8] = [
-        Role::H2D,
-        Role::Kernel(2),
-        Role::Kernel(0),
-        Role::D2H,
-        Role::D2D,
-        Role::P2P,
-        Role::Kernel(1),
-        Role::Memset,
-    ];
+    use Role::{D2D, D2H, H2D, Kernel, Memset, P2P};
+    const ROLES: [Role; 8] = [H2D, Kernel(2), Kernel(0), D2H, D2D, P2P, Kernel(1), Memset];
     ROLES[index % ROLES.len()]
 }
 

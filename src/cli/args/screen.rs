@@ -7,8 +7,7 @@ use std::sync::OnceLock;
 use clap::{Args, ValueEnum};
 
 use crate::report::text::Section;
-use crate::tui::{Opening, Select, view_named};
-use scenario::view::View as Part;
+use crate::tui::Opening;
 
 /// How the screen is drawn.
 #[derive(Clone, Debug, Default, Args)]
@@ -90,18 +89,8 @@ pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is shown first")]
 pub struct First {
-    /// The view, by the beginning of its name: timeline, operations, findings, compare, sweep …
-    #[arg(long, value_name = "NAME", value_parser = view_named)]
-    pub view: Option<usize>,
-    /// A part of the pass or the run, counted from its first operation: "first 100 us", "last 1 ms", "200 us .. 300 us".
-    #[arg(long, value_name = "PART")]
-    pub zoom: Option<Part>,
-    /// What is selected: the longest operation, call or range whose name has this in it, a row, or longest-gap.
-    #[arg(long, value_name = "NAME", value_parser = select)]
-    pub select: Option<Select>,
-    /// Pictures without the bar of views, hints and other words for who sits before it.
-    #[arg(long)]
-    pub bare: bool,
+    #[command(flatten)]
+    pub opening: Opening,
     /// What to call it, in the header and in pictures.
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -127,34 +116,16 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 impl First {
-    /// It for the screen, without the title, which is the timeline's.
-    pub(crate) fn opening(&self) -> Opening {
-        Opening {
-            view: self.view,
-            zoom: self.zoom,
-            select: self.select.clone(),
-            is_bare: self.bare,
-        }
-    }
-
     /// The first option that was given, for commands that may have no use for it.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let options = [
-            (self.view.is_some(), "--view"),
-            (self.bare, "--bare"),
-            (self.select.is_some(), "--select"),
+            (self.opening.view.is_some(), "--view"),
+            (self.opening.is_bare, "--bare"),
+            (self.opening.select.is_some(), "--select"),
             (self.title.is_some(), "--title"),
         ];
         let mut given = options.into_iter().filter(|(is_given, _)| *is_given);
         given.next().map(|(_, name)| name)
-    }
-}
-
-fn select(text: &str) -> Result<Select, String> {
-    match text.trim() {
-        "" => Err("expected a name, or longest-gap".to_owned()),
-        "longest-gap" => Ok(Select::LongestGap),
-        name => Ok(Select::Named(name.to_owned())),
     }
 }
 

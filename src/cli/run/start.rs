@@ -8,7 +8,7 @@ use crate::cli::args::{Backend, RunArgs, Switch};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
 use crate::report::KnownGpus;
-use crate::tui::{NextRun, Running, StartError, StartNotice};
+use crate::tui::{NextRun, Running, StartNotice};
 use activity::feed::Feed;
 use live::runner::{self, RunRequest};
 use recording;
@@ -136,15 +136,16 @@ impl<'a> Runner<'a> {
     }
 
     /// The same for the screen, which shows diagnostics without colours of their own.
-    pub(super) fn start_for_screen(&mut self, wanted: &NextRun) -> Result<Running, StartError> {
+    pub(super) fn start_for_screen(&mut self, wanted: &NextRun) -> Result<Running, Ending> {
         if let NextRun::Scenario(name) = wanted {
             self.current.clone_from(name);
         }
         let name = self.current.clone();
         let file = || Runner::find(&name).ok().and_then(|source| source.path);
-        let started = self
-            .start(&name, false)
-            .map_err(|ending| ending.for_screen(file()))?;
+        let started = self.start(&name, false).map_err(|ending| Ending {
+            file: file(),
+            ..ending
+        })?;
         // A missing GPU needs no warning: SIMULATED stands in the header.
         let simulating = self.place.reason().map(|why| StartNotice {
             is_warning: false,

@@ -1,8 +1,7 @@
 //! What each action does that is not a view's own.
 
 use super::{App, Effect, NextRun, Run, Scope};
-use crate::tui::action::Action;
-use crate::tui::action::Context;
+use crate::tui::action::{Action, Context};
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::frame::why_not;
 use crate::tui::state::prompt::Asks;

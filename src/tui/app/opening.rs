@@ -1,23 +1,30 @@
 //! What a screen shows first, where it was asked for something else than the usual.
 
+use std::str::FromStr;
+
 use super::App;
 use crate::tui::action::Action;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
-use crate::tui::view::{Place, VIEWS};
+use crate::tui::view::{Place, VIEWS, view_named};
 use activity::What;
 use scenario::view::View as Part;
 use trace::{Trace, describe};
 
 /// What a screen shows first: a view, a part of the time, something selected. Empty for the usual.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Opening {
-    /// Which of [`VIEWS`].
+    /// The view, by the beginning of its name: timeline, operations, findings, compare, sweep …
+    #[arg(long, value_name = "NAME", value_parser = view_named)]
     pub view: Option<usize>,
-    /// Which part of the pass or the run, counted from its first operation.
+    /// A part of the pass or the run, counted from its first operation: "first 100 us", "last 1 ms", "200 us .. 300 us".
+    #[arg(long, value_name = "PART")]
     pub zoom: Option<Part>,
+    /// What is selected: the longest operation, call or range whose name has this in it, a row, or longest-gap.
+    #[arg(long, value_name = "NAME")]
     pub select: Option<Select>,
-    /// Whether the screen is a picture, without words for who sits before it.
+    /// Pictures without the bar of views, hints and other words for who sits before it.
+    #[arg(long = "bare")]
     pub is_bare: bool,
 }
 
@@ -29,6 +36,18 @@ pub enum Select {
     /// The longest operation, call or range whose name has this in it, or else a row; one of exactly this name goes
     /// before others.
     Named(String),
+}
+
+impl FromStr for Select {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Select, Self::Err> {
+        match text.trim() {
+            "" => Err("expected a name, or longest-gap"),
+            "longest-gap" => Ok(Select::LongestGap),
+            name => Ok(Select::Named(name.to_owned())),
+        }
+    }
 }
 
 impl App {
@@ -83,10 +102,7 @@ impl App {
         let wanted = name.to_lowercase();
         let lanes = state.rows.list.iter().filter_map(|row| {
             let is_first = !matches!(row.kind, RowKind::Range(_, depth) if depth > 0);
-            row.kind
-                .lane()
-                .filter(|_| is_first)
-                .map(|id| (row.kind, id))
+            Some((row.kind, row.kind.lane().filter(|_| is_first)?))
         });
         let mut best: Option<(bool, i64, Place)> = None;
         for (kind, id) in lanes {

@@ -1,7 +1,6 @@
 //! What arrives from the feed.
 
-use super::Opening;
-use super::{App, ErrorPanel, LineKind, Status};
+use super::{App, ErrorPanel, LineKind, Opening, Status};
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::NOT_ATTACHED;
 use activity::feed::{Failure, Message, Outcome};

@@ -12,9 +12,9 @@ use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
-use activity::occupancy;
+
 use activity::text::printable;
-use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, units};
+use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupancy, units};
 use advice::Facts;
 use causes::Explanation;
 use figures::fill::Fill;
@@ -118,10 +118,7 @@ impl Details {
             }
             What::Call(c) if c.code != 0 => self.say(format!("returned error {}", c.code)),
             What::Range(r) if r.kind == RangeKind::Python => self.facts.extend(
-                trace
-                    .processes()
-                    .get(process)
-                    .and_then(|it| it.sampled.words()),
+                trace.processes().get(process).and_then(|it| it.sampled.words()),
             ),
             What::Range(r) if r.kind == RangeKind::CpuOp => self.say("CPU op"),
             What::Range(r) if r.kind == RangeKind::Function => self.say("Python function, recorded by the program's profiler; its number is the line where it begins"),
@@ -164,11 +161,8 @@ impl Details {
         }
         let find = |trace: &Trace, _: &Stop| tables::kernels(trace, None);
         self.limits.ask(&state.model.analyst, run, (), find);
-        let rows = self
-            .limits
-            .answer_to(run, ())
-            .map_or(&[][..], Vec::as_slice);
-        let row = rows.iter().find(|it| it.id == shape.name);
+        let mut rows = self.limits.answer_to(run, ()).into_iter().flatten();
+        let row = rows.find(|it| it.id == shape.name);
         let is_it = |it: &&ShapeRow| (it.grid, it.block) == (shape.grid, shape.block);
         let row = row.and_then(|it| it.shapes.iter().find(is_it));
         self.facts.extend(row.map(ShapeRow::sentence));

@@ -2,8 +2,9 @@
 
 use crate::tui::state::State;
 use crate::tui::state::marks::{DeviceTimes, MeasuredStretch};
+use activity::Ns;
 use activity::text::plural;
-use activity::{Ns, units};
+use activity::units::{bytes, duration, percent};
 use causes::Group;
 use trace::{Trace, describe};
 
@@ -11,7 +12,7 @@ use trace::{Trace, describe};
 pub fn words(state: &State) -> Option<(String, Vec<String>)> {
     let span = state.focus.marks.span()?;
     let zero = state.zero();
-    let name = format!("measured {}", units::duration(span.len()));
+    let name = format!("measured {}", duration(span.len()));
     let mut facts = vec![super::label::times(span, zero)];
     if span.is_empty() {
         facts.push("both marks stand at one moment".to_owned());
@@ -34,37 +35,23 @@ fn device(trace: &Trace, of: &DeviceTimes, facts: &mut Vec<String>) {
         1 => "GPU".to_owned(),
         _ => describe::device_id(trace, of.device),
     };
-    facts.push(format!(
-        "{name} busy {} ({})",
-        units::duration(of.parts.busy),
-        units::percent(of.parts.share(of.parts.busy))
-    ));
-    facts.push(format!(
-        "compute {}, copies {}",
-        units::duration(of.parts.compute),
-        units::duration(of.parts.copy)
-    ));
-    if of.parts.not_recorded > 0 {
-        let time = units::duration(of.parts.not_recorded);
-        facts.push(format!("not recorded {time}"));
+    let (parts, share) = (&of.parts, percent(of.parts.share(of.parts.busy)));
+    let [busy, compute, copy] = [parts.busy, parts.compute, parts.copy].map(duration);
+    facts.push(format!("{name} busy {busy} ({share})"));
+    facts.push(format!("compute {compute}, copies {copy}"));
+    if parts.not_recorded > 0 {
+        facts.push(format!("not recorded {}", duration(parts.not_recorded)));
     }
-    if of.parts.idle() > 0 {
-        facts.push(format!(
-            "idle {}{}",
-            units::duration(of.parts.idle()),
-            causes(of)
-        ));
+    if parts.idle() > 0 {
+        facts.push(format!("idle {}{}", duration(parts.idle()), causes(of)));
     }
-    let moved: Vec<String> = of
+    let moved = of
         .bytes
         .iter()
-        .map(|(direction, bytes)| {
-            let bytes = units::bytes(bytes.round() as u64);
-            format!("{} {bytes}", direction.label())
-        })
-        .collect();
+        .map(|(direction, moved)| format!("{} {}", direction.label(), bytes(moved.round() as u64)));
+    let moved = moved.collect::<Vec<_>>().join(", ");
     if !moved.is_empty() {
-        facts.push(format!("moved {}", moved.join(", ")));
+        facts.push(format!("moved {moved}"));
     }
 }
 
@@ -87,14 +74,11 @@ fn causes(of: &DeviceTimes) -> String {
     if of.outside > 0 {
         parts.push((of.outside, "before its first or after its last operation"));
     }
-    let parts: Vec<String> = parts
-        .into_iter()
-        .map(|(ns, words)| format!("{} {words}", units::duration(ns)))
-        .collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", parts.join(", "))
+    let parts = parts.into_iter();
+    let parts = parts.map(|(ns, words)| format!("{} {words}", duration(ns)));
+    match parts.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        parts => format!(": {parts}"),
     }
 }
 
@@ -106,14 +90,12 @@ fn began(found: &MeasuredStretch) -> Vec<String> {
         (found.memsets, "memset"),
         (found.graphs, "graph"),
     ];
-    let parts: Vec<String> = counted
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| plural(count, word))
-        .collect();
+    let parts = counted.into_iter().filter(|(count, _)| *count > 0);
+    let parts = parts.map(|(count, word)| plural(count, word));
+    let parts = parts.collect::<Vec<_>>().join(", ");
     let mut facts = Vec::new();
     if !parts.is_empty() {
-        facts.push(format!("{} began", parts.join(", ")));
+        facts.push(format!("{parts} began"));
     }
     facts.push(plural(found.launches, "launch call"));
     if !found.is_whole {

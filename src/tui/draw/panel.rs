@@ -21,8 +21,6 @@ pub struct Panel<'a> {
     pub foot: &'static str,
     pub role: Role,
     pub lines: Vec<PanelLine>,
-    /// Whether it stands at the top of the area instead of in its middle.
-    pub is_on_top: bool,
 }
 
 impl Panel<'_> {
@@ -63,10 +61,10 @@ impl Panel<'_> {
         let width = (longest.unwrap_or(0).max(title) + 4).min(usize::from(area.width)) as u16;
         let height = (self.lines.len() + 2).min(usize::from(area.height)) as u16;
         let x = area.x + (area.width - width) / 2;
-        let y = if self.is_on_top {
-            area.y
-        } else {
-            area.y + (area.height - height) / 2
+        // What is wrong leaves room to see what it is about.
+        let y = match self.role {
+            Role::Bad => area.y,
+            _ => area.y + (area.height - height) / 2,
         };
         Rect::new(x, y, width, height)
     }
@@ -90,7 +88,6 @@ mod tests {
             foot: "esc closes",
             role: Role::Bad,
             lines: vec![line; 10],
-            is_on_top: false,
         };
         for (width, height) in [(0, 0), (1, 1), (3, 9), (4, 3), (12, 4), (80, 24)] {
             let area = Rect::new(0, 0, width, height);

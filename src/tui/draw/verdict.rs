@@ -159,10 +159,8 @@ fn headline(state: &State, answer: &Answer) -> Option<(String, Role)> {
     }
     let verdict = answer.verdicts.first()?;
     // A busy GPU is used well only where nothing is found that could be better.
-    let is_fine = !answer
-        .findings
-        .iter()
-        .any(|it| it.severity == Severity::Warning);
+    let mut found = answer.findings.iter();
+    let is_fine = !found.any(|it| it.severity == Severity::Warning);
     let role = match verdict.bound_by {
         Bound::Compute | Bound::Memory if is_fine => Role::Good,
         Bound::Nothing | Bound::Unknown => Role::Text,

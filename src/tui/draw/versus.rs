@@ -288,10 +288,7 @@ impl Saved {
             let line = Rect::new(area.x, top + i, area.width, 1);
             let text = format!("  {word}  ");
             let x = (usize::from(area.width).saturating_sub(pen::width(&text)) / 2) as u16;
-            let style = match i {
-                0 => theme.bold(self.role),
-                _ => theme.fg(self.role),
-            };
+            let style = theme.text(self.role, i == 0);
             pen::text(buf, line, x, &text, style.remove_modifier(Modifier::DIM));
         }
     }

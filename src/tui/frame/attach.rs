@@ -63,7 +63,7 @@ pub(super) fn draw(gpu: &GpuLoad, process: &Process, theme: &Theme, area: Rect, 
         let wrapped = pen::wrap(&text, width).into_iter();
         lines.extend(wrapped.map(|line| vec![(line, theme.fg(role))]));
     }
-    let panel = Panel {
+    Panel {
         theme,
         title: format!("attach to process {}", process.pid),
         foot: match process.right() {
@@ -72,9 +72,8 @@ pub(super) fn draw(gpu: &GpuLoad, process: &Process, theme: &Theme, area: Rect, 
         },
         role: Role::Accent,
         lines,
-        is_on_top: false,
-    };
-    panel.draw(area, buf);
+    }
+    .draw(area, buf);
 }
 
 #[cfg(test)]

@@ -226,50 +226,41 @@ fn columns((key, word, _): &Hint) -> usize {
     pen::width(key) + pen::width(word) + 2 + usize::from(apart(key))
 }
 
-/// What may be hinted at.
-struct Hints {
-    /// The most useful first.
-    others: Vec<Hint>,
-    /// Help and quit, the last to go.
-    last: Vec<Hint>,
-}
-
-impl Hints {
-    /// The first ones with the last ones, `most` of them at most, that have room in so many columns.
-    fn fit(&self, room: usize, most: usize) -> Vec<&Hint> {
-        let mut used: usize = self.last.iter().map(columns).sum();
-        let is_there = |hint: &&Hint| {
-            used += columns(hint);
-            used <= room
-        };
-        let shown = self.others.iter().take(most).take_while(is_there);
-        shown.chain(&self.last).collect()
-    }
+/// The first hints, `most` of them at most, that have room in so many columns beside help and quit, the last ones.
+fn fit(hints: &[Hint], room: usize, most: usize) -> Vec<&Hint> {
+    let (others, last) = hints.split_at(hints.len().saturating_sub(2));
+    let mut used: usize = last.iter().map(columns).sum();
+    let is_there = |hint: &&Hint| {
+        used += columns(hint);
+        used <= room
+    };
+    let shown = others.iter().take(most).take_while(is_there);
+    shown.chain(last).collect()
 }
 
 impl Footer {
-    fn hints(&self, theme: &Theme) -> Hints {
+    /// The most useful first.
+    fn hints(&self, theme: &Theme) -> Vec<Hint> {
         let hint = |b: &&'static Binding| {
             let order = self.order.filter(|_| b.action == Action::Sort);
             let key = keys::label(b.key, theme.is_ascii);
             (key, order.unwrap_or(b.hint), b.action)
         };
-        let mut others: Vec<Hint> = self.hints.iter().map(hint).collect();
+        let mut hints: Vec<Hint> = self.hints.iter().map(hint).collect();
         if let Some((view, number, after)) = self.next {
             let hint = (format!("{number}:"), VIEWS[view].title, Action::Show(view));
-            others.insert(after.min(others.len()), hint);
+            hints.insert(after.min(hints.len()), hint);
         }
-        let last = others.split_off(others.len().saturating_sub(2));
-        Hints { others, last }
+        hints
     }
 
     fn arrange(&self, theme: &Theme, width: u16) -> Arranged {
         let width = usize::from(width);
         let all = self.hints(theme);
         let taken = |hints: &[&Hint]| hints.iter().map(|it| columns(it)).sum::<usize>();
-        let kept = all.fit(width, KEPT[usize::from(self.is_said)]);
+        let kept = fit(&all, width, KEPT[usize::from(self.is_said)]);
         let (totals, end) = self.arrange_totals(width.saturating_sub(4 + taken(&kept)));
-        let shown = all.fit(width.saturating_sub(end + 3), usize::MAX);
+        let shown = fit(&all, width.saturating_sub(end + 3), usize::MAX);
         let mut x = width.saturating_sub(taken(&shown));
         let mut hints = Vec::new();
         for hint in shown {
@@ -319,15 +310,10 @@ impl Footer {
         }
         let Arranged { totals, hints } = self.arrange(theme, area.width);
         for (i, (x, text, role)) in totals.iter().enumerate() {
-            let style = if i == 0 {
-                theme.fg(*role)
-            } else {
-                theme.bold(*role)
-            };
             if i > 0 {
                 pen::text(buf, area, x - 2, "│", theme.fg(Role::Rule));
             }
-            pen::text(buf, area, *x, text, style);
+            pen::text(buf, area, *x, text, theme.text(*role, i > 0));
         }
         for (x, key, word, _) in &hints {
             let x = pen::text(buf, area, *x, key, theme.bold(Role::Accent));

@@ -85,19 +85,12 @@ fn key_lines(
         })
         .collect();
     // A number is a step's.
-    let typed = state
-        .prompt
-        .as_ref()
-        .map_or("", |it| it.text.trim_start_matches(':'));
-    if let (keys::Purpose::Move, Some(at)) = (
-        purpose,
-        typed.parse::<usize>().ok().and_then(|it| it.checked_sub(1)),
-    ) {
-        let key = typed.to_owned();
-        lines.insert(
-            0,
-            line([key.clone(), key], "go to this step", Action::ToStep(at)),
-        );
+    let typed = state.prompt.as_ref().map_or("", |it| &it.text);
+    let typed = typed.trim_start_matches(':');
+    let step = typed.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
+    if let (keys::Purpose::Move, Some(at)) = (purpose, step) {
+        let keys = [typed.to_owned(), typed.to_owned()];
+        lines.insert(0, line(keys, "go to this step", Action::ToStep(at)));
     }
     if purpose == keys::Purpose::Views && !state.model.run.is_none() {
         lines.extend(views.bar(state).zip(1..).map(|(view, number)| {
@@ -207,7 +200,7 @@ impl HelpText {
                 .collect()
         };
         let pages = self.lines.len().div_ceil(page);
-        let panel = Panel {
+        Panel {
             theme,
             title: match pages {
                 0 | 1 => "keys".to_owned(),
@@ -216,9 +209,8 @@ impl HelpText {
             foot: "type to look for it; enter does it; esc closes",
             role: Role::Accent,
             lines: (0..self.rows).map(row).collect(),
-            is_on_top: false,
-        };
-        panel.draw(area, buf);
+        }
+        .draw(area, buf);
     }
 }
 
@@ -241,15 +233,14 @@ pub fn troubles(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffe
         let pieces = trouble.lines.iter().flat_map(|line| fitted(line, width));
         lines.extend(pieces.map(|piece| vec![(piece, theme.fg(Role::Text))]));
     }
-    let panel = Panel {
+    Panel {
         theme,
         title: "errors, losses, races".to_owned(),
         foot: "any key closes",
         role: Role::Bad,
         lines,
-        is_on_top: true,
-    };
-    panel.draw(area, buf);
+    }
+    .draw(area, buf);
 }
 
 /// Lines of the legend.
@@ -330,13 +321,12 @@ pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, 
             vec![(line, style)]
         })
         .collect();
-    let panel = Panel {
+    Panel {
         theme,
         title: error.title.to_owned(),
         foot,
         role: Role::Bad,
         lines,
-        is_on_top: true,
-    };
-    panel.draw(area, buf);
+    }
+    .draw(area, buf);
 }

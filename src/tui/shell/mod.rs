@@ -68,15 +68,11 @@ pub fn run(session: Session<'_>) -> io::Result<Exit> {
     drop(host);
     let signal = signals.end();
     match result {
-        Err(_) if signal.is_some() => Ok(Exit {
-            signal,
+        Err(_) if signal.is_some() || input::is_gone() => Ok(Exit {
+            signal: signal.or(Some(SIGHUP)),
             ..Exit::default()
         }),
         // The write noticed before the thread that waits for it.
-        Err(_) if input::is_gone() => Ok(Exit {
-            signal: Some(SIGHUP),
-            ..Exit::default()
-        }),
         result => result,
     }
 }

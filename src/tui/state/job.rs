@@ -277,10 +277,8 @@ impl Job {
     pub fn clocks_set(&mut self, run: &Run) {
         self.question.carry(run.number);
         self.set = run.is_running().then_some(run.elapsed);
-        self.judged = self
-            .judged
-            .filter(|it| it + 1 == run.number)
-            .map(|_| run.number);
+        let was_judged = self.judged.is_some_and(|it| it + 1 == run.number);
+        self.judged = was_judged.then_some(run.number);
     }
 
     fn known(&self, run: &Run) -> Option<&JobFacts> {

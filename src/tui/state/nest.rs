@@ -72,12 +72,8 @@ fn own(trace: &Trace, id: LaneId, rows: Range<usize>) -> Option<Vec<usize>> {
 /// The row of a depth that runs at `time`.
 pub fn range_at(trace: &Trace, id: LaneId, depth: usize, time: Ns) -> Option<usize> {
     let levels = levels(trace, id, Span::at(time), DEEPEST)?;
-    let level = levels.get(depth)?;
-    level
-        .iter()
-        .rev()
-        .find(|(_, span)| span.contains(time))
-        .map(|(row, _)| *row)
+    let mut level = levels.get(depth)?.iter().rev();
+    Some(level.find(|(_, span)| span.contains(time))?.0)
 }
 
 #[cfg(test)]

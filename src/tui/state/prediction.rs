@@ -141,10 +141,7 @@ impl Prediction {
             Some(Err(reason)) => format!("no prediction: {reason}"),
             Some(Ok(_)) => wanted.words.clone(),
         };
-        let mut rows = vec![Row {
-            kind: RowKind::Title,
-            label,
-        }];
+        let mut rows = vec![Row::new(RowKind::Title, label)];
         let Some(Ok(trace)) = answer else {
             return rows;
         };
@@ -154,10 +151,8 @@ impl Prediction {
             .collect();
         streams.sort_unstable();
         rows.extend(streams.into_iter().map(|(_, _, id)| {
-            Row::new(
-                RowKind::Predicted(id),
-                describe::stream(trace, trace.lanes()[id].key()),
-            )
+            let label = describe::stream(trace, trace.lanes()[id].key());
+            Row::new(RowKind::Predicted(id), label)
         }));
         rows
     }

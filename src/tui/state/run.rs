@@ -1,13 +1,12 @@
 //! The run that is on screen: its timeline, its plan, and how it stands.
 
-use crate::report::KnownGpus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Status;
 use super::other_run::OtherRun;
 use super::scope::Scope;
-use crate::report::{Checked, expect};
+use crate::report::{Checked, KnownGpus, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Ns, Span};
 use figures::passes::{Pass, Passes};
@@ -137,10 +136,8 @@ impl Run {
             self.passes.known_start = self.playing().map(|stretch| stretch.start);
             self.passes
                 .update(&self.trace, self.plan.as_deref(), is_running);
-            let first = self
-                .trace
-                .operations_extent()
-                .filter(|_| !is_running && self.plan.is_none());
+            let first = self.trace.operations_extent();
+            let first = first.filter(|_| !is_running && self.plan.is_none());
             let begins = first.and_then(|_| steps::begins(&self.trace, 0));
             self.begins = begins.filter(|it| first.is_some_and(|first| *it < first.start));
         }
@@ -207,12 +204,8 @@ impl Run {
     pub fn operations(&self, scope: Scope) -> Option<Span> {
         match scope {
             Scope::Whole => {
-                let begins = self.begins.map(Span::at);
-                Some(
-                    begins
-                        .into_iter()
-                        .fold(self.trace.operations_extent()?, Span::hull),
-                )
+                let begins = self.begins.map(Span::at).into_iter();
+                Some(begins.fold(self.trace.operations_extent()?, Span::hull))
             }
             Scope::Pass(i) => self.passes.list.get(i).and_then(|p| p.operations),
         }

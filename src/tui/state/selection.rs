@@ -57,11 +57,8 @@ impl Selection {
 
     /// Selects the row `by` rows further, titles passed over, and on it what is at the cursor.
     pub fn step_row(&mut self, trace: &Trace, rows: &[Row], by: i32) {
-        let selectable: Vec<RowKind> = rows
-            .iter()
-            .map(|r| r.kind)
-            .filter(|kind| *kind != RowKind::Title)
-            .collect();
+        let kinds = rows.iter().map(|row| row.kind);
+        let selectable: Vec<RowKind> = kinds.filter(|kind| *kind != RowKind::Title).collect();
         if selectable.is_empty() {
             *self = Selection::default();
             return;

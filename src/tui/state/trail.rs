@@ -50,10 +50,9 @@ impl Trail {
 
     /// Whether one can go there.
     pub fn has(&self, is_back: bool) -> bool {
-        if is_back {
-            !self.before.is_empty()
-        } else {
-            !self.behind.is_empty()
+        match is_back {
+            true => !self.before.is_empty(),
+            false => !self.behind.is_empty(),
         }
     }
 }
@@ -78,8 +77,7 @@ impl State {
         self.focus.selection = spot.selection;
         self.focus.camera.viewport.show(spot.window);
         // Late records may have moved what was selected.
-        self.focus
-            .selection
-            .settle(&self.model.run.trace, &self.rows.list);
+        let trace = &self.model.run.trace;
+        self.focus.selection.settle(trace, &self.rows.list);
     }
 }

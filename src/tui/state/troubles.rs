@@ -76,10 +76,8 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
 
 /// What the findings of the variant on screen say of races, else what was said when it was started.
 fn races(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> Vec<Trouble> {
-    let found = answers
-        .get(run, scope)
-        .into_iter()
-        .flat_map(|a| &a.findings);
+    let found = answers.get(run, scope).into_iter();
+    let found = found.flat_map(|it| &it.findings);
     let mut of_variant = found.filter(|finding| finding.rule == Rule::Race);
     let said = messages.races.iter();
     if let Some(finding) = of_variant.next() {

@@ -164,6 +164,14 @@ impl Theme {
         self.fg(role).add_modifier(Modifier::BOLD)
     }
 
+    /// Text, bold or not.
+    pub fn text(&self, role: Role, is_bold: bool) -> Style {
+        match is_bold {
+            true => self.bold(role),
+            false => self.fg(role),
+        }
+    }
+
     /// Text that is readable on a block of this colour.
     fn ink(&self, on: Color) -> Color {
         let is_light = match on {

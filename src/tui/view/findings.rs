@@ -233,9 +233,8 @@ fn place(state: &State, evidence: &Evidence) -> String {
     let name = record(trace, evidence).map_or_else(String::new, |row| {
         describe::activity(trace, &trace.activity(lane, row).what)
     });
-    let words = [lane_name, name.as_str()];
+    let words = [lane_name, name.as_str()].into_iter();
     words
-        .into_iter()
         .filter(|w| !w.is_empty())
         .collect::<Vec<_>>()
         .join(" · ")
@@ -267,10 +266,8 @@ fn record(trace: &Trace, evidence: &Evidence) -> Option<usize> {
 /// The row that shows a place.
 fn row_of(trace: &Trace, evidence: &Evidence) -> Option<RowKind> {
     let Some(lane) = evidence.lane else {
-        let device = trace
-            .devices()
-            .iter()
-            .position(|d| Some(d.info.id) == evidence.device)?;
+        let mut devices = trace.devices().iter();
+        let device = devices.position(|d| Some(d.info.id) == evidence.device)?;
         return Some(RowKind::Gpu(device));
     };
     match trace.lanes().get(lane)?.key().kind {

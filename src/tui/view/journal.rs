@@ -35,12 +35,9 @@ impl View for JournalView {
             (0..all.len()).filter(is_shown).collect()
         });
         let count = found.as_ref().map_or(all.len(), Vec::len);
-        let line = |i: usize| {
-            all.get(
-                found
-                    .as_ref()
-                    .map_or(Some(i), |found| found.get(i).copied())?,
-            )
+        let line = |i: usize| match &found {
+            Some(found) => all.get(*found.get(i)?),
+            None => all.get(i),
         };
         list.filter.count(count, all.len());
         list.say(false, "no line has this", "nothing so far");

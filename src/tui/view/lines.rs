@@ -156,11 +156,8 @@ fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<SourceRow> {
     for (at, device) in found.devices.iter().enumerate() {
         let lines = device.with_functions().enumerate();
         let kept = lines.filter(|(_, line)| {
-            filter.lets(
-                [Some(&line.name()), line.file.as_ref()]
-                    .into_iter()
-                    .flatten(),
-            )
+            let texts = [Some(&line.name()), line.file.as_ref()].map(|it| it.cloned());
+            filter.lets(texts.into_iter().flatten())
         });
         let kept: Vec<SourceRow> = kept.map(|(line, _)| SourceRow::Line(at, line)).collect();
         shown += kept.len();

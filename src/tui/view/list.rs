@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
 
 use crate::tui::action::Action;
 use crate::tui::draw::pen;
@@ -275,10 +274,7 @@ fn draw(cells: &[Cell], line: Rect, theme: &Theme, is_at: bool, buf: &mut Buffer
         let text = pen::cut(&cell.text, usize::from(columns));
         let spare = usize::from(columns).saturating_sub(pen::width(&text)) as u16;
         let at = if cell.is_right { x + spare } else { x };
-        let mut style = theme.fg(cell.role);
-        if is_at || cell.is_bold {
-            style = style.add_modifier(Modifier::BOLD);
-        }
+        let style = theme.text(cell.role, is_at || cell.is_bold);
         pen::text(buf, line, at, &text, style);
         for (i, &(eighths, role)) in (0..columns).zip(&cell.levels) {
             // Without colours what is a warning has a sign.

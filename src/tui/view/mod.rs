@@ -24,8 +24,7 @@ use std::fmt::Debug;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::action::Action;
-use super::action::Context;
+use super::action::{Action, Context};
 use super::draw::layout::Layout;
 use super::state::row::RowKind;
 use super::state::selection::Item;

@@ -13,10 +13,10 @@ use super::{Place, Request, View};
 use crate::report::operations as report;
 use crate::report::table::Column;
 use crate::tui::draw::label;
-use crate::tui::state::Run;
+
 use crate::tui::state::analyst::Question;
 use crate::tui::state::row::RowKind;
-use crate::tui::state::{Scope, State};
+use crate::tui::state::{Run, Scope, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::units::share;

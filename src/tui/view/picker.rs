@@ -2,7 +2,8 @@
 //! cursor, and what else there is to do.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Margin, Rect};
 
 use super::list::{Cell, List};
 use super::{Request, View, running};
@@ -21,7 +22,7 @@ const WIDE: u16 = 110;
 const LIST: u16 = 46;
 
 /// What else there is: cuptop is more than its lessons.
-const ELSE: &[(&str, &str)] = &[
+const ELSE: [(&str, &str); 3] = [
     (
         "cuptop trace python train.py",
         "watch a program of your own",
@@ -134,10 +135,7 @@ impl Picker {
                 let longest = self.choices.iter().map(|c| c.name.len()).max();
                 let about = match self.is_wide(area) {
                     true => choice.title.as_str(),
-                    false => choice
-                        .about
-                        .split_once(". ")
-                        .map_or(&*choice.about, |it| it.0),
+                    false => choice.about.split(". ").next().unwrap_or_default(),
                 };
                 vec![
                     Cell::left(&choice.name, longest.unwrap_or(0) as u16, Role::Accent),
@@ -148,38 +146,22 @@ impl Picker {
     }
 
     /// Where the list stands, and where the preview.
-    fn areas(&self, area: Rect) -> (Rect, Rect) {
+    fn areas(&self, area: Rect) -> [Rect; 2] {
         if area.height < LOW {
-            return (area, Rect::default());
+            return [area, Rect::default()];
         }
         if self.is_wide(area) {
-            let list = Rect {
-                width: LIST,
-                ..area
-            };
-            let preview = Rect {
-                x: area.x + LIST + 2,
-                width: area.width - LIST - 3,
-                ..area
-            };
-            return (list, preview);
+            let columns = [Length(LIST), Length(2), Fill(1), Length(1)];
+            let [list, _, preview, _] = Layout::horizontal(columns).areas(area);
+            return [list, preview];
         }
-        // Below the list, all of which stays on screen where there is room for that.
         let least = (area.height / 2).max(5);
         let wanted = self.preview.len() as u16 + 1;
         let rest = area.height.saturating_sub(self.lines.len() as u16 + 1);
         let height = wanted.min(rest.max(area.height - least));
-        let list = Rect {
-            height: area.height - height,
-            ..area
-        };
-        let preview = Rect {
-            x: area.x + 1,
-            y: list.bottom() + 1,
-            width: area.width.saturating_sub(2),
-            height: height.saturating_sub(1),
-        };
-        (list, preview)
+        let lines = [Fill(1), Length(1), Length(height - 1)];
+        let [list, _, preview] = Layout::vertical(lines).areas(area);
+        [list, preview.inner(Margin::new(1, 0))]
     }
 
     /// What line `at` is about, in lines of `columns`.
@@ -259,7 +241,7 @@ impl View for Picker {
             false => area.width.saturating_sub(2),
         };
         self.preview = self.preview(list.cursor, machine, usize::from(columns));
-        let (above, preview) = self.areas(area);
+        let [above, preview] = self.areas(area);
         self.area = preview;
         // What else there is comes last, and is the last to go.
         let about = self.preview.len() - ELSE.len();
@@ -277,14 +259,10 @@ impl View for Picker {
     }
 
     fn draw(&self, list: &List, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        let (above, _) = self.areas(area);
+        let [above, _] = self.areas(area);
         list.draw(theme, above, buf);
         for ((text, role, is_bold), line) in self.preview.iter().zip(pen::lines(self.area)) {
-            let style = match is_bold {
-                true => theme.bold(*role),
-                false => theme.fg(*role),
-            };
-            pen::text(buf, line, 0, text, style);
+            pen::text(buf, line, 0, text, theme.text(*role, *is_bold));
         }
     }
 

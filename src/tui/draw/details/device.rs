@@ -5,69 +5,51 @@ use crate::tui::draw::label;
 use crate::tui::state::State;
 use crate::tui::state::row::RowKind;
 use crate::tui::theme::Role;
-use activity::{Metric, Span, units};
+use activity::units::{bytes, duration};
+use activity::{Metric, Span};
 use causes::Group;
 use figures::hardware;
 use trace::{Measure, describe};
 
 impl Details {
     pub(super) fn device_row(&mut self, state: &State, kind: RowKind) {
-        let window = state.figures_span();
+        let (trace, window) = (&state.model.run.trace, state.figures_span());
+        let usage = |device: usize| &trace.devices()[device].usage;
         match kind {
             RowKind::Bandwidth(device, direction) => {
-                let usage = &state.model.run.trace.devices()[device].usage;
-                let busy = usage.time(Measure::Direction(direction), window);
-                let bytes = state.model.run.trace.bytes_moved(device, direction, window);
-                self.name = Some((
-                    direction.label().to_owned(),
-                    label::direction_role(direction),
-                ));
-                self.facts
-                    .push(format!("{} moved", units::bytes(bytes.round() as u64)));
-                self.say(format!("in {} of copying", units::duration(busy)));
+                let busy = usage(device).time(Measure::Direction(direction), window);
+                let moved = trace.bytes_moved(device, direction, window).round() as u64;
+                let name = direction.label().to_owned();
+                self.name = Some((name, label::direction_role(direction)));
+                self.facts.push(format!("{} moved", bytes(moved)));
+                self.say(format!("in {} of copying", duration(busy)));
                 self.say("height: GB/s within the column");
             }
             RowKind::Overlap(device) => {
-                let usage = &state.model.run.trace.devices()[device].usage;
-                let both = usage.time(Measure::Overlap, window);
-                let copy = usage.time(Measure::Copy, window);
-                let any = usage.time(Measure::Concurrent, window);
+                let measures = [Measure::Overlap, Measure::Copy, Measure::Concurrent];
+                let [both, copy, any] = measures.map(|it| duration(usage(device).time(it, window)));
                 self.name = Some(("overlap".to_owned(), Role::Overlap));
                 self.say(format!(
-                    "for {} two or more engines (kernels, copies of a direction, memsets) were at work at once",
-                    units::duration(any)
+                    "for {any} two or more engines (kernels, copies of a direction, memsets) were at work at once"
                 ));
-                self.say(format!(
-                    "{} of {} of copying lie under kernels",
-                    units::duration(both),
-                    units::duration(copy)
-                ));
+                self.say(format!("{both} of {copy} of copying lie under kernels"));
             }
             RowKind::Gpu(device) => {
-                let (run, usage) = (
-                    &state.model.run,
-                    &state.model.run.trace.devices()[device].usage,
-                );
-                let busy = usage.time(Measure::Busy, window);
-                let name = describe::device(&run.trace, device);
-                self.name = Some((name, Role::Good));
-                self.facts.push(format!(
-                    "busy for {} of {}",
-                    units::duration(busy),
-                    units::duration(window.len())
-                ));
-                let used = window.intersect(state.used(device));
+                let busy = duration(usage(device).time(Measure::Busy, window));
+                let length = duration(window.len());
+                self.name = Some((describe::device(trace, device), Role::Good));
+                self.facts.push(format!("busy for {busy} of {length}"));
+                let (run, used) = (&state.model.run, window.intersect(state.used(device)));
                 let causes = state.model.idle.idle_within(run, device, used);
                 for (group, ns) in Group::most(causes, 0) {
-                    let time = units::duration(ns);
-                    self.say(format!("idle {time}: {}", group.label()));
+                    self.say(format!("idle {}: {}", duration(ns), group.label()));
                 }
             }
             RowKind::Memory(device) => {
                 self.name = Some(("memory".to_owned(), Role::Memset));
                 let memory = state.rows.memory.get(device);
                 if let Some(peak) = memory.and_then(|m| m.peak(window)) {
-                    self.say(format!("at most {} in use", units::bytes(peak)));
+                    self.say(format!("at most {} in use", bytes(peak)));
                 }
                 self.say("what was allocated before is not counted");
             }
@@ -83,9 +65,7 @@ impl Details {
         };
         self.name = Some((metric.words().to_owned(), Role::Host));
         let Some(level) = gpu.level(metric, window) else {
-            let why = gpu.lack(metric).unwrap_or("not read here");
-            self.say(why);
-            return;
+            return self.say(gpu.lack(metric).unwrap_or("not read here"));
         };
         let show = |value| hardware::show(metric, value);
         if gpu.resolves(metric, window) {
@@ -97,7 +77,7 @@ impl Details {
         }
         if let Some(it) = gpu.at(metric, state.focus.selection.cursor) {
             let value = it.value(metric).map_or_else(|| "not read".to_owned(), show);
-            let length = units::duration(it.span.len());
+            let length = duration(it.span.len());
             self.say(format!("{value} in the {length} here"));
             self.facts
                 .extend(hardware::reason(it.reasons).map(str::to_owned));

@@ -108,11 +108,9 @@ fn answer(facts: &Facts<'_>, part: JudgedPart<'_>, steps: &[Steps]) -> Option<An
     let mut judged = facts.judgement(part)?;
     let mut verdicts = std::mem::take(&mut judged.verdicts);
     // Without one of a device nothing ran.
-    verdicts.truncate(if verdicts.len() > 1 {
-        verdicts.len()
-    } else {
-        0
-    });
+    if verdicts.len() == 1 {
+        verdicts.clear();
+    }
     let headline = verdicts.first().cloned().unwrap_or_default();
     Some(Answer {
         verdicts,

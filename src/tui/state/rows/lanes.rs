@@ -147,9 +147,8 @@ impl Lanes {
 
     /// Whether the stack that a row is of shows its top alone.
     pub fn is_flat(&self, kind: RowKind) -> bool {
-        self.units
-            .get(&kind)
-            .is_some_and(|key| self.flat.contains(key))
+        let key = self.units.get(&kind);
+        key.is_some_and(|key| self.flat.contains(key))
     }
 
     /// Shows everything again. Where everything is seen already, what hardly matters goes.
@@ -227,10 +226,7 @@ fn groups(rows: Vec<Row>) -> Vec<RowGroup> {
             rows.push(row);
             continue;
         }
-        let title = group
-            .title
-            .as_ref()
-            .map_or("", |title| title.label.as_str());
+        let title = group.title.as_ref().map_or("", |it| &it.label);
         let name = (title.to_owned(), row.label.clone());
         let count = counts.entry(name.clone()).or_default();
         let key = (name.0, name.1, *count);

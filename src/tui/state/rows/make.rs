@@ -6,8 +6,7 @@ use super::counters::Counters;
 use crate::tui::state::nest;
 use crate::tui::state::row::{Row, RowKind};
 use activity::{Direction, RangeKind, Span, What};
-use trace::describe;
-use trace::{LaneId, LaneKey, LaneKind, Measure, Trace};
+use trace::{LaneId, LaneKey, LaneKind, Measure, Trace, describe};
 
 /// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
 /// passes of a scenario are worth a row too.
@@ -78,10 +77,8 @@ fn of_process(trace: &Trace, process: usize) -> String {
 /// Puts the rows of a prediction under the streams.
 pub(super) fn put_prediction(rows: &mut Vec<Row>, prediction: Vec<Row>) {
     let is_stream = |row: &Row| matches!(row.kind, RowKind::Stream(_));
-    let at = rows
-        .iter()
-        .rposition(is_stream)
-        .map_or(rows.len(), |last| last + 1);
+    let last = rows.iter().rposition(is_stream);
+    let at = last.map_or(rows.len(), |last| last + 1);
     rows.splice(at..at, prediction);
 }
 
@@ -252,12 +249,9 @@ fn host_order(kind: LaneKind, launches: bool) -> (u8, u32, u8) {
 
 /// Lanes that have something in `scope`.
 fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)> + '_ {
-    trace
-        .lanes()
-        .iter()
-        .enumerate()
-        .filter(move |(_, lane)| !lane.rows(scope).is_empty())
-        .map(|(id, lane)| (id, lane.key()))
+    let lanes = trace.lanes().iter().enumerate();
+    let lanes = lanes.filter(move |(_, lane)| !lane.rows(scope).is_empty());
+    lanes.map(|(id, lane)| (id, lane.key()))
 }
 
 /// Shows more depths than [`nest::USUAL`] of lanes that have more, in turn, while there is `room` for all rows.
@@ -303,9 +297,8 @@ fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Or
     let first = first.unwrap_or(scope.start).max(scope.start);
     let info = describe::stream_info(trace, key);
     let name = info.map_or("", |s| s.name.as_str());
-    let digits = name
-        .find(|c: char| c.is_ascii_digit())
-        .unwrap_or(name.len());
+    let digits = name.find(|c: char| c.is_ascii_digit());
+    let digits = digits.unwrap_or(name.len());
     let number: u64 = name[digits..].parse().unwrap_or(0);
     (
         device,

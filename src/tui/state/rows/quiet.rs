@@ -126,12 +126,11 @@ pub fn lines(
 
 /// How many of the processes were there at once: a training loop starts others in each epoch.
 fn at_once(trace: &Trace, processes: &FxHashSet<usize>) -> u64 {
-    let extents = processes
-        .iter()
-        .filter_map(|&it| trace.processes()[it].sampled.extent());
-    let mut changes: Vec<(Ns, i64)> = extents
-        .flat_map(|it| [(it.start, 1), (it.end, -1)])
-        .collect();
+    let sampled = processes.iter().map(|&it| &trace.processes()[it].sampled);
+    let changes = sampled
+        .filter_map(|it| it.extent())
+        .flat_map(|it| [(it.start, 1), (it.end, -1)]);
+    let mut changes: Vec<(Ns, i64)> = changes.collect();
     changes.sort_unstable();
     let now = changes.iter().scan(0, |now, (_, change)| {
         *now += change;

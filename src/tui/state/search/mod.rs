@@ -101,9 +101,8 @@ impl Search {
 
     /// What was found of just this, as far as it is known.
     pub fn found(&self, run: &Run) -> Option<&Hits> {
-        self.question
-            .answer_to(run, self.asked)
-            .filter(|_| self.is_on())
+        let found = self.question.answer_to(run, self.asked);
+        found.filter(|_| self.is_on())
     }
 
     /// What is drawn as found: the last answer, maybe of the word as it was a key ago.

@@ -17,14 +17,7 @@ use scenario::figures::Kind;
 use trace::Trace;
 
 /// What a picture was made of: as long as it is the same, it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct CacheKey {
-    run: u64,
-    revision: u64,
-    figured: u64,
-    line: Option<usize>,
-    area: Rect,
-}
+type CacheKey = (u64, u64, u64, Option<usize>, Rect);
 
 /// So many stretches are kept: those of a few lines that one goes back and forth between.
 const KEPT: usize = 8;
@@ -68,21 +61,16 @@ pub(super) struct ComparePicture {
 impl ComparePicture {
     /// `line` of the table is under the cursor.
     pub(super) fn prepare(&mut self, state: &State, line: Option<usize>, area: Rect) {
-        let of = CacheKey {
-            run: state.model.run.number,
-            revision: state.model.run.trace.revision(),
-            figured: state.model.run.figured,
-            line,
-            area,
-        };
+        let run = &state.model.run;
+        let of = (run.number, run.trace.revision(), run.figured, line, area);
         if self.of == Some(of) {
             return;
         }
-        if self.of.is_some_and(|last| last.run != of.run) {
+        if self.of.is_some_and(|last| last.0 != run.number) {
             self.idle = IdleCache::default();
         }
         self.of = Some(of);
-        let comparison = line.and_then(|line| match &state.model.run.beside {
+        let comparison = line.and_then(|line| match &run.beside {
             Some(beside) => timelines(state, beside, line),
             None => variants(state, line),
         });

@@ -95,10 +95,10 @@ impl View for RanksView {
                 job.ranks.iter().find(|rank| rank.name == *name)?
             }
             RankRow::Rank(i) => &job.ranks[*i],
-            RankRow::Host(of) => of
-                .iter()
-                .map(|&i| &job.ranks[i])
-                .max_by_key(|r| r.late_ns)?,
+            RankRow::Host(of) => {
+                let ranks = of.iter().map(|&i| &job.ranks[i]);
+                ranks.max_by_key(|rank| rank.late_ns)?
+            }
         };
         // Where it was latest, else where it waited longest.
         let (lane, row) = rank.place?;
