@@ -90,22 +90,20 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
     if let Some(path) = &args.output {
         refuse_source(path, &args.traces)?;
     }
-    if let (export::Format::Timeline(_), Some(option)) = (format.format, args.first.given()) {
-        return Err(Ending::input(format!(
-            "{option} is for pictures, and {} has all of the timeline",
-            format.name
-        )));
-    }
-    if format.format != export::Format::Cast && args.replayed.replay.is_some() {
-        let message = format!("--replay is for .cast, and {} stands still", format.name);
-        return Err(Ending::input(message));
-    }
+    refuse_options(args, &format)?;
     let (first, redaction) = (&args.first, Redaction::new(args.anonymous));
+    // Whole timelines hold command lines, as reports do.
+    let readers = match format.format {
+        export::Format::Timeline(Timeline::Chrome) | export::Format::Page if !args.anonymous => {
+            Readers::Owner
+        }
+        _ => Readers::AsUmask,
+    };
     match format.format {
         export::Format::Cast => {
             let played = play(&args.traces, redaction)?;
             let film = played.film(args.replayed.replay, args.size, first)?;
-            write(args, Readers::AsUmask, film)?;
+            write(args, readers, film)?;
             Ok(code_of(played.outcome))
         }
         export::Format::Timeline(format) => {
@@ -119,22 +117,14 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
                      their functions with with_stack=True",
                 ));
             }
-            // Whole timelines hold command lines, as reports do.
-            let readers = match format {
-                Timeline::Chrome if !args.anonymous => Readers::Owner,
-                _ => Readers::AsUmask,
-            };
+            let gpus = super::profile::kept();
             write(args, readers, |out| {
-                export::write_data(format, &trace, &super::profile::kept(), out)
+                export::write_data(format, &trace, &gpus, out)
             })?;
             Ok(code)
         }
         export::Format::Page => {
             let (trace, code) = load_redacted(&args.traces, redaction)?;
-            let readers = match args.anonymous {
-                true => Readers::AsUmask,
-                false => Readers::Owner,
-            };
             screen::page(trace, args.size, first, |page| {
                 write(args, readers, |out| page.write(out))
             })?;
@@ -143,12 +133,26 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
         export::Format::Screen(format) => {
             let (trace, code) = load_redacted(&args.traces, redaction)?;
             let drawn = screen::draw(StillTimeline::of(trace), args.size, first)?;
-            write(args, Readers::AsUmask, |out| {
+            write(args, readers, |out| {
                 export::screen::write(format, &drawn, out)
             })?;
             Ok(code)
         }
     }
+}
+
+/// Refuses options that say nothing to this format.
+fn refuse_options(args: &Export, of: &export::FormatEntry) -> Result<(), Ending> {
+    let name = of.name;
+    let message = match (of.format, args.first.given()) {
+        (export::Format::Timeline(_), Some(option)) => {
+            format!("{option} is for pictures, and {name} has all of the timeline")
+        }
+        (export::Format::Cast, _) => return Ok(()),
+        _ if args.replayed.replay.is_none() => return Ok(()),
+        _ => format!("--replay is for .cast, and {name} stands still"),
+    };
+    Err(Ending::input(message))
 }
 
 /// Reads a part of the traces alone, and says what is cut at its edges.

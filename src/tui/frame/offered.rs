@@ -16,6 +16,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
     use Action as A;
     let run = &state.model.run;
     let (is_running, is_watched) = (run.status == Status::Running, is_watched(run));
+    let is_selected = state.focus.selection.row.is_some();
     // Before a run there is the picker alone.
     if run.is_none() {
         return matches!(
@@ -27,19 +28,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
     Some(match action {
         A::Variant(_) if state.variants_beside().len() < 2 => "there is no other variant",
         A::Point(_) if state.points().len() < 2 => "there is no sweep: no other value",
-        A::ToStep(at) if state.steps().is_none_or(|it| at >= it.all.len()) => {
-            "there is no step of this number"
-        }
-        A::Step(_) | A::WholeRun if run.passes.list.is_empty() => match (action, state.steps()) {
-            (A::WholeRun, _) => "a scenario has repeats; 0 shows the whole run",
-            (_, Some(_)) => return None,
-            (_, None) if state.answer().is_none() => "its steps are still being looked for",
-            (_, None) => "no steps were found in it; + and - zoom, h and l move",
-        },
-        A::Step(_) if state.focus.camera.scope == Scope::Whole => {
-            "all repeats are on screen; a shows one of them"
-        }
-        A::Step(_) if run.passes.list.len() <= run.passes.variants.len() => "each variant ran once",
+        A::ToStep(_) | A::Step(_) | A::WholeRun => return why_no_step(action, state),
         A::Follow | A::Pause | A::Stop if !is_running => "nothing runs: the timeline is complete",
         // What is opened is what it is.
         A::Rerun if run.replay.is_none() && run.plan.is_none() && !is_watched => {
@@ -48,9 +37,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Edit if run.plan.is_none() && !has_source(state, views) => {
             "no source line is known of this: L selects a gap, n an operation"
         }
-        A::ZoomToSelection if state.focus.selection.row.is_none() => {
-            "nothing is selected: L, n, j or a click selects"
-        }
+        A::ZoomToSelection if !is_selected => "nothing is selected: L, n, j or a click selects",
         A::Record | A::Keep if !is_watched => {
             "only what `cuptop trace` or `attach` watches can be recorded or kept"
         }
@@ -63,9 +50,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Return if !state.focus.trail.has(true) => "no jump to go back from",
         A::Forward if !state.focus.trail.has(false) => "this is the latest place",
         A::ShowLanes if !state.rows.lanes.is_any() => "all rows are shown",
-        A::FoldLanes if state.focus.selection.row.is_none() => {
-            "select a row first: j, k or a click"
-        }
+        A::FoldLanes if !is_selected => "select a row first: j, k or a click",
         A::Gap(_) | A::LongestGap if !has_gaps(state) => {
             "this row has no gaps; select that of a GPU or a stream"
         }
@@ -83,6 +68,28 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
             "these lines have one order"
         }
         A::Choose if !views.on_screen(state).offers(action) => "there is no place to go to",
+        _ => return None,
+    })
+}
+
+/// The same, of what goes to a step or shows all repeats.
+fn why_no_step(action: Action, state: &State) -> Option<&'static str> {
+    use Action as A;
+    let (passes, steps) = (&state.model.run.passes, state.steps());
+    let is_whole = state.focus.camera.scope == Scope::Whole;
+    Some(match action {
+        A::ToStep(at) => match steps.is_none_or(|it| at >= it.all.len()) {
+            true => "there is no step of this number",
+            false => return None,
+        },
+        A::WholeRun if passes.list.is_empty() => "a scenario has repeats; 0 shows the whole run",
+        A::Step(_) if passes.list.is_empty() => match steps {
+            Some(_) => return None,
+            None if state.answer().is_none() => "its steps are still being looked for",
+            None => "no steps were found in it; + and - zoom, h and l move",
+        },
+        A::Step(_) if is_whole => "all repeats are on screen; a shows one of them",
+        A::Step(_) if passes.list.len() <= passes.variants.len() => "each variant ran once",
         _ => return None,
     })
 }
