@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use chrono::DateTime;
+
 use super::args::{ReplayOptions, Switch, Trace as TraceArgs};
 use super::collect::collect;
 use super::exit::{self, Ending};
@@ -236,31 +238,8 @@ fn kept_name(title: &str) -> String {
 
 /// Seconds since 1970 as "20261122-142530", in UTC.
 fn stamp(seconds: u64) -> String {
-    let (mut day, second) = (seconds / 86_400, seconds % 86_400);
-    let is_leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let days_of = |year: u64| 365 + u64::from(is_leap(year));
-    let mut year = 1970;
-    while day >= days_of(year) {
-        day -= days_of(year);
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    let mut month = 1;
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if day < days {
-            break;
-        }
-        day -= days;
-        month += 1;
-    }
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!(
-        "{year:04}{month:02}{:02}-{hour:02}{minute:02}{:02}",
-        day + 1,
-        second % 60
-    )
+    let time = DateTime::from_timestamp(seconds as i64, 0).unwrap_or_default();
+    time.format("%Y%m%d-%H%M%S").to_string()
 }
 
 #[cfg(test)]

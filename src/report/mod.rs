@@ -29,11 +29,10 @@ pub mod whatif;
 
 pub use gpus::{KnownGpu, KnownGpus};
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use activity::text::plain_json;
 use activity::{Health, Ns, Span};
@@ -187,19 +186,14 @@ pub struct HealthReport {
 impl Serialize for HealthReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let h = &self.source;
-        let rejected = BTreeMap::from([
-            ("no_timestamp", h.no_timestamp),
-            ("end_before_start", h.end_before_start),
-            ("bad_clock", h.bad_clock),
-        ]);
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("received", &h.received)?;
-        map.serialize_entry("dropped", &h.dropped)?;
-        map.serialize_entry("late", &self.late)?;
-        map.serialize_entry("lost", &h.lost)?;
-        map.serialize_entry("unknown", &h.unknown)?;
-        map.serialize_entry("rejected", &rejected)?;
-        map.end()
+        let rejected = json!({
+            "bad_clock": h.bad_clock, "end_before_start": h.end_before_start, "no_timestamp": h.no_timestamp,
+        });
+        json!({
+            "received": h.received, "dropped": h.dropped, "late": self.late, "lost": h.lost, "unknown": h.unknown,
+            "rejected": rejected,
+        })
+        .serialize(serializer)
     }
 }
 
