@@ -155,7 +155,15 @@ impl Report {
     }
 
     fn findings(&self, whole: &Value) -> Vec<Value> {
-        let fields = ["rule", "severity", "title", "advice", "edit", "saving_ns"];
+        let fields = [
+            "rule",
+            "severity",
+            "title",
+            "advice",
+            "change",
+            "edit",
+            "saving_ns",
+        ];
         let row = |of: &Value| {
             let mut row = picked_one(of, &fields);
             let place = ["device", "stream", "start_offset_ns", "end_offset_ns"];

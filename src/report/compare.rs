@@ -10,6 +10,7 @@ mod comparable;
 mod side;
 #[cfg(test)]
 mod tests;
+mod tried;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;

@@ -11,7 +11,7 @@ use super::{Report, VariantReport, idle, pairs, runs};
 use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
-use advice::findings::{Finding, Severity, fold};
+use advice::findings::{Change, Finding, Severity, fold};
 use advice::verdict::Bound;
 use figures::DeviceFigures;
 use figures::tables::NameRow;
@@ -386,7 +386,11 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
             finding.worth(),
             finding.rule.name()
         );
-        page.item(mark, &[&title, &finding.advice, &finding.refusal()]);
+        let change: Vec<String> = finding.change.iter().map(Change::to_string).collect();
+        let mut told = vec![title.as_str(), &finding.advice];
+        let refusal = finding.refusal();
+        told.extend(change.iter().map(String::as_str).chain([refusal.as_str()]));
+        page.item(mark, &told);
     }
     let bounds = findings.iter().filter(|it| {
         it.severity == Severity::Warning && it.predicted.is_none() && !it.is_no_matter_of_time()

@@ -865,6 +865,23 @@ def long_work_behind_waits(made):
 
 
 @made
+def optimizer_of_the_cpu(made):
+    """Slopes are copied back, an optimizer on the CPU works on them, and what it makes is copied forth."""
+    for _ in range(10):
+        at = made.now
+        made.call("cudaLaunchKernel", at, at + 5 * US)
+        made.kernel("k", at + 8 * US, at + 2008 * US)
+        made.call("cudaMemcpyAsync", at + 6 * US, at + 10 * US)
+        made.copy("d2h", 16 << 20, at + 2010 * US, at + 3010 * US)
+        made.call("cudaStreamSynchronize", at + 11 * US, at + 3012 * US)
+        at += 3012 * US
+        made.range("DeepSpeedCPUAdam.step", at + 2 * US, at + 3002 * US)
+        made.call("cudaMemcpyAsync", at + 3010 * US, at + 3015 * US)
+        made.copy("h2d", 16 << 20, at + 3020 * US, at + 4020 * US)
+        made.now = at + 4024 * US
+
+
+@made
 def results_that_are_read(made):
     """Iterations copy 8 MiB back, wait for it, and work on it for 0.5 ms."""
     for _ in range(20):

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::facts::Facts;
 use crate::findings::{self, Finding, Scope, fold};
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, Answered, Verdict};
 use crate::watching::{self, WatchingCost};
 use activity::{Ns, Span};
 use causes::Causes;
@@ -136,8 +136,13 @@ impl<'a> Advice<'a> {
         let verdicts = || verdict::find(trace, &self.causes, looked, steps, scope.ranks);
         // What findings save takes longer than everything else.
         let records = self.causes.graph().ops.len();
-        let (found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
+        let (mut found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
         verdict::promise(&mut verdicts, &found.findings);
+        if let Some((whole, odd)) = verdicts.first().and_then(|it| Some((it, it.odd.as_ref()?))) {
+            let is_first = whole.scope.of == Answered::OddSteps;
+            let at = if is_first { 0 } else { found.findings.len() };
+            found.findings.insert(at, odd.finding(scope));
+        }
         verdict::distort(&mut verdicts, || findings::distorts(scope));
         let judged = Judgement { verdicts, ..found };
         (!stop.is_stopped()).then_some(judged)

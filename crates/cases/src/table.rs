@@ -251,6 +251,10 @@ table! {
         /// A stream of which something runs beside the default stream's work does not wait for that.
         RUNS_BESIDE_DEFAULT: Exception => ["streams_beside_the_default_stream"];
     }
+    "offloading" {
+        /// Work that a library or the program calls offloading, or the CPU's, is there because the GPU's memory is too small for it.
+        OFFLOADED_ON_PURPOSE: Exception => ["optimizer_of_the_cpu"];
+    }
     "optimizer-launches" {
         /// Launches are many from this number on.
         MANY_LAUNCHES: Count = 64 or 0 => ["optimizer_of_few_parameters"];
@@ -335,7 +339,7 @@ table! {
         /// Fewer kernels say nothing about launching.
         LAUNCH_OPS_MIN: Count = 12 or 0 => ["copies", "pages_of_managed_memory"];
         /// With fewer kernels from one wait to the next a graph has hardly anything to hold: a remark.
-        GRAPH_MIN: Count = 4 or 0 => ["kernels_that_are_waited_for"];
+        GRAPH_MIN: Count = 8 or 0 => ["kernels_that_are_waited_for"];
         /// Code that loads data, by its name, is no matter of launching less often.
         LOADER: Exception => ["short_kernels_with_a_loader"];
         /// Where first calls take more, without steps, one cold pass does not tell how the next ones launch.

@@ -122,6 +122,15 @@ pub fn host_name(trace: &Trace, name: NameId) -> String {
 pub fn host_label(name: &str) -> String {
     match name.split_once('#') {
         Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
+        // XLA's ranges have keys and values: what one is of is the first.
+        Some((of, rest)) if of.ends_with(':') && rest.contains('=') => {
+            let first = rest.split([',', '#']).next().unwrap_or(rest);
+            let value = first.split_once('=').map_or(first, |it| it.1);
+            match of {
+                "Thunk:" => cut_middle(value.rsplit('/').next().unwrap_or(value), NAME_MAX),
+                of => cut_middle(&format!("{of} {value}"), NAME_MAX),
+            }
+        }
         _ => cut_middle(name, NAME_MAX),
     }
 }

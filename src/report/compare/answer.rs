@@ -5,6 +5,7 @@ mod words;
 use serde::Serialize;
 
 use super::side::{ComparedRun, Measured, PartKind, Stretch, Subject};
+use super::tried::Tried;
 use super::{Comparison, OperationChange, changes, comparable};
 use activity::stats::{self, Difference, Summary, Verdict};
 use activity::{Ns, Span, units};
@@ -29,6 +30,9 @@ pub struct CompareReport {
     /// What `--fail-over` came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_over: Option<FailOver>,
+    /// What the first finding that is gone had promised; absent where none is, and of scenarios' runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Tried>,
     /// Figures of one run of each side, that of median time.
     #[serde(flatten)]
     pub figures: Comparison,
@@ -195,6 +199,13 @@ impl CompareReport {
                 .flatten(),
             fail_over: fail_over
                 .map(|threshold| FailOver::new(threshold, [a.len(), b.len()], &rows)),
+            tried: match rows.as_slice() {
+                [row] if a[run_a].variants().next().is_none() => {
+                    let medians = [row.a.median_ns, row.b.median_ns];
+                    Tried::of(&a[run_a].report, &b[run_b].report, medians)
+                }
+                _ => None,
+            },
             rows,
             warnings,
             figures: Comparison::new(&a[run_a].report, &b[run_b].report),

@@ -16,7 +16,7 @@ use crate::tui::state::selection::row_now;
 use crate::tui::theme::Role;
 use activity::text::{plural, printable};
 use activity::{Ns, units};
-use advice::findings::{Finding, Predicted, Severity};
+use advice::findings::{Change, Finding, Predicted, Severity};
 use advice::verdict::nothing_ran;
 use causes::evidence::Evidence;
 use trace::{LaneKind, Trace, describe};
@@ -199,7 +199,10 @@ fn texts(finding: &Finding, room: usize) -> Vec<Vec<Cell>> {
         let mark = Cell::left(std::mem::take(&mut mark), 1, role).bold();
         vec![mark, Cell::rest(part, Role::Text).bold()]
     });
-    let advice = pen::wrap(&finding.advice, room).into_iter();
+    let change = finding.change.iter().map(Change::to_string);
+    let advice = std::iter::once(finding.advice.clone()).chain(change);
+    let advice: Vec<String> = advice.flat_map(|it| pen::wrap(&it, room)).collect();
+    let advice = advice.into_iter();
     let advice =
         advice.map(|part| vec![Cell::left("", 1, Role::Dim), Cell::rest(part, Role::Text)]);
     title.chain(advice).collect()
@@ -208,7 +211,9 @@ fn texts(finding: &Finding, room: usize) -> Vec<Vec<Cell>> {
 /// A finding in full.
 fn words(finding: &Finding) -> String {
     let (title, worth) = (finding.headline(), finding.worth());
-    let told = format!("{title}{worth}. {} {}", finding.advice, rest(finding));
+    let change: Vec<String> = finding.change.iter().map(|it| format!(" {it}.")).collect();
+    let (advice, change) = (&finding.advice, change.concat());
+    let told = format!("{title}{worth}. {advice}{change} {}", rest(finding));
     printable(&told)
 }
 

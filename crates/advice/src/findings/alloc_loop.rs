@@ -54,6 +54,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.",
         }
         .to_owned(),
+        change: scope.change(if 2 * pooled > time { "pool" } else { "reuse" }, None),
         ..scope.found(span.len(), bound, &longest_first(calls.at))
     })
 }

@@ -17,6 +17,9 @@ const NAMES: [&str; 7] = [
     "built-in method accept",
 ];
 
+/// Calls of the C library that wait for somebody who types, whole.
+const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::HOST_SHARE.is_reached_by(f.idle_share()) {
         return None;
@@ -76,7 +79,9 @@ impl Slept {
                 let name = causes
                     .host_name(piece.culprit)
                     .map(|id| trace.names().full(id));
-                if let Some(name) = name.filter(|it| NAMES.iter().any(|name| it.contains(name))) {
+                let is_one =
+                    |it: &&str| TYPED.contains(it) || NAMES.iter().any(|name| it.contains(name));
+                if let Some(name) = name.filter(is_one) {
                     slept.named += piece.span.len();
                     slept.name.get_or_insert_with(|| name.to_owned());
                     continue;

@@ -1,6 +1,6 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::framework::Framework;
+use super::change::Framework;
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use activity::text::listed;
 use activity::units::{duration, share};

@@ -5,7 +5,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::framework::{Change, Framework};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::units::{count, duration, percent};
@@ -38,6 +37,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let streams = order.streams.len();
+    let line = order.seen.telling(scope.trace);
     let graph = scope.causes.graph();
     let at = order.streams.values().flat_map(|it| &it.waits);
     let at: Vec<_> = at.map(|&op| Occurrence::Row(graph.ops.place(op))).collect();
@@ -47,12 +47,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(took),
             percent(f.part(took)),
             count(waits as u64),
-            seen_at(order.seen.telling(scope.trace).as_ref())
+            seen_at(line.as_ref())
         ),
-        advice: format!(
-            "Where they need nothing of it, keep that stream out of it: {}.",
-            Framework::of(scope.trace).say(Change::NonBlocking)
-        ),
+        advice: "Where they need nothing of it, keep that stream out of it.".to_owned(),
+        change: scope.change("non-blocking", line.as_ref()),
         says: Some(Says {
             bound: Bound::Compute,
             part: f.part(took),

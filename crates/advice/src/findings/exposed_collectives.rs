@@ -100,6 +100,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .flatten()
         .collect::<Vec<_>>()
         .join(" "),
+        change: scope.change("communicate", None),
         cure: if is_same {
             "a stream of its own for communication"
         } else {

@@ -2,14 +2,16 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::change::Framework;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
 use activity::units::{duration, percent, share};
-use activity::{NameId, Ns};
+use activity::{Direction, Frame, NameId, Ns, What};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
-use causes::{Group, Piece, first_use, needs};
+use causes::{Bound, Gap, Group, Piece, first_use, needs};
 use trace::describe::host_name;
+use trace::samples::short_file;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What waits for the host is a part of what is idle. Without a kernel there is no work yet: data is set up.
@@ -42,15 +44,19 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => String::new(),
     };
     // Where it works on what came back, copies and syncs go with its work.
-    let bound = match 2 * work.on_fetched >= idle {
-        true => idle.max(f.recorded_ns() - f.compute_ns),
-        false => idle,
+    let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
+    let bound = match (is_managed, on_fetched) {
+        // Kernels wait for pages, too, and nobody knows how long.
+        (true, _) => f.recorded_ns(),
+        (false, true) => idle.max(f.recorded_ns() - f.compute_ns),
+        (false, false) => idle,
     };
     let seen = seen_at(line.as_ref());
     let is_worker = |it| {
         let name = scope.trace.names().full(it);
         name.contains("_MultiProcessingDataLoaderIter")
     };
+    let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
     Some(Finding {
         title: format!(
@@ -59,13 +65,31 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(idle)),
         ),
         advice: match loads {
+            _ if is_traced => "A stack is taken for each operation, as anomaly detection does: that is for debugging.",
             _ if most.is_some_and(is_worker) => "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
             true => "Prepare the next batch before the GPU needs it, in another thread or process.",
-            false if scope.is_managed(f) => "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
+            false if is_managed => "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
+            false if on_fetched => "It works on what comes back from the GPU: do that work there, or bring less back.",
             false => "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
         }
         .to_owned(),
-        cure: if loads { "" } else { "cutting CPU work" },
+        change: match (loads, is_managed, on_fetched) {
+            _ if is_traced => scope.change("anomaly", line.as_ref()),
+            (true, ..) if scope.planned.is_none() => scope.change("workers", line.as_ref()),
+            (false, true, _) => scope.change("prefetch", line.as_ref()),
+            (false, false, true) => scope.change("keep-work", line.as_ref()),
+            _ => Vec::new(),
+        },
+        says: is_traced.then(|| Says {
+            bound: Bound::Host,
+            part: f.part(idle),
+            why: "much of it taking stacks, as anomaly detection does".to_owned(),
+        }),
+        cure: match loads {
+            _ if is_traced => "switching that off",
+            true => "",
+            false => "cutting CPU work",
+        },
         ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })
 }
@@ -82,6 +106,15 @@ struct Work {
 }
 
 impl Work {
+    /// Whether samples saw Python take stacks for a fifth of it, in a program of PyTorch.
+    fn takes_stacks(&self, scope: &Scope) -> bool {
+        let is_its = |it: &Frame| matches!(short_file(&it.file), "traceback.py" | "linecache.py");
+        let taking = self.seen.filtered(scope.trace, is_its).all;
+        taking > 2
+            && 5 * taking >= self.seen.all
+            && Framework::of(scope.trace) == Framework::PyTorch
+    }
+
     fn of(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut work = Work::default();
         let may_be_ahead = scope.may_be_ahead(f);
@@ -111,13 +144,24 @@ impl Work {
                 let wait = scope.causes.wait_of(piece);
                 wait.is_some_and(|it| needs::fetched(scope.trace, graph, it).is_some())
             };
-            work.on_fetched += if pieces.iter().any(fetches) { sum } else { 0 };
+            let is_fetched = pieces.iter().any(fetches) || comes_before(scope, f, &gap);
+            work.on_fetched += if is_fetched { sum } else { 0 };
             if sum > 0 {
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
             }
         }
         work
     }
+}
+
+/// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
+fn comes_before(scope: &Scope, f: &DeviceFigures, gap: &Gap) -> bool {
+    let ops = &scope.causes.graph().ops;
+    let all = ops.of_device(f.index);
+    let at = all.partition_point(|&op| ops.start[op as usize] < gap.span.start);
+    let last = all[..at].last().map(|&op| ops.place(op));
+    let what = last.map(|(lane, row)| scope.trace.what(lane, row));
+    matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H && !What::Copy(it).is_migration())
 }
 
 /// The first operation of each kernel in the whole of a timeline.

@@ -8,10 +8,11 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::framework::{Change, Framework};
+use super::change::Framework;
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, Severity};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span};
+use causes::stacks::StackCounts;
 use causes::{Bound, Group, LAUNCH_GAP_MAX};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -32,9 +33,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let more = if 4 * late.host <= idle { late.host } else { 0 };
     let found = scope.found(f.span_ns, idle + more, &longest);
     let beside = super::graph_launch::beside(scope, f);
-    let framework = Framework::of(scope.trace);
+    let line = late.seen.telling(scope.trace);
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
-    let is_jax = framework == Framework::Jax;
+    let is_jax = Framework::of(scope.trace) == Framework::Jax;
+    let change = match beside.is_none() || is_jax {
+        true => scope.change("graph", line.as_ref()),
+        false => Vec::new(),
+    };
     Some(Finding {
         severity: match f.kernels < cases::GRAPH_MIN.value() as u64 * late.waits {
             true => Severity::Info,
@@ -62,10 +67,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         advice: match beside {
             _ if 2 * late.of_graphs > idle => "Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(),
-            Some(names) if is_jax => format!("Launched one by one: {names}. Put {}.", framework.say(Change::Graph)),
+            Some(names) if is_jax => format!("Launched one by one: {names}. Put all of the step into jax.jit."),
             Some(names) => format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."),
-            None => format!("Launch less often: {}, larger batches.", framework.say(Change::Graph)),
+            None => "Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(),
         },
+        change,
         ..found
     })
 }
@@ -85,6 +91,8 @@ struct Late {
     cold: Ns,
     /// Gaps in which the host waited.
     waits: u64,
+    /// What the launching thread was seen at in the others.
+    seen: StackCounts,
 }
 
 impl Late {
@@ -117,6 +125,7 @@ impl Late {
                 let is_graph = causes.graph().ops.is_graph(gap.next);
                 late.of_graphs += if is_graph { sum } else { 0 };
                 (late.idle, late.count) = (late.idle + sum, late.count + 1);
+                causes.add_samples(gap.next, gap.span, &mut late.seen);
                 late.longest.push((Reverse(sum), gap.span));
                 if late.longest.len() > EVIDENCE_MAX {
                     late.longest.pop();

@@ -1,15 +1,17 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
+use super::change::Framework;
 use super::configs;
-use super::framework::{Change, Framework};
 use super::scope::Config;
-use super::{Finding, Occurrence, Scope, Severity, declared};
+use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use crate::thresholds;
 use activity::Ns;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent, share};
-use causes::LAUNCH_GAP_MAX;
+use causes::graph::NONE;
+use causes::stacks::StackCounts;
+use causes::{Bound, LAUNCH_GAP_MAX};
 use figures::DeviceFigures;
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
@@ -187,21 +189,19 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 fn is_fp32(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let has = |words| has_any(&name, words);
-    (has("sgemm ffma f32f32_f32f32") || has("simt") && has("gemm f32"))
+    (has("sgemm ffma f32f32_f32f32 scudnn fmha_cutlassf_f32 fmha_cutlassb_f32")
+        || has("simt") && has("gemm f32")
+        || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
         && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
 }
 
 /// The same by names alone: they tell what the tensor cores cannot have done.
 fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
-    let info = &scope.trace.devices()[f.index].info;
-    let precision = match info.capability.0 {
-        8.. => format!(
-            "TF32 or bf16 ({})",
-            Framework::of(scope.trace).say(Change::Tensor)
-        ),
-        7 => "fp16".to_owned(),
-        0 => "a lower precision".to_owned(),
+    let precision = match scope.trace.devices()[f.index].info.capability.0 {
+        8.. => "TF32 or bf16",
+        7 => "fp16",
+        0 => "a lower precision",
         _ => return None,
     };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
@@ -212,18 +212,63 @@ fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        severity: Severity::Info,
         title: format!(
             "by their names, kernels multiply matrices in fp32 without tensor cores for {} ({} of kernel time), mostly {}",
             duration(time(&all)),
             percent(share(time(&all), of_all)),
-            name(scope, all.first()?),
+            largest(scope, &all)?,
         ),
         advice: format!(
             "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
         ),
-        ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
+        ..by_tensor_cores(scope, f, &all)
     })
+}
+
+/// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of
+/// the peaks in NVIDIA's data sheets up to all of it, for TF32 without sparsity (7.x: fp16). From 8.6 on cards of one capability
+/// differ.
+const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
+    ((7, 0), [4.0, 8.0]),
+    ((8, 0), [4.0, 8.0]),
+    ((8, 6), [1.0, 2.0]),
+    ((9, 0), [3.7, 7.4]),
+    ((10, 0), [7.0, 14.0]),
+    ((12, 0), [1.0, 2.0]),
+];
+
+/// The kernel that takes most of their time, in whatever shapes it was launched.
+fn largest(scope: &Scope, of: &[&Config]) -> Option<String> {
+    let sum = |it: &&&Config| {
+        time(
+            &of.iter()
+                .copied()
+                .filter(|other| other.shape.name == it.shape.name)
+                .collect::<Vec<_>>(),
+        )
+    };
+    Some(name(scope, of.iter().rev().max_by_key(sum)?))
+}
+
+/// What multiplying them with tensor cores brings, by the card's rates alone.
+fn by_tensor_cores(scope: &Scope, f: &DeviceFigures, all: &[&Config]) -> Finding {
+    let capability = scope.trace.devices()[f.index].info.capability;
+    let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
+    let saved = |times: f64| (time(all) as f64 * (1.0 - 1.0 / times)) as Ns;
+    Finding {
+        severity: Severity::Info,
+        estimated: known.map(|it| it.1.map(saved)),
+        says: Some(Says {
+            bound: Bound::Compute,
+            part: f.part(f.compute_ns),
+            why: format!(
+                "{} of it in fp32 products without tensor cores",
+                percent(share(time(all), f.compute_ns))
+            ),
+        }),
+        change: scope.change("tensor", None),
+        ..scope.found(f.span_ns, time(all), &configs::places(scope, f, all))
+    }
 }
 
 /// Products of matrices that issue instructions all the time while tensor cores do nothing.
@@ -245,17 +290,13 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return fp32(scope, f);
     }
     Some(Finding {
-        severity: Severity::Info,
         title: format!(
             "tensor cores are idle while {} multiplies matrices for {}",
-            name(scope, all.first()?),
+            largest(scope, &all)?,
             duration(time(&all))
         ),
-        advice: format!(
-            "Where less precision is enough, use TF32 or bf16: {}.",
-            Framework::of(scope.trace).say(Change::Tensor)
-        ),
-        ..scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all))
+        advice: "Where less precision is enough, use TF32 or bf16.".to_owned(),
+        ..by_tensor_cores(scope, f, &all)
     })
 }
 
@@ -304,17 +345,19 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         false => "each read and write memory anew",
     };
     let found = scope.found(f.span_ns, saved, &at);
+    let line = launched_at(scope, &ran).telling(scope.trace);
     Some(Finding {
         title: format!(
-            "{} elementwise kernels in a row {how}: {} ({} of kernel time)",
+            "{} elementwise kernels in a row {how}: {} ({} of kernel time){}",
             at.len(),
             duration(time),
-            percent(share(time, f.compute_ns))
+            percent(share(time, f.compute_ns)),
+            line.as_ref()
+                .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
         ),
-        advice: format!(
-            "Fuse those that read what the previous one wrote ({}): memory is then read once.",
-            Framework::of(scope.trace).say(Change::Fuse)
-        ),
+        advice: "Fuse those that read what the previous one wrote: memory is then read once."
+            .to_owned(),
+        change: scope.change("fuse", line.as_ref()),
         // Without counters nobody knows.
         severity: if is_sampled {
             found.severity
@@ -323,4 +366,18 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         ..found
     })
+}
+
+/// What the CPU was seen at in the calls that launched them.
+fn launched_at(scope: &Scope, ran: &[(super::At, Ns, usize)]) -> StackCounts {
+    let (graph, mut seen) = (scope.causes.graph(), StackCounts::default());
+    for &(place, ..) in ran {
+        let call = graph.call_at(place);
+        if let Some(op) = graph.op_at(place.0, place.1).filter(|_| call != NONE) {
+            scope
+                .causes
+                .add_samples(op, graph.calls.span(call), &mut seen);
+        }
+    }
+    seen
 }

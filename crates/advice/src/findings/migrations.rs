@@ -52,6 +52,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
             .to_owned(),
+        change: scope.change("prefetch", None),
         ..scope.found(f.span_ns, saving, &longest_first(at))
     })
 }

@@ -9,6 +9,7 @@ mod alloc_loop;
 mod around;
 mod asleep;
 mod below_roof;
+mod change;
 mod cold_start;
 mod configs;
 mod copy_bound;
@@ -17,7 +18,6 @@ mod default_stream;
 mod exposed_collectives;
 pub(crate) mod failed;
 pub mod fold;
-mod framework;
 mod graph_launch;
 mod host_bound;
 mod idle_gpu;
@@ -40,6 +40,7 @@ mod race;
 mod saving;
 mod scope;
 mod shared_gpu;
+mod source;
 mod sync_loop;
 #[cfg(test)]
 mod tests;
@@ -58,10 +59,12 @@ use serde::{Serialize, Serializer};
 use crate::thresholds;
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
+pub use change::Change;
 pub use machine::check as machine;
 pub use saving::{Per, Predicted};
+pub(crate) use scope::Occurrence;
 pub use scope::Scope;
-use scope::{At, Copied, Occurrence, longest_first};
+use scope::{At, Copied, longest_first};
 pub use watched::distorts;
 
 use activity::Ns;
@@ -114,6 +117,9 @@ pub struct Finding {
     pub bound_ns: Ns,
     /// What to do about it, in a sentence.
     pub advice: String,
+    /// The calls to change for that, as far as they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<Change>,
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
@@ -132,6 +138,9 @@ pub struct Finding {
     /// What of the bound lies in the time looked at, where that is not all of it.
     #[serde(skip)]
     pub inside_ns: Option<Ns>,
+    /// What its cure saves at least and at most of the time looked at, where that is estimated by rates of the card.
+    #[serde(rename = "estimated_ns", skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<[Ns; 2]>,
     /// What its cure brings, where its rule says that itself.
     #[serde(skip)]
     pub gain: Option<String>,
@@ -259,6 +268,8 @@ macro_rules! rules {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Rule {
             $(#[doc = $name] $rule,)*
+            /// Odd steps that cost much.
+            OddSteps,
             /// What no other rule tells of.
             #[default]
             NoCure,
@@ -270,6 +281,7 @@ macro_rules! rules {
                 match self {
                     $(Rule::$rule => $name,)*
                     Rule::NoCure => "no-cure",
+                    Rule::OddSteps => "odd-steps",
                 }
             }
         }

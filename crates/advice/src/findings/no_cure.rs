@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::change::Framework;
 use super::{Finding, Occurrence, Rule, Scope, Severity};
 use crate::thresholds;
 use activity::units::{duration, percent, share};
@@ -173,7 +174,12 @@ fn advised(
             "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
         }
         Group::Unknown if scope.trace.threads().next().is_none() => {
-            "The trace has no CUDA calls, which may say why. In PyTorch ProfilerActivity.CPU records them."
+            match Framework::of(scope.trace) {
+                Framework::PyTorch => {
+                    "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
+                }
+                _ => "The trace has no CUDA calls, which may say why.",
+            }
         }
         _ => advice(group),
     }

@@ -20,7 +20,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let (copies, works) = (percent(f.part(back + forth)), percent(f.part(work)));
     let name = rounds.name.as_deref().unwrap_or("CPU code");
-    let saving = all - back.max(work).max(forth);
+    let in_chunks = all - back.max(work).max(forth);
+    // Where a library or the program calls it so, the GPU's memory is most likely too small for it.
+    let is_meant = ["offload", "cpu"]
+        .iter()
+        .any(|it| name.to_lowercase().contains(it));
+    let is_meant = cases::OFFLOADED_ON_PURPOSE.holds(rounds.name.is_some() && is_meant);
+    let saving = if is_meant { in_chunks } else { all };
     Some(Finding {
         title: format!(
             "offloading, {} of the time: {} are copied back ({}), worked on by {name} ({}), and copied forth ({}), one after the other",
@@ -30,7 +36,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(work),
             duration(forth),
         ),
-        advice: "Each part needs the one before. Keep that work on the GPU where memory allows; else cut it into chunks, so that copies run beside it.".to_owned(),
+        advice: format!(
+            "Each part needs the one before. Keep that work on the GPU where memory allows; in chunks, so that copies run beside it, at most {} go.",
+            duration(in_chunks)
+        ),
+        change: scope.change(if is_meant { "streams" } else { "keep-work" }, None),
+        cure: if is_meant {
+            ""
+        } else {
+            "keeping it on the GPU"
+        },
         says: Some(Says {
             bound: Bound::Host,
             part: f.part(all),

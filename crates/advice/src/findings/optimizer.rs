@@ -20,6 +20,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let Seen { name, line, .. } = &seen;
+    let knows = ["foreach", "fused"].iter().zip([SEVERAL, FUSED]);
+    let mut knows = knows.filter(|it| {
+        it.1.split(' ')
+            .any(|it| name.split(" or ").any(|name| name == it))
+    });
+    let argument = knows.next_back().map(|it| *it.0);
     let about = if line.is_some() { "about " } else { "" };
     let whose = format!(
         "{about}{} of {} launches are in the optimizer's step ({name})",
@@ -33,9 +39,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(part),
             super::words::seen_at(line.as_ref())
         ),
-        advice: match FUSED.iter().any(|it| name.starts_with(it)) {
-            true => format!("Make it with fused=True, or foreach=True: {name}(…, fused=True) has a few launches for all parameters. Then try a CUDA graph."),
-            false => "Update all parameters at once with torch._foreach_ functions, or compile the step (torch.compile).".to_owned(),
+        advice: match argument {
+            Some(argument) => format!("Make it with {argument}=True: it has a few launches for all parameters then. Then try a CUDA graph."),
+            None => "Update all parameters at once with torch._foreach_ functions, or compile the step (torch.compile).".to_owned(),
+        },
+        change: match argument {
+            Some(it) => scope.changes(&format!("{}: {it}=True", name.replace(" or ", "|")), line.as_ref()),
+            None => scope.change("fuse", line.as_ref()),
         },
         says: Some(Says {
             bound: Bound::Launch,
@@ -49,8 +59,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// PyTorch's optimizers that have a fused form.
-const FUSED: [&str; 4] = ["Adam", "AdamW", "SGD", "Adagrad"];
+/// PyTorch's optimizers that have a fused form, and those that can take all parameters at once.
+const FUSED: &str = "Adam AdamW SGD Adagrad";
+const SEVERAL: &str = "Adam AdamW SGD Adagrad ASGD Adadelta Adamax NAdam RAdam RMSprop Rprop";
 
 /// What is known of an optimizer's launches.
 #[derive(Default)]
@@ -129,16 +140,17 @@ impl Seen {
         let its = all.filtered(scope.trace, is_its);
         let line = its.telling(scope.trace)?;
         let part = its.all as f64 / all.all as f64;
-        let named = |low: &str| {
-            its.filtered(scope.trace, |it| it.function.ends_with(low))
-                .all
+        let named = |name: &&str| {
+            let low = format!("_single_tensor_{}", name.to_lowercase());
+            its.filtered(scope.trace, |it| it.function == low).all
         };
-        let name = FUSED
-            .iter()
-            .max_by_key(|it| named(&format!("_{}", it.to_lowercase())))?;
+        let name = SEVERAL
+            .split(' ')
+            .max_by_key(named)
+            .filter(|it| named(it) > 0)?;
         Some(Seen {
             // Both go through one function.
-            name: if *name == "Adam" {
+            name: if name == "Adam" {
                 "Adam or AdamW"
             } else {
                 name

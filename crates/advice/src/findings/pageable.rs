@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashSet;
 
-use super::framework::{Change, Framework};
 use super::no_overlap::has_one_batch;
 use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
@@ -38,6 +37,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         false => String::new(),
     };
     let at = longest_first(copies.at.clone());
+    let line = copies.seen.telling(scope.trace);
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(
@@ -47,17 +47,17 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             rate(gbps),
             bytes(moved),
             duration(time),
-            seen_at(copies.seen.telling(scope.trace).as_ref()),
+            seen_at(line.as_ref()),
         ),
         advice: format!(
-            "Pin the host memory of {} ({}), and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.",
+            "Pin the host memory of {}, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.",
             if at.len() == 1 {
                 "this copy".to_owned()
             } else {
                 format!("these {} copies", count(at.len() as u64))
             },
-            Framework::of(scope.trace).say(Change::Pin),
         ),
+        change: scope.change("pin", line.as_ref()),
         at_most: link
             .filter(|_| !beside)
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),

@@ -200,7 +200,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What a finding is made of; its rule puts its name and the cures to it.
-    pub(super) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
+    pub(crate) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);
         let part = share(bound_ns, whole);
         let shown = at.iter().take(EVIDENCE_MAX).map(|place| match *place {
@@ -239,7 +239,7 @@ pub(super) fn longest_first(mut at: Vec<(Ns, Occurrence)>) -> Vec<Occurrence> {
 
 /// Where something was seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Occurrence {
+pub(crate) enum Occurrence {
     Row(At),
     /// A stretch of a device (index into [`Trace::devices`]).
     Gap(usize, Span),

@@ -3,15 +3,14 @@
 use rustc_hash::FxHashMap;
 
 use super::around::{Around, told};
-use super::framework::{Change, Framework};
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity};
 use activity::units::{duration, percent};
 use activity::{Copy, Ns, Span};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
-use causes::{Bound, Cause, Gap, Piece, first_use, needs};
+use causes::{Bound, Cause, Gap, Group, Piece, first_use, needs};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -33,6 +32,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => idle,
         false => waits.removed().clamp(idle, idle + hideable(scope, f)),
     };
+    // A graph has little to hold between two of them, and all that waits for launches waits for the value before.
+    let kernels = f.kernels / number as u64;
+    let is_each = decides && waits.are_of_values() && waits.are_dense(kernels);
+    let bound = if is_each { f.idle_ns } else { bound };
+    let line = waits.seen.telling(scope.trace);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
     let whose = by
@@ -50,28 +54,43 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             activity::text::counted(number as u64, "CPU sync", "CPU syncs"),
             duration(idle),
             percent(share),
-            seen_at(waits.seen.telling(scope.trace).as_ref()),
+            seen_at(line.as_ref()),
         ),
         advice: format!(
             "{} Where a result decides what is launched next, its sync has to stay.",
             match waits.are_of_values() {
-                true => format!(
-                    "Keep the values on the GPU, or copy many back at once{}.",
-                    Framework::of(scope.trace).say(Change::KeepValues)
-                ),
+                true if is_each =>
+                    "Look at the value in every tenth round, say: rounds too many cost less than waiting for each.",
+                true => "Keep the values on the GPU, or copy many back at once.",
                 false =>
-                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).".to_owned(),
+                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
             }
         ),
-        severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides {
+        change: match waits.are_of_values() {
+            true => scope.change("keep-values", line.as_ref()),
+            false => Vec::new(),
+        },
+        severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides || is_each {
             true => found.severity,
             false => Severity::Info,
         },
-        says: by.map(|by| Says {
+        says: match by {
+            _ if is_each => Some((
+                f.idle_share(),
+                match kernels {
+                    1 => "a value is read back after every kernel".to_owned(),
+                    many => format!("a value is read back after every {many} kernels"),
+                },
+            )),
+            by => by.map(|by| (share, format!("by {by}"))),
+        }
+        .map(|(part, why)| Says {
             bound: Bound::Sync,
-            part: share,
-            why: format!("by {by}"),
+            part,
+            why,
         }),
+        instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
+        cure: if is_each { "reading it less often" } else { "" },
         refused: may_stay
             .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
         ..found
@@ -191,6 +210,20 @@ impl<'s, 'a> Waits<'s, 'a> {
         let is_printed = || cases::PRINTED_VALUE.holds(self.are_mostly(is_item));
         let of_values = self.scope.planned.is_none() && self.are_of_values() && !is_printed();
         cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
+    }
+
+    /// Whether so few kernels lie between two of them that nothing is gained by launching those together, and the CPU works on nothing
+    /// else meanwhile.
+    fn are_dense(&self, kernels: u64) -> bool {
+        let causes = self.scope.causes;
+        let works = |gap: &Gap, piece: &Piece| causes.group(*gap, piece) == Group::Host;
+        let works = self.scope.idle_that(self.f, works);
+        // Operations such as nonzero wait for a value themselves.
+        let is_own = |it| self.operator(it).is_none_or(|it| !it.starts_with("aten::"));
+        self.are_mostly(is_own)
+            && kernels > 0
+            && !cases::GRAPH_MIN.is_reached_by(kernels as usize)
+            && 2 * works < self.f.idle_ns
     }
 
     /// What all waits last. They keep engines from working beside each other, too, which is no idle time.

@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::framework::Framework;
+use super::change::Framework;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Finding, Per, Predicted, Rule, Severity};
 use activity::Ns;
-use activity::units::{duration, percent, share};
+use activity::units::{self, duration, percent, share};
 use causes::stacks::LineShare;
 
 /// Above this part of the time a saving is nearly all of it: two figures that look alike read as an error.
@@ -28,6 +28,11 @@ impl Finding {
                     _ => String::new(),
                 };
                 format!("; {}{estimate}", predicted.saves(saving))
+            }
+            _ if self.estimated.is_some() => {
+                let of = if self.step.is_some() { " a step" } else { "" };
+                let between = self.between().unwrap_or_default();
+                format!("; could save {between}{of}, estimated by the card's peak rates")
             }
             _ if self.is_no_matter_of_time()
                 || matches!(self.rule, Rule::NoCure | Rule::Asleep) =>
@@ -57,6 +62,9 @@ impl Finding {
     /// What its cure brings, for the end of a headline: "pinning saves 7.6 ms". It is the saving that
     /// [`Finding::worth`] has. `None` for what is no matter of time, and for remarks.
     pub fn gain(&self) -> Option<String> {
+        if let Some(between) = self.between() {
+            return Some(format!("{} saves an estimated {between}", self.cure));
+        }
         if self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
         }
@@ -65,6 +73,29 @@ impl Finding {
             _ => ("saves at most", self.most()),
         };
         (time > 0).then(|| format!("{} {saves} {}", self.cure, duration(time)))
+    }
+
+    /// "13.4 to 18.1 ms": what is estimated, in one step, where steps were looked at.
+    fn between(&self) -> Option<String> {
+        let of_step = |time| {
+            self.step
+                .map_or(time, |(step, all)| (share(time, all) * step as f64) as Ns)
+        };
+        self.estimated
+            .map(|it| units::range(it.map(of_step).into()))
+    }
+
+    /// The part of a step that its cure was said to save at least, most likely, and at most. Without steps it is of the `whole` run.
+    pub fn promise(&self, whole: Ns) -> [f64; 3] {
+        let all = self.step.map_or(whole, |it| it.1);
+        match (&self.predicted, self.estimated) {
+            (Some(it), _) => [it.high_ns, it.predicted_ns, it.low_ns]
+                .map(|time| 1.0 - share(time, it.measured_ns)),
+            (None, Some([least, most])) => {
+                [least, (least + most) / 2, most].map(|time| share(time, all))
+            }
+            (None, None) => [0, self.weight(), self.weight()].map(|time| share(time, all)),
+        }
     }
 
     /// What it could save at most while the GPU works: in one step, where steps were looked at.
@@ -81,7 +112,7 @@ impl Finding {
     }
 
     /// What it is predicted to save, else its bound, or what of that lies in the time looked at.
-    fn weight(&self) -> Ns {
+    pub(crate) fn weight(&self) -> Ns {
         let bound = self.inside_ns.unwrap_or(self.bound_ns);
         self.saving_ns.unwrap_or(bound)
     }

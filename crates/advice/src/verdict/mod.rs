@@ -1,9 +1,7 @@
 //! What bounds a device, in one line: the first thing to know about a timeline.
 //!
 //! The time of a device falls into classes that sum to it (`split`). They are what ran while anything ran, and else why
-//! nothing did (the pieces of [`causes`]). The chain of dependencies that ends with the last operation lies on
-//! the CPU in part (`path`). That part says whether faster kernels would make a GPU faster that is mostly busy.
-//! `docs/ANSWERS.md` has the rule.
+//! nothing did (the pieces of [`causes`]). `docs/ANSWERS.md` has the rule.
 //!
 //! With steps the verdict speaks of the main kind of them, without the odd ones; else of everything looked at. Odd steps that lose
 //! more take its place (`odd`), and what the run is made of beside stands behind it.
@@ -72,6 +70,9 @@ pub struct Verdict {
     /// What the best cure brings: that of the first finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<String>,
+    /// The odd steps of the kind that it is of, where they cost much.
+    #[serde(skip)]
+    pub odd: Option<OddSteps>,
     /// What the run is made of beside that: odd steps, other kinds of steps, the start-up. A sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
@@ -121,13 +122,6 @@ pub const STALL_SHARE: f64 = 0.20;
 /// One that computes for longer is, where it is kept idle for this part.
 pub const STALL_BELOW: f64 = 0.33;
 
-/// So is one that idles for this part only, where [`PATH_SHARE`] of the chain that ends with the last operation lies on
-/// the CPU: Faster kernels would change nothing.
-pub const STALL_ON_PATH: f64 = STALL_SHARE;
-
-/// See [`STALL_ON_PATH`].
-pub const PATH_SHARE: f64 = 0.5;
-
 /// What takes less than this part of the time bounds nothing.
 pub const BOUND_MIN: f64 = 0.25;
 
@@ -143,36 +137,10 @@ pub fn find(
 ) -> Vec<Verdict> {
     let steady = steps::by_device(trace, steps);
     let records = causes.graph().ops.len();
-    let of_device = |device: &DeviceFigures| {
-        let steady = steady.get(&device.index).copied();
-        let in_steps =
-            steady.and_then(|it| Split::of_steps(trace, causes, device.index, it, ranks));
-        let step = in_steps
-            .is_some()
-            .then(|| steady.map(StepScope::of))
-            .flatten();
-        let begins = || steps::begins(trace, device.index);
-        let is_whole = step.is_none() && window.is_none() && ranks.is_none();
-        let marked = is_whole.then(begins).flatten();
-        let split = in_steps.unwrap_or_else(|| {
-            let f = device.clone().since(marked);
-            Split::of(trace, causes, &f, window, ranks)
-        });
-        let of = match (window, marked) {
-            (Some(_), _) => Answered::Window,
-            (None, Some(_)) => Answered::Marked,
-            (None, None) => Answered::Run,
-        };
-        let verdict = judge(trace, Some(device.device), &split, step.as_ref(), (of, 1));
-        // What all of them took is said on the clock of all.
-        let process = trace.streams_of(device.index).next();
-        let span = ranks.zip(process).map_or(split.span, |(ranks, (_, lane))| {
-            ranks.on_all(lane.key().process, split.span)
-        });
-        (verdict, step, Split { span, ..split })
-    };
+    let looked = (trace, causes, window, ranks);
+    let of_device = |device: &DeviceFigures| on(looked, device, steady.get(&device.index).copied());
     let judged = parallel::map(records, devices, of_device);
-    let whole = match judged.as_slice() {
+    let mut whole = match judged.as_slice() {
         [] => Verdict {
             text: nothing_ran(trace).to_owned(),
             ..Verdict::default()
@@ -193,40 +161,23 @@ pub fn find(
     let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
     // What keeps all of them idle for longer is told, and not who is late.
     let late = ranks.and_then(|it| words::straggler(it, whole.span_ns));
-    let whole = match late.filter(|of| !is_stalled || of.0 >= whole.share) {
-        Some((share, text)) => Verdict {
-            bound_by: Bound::Peer,
-            share,
-            line: None,
-            text,
-            frames: Default::default(),
-            ..whole
-        },
-        None => whole,
-    };
-    let mut verdicts = vec![whole];
-    if let Some(main) = steps::main(steps).filter(|_| verdicts[0].scope.of == Answered::Steps) {
+    if let Some((share, text)) = late.filter(|of| !is_stalled || of.0 >= whole.share) {
+        (whole.bound_by, whole.share) = (Bound::Peer, share);
+        (whole.line, whole.text, whole.frames) = (None, text, Default::default());
+    }
+    if let Some(main) = steps::main(steps).filter(|_| whole.scope.of == Answered::Steps) {
         let idle = judged.iter().map(|(.., split)| split.idle()).max();
+        let is_whole = window.is_none();
         beside(
-            &mut verdicts[0],
-            trace,
-            causes,
+            &mut whole,
+            (trace, causes),
             main,
-            (idle.unwrap_or(0), window.is_none()),
+            (idle.unwrap_or(0), is_whole),
         );
     }
+    let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
-    let graph = causes.graph();
-    let failed = window.is_none().then(|| Failed::of(trace, graph)).flatten();
-    let failed = failed.filter(Failed::is_all);
-    let instead = failed.map(|failed| format!("no kernel ran: {}", failed.text()));
-    let instead = instead.or_else(|| graph.capture(window).map(words::of_capture));
-    let lost = window
-        .is_none()
-        .then(|| LostGraphs::of(trace, graph))
-        .flatten();
-    let lost = lost.map(|lost| (Bound::Unknown, format!("no verdict: {}", lost.text())));
-    if let Some((bound, text)) = instead.map(|text| (Bound::Nothing, text)).or(lost) {
+    if let Some((bound, text)) = instead(trace, causes, window) {
         for verdict in &mut verdicts {
             verdict.bound_by = bound;
             (verdict.share, verdict.line) = (0.0, None);
@@ -237,12 +188,66 @@ pub fn find(
     verdicts
 }
 
+/// What is looked at: a stretch of a timeline, or all of it, and the ranks of a job.
+type Looked<'a> = (
+    &'a Trace,
+    &'a Causes<'a>,
+    Option<Span>,
+    Option<&'a JobAnalysis>,
+);
+
+/// The verdict on a device, by its steps where it has some.
+fn on(
+    (trace, causes, window, ranks): Looked<'_>,
+    device: &DeviceFigures,
+    steady: Option<&Steps>,
+) -> (Verdict, Option<StepScope>, Split) {
+    let in_steps = steady.and_then(|it| Split::of_steps(trace, causes, device.index, it, ranks));
+    let step = steady.filter(|_| in_steps.is_some()).map(StepScope::of);
+    let is_whole = step.is_none() && window.is_none() && ranks.is_none();
+    let begins = || steps::begins(trace, device.index);
+    let marked = is_whole.then(begins).flatten();
+    let split = in_steps.unwrap_or_else(|| {
+        let f = device.clone().since(marked);
+        Split::of(trace, causes, &f, window, ranks)
+    });
+    let of = match (window, marked) {
+        (Some(_), _) => Answered::Window,
+        (None, Some(_)) => Answered::Marked,
+        (None, None) => Answered::Run,
+    };
+    let verdict = judge(trace, Some(device.device), &split, step.as_ref(), (of, 1));
+    // What all of them took is said on the clock of all.
+    let process = trace.streams_of(device.index).next();
+    let span = ranks.zip(process).map_or(split.span, |(ranks, (_, lane))| {
+        ranks.on_all(lane.key().process, split.span)
+    });
+    (verdict, step, Split { span, ..split })
+}
+
+/// What is said in the place of any verdict: nothing ran, graphs are captured, or records are lost.
+fn instead(trace: &Trace, causes: &Causes<'_>, window: Option<Span>) -> Option<(Bound, String)> {
+    let (graph, is_whole) = (causes.graph(), window.is_none());
+    let failed = is_whole.then(|| Failed::of(trace, graph)).flatten();
+    let failed = failed.filter(Failed::is_all);
+    let text = failed.map(|failed| format!("no kernel ran: {}", failed.text()));
+    let text = text.or_else(|| graph.capture(window).map(words::of_capture));
+    let lost = is_whole.then(|| LostGraphs::of(trace, graph)).flatten();
+    let lost = lost.map(|lost| (Bound::Unknown, format!("no verdict: {}", lost.text())));
+    text.map(|text| (Bound::Nothing, text)).or(lost)
+}
+
 /// Puts what the first finding's cure brings behind the headline of all. The least that it could take is not above what the cures
 /// are predicted to reach.
 pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     // Where nobody asks, nothing else is worth a change.
     let asleep = findings.iter().find(|it| it.rule == Rule::Asleep);
-    let first = asleep.or(findings.first());
+    let first = findings.first();
+    // What is saved for sure by tensor cores is told before what saves less at most.
+    let least = |it: &&Finding| it.estimated.map_or(0, |it| it[0]);
+    let faster = findings.iter().max_by_key(least);
+    let faster = faster.filter(|it| first.is_some_and(|first| least(it) > first.weight()));
+    let first = asleep.or(faster).or(first);
     let gain = first.and_then(Finding::gain);
     let predicted = findings.iter().filter_map(|it| it.predicted.as_ref());
     let alone = predicted
@@ -283,8 +288,7 @@ const START_UP_STEPS: Ns = 3;
 /// more take its place. Of a part of a run the start is no start-up.
 fn beside(
     verdict: &mut Verdict,
-    trace: &Trace,
-    causes: &Causes<'_>,
+    (trace, causes): (&Trace, &Causes<'_>),
     steps: &Steps,
     (idle, is_whole): (Ns, bool),
 ) {
@@ -300,13 +304,18 @@ fn beside(
             continue;
         };
         let is_much = cases::ODD_COST.is_reached_by(odd.share) || odd.recur();
-        if at > 0 || odd.total_ns <= idle || !is_much {
+        let is_first = at == 0 && odd.total_ns > idle && is_much;
+        if at == 0 {
+            verdict.odd = Some(odd.clone());
+        }
+        if !is_first {
             verdict.beside.push(odd.sentence());
             continue;
         }
         let class = verdict.text.split(':').next().unwrap_or_default();
         verdict.gain = Some(format!(
-            "the others are {class} ({})",
+            "{} · the others are {class} ({})",
+            odd.gain(),
             duration(kind.median_ns)
         ));
         verdict.text = odd.sentence();
@@ -374,6 +383,7 @@ fn judge(
         frames: told.frames(),
         line,
         gain: None,
+        odd: None,
         beside: Vec::new(),
     }
 }
@@ -393,11 +403,7 @@ fn bound(split: &Split) -> Bound {
     let stall: Ns = stalls.iter().map(|&b| of(b)).sum();
     // Syncs can go, whatever the kernels take.
     let is_less = stall < of(Bound::Compute) && most(&stalls) != Bound::Sync;
-    let least = match is_less {
-        _ if split.path_share() >= PATH_SHARE => STALL_ON_PATH,
-        true => STALL_BELOW,
-        false => STALL_SHARE,
-    };
+    let least = if is_less { STALL_BELOW } else { STALL_SHARE };
     let is_stalled = share(stall, whole) >= least;
     // A GPU that waits for a late rank is kept waiting too, though a kernel runs meanwhile.
     let waiting = split.waiting;
@@ -411,7 +417,8 @@ fn bound(split: &Split) -> Bound {
     let is_other = of(most(&others[..3])) > stall;
     // Idle time that nothing explains may be any of it.
     let unknown = of(Bound::Unknown);
-    if is_stalled && unknown > stall && share(unknown, whole) >= BOUND_MIN {
+    let is_idle = is_stalled || unknown + stall > of(Bound::Compute);
+    if is_idle && unknown > stall && share(unknown, whole) >= BOUND_MIN {
         return Bound::Unknown;
     }
     if is_stalled && !is_other {

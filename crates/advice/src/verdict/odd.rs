@@ -1,12 +1,15 @@
 //! The odd steps of a kind: what they have more of than the others, and what that costs.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::Bound;
+use crate::findings::{Finding, Occurrence, Rule, Scope};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
+use causes::stacks::LineShare;
 use causes::{Cause, Causes, IdleCause};
 use figures::steps::{StepKind, Steps};
 use figures::tables;
@@ -34,6 +37,14 @@ pub struct OddSteps {
     pub why: Option<String>,
     /// What it is bound by.
     pub bound_by: Bound,
+    /// The line that is to blame, where samples tell.
+    #[serde(skip)]
+    pub line: Option<LineShare>,
+    /// Median time of the others, and the spans of the odd ones, the longest first.
+    #[serde(skip)]
+    pub median: Ns,
+    #[serde(skip)]
+    pub spans: Vec<Span>,
 }
 
 impl OddSteps {
@@ -44,7 +55,10 @@ impl OddSteps {
         let count = kind.odd.len();
         let looked = Looked::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
-        let (bound_by, why) = most.map_or((Bound::Unknown, None), |it| (it.0, Some(it.1)));
+        let (bound_by, why, line) =
+            most.map_or((Bound::Unknown, None, None), |it| (it.0, Some(it.1), it.2));
+        let mut spans: Vec<Span> = kind.odd.iter().map(|&it| steps.spans[it]).collect();
+        spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
             which: kind.odd_text(match steps.kinds.len() {
                 // The last one, whose end nobody saw, is one of them.
@@ -58,6 +72,9 @@ impl OddSteps {
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
             why,
             bound_by,
+            line,
+            median: kind.median_ns,
+            spans,
         })
     }
 
@@ -71,6 +88,50 @@ impl OddSteps {
         let (more, part) = (duration(self.more_ns), percent(self.share));
         let why = why.as_ref().map_or(String::new(), |it| format!(" in {it}"));
         format!("{which} {takes} {more} more{why}: {part} of the time")
+    }
+
+    /// What is had back where they take no longer than the others.
+    pub fn gain(&self) -> String {
+        let mean = self.median as f64 / (1.0 - self.share).max(f64::EPSILON);
+        let saved = duration((mean * self.share) as Ns);
+        format!(
+            "ending that saves at most {saved} of {} a step (mean)",
+            duration(mean as Ns)
+        )
+    }
+
+    /// As a finding: rules look at the other steps alone.
+    pub(crate) fn finding(&self, scope: &Scope<'_>) -> Finding {
+        let at: Vec<_> = self
+            .spans
+            .iter()
+            .map(|it| Occurrence::Gap(0, *it))
+            .collect();
+        let waits_for_loader = self
+            .why
+            .as_ref()
+            .is_some_and(|it| it.contains("DataLoader"));
+        let (advice, cure) = match waits_for_loader {
+            true => (
+                "Some batches take longer to load than steps take: more workers, or loading further ahead, let them come in time.",
+                "workers",
+            ),
+            false => (
+                "Do it less often, in parts, or beside the GPU's work in another thread.",
+                "",
+            ),
+        };
+        Finding {
+            rule: Rule::OddSteps,
+            title: self.sentence(),
+            advice: advice.to_owned(),
+            change: scope.change(cure, self.line.as_ref()),
+            ..scope.found(
+                (self.total_ns as f64 / self.share) as Ns,
+                self.total_ns,
+                &at,
+            )
+        }
     }
 
     /// Whether they come again and again, and not once.
@@ -113,7 +174,7 @@ impl<'s> Looked<'s> {
     }
 
     /// The cause of idle time that takes half of what they take more.
-    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, String)> {
+    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, String, Option<LineShare>)> {
         let idle = |of: &[usize]| {
             let spans = self.steps.stretches(of.iter().copied());
             causes.idle_of_process(self.steps.process, &spans)
@@ -127,11 +188,12 @@ impl<'s> Looked<'s> {
             self.beyond(row.total_ns, same.map_or(0, |it| it.total_ns))
         };
         let most = odd.iter().max_by_key(|row| beyond(row))?;
-        (2 * beyond(most) >= self.more).then(|| (bound(most.cause), culprit(most)))
+        (2 * beyond(most) >= self.more)
+            .then(|| (bound(most.cause), culprit(most), most.line.clone()))
     }
 
     /// The kernel that takes half of what they take more, else kernels together.
-    fn work(&self, trace: &Trace) -> Option<(Bound, String)> {
+    fn work(&self, trace: &Trace) -> Option<(Bound, String, Option<LineShare>)> {
         let of = |steps: &[usize]| {
             let mut by: BTreeMap<String, Ns> = BTreeMap::new();
             let spans = steps.iter().map(|&it| self.steps.spans[it]);
@@ -146,7 +208,7 @@ impl<'s> Looked<'s> {
             (self.beyond(time, usual), name)
         });
         let (most, name) = beyond.max()?;
-        (2 * most >= self.more).then(|| (Bound::Compute, short::short(&name)))
+        (2 * most >= self.more).then(|| (Bound::Compute, short::short(&name), None))
     }
 }
 

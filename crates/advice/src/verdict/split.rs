@@ -68,8 +68,6 @@ pub(super) struct Split {
     pub copying: Ns,
     /// See `computing`.
     pub both: Ns,
-    /// The host's part of the chain that ends with the last operation.
-    pub on_path: Ns,
     /// The least that it could take.
     pub ideal: Ns,
 }
@@ -138,9 +136,6 @@ impl Split {
         };
         let in_graphs = ops.clone().filter(is_node);
         split.in_graphs = (in_graphs.count() as u64).min(f.kernels);
-        if let Some(&last) = ops.max_by_key(|&&op| graph.ops.end[op as usize]) {
-            split.on_path = path::on_host(graph, last, f.span);
-        }
         let engines = match trace.devices()[f.index].info.copy_engines {
             1 => f.h2d.busy_ns + f.d2h.busy_ns,
             _ => split.directions.iter().copied().max().unwrap_or(0),
@@ -187,7 +182,6 @@ impl Split {
             (&mut self.computing, other.computing),
             (&mut self.copying, other.copying),
             (&mut self.both, other.both),
-            (&mut self.on_path, other.on_path),
             (&mut self.graphs, other.graphs),
         ] {
             *into += from;
@@ -241,11 +235,6 @@ impl Split {
     /// The time without the profiler's own and what left no record: what decides what bounds it.
     pub(super) fn counted(&self) -> Ns {
         (self.sum - self.times[Bound::Nothing as usize]).max(0)
-    }
-
-    /// The host's share of the chain that ends with the last operation.
-    pub(super) fn path_share(&self) -> f64 {
-        share(self.on_path, self.sum)
     }
 
     /// Whether waiting in collectives for later ranks is most of what other devices take, or by itself enough to be bound by.

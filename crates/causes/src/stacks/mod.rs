@@ -32,6 +32,11 @@ pub struct StackCounts {
 pub struct LineShare {
     /// In short: "train.py:19".
     pub place: String,
+    /// The same file as the interpreter names it, and the line.
+    #[serde(skip)]
+    pub file: String,
+    #[serde(skip)]
+    pub line: u32,
     /// The function that it is in.
     pub function: String,
     /// What it called: "torch/utils/data/dataloader.py __next__".
@@ -132,6 +137,8 @@ impl StackCounts {
         (!file.is_empty()).then(|| LineShare {
             deepest: tree::deepest(trace, &self.stacks, (&file, line)),
             place: printable(&format!("{}:{line}", short_file(&file))),
+            file,
+            line,
             function: printable(&function),
             call: call.map(|it| printable(&it.0)),
             samples,
@@ -165,6 +172,8 @@ impl StackCounts {
         let called = format!("{} {}", short_file(&call.file), call.function);
         Some(LineShare {
             place: printable(&format!("{}:{}", short_file(&own.file), own.line)),
+            file: own.file.clone(),
+            line: own.line,
             function: printable(&own.function),
             call: Some(printable(&called)),
             deepest: None,
@@ -299,6 +308,8 @@ mod tests {
     fn told(samples: u64, of: u64) -> LineShare {
         LineShare {
             place: "train.py:19".to_owned(),
+            file: String::new(),
+            line: 19,
             function: "main".to_owned(),
             call: Some("queue.py get".to_owned()),
             deepest: None,

@@ -54,9 +54,11 @@ pub(super) fn is_inner(function: &str) -> bool {
 
 /// Whether a function only hands on to another one.
 pub(super) fn is_wrapper(function: &str) -> bool {
-    const WRAPPERS: [&str; 5] = [
+    const WRAPPERS: [&str; 7] = [
         "<module>",
         "<lambda>",
+        "<genexpr>",
+        "<listcomp>",
         "decorate_context",
         "wrapper",
         "inner",

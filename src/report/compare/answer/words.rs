@@ -263,6 +263,9 @@ impl CompareReport {
             page.wrapped(&format!("! not the same on both sides: {warning}"));
         }
         page.wrapped(&self.about());
+        if let Some(tried) = &self.tried {
+            page.wrapped(&tried.text);
+        }
         if let Some(fail_over) = &self.fail_over {
             let tone = if fail_over.regressed.is_empty() {
                 Tone::Warn

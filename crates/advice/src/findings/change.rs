@@ -1,0 +1,284 @@
+//! What to change: the call, and what to add to it or to set anew, in the words of what a program is written in.
+
+use std::fmt::{self, Display, Formatter};
+
+use serde::Serialize;
+
+use super::Scope;
+use super::source::{Call, Sources};
+use causes::stacks::LineShare;
+use trace::Trace;
+use trace::samples::short_file;
+
+/// A call to change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The line that it stands in, or where its cost was seen ("train.py:19"); absent where no line is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What is called ("DataLoader").
+    pub call: String,
+    /// What to add or to set.
+    pub set: Vec<Setting>,
+    /// Whether it is only likely to help.
+    #[serde(rename = "try")]
+    pub is_try: bool,
+}
+
+/// An argument to add or to set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Empty where it has no name.
+    pub name: String,
+    /// What it is now; absent where it is not set, or no source could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    pub new: String,
+}
+
+impl Display for Change {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let place = self.place.iter().map(|it| format!("{it}  "));
+        let place: String = place.collect();
+        let set: Vec<String> = self.set.iter().map(Setting::to_string).collect();
+        let likely = if self.is_try { "try " } else { "" };
+        write!(f, "{place}{likely}{}: {}", self.call, set.join(", "))
+    }
+}
+
+impl Display for Setting {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Setting { name, old, new } = self;
+        match (name.as_str(), old) {
+            ("", None) => f.write_str(new),
+            ("", Some(old)) => write!(f, "{old} → {new}"),
+            (name, None) if new == MORE => write!(f, "more {name}"),
+            (name, None) => write!(f, "{name}={new}"),
+            (name, Some(old)) => write!(f, "{name}={old} → {new}"),
+        }
+    }
+}
+
+/// A number that is to grow.
+const MORE: &str = "more";
+
+/// What calls CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framework {
+    PyTorch,
+    Jax,
+    CuPy,
+    Numba,
+    /// CUDA itself, or something else on it.
+    Cuda,
+}
+
+/// By framework, what only its programs have: parts of names of ranges and kernels, and folders of source files.
+const NAMES: [(Framework, &[&str]); 4] = [
+    (
+        Framework::PyTorch,
+        &["aten::", "at::native", "c10::", "torch/"],
+    ),
+    (Framework::Jax, &["Xla", "jit_", "jax/"]),
+    (Framework::CuPy, &["cupy_", "cupy/"]),
+    (Framework::Numba, &["cudapy", "numba/"]),
+];
+
+impl Framework {
+    /// The first of those whose names a timeline has.
+    pub(super) fn of(trace: &Trace) -> Framework {
+        let names = trace.names();
+        let names = (0..names.len() as u32).map(|id| names.full(id));
+        let names: Vec<&str> = names.collect();
+        let files: Vec<&str> = trace.stacks().files().map(short_file).collect();
+        let has = |word: &&str| match word.ends_with('/') {
+            true => files.iter().any(|it| it.starts_with(*word)),
+            false => names.iter().any(|it| it.contains(*word)),
+        };
+        let found = NAMES.iter().find(|it| it.1.iter().any(has));
+        found.map_or(Framework::Cuda, |it| it.0)
+    }
+}
+
+/// The words of a cure. They are data: see the file itself.
+fn told(cure: &str, of: Framework) -> Option<&'static str> {
+    let lines = include_str!("changes.txt")
+        .lines()
+        .map(|it| it.splitn(3, ' '));
+    let mut lines = lines.map(|mut it| [it.next(), it.next(), it.next()]);
+    let name = format!("{of:?}").to_lowercase();
+    let is_it = |it: &[Option<&str>; 3]| {
+        it[0] == Some(cure) && [name.as_str(), "*"].contains(&it[1].unwrap_or_default())
+    };
+    lines.find(is_it)?[2]
+}
+
+impl Scope<'_> {
+    /// What to change of a program that was seen at a line, as far as it is not done there.
+    pub(crate) fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
+        let told = told(cure, Framework::of(self.trace));
+        told.map_or_else(Vec::new, |told| self.changes(told, seen))
+    }
+
+    /// The same in words as `changes.txt` has them.
+    pub(super) fn changes(&self, told: &str, seen: Option<&LineShare>) -> Vec<Change> {
+        Sources::of(self.trace, seen).changes(told)
+    }
+}
+
+impl Sources<'_> {
+    fn changes(&self, told: &str) -> Vec<Change> {
+        let mut general = None;
+        let mut found = Vec::new();
+        for told in told.split("; ") {
+            let likely = told.strip_prefix("try ");
+            let (calls, set) = likely
+                .unwrap_or(told)
+                .split_once(": ")
+                .unwrap_or((told, ""));
+            let change = |name: &str, call: Option<&Call>| Change {
+                place: match call {
+                    Some(call) => Some(call.place.clone()),
+                    None => self.seen.map(|it| it.place.clone()),
+                },
+                call: name.to_owned(),
+                set: set
+                    .split(", ")
+                    .filter_map(|it| Setting::of(it, call))
+                    .collect(),
+                is_try: likely.is_some(),
+            };
+            let last = |name| str::rsplit_once(name, '.').filter(|it| !it.0.is_empty());
+            let called = |name| {
+                self.call(last(name).map_or(name, |it| it.1))
+                    .map(|it| (name, it))
+            };
+            match calls.split('|').find_map(called) {
+                Some((name, call)) => found.push(change(name, Some(&call))),
+                None => {
+                    let first = calls.split('|').next().unwrap_or(calls);
+                    general = general.or_else(|| Some(change(first, None)));
+                }
+            }
+        }
+        found.retain(|it| !it.set.is_empty());
+        match found.is_empty() {
+            true => general.into_iter().collect(),
+            false => found,
+        }
+    }
+}
+
+impl Setting {
+    /// Of "name=default>value"; `None` where a call has it already.
+    fn of(told: &str, call: Option<&Call>) -> Option<Setting> {
+        let (name, new) = told
+            .split_once('=')
+            .filter(|it| !it.0.contains([' ', '(', '"']))
+            .unwrap_or(("", told));
+        let (default, new) = new
+            .split_once('>')
+            .map_or((None, new), |it| (Some(it.0), it.1));
+        let is_it = |it: &&(String, String)| it.0 == name;
+        let set = |it: &Call| it.args.iter().find(is_it).map(|it| it.1.clone());
+        // Words are told behind no value.
+        let is_value = !name.is_empty() || new.starts_with('"') || new == "False";
+        let old = call
+            .filter(|_| is_value)
+            .and_then(|it| set(it).or(default.map(str::to_owned)));
+        let (name, new) = (name.to_owned(), new.to_owned());
+        let is_set = old.as_ref().is_some_and(|it| new.starts_with(it.as_str()));
+        (!is_set).then_some(Setting { name, old, new })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "import torch\nloader = DataLoader(data, num_workers=4,\n    pin_memory=True)\noptimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)\nfor x in loader:\n    x = x.to('cuda')\n    y = y.to('cuda', non_blocking=True)\n";
+
+    fn told(cure: &str, line: u32) -> Vec<String> {
+        let seen = LineShare {
+            place: format!("train.py:{line}"),
+            file: "/x/train.py".to_owned(),
+            line,
+            function: "main".to_owned(),
+            call: None,
+            deepest: None,
+            samples: 9,
+            of: 9,
+        };
+        let files = vec![("/x/train.py".to_owned(), TEXT.to_owned())];
+        let seen = Some(&seen);
+        let sources = Sources { files, seen };
+        let changes = sources.changes(cure).into_iter();
+        changes.map(|it| it.to_string()).collect()
+    }
+
+    #[test]
+    fn a_change_names_the_line_of_the_call_and_what_stands_there() {
+        let workers = super::told("workers", Framework::PyTorch).expect("words");
+        assert_eq!(
+            told(workers, 5),
+            ["train.py:2  DataLoader: num_workers=4 → more"]
+        );
+        assert_eq!(
+            told("AdamW: fused=True", 5),
+            ["train.py:4  AdamW: fused=True"]
+        );
+        // At the line that was seen, though there is another one.
+        assert_eq!(
+            told(super::told("pin", Framework::PyTorch).expect("words"), 6),
+            ["train.py:6  .to: non_blocking=True"]
+        );
+        // There all is done that can be added.
+        assert_eq!(
+            told(super::told("pin", Framework::PyTorch).expect("words"), 7),
+            ["train.py:7  tensor: pin_memory() before the copy"]
+        );
+        assert_eq!(
+            told("DataLoader: prefetch_factor=2>more", 5),
+            ["train.py:2  DataLoader: prefetch_factor=2 → more"]
+        );
+        assert_eq!(
+            told("RMSprop: foreach=True", 5),
+            ["train.py:5  RMSprop: foreach=True"]
+        );
+        assert_eq!(
+            told("try torch.compile: mode=\"max\"", 5),
+            ["train.py:5  try torch.compile: mode=\"max\""]
+        );
+    }
+
+    #[test]
+    fn every_cure_that_a_rule_names_has_words_for_every_framework() {
+        use Framework::{CuPy, Cuda, Jax, Numba, PyTorch};
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/findings");
+        let files = std::fs::read_dir(folder).expect("the rules").flatten();
+        let files = files.filter(|it| it.file_name() != "change.rs");
+        let texts = files.filter_map(|it| std::fs::read_to_string(it.path()).ok());
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let named = text
+            .split("scope.change(")
+            .skip(1)
+            .flat_map(|it| it.split(['(', ';']).next());
+        let cures = named
+            .flat_map(|it| it.split('"').skip(1).step_by(2))
+            .filter(|it| !it.is_empty() && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+        let cures: std::collections::BTreeSet<&str> = cures.collect();
+        assert!(cures.len() > 10, "{cures:?}");
+        for (cure, of) in cures
+            .iter()
+            .flat_map(|it| [Cuda, CuPy, Jax, Numba, PyTorch].map(|of| (it, of)))
+        {
+            let words = super::told(cure, of).unwrap_or_else(|| panic!("no words for {cure}"));
+            for word in words.split("; ") {
+                let parts = word
+                    .split_once(": ")
+                    .map(|it| (it.0.is_empty(), it.1.is_empty()));
+                assert_eq!(parts, Some((false, false)), "{word}");
+            }
+        }
+    }
+}

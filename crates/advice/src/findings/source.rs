@@ -1,0 +1,231 @@
+//! The calls in a program's own source files, with their arguments: what is there already, and the line to change.
+//!
+//! Files of this machine alone are read, and only those that are no younger than what was recorded. No more of them is told than
+//! arguments. What looks like a call and is none costs a wrong line in an advice, and nothing else.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use activity::Ns;
+use activity::anonymous::is_own;
+use activity::text::{cut_middle, printable};
+use causes::stacks::LineShare;
+use trace::Trace;
+use trace::samples::short_file;
+
+/// Larger files are not read; nor are those without a size, such as pipes, devices and those of the kernel.
+const BYTES_MAX: u64 = 1 << 20;
+/// So many files are looked through.
+const FILES_MAX: usize = 8;
+/// Arguments behind so many characters of a call are not looked at.
+const CALL_MAX: usize = 4096;
+/// Columns of an argument.
+const VALUE_MAX: usize = 40;
+/// Times from here on are counted from 1970: it is the year 2001.
+const SINCE_1970: Ns = 1_000_000_000_000_000_000;
+
+/// A call, and what is handed to it: names, empty where there are none, and values.
+pub(super) struct Call {
+    pub place: String,
+    pub args: Vec<(String, String)>,
+}
+
+/// Source files of a program, by path, and the line of it that was seen.
+pub(super) struct Sources<'l> {
+    pub files: Vec<(String, String)>,
+    pub seen: Option<&'l LineShare>,
+}
+
+impl<'l> Sources<'l> {
+    /// Those that samples name, where the program ran on this machine. The file that was seen is the first.
+    pub(super) fn of(trace: &Trace, seen: Option<&'l LineShare>) -> Sources<'l> {
+        let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let until = trace.extent().map_or(0, |it| it.end);
+        let is_here = |it: &str| !it.is_empty() && it == here.trim() && until > SINCE_1970;
+        let mut paths: Vec<&str> = seen.map(|it| it.file.as_str()).into_iter().collect();
+        if trace.processes().iter().any(|it| is_here(&it.info.host)) {
+            paths.extend(trace.stacks().files().filter(|it| is_own(it)));
+        } else {
+            paths.clear();
+        }
+        let mut files: Vec<(String, String)> = Vec::new();
+        for path in paths {
+            if files.len() < FILES_MAX && files.iter().all(|it| it.0 != path) {
+                files.extend(read(path, until).map(|text| (path.to_owned(), text)));
+            }
+        }
+        Sources { files, seen }
+    }
+
+    /// The call of a function at the line that was seen, else the only one in all files.
+    pub(super) fn call(&self, name: &str) -> Option<Call> {
+        let is_word = |it: char| it.is_alphanumeric() || it == '_';
+        let lines = |text: &str| text.matches('\n').count() as u32;
+        let mut all: Vec<(bool, Call)> = Vec::new();
+        for (path, text) in &self.files {
+            for (at, found) in text.match_indices(&format!("{name}(")) {
+                let before = text[..at].rsplit('\n').next().unwrap_or_default();
+                let is_part = !name.starts_with('.') && before.ends_with(is_word);
+                let is_none = ["#", "//", "def ", "class "]
+                    .iter()
+                    .any(|it| before.contains(it));
+                let is_text = before.matches(['"', '\'']).count() % 2 == 1;
+                let Some((args, end)) = arguments(&text[at + found.len()..]) else {
+                    continue;
+                };
+                if is_part || is_none || is_text {
+                    continue;
+                }
+                let line = 1 + lines(&text[..at]);
+                let last = line + lines(&text[at..at + found.len() + end]);
+                let is_at = |it: &LineShare| it.file == *path && (line..=last).contains(&it.line);
+                let place = printable(&format!("{}:{line}", short_file(path)));
+                all.push((self.seen.is_some_and(is_at), Call { place, args }));
+            }
+        }
+        let at = all.iter().position(|it| it.0);
+        let at = at.or((all.len() == 1).then_some(0))?;
+        Some(all.swap_remove(at).1)
+    }
+}
+
+fn read(path: &str, until: Ns) -> Option<String> {
+    let about = Path::new(path)
+        .is_absolute()
+        .then(|| fs::metadata(path))?
+        .ok()?;
+    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let is_fit = about.is_file() && (1..=BYTES_MAX).contains(&about.len());
+    if !is_fit || changed.as_nanos() > until as u128 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What stands before the bracket that closes, and where that is.
+fn arguments(text: &str) -> Option<(Vec<(String, String)>, usize)> {
+    let (mut depth, mut quote, mut args, mut now) = (0, None, Vec::new(), String::new());
+    let mut all = text.char_indices().take(CALL_MAX);
+    while let Some((at, it)) = all.next() {
+        match (quote, it) {
+            (Some(open), it) if it == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(it),
+            (None, '#') => _ = all.find(|it| it.1 == '\n'),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth -= 1,
+            _ => {}
+        }
+        if depth < 0 || depth == 0 && quote.is_none() && it == ',' {
+            args.extend(argument(&std::mem::take(&mut now)));
+        } else if quote.is_some() || it != '#' {
+            now.push(it);
+        }
+        if depth < 0 {
+            return Some((args, at));
+        }
+    }
+    None
+}
+
+/// The name of an argument and its value; `None` where there is nothing.
+fn argument(text: &str) -> Option<(String, String)> {
+    let is_name = |it: &str| {
+        it.trim()
+            .chars()
+            .all(|it| it.is_alphanumeric() || it == '_')
+    };
+    let named = text
+        .split_once('=')
+        .filter(|it| is_name(it.0) && !it.1.starts_with('='));
+    let (name, value) = named.unwrap_or(("", text));
+    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!value.is_empty()).then(|| {
+        (
+            name.trim().to_owned(),
+            printable(&cut_middle(&value, VALUE_MAX)),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# DataLoader(x)\nname = 'DataLoader('\ndef DataLoader(x): pass\nloader = torch.utils.data.DataLoader(\n    Set(a, b=3),  # num_workers=9, or so\n    batch_size=8,\n    num_workers = 4, collate_fn=lambda x: x == 3, sep=',)',\n)\nMyDataLoader(3)\n";
+
+    fn sources<'l>(text: &str, seen: Option<&'l LineShare>) -> Sources<'l> {
+        let files = vec![("/x/train.py".to_owned(), text.to_owned())];
+        Sources { files, seen }
+    }
+
+    #[test]
+    fn a_call_over_several_lines_is_read_and_what_only_looks_like_one_is_not() {
+        let call = sources(TEXT, None)
+            .call("DataLoader")
+            .expect("the only one");
+        assert_eq!(call.place, "train.py:4");
+        let told: Vec<String> = call
+            .args
+            .iter()
+            .map(|(name, value)| format!("{name}|{value}"))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "|Set(a, b=3)",
+                "batch_size|8",
+                "num_workers|4",
+                "collate_fn|lambda x: x == 3",
+                "sep|',)'"
+            ]
+        );
+        assert!(
+            sources("f(1)\nf(2)\n", None).call("f").is_none(),
+            "nobody knows which"
+        );
+    }
+
+    #[test]
+    fn no_text_breaks_it() {
+        for text in [
+            "f(",
+            "f(\"",
+            "f('\\",
+            "f(\u{e9}, '\u{e9}')",
+            "f(((",
+            "\"\"\"f(1)",
+            "f()",
+            "f(a=)",
+            "/* f(1)",
+            "f)(",
+        ] {
+            let args = sources(text, None).call("f").map(|it| it.args.len());
+            assert!(args.is_none_or(|it| it < 3), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_plain_file_of_some_size_from_before_is_read() {
+        assert!(
+            read("Cargo.toml", Ns::MAX).is_none(),
+            "a path that says not where"
+        );
+        assert!(read("/dev/zero", Ns::MAX).is_none());
+        assert!(read("/proc/self/maps", Ns::MAX).is_none());
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert!(read(file, Ns::MAX).is_some());
+        assert!(
+            read(file, SINCE_1970).is_none(),
+            "younger than what was recorded"
+        );
+    }
+}
