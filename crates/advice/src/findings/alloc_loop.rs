@@ -7,8 +7,9 @@ use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
-use causes::first_use;
 use causes::graph::NONE;
+use causes::{Group, first_use};
+use figures::DeviceFigures;
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
 /// pool, and cost next to nothing while that keeps its memory.
@@ -30,7 +31,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let (once, outliers, later) = calls.outliers(scope);
     // Kernels and copies take what they take without these calls.
     let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
-    let bound = (calls.time - once + later).min(idle);
+    let (time, pooled) = (calls.time, calls.pooled(scope));
+    let is_pool = 2 * pooled > time;
+    // A pool gives memory back in syncs, which last as long as that takes.
+    let synced = |f: &DeviceFigures| {
+        scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Sync)
+    };
+    let synced = scope.devices.iter().filter(|_| is_pool).map(synced).max();
+    let bound = (calls.time - once + later + synced.unwrap_or(0)).min(idle);
     let is_worth = cases::WORTH_SHARE.is_reached_by(share(bound, span.len()));
     let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
     let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
@@ -38,7 +46,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let number = calls.at.len() as u64;
-    let (time, pooled) = (calls.time, calls.pooled(scope));
     Some(Finding {
         title: format!(
             "{} between launches take {}{}",
@@ -49,12 +56,13 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 many => format!(", {} of it in {} (over 10× the median)", duration(once), counted(many, "outlier", "outliers")),
             },
         ),
-        advice: match 2 * pooled > time {
+        advice: match is_pool {
             true => "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At threshold 0 the pool releases all unused memory at each sync.",
             false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.",
         }
         .to_owned(),
-        change: scope.change(if 2 * pooled > time { "pool" } else { "reuse" }, None),
+        change: scope.change(if is_pool { "pool" } else { "reuse" }, None),
+        refused: is_pool.then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))
     })
 }

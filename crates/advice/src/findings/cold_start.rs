@@ -62,6 +62,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     })
 }
 
+/// No context takes as long.
+const CONTEXT_MAX: Ns = 1_000_000_000;
+
 /// What a program does but once, on the clock of all processes.
 struct Cold<'s, 'a> {
     scope: &'s Scope<'a>,
@@ -178,8 +181,17 @@ impl Cold<'_, '_> {
             let is_one = graph.calls.kind[call as usize] == CallKind::Memory
                 && trace_name(scope, place)
                     .is_some_and(|it| it.contains("Host") && !it.contains("Free"));
-            if is_one && self.is_looked_at(span, place) && !self.spans.contains(&span) {
-                self.has.pinned += span.len();
+            if !is_one || !self.is_looked_at(span, place) {
+                continue;
+            }
+            // The first call makes the context, too, which takes no second.
+            let is_known = self.spans.contains(&span);
+            self.has.pinned += if is_known && span.len() < CONTEXT_MAX {
+                0
+            } else {
+                span.len()
+            };
+            if !is_known {
                 self.spans.push(self.on_all(span, place));
                 self.at.push((span.len(), Occurrence::Row(place)));
             }

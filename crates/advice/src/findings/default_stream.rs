@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
+use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count, duration, percent};
 use activity::{Ns, Span, What, occupancy};
 use causes::Bound;
@@ -40,10 +41,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let line = order.seen.telling(scope.trace);
     let graph = scope.causes.graph();
     let at = order.streams.values().flat_map(|it| &it.waits);
-    let at: Vec<_> = at.map(|&op| Occurrence::Row(graph.ops.place(op))).collect();
+    let at: Vec<_> = at.map(|&op| graph.ops.place(op)).collect();
+    let (lane, row) = *at.first()?;
+    let first = cut_middle(
+        &describe::activity(scope.trace, &scope.trace.what(lane, row)),
+        NAME_MAX,
+    );
+    let at: Vec<_> = at.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{streams} streams run one after another for {} ({}): {} times their work waits for that on the legacy default stream{}",
+            "{streams} streams run one after another for {} ({}): {} times their work waits for {first} on the legacy default stream{}",
             duration(took),
             percent(f.part(took)),
             count(waits as u64),

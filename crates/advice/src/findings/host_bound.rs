@@ -6,10 +6,10 @@ use super::change::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
 use activity::units::{duration, percent, share};
-use activity::{Direction, Frame, NameId, Ns, What};
+use activity::{Frame, NameId, Ns};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
-use causes::{Bound, Gap, Group, Piece, first_use, needs};
+use causes::{Bound, Group, Piece, first_use, needs};
 use trace::describe::host_name;
 use trace::samples::short_file;
 
@@ -58,38 +58,53 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
+    let cutting = "cutting CPU work";
+    let (advice, cure, change) = match loads {
+        _ if is_traced => (
+            "A stack is taken for each operation, as anomaly detection does: that is for debugging.",
+            "switching that off",
+            "anomaly",
+        ),
+        _ if most.is_some_and(is_worker) => (
+            "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
+            "",
+            "workers",
+        ),
+        true => (
+            "Prepare the next batch before the GPU needs it, in another thread or process.",
+            "",
+            "workers",
+        ),
+        false if is_managed => (
+            "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
+            cutting,
+            "prefetch",
+        ),
+        false if on_fetched => (
+            "It works on what comes back from the GPU: do that work there, or bring less back.",
+            cutting,
+            "keep-work",
+        ),
+        false => (
+            "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
+            cutting,
+            "",
+        ),
+    };
     Some(Finding {
         title: format!(
             "the GPU waits for the CPU for {} ({}){doing}{seen}",
             duration(idle),
             percent(f.part(idle)),
         ),
-        advice: match loads {
-            _ if is_traced => "A stack is taken for each operation, as anomaly detection does: that is for debugging.",
-            _ if most.is_some_and(is_worker) => "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
-            true => "Prepare the next batch before the GPU needs it, in another thread or process.",
-            false if is_managed => "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
-            false if on_fetched => "It works on what comes back from the GPU: do that work there, or bring less back.",
-            false => "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
-        }
-        .to_owned(),
-        change: match (loads, is_managed, on_fetched) {
-            _ if is_traced => scope.change("anomaly", line.as_ref()),
-            (true, ..) if scope.planned.is_none() => scope.change("workers", line.as_ref()),
-            (false, true, _) => scope.change("prefetch", line.as_ref()),
-            (false, false, true) => scope.change("keep-work", line.as_ref()),
-            _ => Vec::new(),
-        },
+        advice: advice.to_owned(),
+        change: scope.change(change, line.as_ref()),
         says: is_traced.then(|| Says {
             bound: Bound::Host,
             part: f.part(idle),
             why: "much of it taking stacks, as anomaly detection does".to_owned(),
         }),
-        cure: match loads {
-            _ if is_traced => "switching that off",
-            true => "",
-            false => "cutting CPU work",
-        },
+        cure,
         ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })
 }
@@ -144,7 +159,7 @@ impl Work {
                 let wait = scope.causes.wait_of(piece);
                 wait.is_some_and(|it| needs::fetched(scope.trace, graph, it).is_some())
             };
-            let is_fetched = pieces.iter().any(fetches) || comes_before(scope, f, &gap);
+            let is_fetched = pieces.iter().any(fetches) || scope.comes_before(f, &gap);
             work.on_fetched += if is_fetched { sum } else { 0 };
             if sum > 0 {
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
@@ -152,16 +167,6 @@ impl Work {
         }
         work
     }
-}
-
-/// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
-fn comes_before(scope: &Scope, f: &DeviceFigures, gap: &Gap) -> bool {
-    let ops = &scope.causes.graph().ops;
-    let all = ops.of_device(f.index);
-    let at = all.partition_point(|&op| ops.start[op as usize] < gap.span.start);
-    let last = all[..at].last().map(|&op| ops.place(op));
-    let what = last.map(|(lane, row)| scope.trace.what(lane, row));
-    matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H && !What::Copy(it).is_migration())
 }
 
 /// The first operation of each kernel in the whole of a timeline.

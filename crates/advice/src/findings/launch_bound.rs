@@ -36,9 +36,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let line = late.seen.telling(scope.trace);
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
     let is_jax = Framework::of(scope.trace) == Framework::Jax;
-    let change = match beside.is_none() || is_jax {
-        true => scope.change("graph", line.as_ref()),
-        false => Vec::new(),
+    let (jit, capture) = (
+        "one jax.jit around the step",
+        "capturing more in the CUDA graph",
+    );
+    let (advice, cure, change, how) = match beside {
+        _ if 2 * late.read > idle => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
+        _ if 2 * late.of_graphs > idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), capture, "", "beside a CUDA graph"),
+        Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
+        Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "beside a CUDA graph"),
+        None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
     };
     Some(Finding {
         severity: match f.kernels < cases::GRAPH_MIN.value() as u64 * late.waits {
@@ -51,27 +58,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(idle),
             percent(f.part(idle)),
         ),
-        says: beside.as_ref().map(|_| Says {
+        says: (!how.is_empty()).then(|| Says {
             bound: Bound::Launch,
             part: f.part(idle),
             why: format!(
-                "{} of it launching {}",
-                percent(f.part(idle) / f.idle_share()),
-                if is_jax { "op by op, outside jit" } else { "beside a CUDA graph" }
+                "{} of it launching {how}",
+                percent(f.part(idle) / f.idle_share())
             ),
         }),
-        cure: match beside {
-            _ if is_jax => "one jax.jit around the step",
-            Some(_) => "capturing more in the CUDA graph",
-            None => "",
-        },
-        advice: match beside {
-            _ if 2 * late.of_graphs > idle => "Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(),
-            Some(names) if is_jax => format!("Launched one by one: {names}. Put all of the step into jax.jit."),
-            Some(names) => format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."),
-            None => "Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(),
-        },
-        change,
+        cure,
+        advice,
+        change: scope.change(change, line.as_ref()),
         ..found
     })
 }
@@ -91,6 +88,8 @@ struct Late {
     cold: Ns,
     /// Gaps in which the host waited.
     waits: u64,
+    /// What of the idle time lies behind something that came back to the CPU.
+    read: Ns,
     /// What the launching thread was seen at in the others.
     seen: StackCounts,
 }
@@ -125,6 +124,7 @@ impl Late {
                 let is_graph = causes.graph().ops.is_graph(gap.next);
                 late.of_graphs += if is_graph { sum } else { 0 };
                 (late.idle, late.count) = (late.idle + sum, late.count + 1);
+                late.read += if scope.comes_before(f, &gap) { sum } else { 0 };
                 causes.add_samples(gap.next, gap.span, &mut late.seen);
                 late.longest.push((Reverse(sum), gap.span));
                 if late.longest.len() > EVIDENCE_MAX {

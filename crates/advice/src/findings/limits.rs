@@ -1,14 +1,16 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
 use super::change::Framework;
+use rustc_hash::FxHashMap;
+
 use super::configs;
 use super::scope::Config;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use crate::thresholds;
-use activity::Ns;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent, share};
+use activity::{NameId, Ns};
 use causes::graph::NONE;
 use causes::stacks::StackCounts;
 use causes::{Bound, LAUNCH_GAP_MAX};
@@ -82,9 +84,6 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 /// Kernels of which few warps fit an SM, because of what each block takes. Libraries' products of matrices and Triton's run so by
 /// design; of others no launch says whether they wait, so it is a remark.
 pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    if configs::is_sampled(scope, f) {
-        return None;
-    }
     let info = &scope.trace.devices()[f.index].info;
     let warps = |it: &Config| {
         (it.row.fill.occupancy.unwrap_or(1.0) * f64::from(info.max_warps_per_sm)).round() as u32
@@ -93,6 +92,7 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     all.retain(|it| {
         let is_full = it.row.fill.idle_sms == Some(0);
         is_full
+            && it.row.class == Class::Unknown
             && by_block(it).is_some()
             && warps(it) < thresholds::FEW_WARPS
             && !is_by_design(scope, full(scope, it))
@@ -195,36 +195,6 @@ fn is_fp32(name: &str) -> bool {
         && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
 }
 
-/// The same by names alone: they tell what the tensor cores cannot have done.
-fn fp32(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
-    let precision = match scope.trace.devices()[f.index].info.capability.0 {
-        8.. => "TF32 or bf16",
-        7 => "fp16",
-        0 => "a lower precision",
-        _ => return None,
-    };
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    let of_all = time(&all);
-    let tensor = |it: &Config| it.row.counted.tensor.map_or(0.0, |it| it.value);
-    all.retain(|it| is_fp32(full(scope, it)) && tensor(it) < thresholds::NO_TENSOR);
-    if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
-        return None;
-    }
-    Some(Finding {
-        title: format!(
-            "by their names, kernels multiply matrices in fp32 without tensor cores for {} ({} of kernel time), mostly {}",
-            duration(time(&all)),
-            percent(share(time(&all), of_all)),
-            largest(scope, &all)?,
-        ),
-        advice: format!(
-            "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
-        ),
-        ..by_tensor_cores(scope, f, &all)
-    })
-}
-
 /// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of
 /// the peaks in NVIDIA's data sheets up to all of it, for TF32 without sparsity (7.x: fp16). From 8.6 on cards of one capability
 /// differ.
@@ -237,66 +207,74 @@ const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
     ((12, 0), [1.0, 2.0]),
 ];
 
-/// The kernel that takes most of their time, in whatever shapes it was launched.
-fn largest(scope: &Scope, of: &[&Config]) -> Option<String> {
-    let sum = |it: &&&Config| {
-        time(
-            &of.iter()
-                .copied()
-                .filter(|other| other.shape.name == it.shape.name)
-                .collect::<Vec<_>>(),
-        )
-    };
-    Some(name(scope, of.iter().rev().max_by_key(sum)?))
-}
-
-/// What multiplying them with tensor cores brings, by the card's rates alone.
-fn by_tensor_cores(scope: &Scope, f: &DeviceFigures, all: &[&Config]) -> Finding {
+/// Products of matrices that issue instructions all the time while tensor cores do nothing, by counters. Without them names tell what
+/// the tensor cores cannot have done.
+pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let capability = scope.trace.devices()[f.index].info.capability;
+    // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
+    let precision = match capability.0 {
+        8.. => "TF32 or bf16",
+        7 => "fp16",
+        0 => "a lower precision",
+        _ => return None,
+    };
+    // The simulator takes tensor cores for idle, whatever a kernel does.
+    let is_sampled = configs::is_sampled(scope, f) && !scope.trace.source.simulated;
+    let idles = |it: &Config, unseen: f64| {
+        it.row.counted.tensor.map_or(unseen, |it| it.value) < thresholds::NO_TENSOR
+    };
+    let is_counted = |it: &&&Config| {
+        let name = full(scope, it).to_ascii_lowercase();
+        is_sampled
+            && it.row.class == Class::Compute
+            && idles(it, 1.0)
+            && has_any(&name, "gemm matmul fprop dgrad wgrad")
+            && !has_any(&name, "dgemm zgemm f64")
+    };
+    let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let counted: Vec<&Config> = all.iter().filter(is_counted).copied().collect();
+    let is_much = |of: &[&Config]| cases::LARGE_SHARE.is_reached_by(f.part(time(of)));
+    let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0);
+    let (of, how) = match is_much(&counted) {
+        true => (
+            counted,
+            "tensor cores are idle while kernels multiply matrices",
+        ),
+        false => (
+            all.iter().filter(named).copied().collect(),
+            "by their names, kernels multiply matrices in fp32 without tensor cores",
+        ),
+    };
+    if !is_much(&of) {
+        return None;
+    }
+    let mut by_name: FxHashMap<NameId, (Ns, &Config)> = FxHashMap::default();
+    for it in &of {
+        by_name.entry(it.shape.name).or_insert((0, it)).0 += it.row.total_ns;
+    }
+    // In whatever shapes it was launched.
+    let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
-    let saved = |times: f64| (time(all) as f64 * (1.0 - 1.0 / times)) as Ns;
-    Finding {
+    let saved = |times: f64| (time(&of) as f64 * (1.0 - 1.0 / times)) as Ns;
+    let part = percent(share(time(&of), time(&all)));
+    Some(Finding {
         severity: Severity::Info,
+        title: format!(
+            "{how} for {} ({part} of kernel time), mostly {}",
+            duration(time(&of)),
+            name(scope, most),
+        ),
+        advice: format!(
+            "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
+        ),
         estimated: known.map(|it| it.1.map(saved)),
         says: Some(Says {
             bound: Bound::Compute,
             part: f.part(f.compute_ns),
-            why: format!(
-                "{} of it in fp32 products without tensor cores",
-                percent(share(time(all), f.compute_ns))
-            ),
+            why: format!("{part} of it in fp32 products without tensor cores"),
         }),
         change: scope.change("tensor", None),
-        ..scope.found(f.span_ns, time(all), &configs::places(scope, f, all))
-    }
-}
-
-/// Products of matrices that issue instructions all the time while tensor cores do nothing.
-pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let Some(mut all) = sampled(scope, f) else {
-        return fp32(scope, f);
-    };
-    all.retain(|it| {
-        let name = full(scope, it).to_ascii_lowercase();
-        let tensor = it.row.counted.tensor.map_or(1.0, |it| it.value);
-        it.row.class == Class::Compute
-            && tensor < thresholds::NO_TENSOR
-            && has_any(&name, "gemm matmul fprop dgrad wgrad")
-            && !has_any(&name, "dgemm zgemm f64")
-    });
-    // The simulator takes tensor cores for idle, whatever a kernel does.
-    let is_counted = !scope.trace.source.simulated;
-    if !is_counted || !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
-        return fp32(scope, f);
-    }
-    Some(Finding {
-        title: format!(
-            "tensor cores are idle while {} multiplies matrices for {}",
-            largest(scope, &all)?,
-            duration(time(&all))
-        ),
-        advice: "Where less precision is enough, use TF32 or bf16.".to_owned(),
-        ..by_tensor_cores(scope, f, &all)
+        ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
     })
 }
 

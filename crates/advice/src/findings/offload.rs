@@ -26,7 +26,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .iter()
         .any(|it| name.to_lowercase().contains(it));
     let is_meant = cases::OFFLOADED_ON_PURPOSE.holds(rounds.name.is_some() && is_meant);
-    let saving = if is_meant { in_chunks } else { all };
+    let (saving, cure, change) = match is_meant {
+        true => (in_chunks, "", "streams"),
+        false => (all, "keeping it on the GPU", "keep-work"),
+    };
     Some(Finding {
         title: format!(
             "offloading, {} of the time: {} are copied back ({}), worked on by {name} ({}), and copied forth ({}), one after the other",
@@ -40,12 +43,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "Each part needs the one before. Keep that work on the GPU where memory allows; in chunks, so that copies run beside it, at most {} go.",
             duration(in_chunks)
         ),
-        change: scope.change(if is_meant { "streams" } else { "keep-work" }, None),
-        cure: if is_meant {
-            ""
-        } else {
-            "keeping it on the GPU"
-        },
+        change: scope.change(change, None),
+        cure,
         says: Some(Says {
             bound: Bound::Host,
             part: f.part(all),

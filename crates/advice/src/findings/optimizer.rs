@@ -44,7 +44,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             None => "Update all parameters at once with torch._foreach_ functions, or compile the step (torch.compile).".to_owned(),
         },
         change: match argument {
-            Some(it) => scope.changes(&format!("{}: {it}=True", name.replace(" or ", "|")), line.as_ref()),
+            Some(it) => scope.changes(&format!("torch.optim.{}: {it}=True", name.replace(" or ", "|torch.optim.")), line.as_ref()),
             None => scope.change("fuse", line.as_ref()),
         },
         says: Some(Says {

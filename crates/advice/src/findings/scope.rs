@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Finding, Severity};
 use crate::watching::WatchingCost;
 use activity::units::share;
-use activity::{Activity, Copy, LaunchShape, Ns, ShapeId, Span, What};
+use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::OpId;
 use causes::{Causes, Gap, Piece, Pieces};
@@ -137,6 +137,16 @@ impl<'a> Scope<'a> {
     pub(super) fn gaps(&self, device: &DeviceFigures) -> impl Iterator<Item = (Gap, Pieces)> {
         self.causes
             .gaps_over(device.index, self.window_on(device.index), device.span)
+    }
+
+    /// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
+    pub(super) fn comes_before(&self, f: &DeviceFigures, gap: &Gap) -> bool {
+        let ops = &self.causes.graph().ops;
+        let all = ops.of_device(f.index);
+        let at = all.partition_point(|&op| ops.start[op as usize] < gap.span.start);
+        let last = all[..at].last().map(|&op| ops.place(op));
+        let what = last.map(|(lane, row)| self.trace.what(lane, row));
+        matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H && !What::Copy(it).is_migration())
     }
 
     /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its

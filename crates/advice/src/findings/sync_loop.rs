@@ -37,6 +37,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_each = decides && waits.are_of_values() && waits.are_dense(kernels);
     let bound = if is_each { f.idle_ns } else { bound };
     let line = waits.seen.telling(scope.trace);
+    let change = if waits.are_of_values() {
+        "keep-values"
+    } else {
+        ""
+    };
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
     let whose = by
@@ -66,10 +71,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                     "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
             }
         ),
-        change: match waits.are_of_values() {
-            true => scope.change("keep-values", line.as_ref()),
-            false => Vec::new(),
-        },
+        change: scope.change(change, line.as_ref()),
         severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides || is_each {
             true => found.severity,
             false => Severity::Info,

@@ -11,6 +11,9 @@ use figures::communication::is_communication;
 /// Threads that an SM works for at once, at most.
 const LANES: u64 = 128;
 
+/// A part of the time that is nearly all of it.
+const MOST: f64 = 0.8;
+
 /// Those of a warp: with fewer in a block it is not full.
 const WARP: f64 = 32.0;
 
@@ -37,7 +40,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let number = kernels.at.len();
     let mean = kernels.time / number as Ns;
     Some(Finding {
-        severity: match cases::LITTLE_TO_DO.is_reached_by(mean) {
+        // What takes most of the time is worth a change, however short each is.
+        severity: match cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST {
             true => found.severity,
             false => Severity::Info,
         },

@@ -48,8 +48,7 @@ pub(super) fn deepest(
 
 /// Whether a function's name tells nobody anything, as it hands on to another one or is a library's own.
 pub(super) fn is_inner(function: &str) -> bool {
-    let last = function.rsplit('.').next().unwrap_or(function);
-    is_wrapper(function) || last.starts_with('_')
+    is_wrapper(function) || function.split('.').any(|it| it.starts_with('_'))
 }
 
 /// Whether a function only hands on to another one.

@@ -122,7 +122,7 @@ fn an_optimizer_that_goes_through_its_parameters() {
     );
     // 10 us before each of them.
     assert_eq!(found.bound_ns, 400 * 10_000);
-    assert_eq!(found.change[0].to_string(), "AdamW: fused=True");
+    assert_eq!(found.change[0].to_string(), "torch.optim.AdamW: fused=True");
     cured("launch-bound", &mut steps("aten::addcmul_", step));
     cured(
         "optimizer-launches",
