@@ -38,8 +38,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Sync)
     };
     let synced = scope.devices.iter().filter(|_| is_pool).map(synced).max();
-    let bound = (calls.time - once + later + synced.unwrap_or(0)).min(idle);
-    let is_worth = cases::WORTH_SHARE.is_reached_by(share(bound, span.len()));
+    let own = calls.time - once + later;
+    let bound = (own + synced.unwrap_or(0)).min(idle);
+    // A pool that keeps its memory costs next to nothing.
+    let part = share(own.min(idle), span.len());
+    let is_worth = match is_pool {
+        true => cases::LARGE_SHARE.is_reached_by(part),
+        false => cases::WORTH_SHARE.is_reached_by(part),
+    };
     let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
     let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
     if !cases::LOOP_MIN.is_reached_by(calls.rounds) || ends || fills || !is_worth {

@@ -101,6 +101,9 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }
+    // With all the warps that fit it could be faster by so much, and by no more.
+    let idle = |it: &&Config| (1.0 - it.row.fill.occupancy.unwrap_or(1.0)) * it.row.total_ns as f64;
+    let idle = all.iter().map(idle).sum::<f64>() as Ns;
     Some(Finding {
         severity: Severity::Info,
         title: format!(
@@ -116,7 +119,7 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "{} Only counters say whether it waits (--counters).",
             more_warps(by_block(most)?)
         ),
-        ..scope.found(0, 0, &configs::places(scope, f, &all))
+        ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
     })
 }
 
