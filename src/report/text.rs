@@ -355,7 +355,9 @@ fn findings(page: &mut Page, report: &Report) {
     for (title, findings) in lists {
         let some = &findings[..findings.len().min(left)];
         left -= some.len();
-        finding_list(page, &title, some);
+        // A run's one screen has room for its variants, whose cures stand beside them.
+        let has_change = !page.is_brief || variants.is_empty();
+        finding_list(page, &title, some, has_change);
     }
     if page.is_brief && all > BRIEF_FINDINGS {
         page.wrapped(&format!(
@@ -370,7 +372,7 @@ pub(super) fn folded(variants: &[VariantReport]) -> Vec<(String, Vec<Finding>)> 
     fold::variants(variants.iter().map(VariantReport::named))
 }
 
-fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
+fn finding_list(page: &mut Page, title: &str, findings: &[Finding], has_change: bool) {
     if findings.is_empty() {
         return;
     }
@@ -386,7 +388,12 @@ fn finding_list(page: &mut Page, title: &str, findings: &[Finding]) {
             finding.worth(),
             finding.rule.name()
         );
-        let change: Vec<String> = finding.change.iter().map(Change::to_string).collect();
+        let change: Vec<String> = finding
+            .change
+            .iter()
+            .filter(|_| has_change)
+            .map(Change::to_string)
+            .collect();
         let mut told = vec![title.as_str(), &finding.advice];
         let refusal = finding.refusal();
         told.extend(change.iter().map(String::as_str).chain([refusal.as_str()]));

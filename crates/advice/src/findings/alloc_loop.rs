@@ -43,7 +43,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // A pool that keeps its memory costs next to nothing.
     let part = share(own.min(idle), span.len());
     let is_worth = match is_pool {
-        true => cases::LARGE_SHARE.is_reached_by(part),
+        true => cases::WARNING_SHARE.is_reached_by(part),
         false => cases::WORTH_SHARE.is_reached_by(part),
     };
     let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
