@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::input::Input;
 use super::kernels::{More, Own};
+use super::power;
 use super::price::{Behind, Price, Replayed};
 use super::split::{Late, Split, Wait};
 use activity::stats;
@@ -101,6 +102,8 @@ pub struct Lateness {
     /// The steps on which it is late, when by turns and where a collective shows it; else empty.
     pub steps: Vec<LateStep>,
     pub reason: Reason,
+    /// By how much it is late on each of these where it is latest, ns (median).
+    pub by_ns: Ns,
     /// Time that the others waited for it and had no other work, ns.
     pub exposed_ns: Ns,
     /// `None` where the job cannot be replayed without it.
@@ -157,9 +160,10 @@ fn one(
     let units = units(known, rank);
     let spans = &units.spans;
     let whole = spans.iter().copied().reduce(Span::hull);
-    let saved = price
-        .as_ref()
-        .map(|it| it.within(whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX))));
+    let saved = price.as_ref().map(|it| match whole {
+        Some(whole) => power::left(known, whole, it.within(whole)),
+        None => it.within(Span::new(Ns::MIN, Ns::MAX)),
+    });
     // Without a replay what the others waited is all that is known of it.
     let behind = price.map_or_else(
         || {
@@ -200,6 +204,8 @@ fn one(
     let asked: Vec<Behind> = behind.iter().filter(within).copied().collect();
     Lateness {
         rank,
+        by_ns: stats::median(&of_step.values().map(|it| it.by as f64).collect::<Vec<_>>())
+            .unwrap_or(0.0) as Ns,
         pattern: pattern(late.len(), &by_step),
         unit: units.unit,
         steps: named.collect(),
@@ -299,9 +305,10 @@ fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, behind: &[Behind]) -> 
         .iter()
         .filter(|it| it.by as f64 >= TELLING * most as f64);
     let by: Ns = telling.clone().map(|it| it.by).sum();
-    let spans = Span::merged(telling.map(|it| it.span).collect());
+    let spans: Vec<Span> = telling.map(|it| it.span).collect();
     let is_most = |time: Ns| time > 0 && time as f64 >= MOST * by as f64;
     let (waited, whom) = waited(waits, &spans);
+    let spans = Span::merged(spans);
     if is_most(waited) {
         return whom.map_or(Reason::Unknown, Reason::Waited);
     }
@@ -333,12 +340,15 @@ fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, behind: &[Behind]) -> 
 fn waited(waits: &[Wait], spans: &[Span]) -> (Ns, Option<usize>) {
     let mut by: FxHashMap<usize, Ns> = FxHashMap::default();
     for span in spans {
-        let from = waits.partition_point(|wait| wait.span.start < span.start);
+        // In the collective that it comes from it was no later than others.
+        let from = waits.partition_point(|wait| wait.span.start <= span.start);
         for wait in waits[from..]
             .iter()
             .take_while(|wait| wait.span.start < span.end)
         {
-            *by.entry(wait.for_rank).or_default() += wait.span.intersect(*span).len().max(0);
+            // What it waits beside its own work does not hold it up.
+            let within = wait.span.intersect(*span).len().max(0);
+            *by.entry(wait.for_rank).or_default() += within.min(wait.exposed);
         }
     }
     let whom = by.iter().max_by_key(|(rank, time)| (**time, **rank));

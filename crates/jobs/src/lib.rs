@@ -4,7 +4,7 @@
 //! them across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split`
 //! parts each into transfer and waiting. `late` tells who is late and why (`price`: what the job takes without it, and
 //! where it falls behind; `kernels`: whether its own take longer), `words` says it;
-//! `heat` is a map of it. `align` puts the timeline on the clock of all; else each process is mapped. A device that
+//! `power` is what GPUs at their power cap take back of that. `roots` follows waits to what held all up. `heat` is a map of it. `align` puts the timeline on the clock of all; else each process is mapped. A device that
 //! waits inside a collective stays busy in its figures, with the waiting beside them. `docs/RANKS.md` has the rules.
 
 mod align;
@@ -19,7 +19,9 @@ mod late;
 mod line;
 mod operation;
 mod pair;
+mod power;
 mod price;
+mod roots;
 mod split;
 mod words;
 
@@ -28,6 +30,7 @@ pub use clocks::Clocks;
 pub use heat::{Heat, Spot};
 pub use kernels::More;
 pub use late::{Lateness, Pattern, Reason, Stretch};
+pub use roots::Root;
 pub use split::{Split, Wait};
 
 use line::Line;

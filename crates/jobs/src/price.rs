@@ -130,7 +130,7 @@ impl<'a> Replayed<'a> {
             let (mine, others): (Vec<_>, Vec<_>) = joint.members.iter().partition(|it| is_it(it.0));
             let last = others.iter().map(|it| begun(&without, *it)).max();
             if let (Some(&mine), Some(&other), Some(last)) = (mine.first(), others.first(), last) {
-                let at = self.all.op_start[mine.0 as usize];
+                let at = self.program.op_span(mine.0).start;
                 let end = |times: &Times| times.op_end[other.0 as usize];
                 price.saved.push((at, end(&self.all) - end(&without)));
                 lags.push((at, begun(&self.all, mine) - last));

@@ -95,7 +95,7 @@ impl Lateness {
                     None => format!("{by} late on {late} of {} {unit}s", count(of as u64)),
                 }
             }
-            Pattern::Steady if steps > 0 => format!("{} late every {unit}", each(steps)),
+            Pattern::Steady if steps > 0 => format!("{} late every {unit}", duration(self.by_ns)),
             Pattern::Steady | Pattern::Unknown => format!("delays the others by {}", duration(all)),
         }
     }

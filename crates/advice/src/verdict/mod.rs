@@ -155,13 +155,21 @@ pub fn find(
             let sum = several.iter().map(|(.., split)| split.clone());
             let sum = sum.reduce(Split::add).unwrap_or_default();
             let (of, count) = (several[0].0.scope.of, several.len());
-            judge(trace, None, &sum, step, (of, count))
+            let whole = judge(trace, None, &sum, step, (of, count));
+            let launched = several.iter().filter_map(|(_, step, split)| {
+                let steps = step.as_ref().map_or(1, |it| it.steps.max(1));
+                split.launched().checked_div(steps as u64)
+            });
+            let told = (&sum, step, launched.max().unwrap_or(0));
+            followed(whole, (causes, window), ranks, told)
         }
     };
     let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
     // What keeps all of them idle for longer is told, and not who is late.
     let late = ranks.and_then(|it| words::straggler(it, whole.span_ns));
-    if let Some((share, text)) = late.filter(|of| !is_stalled || of.0 >= whole.share) {
+    let late = late.filter(|of| !is_stalled || of.0 >= whole.share);
+    let is_late = late.is_some();
+    if let Some((share, text)) = late {
         (whole.bound_by, whole.share) = (Bound::Peer, share);
         (whole.line, whole.text, whole.frames) = (None, text, Default::default());
     }
@@ -172,7 +180,7 @@ pub fn find(
             &mut whole,
             (trace, causes),
             main,
-            (idle.unwrap_or(0), is_whole),
+            (idle.unwrap_or(0), is_whole, is_late),
         );
     }
     let mut verdicts = vec![whole];
@@ -285,12 +293,12 @@ const TOLD_SHARE: f64 = 0.05;
 const START_UP_STEPS: Ns = 3;
 
 /// Puts what the run is made of beside its main steps, in which a GPU was idle for so long, behind a verdict. Odd steps that lose
-/// more take its place. Of a part of a run the start is no start-up.
+/// more take its place, but that of a late rank. Of a part of a run the start is no start-up.
 fn beside(
     verdict: &mut Verdict,
     (trace, causes): (&Trace, &Causes<'_>),
     steps: &Steps,
-    (idle, is_whole): (Ns, bool),
+    (idle, is_whole, is_late): (Ns, bool, bool),
 ) {
     let all: Ns = steps.steady().iter().map(|it| it.len()).sum();
     for (at, kind) in steps.kinds.iter().enumerate() {
@@ -304,7 +312,8 @@ fn beside(
             continue;
         };
         let is_much = cases::ODD_COST.is_reached_by(odd.share) || odd.recur();
-        let is_first = at == 0 && odd.total_ns > idle && is_much;
+        // Why one rank makes steps odd is said of it.
+        let is_first = at == 0 && odd.total_ns > idle && is_much && !is_late;
         if at == 0 {
             verdict.odd = Some(odd.clone());
         }
@@ -330,6 +339,30 @@ fn beside(
     }
 }
 
+/// That ranks wait for each other is no end: what those did is that were waited for.
+fn followed(
+    whole: Verdict,
+    (causes, window): (&Causes<'_>, Option<Span>),
+    ranks: Option<&JobAnalysis>,
+    told: (&Split, Option<&StepScope>, u64),
+) -> Verdict {
+    let waits = ranks.filter(|it| {
+        let is_peer = whole.bound_by == Bound::Peer && told.0.waits_for_ranks();
+        is_peer && words::straggler(it, whole.span_ns).is_none()
+    });
+    let roots = waits.map(|it| (it.roots(causes, window), it.ranks.len()));
+    match roots.and_then(|(roots, count)| words::rooted(&roots, told, count)) {
+        Some((bound_by, text)) => Verdict {
+            bound_by,
+            text,
+            line: None,
+            frames: Default::default(),
+            ..whole
+        },
+        None => whole,
+    }
+}
+
 fn judge(
     trace: &Trace,
     device: Option<u32>,
@@ -342,6 +375,7 @@ fn judge(
     let time = match bound {
         Bound::Peer if split.waits_for_ranks() => split.waiting,
         _ if is_idle && split.is_cold() => split.cold(),
+        Bound::Compute if split.is_shared() => split.turns,
         // What the headline says runs, and not what waits for it.
         Bound::Compute if 2 * split.graphs < split.computing => split.computing,
         bound => split.time_of(bound),

@@ -68,6 +68,8 @@ pub(super) struct Split {
     pub copying: Ns,
     /// See `computing`.
     pub both: Ns,
+    /// Launched operations waited so long for another process to leave the GPU.
+    pub turns: Ns,
     /// The least that it could take.
     pub ideal: Ns,
 }
@@ -183,6 +185,7 @@ impl Split {
             (&mut self.copying, other.copying),
             (&mut self.both, other.both),
             (&mut self.graphs, other.graphs),
+            (&mut self.turns, other.turns),
         ] {
             *into += from;
         }
@@ -241,6 +244,16 @@ impl Split {
     pub(super) fn waits_for_ranks(&self) -> bool {
         let is_large = share(self.waiting, self.counted()) >= STALL_SHARE;
         self.waiting > 0 && (is_large || 2 * self.waiting >= self.time_of(Bound::Peer))
+    }
+
+    /// Kernels that were launched one by one.
+    pub(super) fn launched(&self) -> u64 {
+        self.counts[0].saturating_sub(self.in_graphs)
+    }
+
+    /// Whether most of what computing takes is waiting for another process to leave the GPU.
+    pub(super) fn is_shared(&self) -> bool {
+        self.turns > 0 && 2 * self.turns >= self.time_of(Bound::Compute)
     }
 
     pub(super) fn time_of(&self, bound: Bound) -> Ns {
@@ -381,6 +394,9 @@ impl Split {
         }
         if piece.cause.is_of_host() && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;
+        }
+        if piece.cause == Cause::Process {
+            self.turns += time;
         }
         *self.at(bound) += time;
     }

@@ -39,8 +39,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::first_use::{self, FirstUse};
 use crate::graph::{CallId, Engine, Graph, OpId};
-use activity::{Ns, Span, What};
-use trace::{LaneKind, Trace, made};
+use activity::units::share;
+use activity::{Metric, Ns, Span, What};
+use trace::{LaneKind, Measure, Trace, made};
 
 /// So many operations are looked at together: what is known of them stays in a processor's cache.
 const STRETCH: usize = 1 << 14;
@@ -67,6 +68,8 @@ pub struct Ready {
     first: OnceLock<FirstUse>,
     /// Whether stacks of some process were sampled.
     is_sampled: bool,
+    /// By device: whether another program, which leaves no record, keeps it busy.
+    shared: Vec<bool>,
 }
 
 impl Ready {
@@ -80,8 +83,26 @@ impl Ready {
             loading: first_use::loading(trace, graph),
             first: OnceLock::new(),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
+            shared: (0..trace.devices().len())
+                .map(|it| is_shared(trace, it))
+                .collect(),
         }
     }
+}
+
+/// The multiprocessors are busy for so much more of the time than anything recorded ran that others had them.
+const OTHERS_SHARE: f64 = 0.1;
+
+/// Whether NVML names another program on a device, and its multiprocessors are busier than all that was recorded can make them.
+fn is_shared(trace: &Trace, device: usize) -> bool {
+    let usage = &trace.devices()[device].usage;
+    let readings = trace.readings(device);
+    let readings = readings.filter(|it| it.others().next().is_some());
+    let busy = readings.zip(usage.span()).and_then(|(readings, span)| {
+        let level = readings.level(Metric::Sm, span)?;
+        Some(level.mean - share(usage.total(Measure::Compute), span.len()))
+    });
+    busy.is_some_and(|it| it >= OTHERS_SHARE)
 }
 
 impl<'a> Causes<'a> {

@@ -41,6 +41,7 @@ impl Cause {
     pub fn id(self) -> &'static str {
         match self {
             Cause::SyncDevice => "wait for the device",
+            Cause::Process => "switching to another process",
             Cause::SyncStream => "wait for a stream",
             Cause::SyncEvent => "wait for an event",
             Cause::Host => "host work",

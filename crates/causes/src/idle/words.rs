@@ -256,6 +256,9 @@ impl Causes<'_> {
             Cause::Stream => {
                 format!("{next} waited {time} for {}", self.elsewhere(piece.culprit))
             }
+            Cause::Process if piece.culprit == Culprit::Nobody => format!(
+                "{next} was launched and waited {time} for its turn: another program has the GPU; MPS lets them run on it together"
+            ),
             Cause::Process => format!(
                 "{next} waited {time} while another process had the GPU ({name}); MPS lets processes run on it together"
             ),

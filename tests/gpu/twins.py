@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""What a late rank costs, foretold and measured: twins.py CUPTOP [GPUS] [SECONDS] [BASE ...].
+
+Each base is a job: `launch` is held up by its CPUs' launching (FSDP2), `compute` by its GPUs (DDP, the loss is read each step), `ahead` too, but
+nobody waits for the GPU. Each has twins: `healthy`; the last rank sleeps on each step for 10 % or 40 % of a step; or for a whole step on every
+tenth. Steps are measured by the job itself while it is recorded, and before that without cuptop, all twins in turn in one job. What is foretold
+of a recording of the late twin (`report --json`) is held to late minus healthy: within 1 ms or 20 %. Of the healthy twin at most 1 % may be
+foretold. Recordings go to $OUT. The last lines are a table. Needs torch with NCCL, and as many GPUs."""
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+PROGRAM = '''
+import os, sys, time
+import torch, torch.distributed as dist, torch.nn as nn
+BASE, LENGTH, KINDS = sys.argv[1], float(sys.argv[2]), sys.argv[3].split(",")
+RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+torch.cuda.set_device(RANK)
+dist.init_process_group("nccl", device_id=torch.device("cuda", RANK))
+torch.manual_seed(0)
+
+def launch():
+    from torch.distributed.fsdp import fully_shard
+    layers = [nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True) for _ in range(8)]
+    net = nn.Sequential(*layers).cuda()
+    for it in net:
+        fully_shard(it)
+    fully_shard(net)
+    return net, torch.randn(4, 64, 256, device="cuda")
+
+def compute():
+    net = nn.Sequential(*[nn.Linear(4096, 4096, device="cuda", dtype=torch.bfloat16) for _ in range(12)])
+    return nn.parallel.DistributedDataParallel(net), torch.randn(8192, 4096, device="cuda", dtype=torch.bfloat16)
+
+net, x = launch() if BASE == "launch" else compute()
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
+
+def load(late):
+    time.sleep(late)                               # LINE load
+
+def step(late):
+    if late:
+        load(late)
+    loss = net(x).float().square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if BASE == "compute":
+        loss.item()
+
+def run(kind, length, steps):
+    """Mean step in ms, from the first begin to the last end over all ranks."""
+    late = {"every10": 0.1, "every40": 0.4, "tenth": 1.0}.get(kind, 0.0) * length / 1e3
+    torch.cuda.synchronize(); dist.barrier(); torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for at in range(steps):
+        step(late if RANK == WORLD - 1 and (kind != "tenth" or at % 10 == 5) else 0.0)
+    torch.cuda.synchronize(); dist.barrier(); torch.cuda.synchronize()
+    return (time.perf_counter() - begin) * 1e3 / steps
+
+STEPS = 40
+# A recording is of one twin from its first step on.
+run(KINDS[0] if LENGTH else "healthy", LENGTH, 20)
+if LENGTH == 0:
+    length = torch.tensor([run("healthy", 0, 20)], device="cuda")
+    dist.broadcast(length, 0)
+    LENGTH = length.item()
+    if RANK == 0: print("LENGTH", LENGTH, flush=True)
+for kind in KINDS:
+    mean = run(kind, LENGTH, STEPS)
+    if RANK == 0: print("STEP", kind, mean, flush=True)
+dist.destroy_process_group()
+'''
+
+# Starts ranks without a library that takes seconds to load.
+LAUNCHER = '''
+import os, subprocess, sys
+world = int(sys.argv[1])
+own = lambda rank: {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": sys.argv[2],
+                    "OMP_NUM_THREADS": "4"}
+ranks = [subprocess.Popen([sys.executable, *sys.argv[3:]], env=own(rank)) for rank in range(world)]
+sys.exit(max(it.wait() for it in ranks))
+'''
+KINDS = ["healthy", "every10", "every40", "tenth"]
+PORT = [29600 + os.getpid() % 300]
+
+
+def started(folder, gpus, before, base, length, kinds):
+    """Runs a job; returns its length of a step and its means by kind."""
+    PORT[0] += 1
+    job = [sys.executable, os.path.join(folder, "launch.py"), str(gpus), str(PORT[0]), os.path.join(folder, "train.py"), base, str(length), ",".join(kinds)]
+    done = subprocess.run([*before, *job], capture_output=True, text=True, timeout=90)
+    words = [it.split() for it in done.stdout.splitlines()]
+    means = {it[1]: float(it[2]) for it in words if len(it) == 3 and it[0] == "STEP"}
+    lengths = [float(it[1]) for it in words if len(it) == 2 and it[0] == "LENGTH"]
+    if len(means) < len(kinds):
+        print(done.stdout[-1500:], done.stderr[-3000:], flush=True)
+        raise RuntimeError(f"{base} {kinds} did not end: {done.returncode}")
+    return (lengths or [length])[0], means
+
+
+def foretold(cuptop, recording):
+    said = json.loads(subprocess.run([cuptop, "report", recording, "--json"], capture_output=True, text=True, timeout=120).stdout)
+    late = (said.get("job") or {}).get("late") or []
+    first = late[0] if late else {}
+    saved = (first.get("step_ns") or 0) - (first.get("step_without_ns") or 0)
+    return saved / 1e6, first.get("rank"), said["verdicts"][0]["text"], (first.get("step_ns") or 0) / 1e6
+
+
+def main():
+    cuptop = os.path.abspath(sys.argv[1])
+    gpus = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    until = time.monotonic() + (float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
+    bases = sys.argv[4:] or ["launch", "compute", "ahead"]
+    out = os.environ.get("OUT")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        open(os.path.join(folder, "train.py"), "w").write(PROGRAM)
+        open(os.path.join(folder, "launch.py"), "w").write(LAUNCHER)
+        for base in bases:
+            recorded, length = {}, None
+            for kind in [None, *KINDS]:
+                if time.monotonic() + 20 > until:
+                    print(f"no time is left for {base} {kind or ''}", flush=True)
+                    break
+                began = time.monotonic()
+                try:
+                    if kind is None:
+                        length, plain = started(folder, gpus, [], base, 0, KINDS)
+                        print(base, f"{time.monotonic() - began:.0f} s, without cuptop:", {k: round(v, 2) for k, v in plain.items()}, flush=True)
+                        continue
+                    at = os.path.join(folder, f"{base}_{kind}")
+                    _, means = started(folder, gpus, [cuptop, "trace", "--headless", "--save", at, "--"], base, length, [kind])
+                    recorded[kind] = means[kind]
+                    saved, rank, text, step = foretold(cuptop, at)
+                    if out:
+                        with tarfile.open(os.path.join(out, f"{base}_{kind}.tgz"), "w:gz", compresslevel=3) as file:
+                            file.add(at, arcname=f"{base}_{kind}")
+                    rows.append((base, kind, plain[kind], plain[kind] - plain["healthy"], means[kind], means[kind] - recorded["healthy"], saved, rank, step, text))
+                    print(f"{base} {kind} {time.monotonic() - began:.0f} s: {text}", flush=True)
+                except Exception as error:  # One twin that fails must not hide the others.
+                    print(f"{base} {kind}: {error!r}"[:300], flush=True)
+                    if kind is None:
+                        break
+    print("base     twin      step  more  | recorded: step  more | foretold  of  rank   headline        (ms)")
+    wrong = 0
+    for base, kind, plain, more, step, recorded, saved, rank, of, text in rows:
+        right = saved <= 0.01 * step if kind == "healthy" else abs(saved - recorded) <= max(1.0, 0.2 * abs(recorded))
+        right = right and (saved <= 1.0 or rank in (None, gpus - 1))
+        wrong += not right
+        print(f"{base:8} {kind:8} {plain:6.2f} {more:5.2f} | {step:14.2f} {recorded:5.2f} | {saved:8.2f} {of:6.2f} {str(rank):4} {'ok   ' if right else 'WRONG'} {text[:90]}")
+    print(f"{wrong} of {len(rows)} wrong")
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
