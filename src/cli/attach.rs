@@ -8,7 +8,7 @@ use super::exit::{self, Ending};
 use super::screen;
 use super::trace::Recordings;
 use crate::report::Report;
-use crate::tui::Running;
+use crate::tui::{NextRun, Running};
 use activity::feed::Outcome;
 use live::attach::{self, Attached, RunningRequest};
 use trace::{SourceInfo, SourceKind};
@@ -27,12 +27,15 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
     if args.headless {
         return headless(&mut target);
     }
-    // What cannot be is said before the screen opens.
-    let mut started = Some(target.start()?);
+    // What cannot be is said before the screen opens, which shows what stands still.
+    let mut started = match live::job::is_still(args.pid) {
+        true => None,
+        false => Some(target.start()?),
+    };
     screen::open(
-        Box::new(move |_| match started.take() {
+        Box::new(move |wanted| match started.take() {
             Some(started) => Ok(target.shown(started)),
-            None => target.start_for_screen(),
+            None => target.start_for_screen(wanted),
         }),
         screen::no_scenario(),
         &args.first,
@@ -82,8 +85,15 @@ impl RunningProgram {
         RunningProgram { args, recordings }
     }
 
-    /// Begins, for a screen that is open.
-    pub(super) fn start_for_screen(&mut self) -> Result<Running, Ending> {
+    /// Begins, for a screen that is open. What stands still is entered only when it is asked for by that word.
+    pub(super) fn start_for_screen(&mut self, wanted: &NextRun) -> Result<Running, Ending> {
+        let pid = self.args.pid;
+        if !matches!(wanted, NextRun::Enter(_)) && live::job::is_still(pid) {
+            return Err(Ending {
+                still: Some(pid),
+                ..Ending::input("it stands still")
+            });
+        }
         let started = self.start()?;
         Ok(self.shown(started))
     }

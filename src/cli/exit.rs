@@ -90,6 +90,7 @@ impl From<Failure> for Ending {
             failure,
             is_rendered: false,
             file: None,
+            still: None,
         }
     }
 }

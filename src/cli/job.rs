@@ -1,5 +1,6 @@
-//! `cuptop job [PID]`: how a job stands.
+//! `cuptop job [PID]`: how a job stands, at a terminal on the screen.
 
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -7,6 +8,8 @@ use serde_json::json;
 use super::args::JobArgs;
 use super::exit::{self, Ending};
 use crate::report::standing::Standing;
+use crate::tui::{self, NextRun};
+use activity::text::plain_json;
 use live::job::ras::Asking;
 use live::job::{self, FIRST, Looked};
 
@@ -15,6 +18,9 @@ const FURTHER: Duration = Duration::from_secs(5);
 
 /// Looks at a job and says how it stands. Fails (1) when it stands still.
 pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
+    if args.is_for_screen() && io::stdout().is_terminal() && tui::has_keyboard() {
+        return super::run::pick(Some(NextRun::Look(args.pid)));
+    }
     let wrong = |it: live::attach::Refused| Ending::input(it.message).help(it.help);
     let mut jobs = job::find(args.pid).map_err(wrong)?;
     let begun = Instant::now();
@@ -48,7 +54,7 @@ pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
         "cuptop": env!("CARGO_PKG_VERSION"),
         "jobs": found.iter().map(Standing::json).collect::<Vec<_>>(),
     });
-    let whole = format!("{whole:#}\n");
+    let whole = plain_json(format!("{whole:#}\n"));
     if let Some(path) = &args.save {
         let written = std::fs::write(path, &whole);
         written
@@ -75,14 +81,8 @@ fn joined(found: &[Standing], text: fn(&Standing) -> String) -> String {
     found.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// Looks at all of them at once.
+/// Looks at all of them once more.
 fn observe_all(jobs: &mut [Looked]) -> Vec<Standing> {
-    std::thread::scope(|scope| {
-        let all: Vec<_> = jobs
-            .iter_mut()
-            .map(|it| scope.spawn(|| it.observe(FIRST)))
-            .collect();
-        let done = all.into_iter().filter_map(|it| it.join().ok());
-        done.map(Standing::of).collect()
-    })
+    let seen = job::observe_all(jobs, FIRST).into_iter();
+    seen.map(Standing::of).collect()
 }

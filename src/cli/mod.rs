@@ -95,7 +95,7 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
     args::SCREEN.get_or_init(|| cli.screen);
     match cli.command {
-        None => run::pick(),
+        None => run::pick(None),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Trace(args)) => trace::trace(&args),
         Some(Command::Attach(args)) => attach::attach(&args),

@@ -45,13 +45,13 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Ending> {
     screen::code_of(exit)
 }
 
-/// Opens the picker: the programs on this machine's GPUs, and the bundled scenarios.
-pub(super) fn pick() -> Result<u8, Ending> {
+/// Opens the picker: the programs on this machine's GPUs, and the bundled scenarios. Above it may lie how a job stands.
+pub(super) fn pick(first: Option<NextRun>) -> Result<u8, Ending> {
     // The first look happens while the driver is asked below.
     let machine = live::machine::watch().ok();
     let args = RunArgs::bundled();
     let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
-    let exit = on_screen(runner, None, machine, &args.first)?;
+    let exit = on_screen(runner, first, machine, &args.first)?;
     screen::code_of(exit)
 }
 
@@ -66,14 +66,14 @@ fn on_screen(
     screen::stay(
         Box::new(|wanted| {
             match wanted {
-                NextRun::Same => {}
+                NextRun::Same | NextRun::Look(_) => {}
                 NextRun::Scenario(_) => program = None,
-                NextRun::Process(pid) => {
+                NextRun::Process(pid) | NextRun::Enter(pid) => {
                     program = Some(super::running_program(*pid)?);
                 }
             }
             match &mut program {
-                Some(program) => program.start_for_screen(),
+                Some(program) => program.start_for_screen(wanted),
                 None => runner.borrow_mut().start_for_screen(wanted),
             }
         }),

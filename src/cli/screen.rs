@@ -76,7 +76,8 @@ pub(super) fn stay(
     // Colours that the user asked for appear even under NO_COLOR.
     crossterm::style::force_color_output(screen_args().color != Color::Auto || super::may_color());
     // Only the picker shows them, and to compile sixteen scenarios takes a part of the first frame's time.
-    let choices = first.is_none().then(choices).unwrap_or_default();
+    let is_picker = matches!(first, None | Some(NextRun::Look(_)));
+    let choices = is_picker.then(choices).unwrap_or_default();
     let is_light = theme().choice.is_light;
     tui::run(Session {
         start: Box::new(|wanted| {

@@ -389,7 +389,12 @@ fn place(thread: &ThreadSeen) -> String {
         .find(|it| !WRAPPERS.contains(it));
     let at = |it: &Frame| format!("{}:{}", short_file(&it.file), it.line);
     let python = thread.python.get(own.unwrap_or(0));
-    let python = python.map(|it| format!("{} ({})", called.unwrap_or(&it.function), at(it)));
+    let mut inner = thread.python[..own.unwrap_or(0)].iter();
+    let is_at_prompt = inner.any(|it| it.file.ends_with("/bdb.py"));
+    let python = python.map(|it| match is_at_prompt {
+        true => format!("stopped at a breakpoint ({})", at(it)),
+        false => format!("{} ({})", called.unwrap_or(&it.function), at(it)),
+    });
     let parts: Vec<String> = python.into_iter().chain(thread.native.clone()).collect();
     match parts.is_empty() {
         true => "code that is not known".to_owned(),

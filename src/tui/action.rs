@@ -11,6 +11,8 @@ pub enum Action {
     Help,
     /// Opens the list of errors, of lost records, of races.
     Troubles,
+    /// Shows how the jobs of this machine stand.
+    Job,
     /// Goes to a view: index into [`VIEWS`](super::view::VIEWS).
     Show(usize),
     /// Goes to the view at a place of the bar, from 0.

@@ -70,6 +70,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Cause, Timeline, Char('z'), Action::ZoomToSelection, "", ""),
     key(Cause, Any, Char('i'), Action::Predict, "what a cure would save", "cure"),
     key(Cause, Timeline, Char('t'), Action::OtherEnd, "go to operation, or call", ""),
+    key(Cause, Picker, Char('J'), Action::Job, "how jobs stand: all ranks", "jobs"),
     key(Cause, Any, Char('!'), Action::Troubles, "errors, losses, races", "errors"),
     key(Move, Any, Char(']'), Action::Step(1), "next step, or repeat", "step"),
     key(Move, Any, Char('['), Action::Step(-1), "previous step, or repeat", ""),

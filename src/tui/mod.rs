@@ -145,6 +145,8 @@ pub struct StartError {
     pub is_rendered: bool,
     /// The file whose change is worth another try.
     pub file: Option<PathBuf>,
+    /// The process that was not entered, as it stands still.
+    pub still: Option<u32>,
 }
 
 #[derive(Debug, Default)]

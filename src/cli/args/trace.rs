@@ -110,7 +110,7 @@ pub struct JobArgs {
     /// Do not ask NCCL's service.
     #[arg(long)]
     pub no_ras: bool,
-    /// Print once and end; it is done without a terminal, too.
+    /// Print once and end, as it is done without a terminal; the options above and below do so, too.
     #[arg(long)]
     pub headless: bool,
     /// Print all that was seen as JSON.
@@ -119,6 +119,14 @@ pub struct JobArgs {
     /// Keep it as JSON in this file.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+}
+
+impl JobArgs {
+    /// Whether nothing is asked for that is printed or kept.
+    pub fn is_for_screen(&self) -> bool {
+        let asks = self.ras || self.no_ras || self.headless || self.json;
+        !asks && self.duration.is_none() && self.save.is_none()
+    }
 }
 
 /// How a program is watched that is not a scenario.

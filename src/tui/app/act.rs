@@ -31,7 +31,8 @@ impl App {
                     return None;
                 }
             }
-            Overlay::Troubles | Overlay::Attach(_) if action == Action::Save => {}
+            Overlay::Troubles | Overlay::Attach(_) | Overlay::Job { .. }
+                if action == Action::Save => {}
             _ => return self.act_on_overlay(action),
         }
         // The shell starts anew what was opened, and edits what could not be started.
@@ -76,6 +77,22 @@ impl App {
                     .say(format!("attaching to process {} …", target.pid));
                 return Some(Effect::Start(NextRun::Process(target.pid)));
             }
+            (Overlay::Job { .. }, Action::Rerun) => {
+                self.state.say("NCCL is asked, where that is safe …");
+                return Some(Effect::Ask);
+            }
+            (Overlay::Job { pid: Some(pid), .. }, Action::Choose) => {
+                self.overlay = Overlay::None;
+                return Some(Effect::Start(NextRun::Enter(pid)));
+            }
+            (Overlay::Job { pid, at }, _) => {
+                let lines = self.state.model.job_lines();
+                let at = |by| at.saturating_add_signed(by).min(lines);
+                self.overlay = match self.lines_of(action) {
+                    Some(by) => Overlay::Job { pid, at: at(by) },
+                    None => Overlay::None,
+                };
+            }
             _ => self.overlay = Overlay::None,
         }
         None
@@ -92,6 +109,7 @@ impl App {
                 self.ask_for(Asks::Help);
             }
             Action::Troubles => self.overlay = Overlay::Troubles,
+            Action::Job => self.overlay = Overlay::Job { pid: None, at: 0 },
             Action::Show(view) => self.views.show(view, state),
             Action::ShowNth(place) => {
                 if let Some(view) = self.views.nth(place, state) {
@@ -158,18 +176,25 @@ impl App {
 
     /// Moves the cursor of the help, or runs the line that it is on. Returns whether the action was for it.
     fn step_help(&mut self, at: usize, action: Action) -> bool {
-        let page = isize::from(self.state.size.height as i16 / 2);
-        let by = match action {
-            Action::Up | Action::Wheel { is_in: true, .. } => -1,
-            Action::Down | Action::Wheel { is_in: false, .. } => 1,
-            Action::PageUp => -page,
-            Action::PageDown => page,
-            _ => return false,
+        let Some(by) = self.lines_of(action) else {
+            return false;
         };
         self.overlay = Overlay::Help {
             at: self.frame.help.step(at, by),
         };
         true
+    }
+
+    /// By how many lines an action moves what lies on top.
+    fn lines_of(&self, action: Action) -> Option<isize> {
+        let page = isize::from(self.state.size.height as i16 / 2);
+        Some(match action {
+            Action::Up | Action::Wheel { is_in: true, .. } => -1,
+            Action::Down | Action::Wheel { is_in: false, .. } => 1,
+            Action::PageUp => -page,
+            Action::PageDown => page,
+            _ => return None,
+        })
     }
 
     /// Opens what is predicted of the finding under the cursor; on the timeline closes it, or opens that of the

@@ -50,6 +50,8 @@ pub enum Effect {
     Copy(String),
     Record,
     Keep,
+    /// Ask NCCL's service of the job that is looked at.
+    Ask,
     /// The scenario, or the line of a program.
     Edit(Option<SourceLine>),
 }

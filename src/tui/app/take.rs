@@ -1,12 +1,15 @@
 //! What arrives from the feed.
 
 use super::{App, ErrorPanel, LineKind, Opening, Status};
+use crate::report::standing::Standing;
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::NOT_ATTACHED;
 use activity::feed::{Failure, Message, Outcome};
 use activity::text::printable;
 use activity::units;
 use figures::VariantFigures;
+use live::attach::Refused;
+use live::job::Job;
 use live::machine::Machine;
 
 impl App {
@@ -48,6 +51,13 @@ impl App {
             self.overlay = Overlay::None;
             self.state.say("the process has ended");
         }
+    }
+
+    /// Takes how the jobs stand that are looked at.
+    pub fn see_jobs(&mut self, seen: Result<Vec<Job>, Refused>) {
+        let all = |jobs: Vec<Job>| jobs.into_iter().map(Standing::of).collect();
+        let why = |it: Refused| printable(&format!("{}. {}", it.message, it.help));
+        self.state.model.seen_jobs = Some(seen.map(all).map_err(why));
     }
 
     /// A run could not be started; what is on screen stays.

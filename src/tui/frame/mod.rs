@@ -2,6 +2,7 @@
 
 mod attach;
 pub mod footer;
+mod job;
 mod offered;
 pub mod overlay;
 pub mod tabs;
@@ -115,6 +116,7 @@ impl Frame {
                     attach::draw(gpu, process, theme, above, buf);
                 }
             }
+            Overlay::Job { pid, at } => job::draw(state, (pid, at), theme, above, buf),
         }
     }
 }

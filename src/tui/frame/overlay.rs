@@ -25,6 +25,8 @@ pub enum Overlay {
     Troubles,
     /// What attaching to a process means.
     Attach(Target),
+    /// How the job of a process stands, or all that use CUDA here, from this line on.
+    Job { pid: Option<u32>, at: usize },
 }
 
 /// The help: the marks of the timeline, then what can be done, by what one wants. What is typed leaves lines that have it.

@@ -18,10 +18,13 @@ use super::pace::Pace;
 use super::watch::Watch;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
+use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::analyst::Analyst;
 use crate::tui::state::{LineKind, NextRun, SourceLine, Status};
-use crate::tui::{Controls, Exit, Session, keys, render};
+use crate::tui::{Controls, Exit, Session, StartError, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
+use live::attach::Refused;
+use live::job::Job;
 use live::machine::Machine;
 
 /// The clock in the header goes on this often.
@@ -76,6 +79,8 @@ pub struct Loop<'a, B: Screen> {
     frames: FrameLog,
     /// Answers of the analysis threads have come.
     answers: Receiver<()>,
+    /// Who looks at the job that is shown.
+    job: Option<live::job::Watch>,
 }
 
 impl<'a, B: Screen> Loop<'a, B> {
@@ -112,6 +117,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             is_over: false,
             mouse: Mouse::default(),
             frames: FrameLog::from_env(),
+            job: None,
         }
     }
 
@@ -137,6 +143,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             ];
             let wake = wake.into_iter().flatten().min();
             let seen = self.machines();
+            let jobs = self.jobs();
             let none = never();
             let messages = self.feed.as_ref().map_or(&none, Feed::receiver).clone();
             let timeout = wake.map_or(never(), crossbeam_channel::at);
@@ -152,6 +159,14 @@ impl<'a, B: Screen> Loop<'a, B> {
                         self.app.see(machine);
                     }
                     Err(_) => self.session.machine = None,
+                },
+                recv(jobs) -> seen => match (seen, &mut self.job) {
+                    (Ok(seen), _) => {
+                        self.pace.changed();
+                        self.app.see_jobs(seen);
+                    }
+                    (Err(_), Some(job)) => job.jobs = never(),
+                    (Err(_), None) => {}
                 },
                 recv(self.answers) -> answer => {
                     self.pace.changed();
@@ -181,6 +196,19 @@ impl<'a, B: Screen> Loop<'a, B> {
         let watch = self.session.machine.as_ref();
         let watch = watch.filter(|_| self.app.is_picking());
         watch.map_or(never(), |it| it.machines.clone())
+    }
+
+    /// How the jobs stand that are shown: as long as they are, they are looked at.
+    fn jobs(&mut self) -> Receiver<Result<Vec<Job>, Refused>> {
+        let shown = match self.app.overlay {
+            Overlay::Job { pid, .. } => Some(pid),
+            _ => None,
+        };
+        if self.job.as_ref().map(|it| it.pid) != shown {
+            self.app.state.model.seen_jobs = None;
+            self.job = shown.and_then(|pid| live::job::Watch::start(pid).ok());
+        }
+        self.job.as_ref().map_or(never(), |it| it.jobs.clone())
     }
 
     /// The terminal's size, without the rows that would make it more than [`CELLS`].
@@ -337,6 +365,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             }
             Some(Effect::Edit(Some(at))) => self.open_source(&at)?,
             Some(Effect::Edit(None)) => self.edit()?,
+            Some(Effect::Ask) => self.job.iter().for_each(live::job::Watch::ask),
             Some(Effect::Record) => self.control(|it| it.record()),
             Some(Effect::Keep) => self.control(|it| it.keep()),
         }
@@ -418,6 +447,10 @@ impl<'a, B: Screen> Loop<'a, B> {
 
     fn start(&mut self, wanted: NextRun) {
         self.pace.changed();
+        if let NextRun::Look(pid) = wanted {
+            self.app.overlay = Overlay::Job { pid, at: 0 };
+            return;
+        }
         // The run before ends first: both would use one GPU.
         self.feed = None;
         if self.app.state.model.run.is_running() {
@@ -438,9 +471,13 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.exit.error = None;
                 self.watch_file(running.file.as_deref());
             }
+            Err(StartError {
+                still: pid @ Some(_),
+                ..
+            }) => self.app.overlay = Overlay::Job { pid, at: 0 },
             Err(error) => {
                 match wanted {
-                    NextRun::Process(_) => self.app.refuse(&error.failure),
+                    NextRun::Process(_) | NextRun::Enter(_) => self.app.refuse(&error.failure),
                     _ => self.app.fail(&error.failure),
                 }
                 self.watch_file(error.file.as_deref());

@@ -95,6 +95,7 @@ fn run_of(
                     },
                     is_rendered: true,
                     file: None,
+                    still: None,
                 });
             }
             Ok(Running {

@@ -67,6 +67,10 @@ pub enum NextRun {
     Scenario(String),
     /// The process with this number, which runs already.
     Process(u32),
+    /// The same, also where it stands still.
+    Enter(u32),
+    /// Nothing: how the job of a process stands, or all that use CUDA here.
+    Look(Option<u32>),
 }
 
 /// A line of the picker.

@@ -13,6 +13,7 @@ use super::pulse::Pulse;
 use super::run::Run;
 use super::scope::OnScreen;
 use super::troubles::{self, Trouble};
+use crate::report::standing::Standing;
 use live::machine::{GpuLoad, Machine, Process};
 
 /// A process that may be attached to.
@@ -31,6 +32,8 @@ pub struct Model {
     pub run: Run,
     /// What this machine's GPUs do, for the picker.
     pub machine: Machine,
+    /// How the jobs stand that are looked at, or why that cannot be told; nothing before they were.
+    pub seen_jobs: Option<Result<Vec<Standing>, String>>,
     /// Who answers what takes long.
     pub analyst: Analyst,
     /// Who keeps up the figures of the variants.
@@ -52,6 +55,12 @@ impl Model {
     pub fn target(&self, target: Target) -> Option<(&GpuLoad, &Process)> {
         let (gpu, process) = self.machine.process(target.gpu, target.pid)?;
         (process.began() == target.began).then_some((gpu, process))
+    }
+
+    /// Lines of how jobs stand.
+    pub fn job_lines(&self) -> usize {
+        let jobs = self.seen_jobs.iter().flatten().flatten();
+        jobs.map(|it| it.text().lines().count()).sum()
     }
 
     /// Takes what was found out about the ranks of a job, and asks anew.

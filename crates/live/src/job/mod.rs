@@ -7,6 +7,7 @@
 //! sockets  who listens on which port
 //! judge    what the looks say of the whole
 //! ras      what NCCL's own service says of collectives
+//! watch    looks again and again, for a screen
 //! ```
 //!
 //! Nothing is entered and nothing stands still for it. Python's frames and return addresses are read from memory, the rest is
@@ -18,8 +19,11 @@ mod native;
 pub mod ras;
 mod sockets;
 mod threads;
+mod watch;
 
 use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, never};
 
 use cupti_sys::nvml::Nvml;
 
@@ -30,11 +34,15 @@ pub use judge::{LONG, STILL, State, Verdict};
 use members::Member;
 use native::Libraries;
 use threads::Watched;
+pub use watch::Watch;
 
 /// Looks at each process, and the time in which they lie.
 const LOOKS: u32 = 5;
 /// The first answer comes after this.
 pub const FIRST: Duration = Duration::from_millis(1400);
+
+/// Long enough to tell a thread that sleeps from one that runs.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// A job, as far as it runs on this machine.
 #[derive(Clone, Debug, Default)]
@@ -123,6 +131,7 @@ pub fn find(pid: Option<u32>) -> Result<Vec<Looked>, Refused> {
         begun: Instant::now(),
         watched: open_all(&members, &libraries),
         members,
+        stopped: never(),
     };
     Ok(found.into_iter().map(open).collect())
 }
@@ -133,6 +142,32 @@ pub struct Looked {
     members: Vec<Member>,
     watched: Vec<Watched>,
     begun: Instant,
+    /// Looks end early when its other end is gone.
+    stopped: Receiver<()>,
+}
+
+/// Looks at all of them at once, as [`Looked::observe`] does.
+pub fn observe_all(all: &mut [Looked], time: Duration) -> Vec<Job> {
+    std::thread::scope(|scope| {
+        let looks: Vec<_> = all
+            .iter_mut()
+            .map(|it| scope.spawn(move || it.observe(time)))
+            .collect();
+        looks.into_iter().filter_map(|it| it.join().ok()).collect()
+    })
+}
+
+/// Waits so long; whether nobody has ended it then.
+fn is_on(stopped: &Receiver<()>, time: Duration) -> bool {
+    stopped.recv_timeout(time) != Err(RecvTimeoutError::Disconnected)
+}
+
+/// Whether the job of a process stands still, as far as a moment's look tells.
+pub fn is_still(pid: u32) -> bool {
+    find(Some(pid)).is_ok_and(|mut all| {
+        let jobs = observe_all(&mut all, MOMENT);
+        jobs.iter().any(|it| it.verdict().state == State::Still)
+    })
 }
 
 fn open_all(members: &[Member], libraries: &Libraries) -> Vec<Watched> {
@@ -157,13 +192,14 @@ impl Looked {
     /// Looks some times more, spread over this long, and says what all looks show.
     pub fn observe(&mut self, time: Duration) -> Job {
         let pause = time / (LOOKS - 1);
+        let stopped = &self.stopped;
         std::thread::scope(|scope| {
             for watched in &mut self.watched {
                 scope.spawn(move || {
                     for look in 0..LOOKS {
                         watched.observe(look == 0 || look + 1 == LOOKS);
                         if look + 1 < LOOKS {
-                            watched.glance(Instant::now() + pause);
+                            watched.glance(Instant::now() + pause, stopped);
                         }
                     }
                 });
@@ -189,7 +225,7 @@ impl Looked {
 
     /// Asks NCCL's service once, where that is safe and tells something. It may take 12 s.
     pub fn ask(&self, job: &Job, asking: ras::Asking) -> Result<ras::Answer, String> {
-        ras::ask(job, &self.members, asking)
+        ras::ask(job, &self.members, asking, &self.stopped)
     }
 }
 

@@ -10,16 +10,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Receiver;
 use serde_json::Value;
 
 use super::members::Member;
-use super::{Job, Life, State, native, sockets};
+use super::{Job, Life, State, is_on, native, sockets};
 
 /// The port, unless `NCCL_RAS_ADDR` names another.
 const PORT: u16 = 28_028;
 /// The longest answer that is read, and the time that it may take: NCCL itself gives up its ranks after 10 s.
 const LONGEST: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(12);
+/// So long is waited for a part of it.
+const PART: Duration = Duration::from_millis(100);
 /// Ranks of an answer that are looked at.
 const MOST: usize = 100_000;
 
@@ -91,7 +94,12 @@ fn gate(version: Option<Version>, stands: bool, makes_communicators: bool) -> Op
 ///
 /// # Errors
 /// Why it was not asked, or has not answered, in a sentence.
-pub(super) fn ask(job: &Job, members: &[Member], asking: Asking) -> Result<Answer, String> {
+pub(super) fn ask(
+    job: &Job,
+    members: &[Member],
+    asking: Asking,
+    stopped: &Receiver<()>,
+) -> Result<Answer, String> {
     let here = || members.iter().filter(|it| it.pid != 0);
     let version = here().find_map(|it| native::nccl_version(it.pid));
     let state = job.verdict().state;
@@ -113,7 +121,7 @@ pub(super) fn ask(job: &Job, members: &[Member], asking: Asking) -> Result<Answe
     let address = here()
         .find_map(|it| listener(it.pid, members))
         .ok_or("no process of this job listens for it here")?;
-    let text = exchange(address, Instant::now() + PATIENCE)
+    let text = exchange(address, Instant::now() + PATIENCE, stopped)
         .map_err(|it| format!("it has not answered: {it}"))?;
     read(&text).ok_or_else(|| "its answer cannot be read".to_owned())
 }
@@ -178,7 +186,11 @@ fn listener(pid: u32, members: &[Member]) -> Option<SocketAddr> {
 }
 
 /// Sends the question, and reads to the end of the answer.
-fn exchange(address: SocketAddr, until: Instant) -> std::io::Result<Vec<u8>> {
+fn exchange(
+    address: SocketAddr,
+    until: Instant,
+    stopped: &Receiver<()>,
+) -> std::io::Result<Vec<u8>> {
     let left = || {
         until
             .saturating_duration_since(Instant::now())
@@ -190,11 +202,13 @@ fn exchange(address: SocketAddr, until: Instant) -> std::io::Result<Vec<u8>> {
     stream.write_all(b"SET FORMAT json\nSTATUS\n")?;
     let (mut answer, mut part) = (Vec::new(), vec![0; 64 << 10]);
     loop {
-        stream.set_read_timeout(Some(left()))?;
-        let length = stream.read(&mut part)?;
-        answer.extend_from_slice(&part[..length]);
-        if length == 0 {
-            return Ok(answer);
+        stream.set_read_timeout(Some(left().min(PART)))?;
+        match stream.read(&mut part) {
+            Ok(0) => return Ok(answer),
+            Ok(length) => answer.extend_from_slice(&part[..length]),
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if is_on(stopped, Duration::ZERO) => {}
+            Err(_) => return Err(late()),
         }
         if Instant::now() >= until || answer.len() as u64 > LONGEST {
             return Err(late());
@@ -382,13 +396,13 @@ mod tests {
         let soon = || Instant::now() + Duration::from_millis(200);
         for forever in [false, true] {
             let (address, thread) = serve(b"OK\n{", forever);
-            assert!(exchange(address, soon()).is_err());
+            assert!(exchange(address, soon(), &crossbeam_channel::never()).is_err());
             thread.join().expect("it ends");
         }
         let nobody = TcpListener::bind("127.0.0.1:0")
             .expect("a port")
             .local_addr()
             .expect("an address");
-        assert!(exchange(nobody, soon()).is_err());
+        assert!(exchange(nobody, soon(), &crossbeam_channel::never()).is_err());
     }
 }

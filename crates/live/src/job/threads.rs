@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Receiver;
 use py_spy::PythonSpy;
 
 use super::native::{DEEPEST, Libraries, Native};
-use super::{Doing, ThreadSeen};
+use super::{Doing, ThreadSeen, is_on};
 use crate::python;
 use crate::rights::numbers;
 use activity::Frame;
@@ -116,7 +117,7 @@ impl Watched {
     }
 
     /// Looks at Python's lines alone, many times until then: a program that waits for its GPU in each step is elsewhere for moments.
-    pub(super) fn glance(&mut self, until: Instant) {
+    pub(super) fn glance(&mut self, until: Instant, stopped: &Receiver<()>) {
         while Instant::now() < until {
             for (tid, python) in self.pythons() {
                 if let Some(thread) = self.threads.get_mut(&tid) {
@@ -129,7 +130,10 @@ impl Watched {
             } else {
                 until.saturating_duration_since(Instant::now())
             };
-            std::thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
+            let pause = pause.min(until.saturating_duration_since(Instant::now()));
+            if !is_on(stopped, pause) {
+                return;
+            }
         }
     }
 
