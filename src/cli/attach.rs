@@ -28,10 +28,8 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
         return headless(&mut target);
     }
     // What cannot be is said before the screen opens, which shows what stands still.
-    let mut started = match live::job::is_still(args.pid) {
-        true => None,
-        false => Some(target.start()?),
-    };
+    let is_entered = !live::job::is_still(args.pid);
+    let mut started = is_entered.then(|| target.start()).transpose()?;
     screen::open(
         Box::new(move |wanted| match started.take() {
             Some(started) => Ok(target.shown(started)),

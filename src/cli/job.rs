@@ -18,7 +18,9 @@ const FURTHER: Duration = Duration::from_secs(5);
 
 /// Looks at a job and says how it stands. Fails (1) when it stands still.
 pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
-    if args.is_for_screen() && io::stdout().is_terminal() && tui::has_keyboard() {
+    let prints = args.ras || args.no_ras || args.headless || args.json;
+    let prints = prints || args.duration.is_some() || args.save.is_some();
+    if !prints && io::stdout().is_terminal() && tui::has_keyboard() {
         return super::run::pick(Some(NextRun::Look(args.pid)));
     }
     let wrong = |it: live::attach::Refused| Ending::input(it.message).help(it.help);

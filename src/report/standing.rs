@@ -415,3 +415,29 @@ fn long(time: Duration) -> String {
         seconds => format!("{} h", seconds / 3_600),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As pdb's prompt looks from outside.
+    #[test]
+    fn a_prompt_of_the_debugger_is_a_breakpoint() {
+        let frame = |file: &str, function: &str, line| Frame {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line,
+        };
+        let mut thread = ThreadSeen {
+            python: vec![
+                frame("/usr/lib/python3.12/cmd.py", "cmdloop", 126),
+                frame("/usr/lib/python3.12/bdb.py", "Bdb.trace_dispatch", 90),
+                frame("/home/me/train.py", "step", 41),
+            ],
+            ..ThreadSeen::default()
+        };
+        assert_eq!(place(&thread), "stopped at a breakpoint (train.py:41)");
+        thread.python.remove(1);
+        assert_eq!(place(&thread), "cmdloop (train.py:41)");
+    }
+}

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::device::DeviceFigures;
-use activity::{Metric, MetricUnit, Ns, Occupant, Owner, SLOWDOWNS, SLOWED, Span};
+use activity::{Metric, MetricUnit, Ns, Owner, SLOWDOWNS, SLOWED, Span};
 use trace::{GpuReadings, HardwareReadings, Measure, Trace};
 
 /// All of a timeline.
@@ -97,15 +97,6 @@ pub struct OtherProcess {
 }
 
 impl OtherProcess {
-    /// Of a process that NVML names.
-    pub fn of(it: &Occupant) -> OtherProcess {
-        OtherProcess {
-            pid: it.pid,
-            name: it.name.clone(),
-            memory: it.memory,
-        }
-    }
-
     /// "python (1234)", or "process 1234".
     pub fn words(&self) -> String {
         match self.name.as_str() {
@@ -227,7 +218,14 @@ pub fn of_gpu(gpu: &GpuReadings, device: u32, scope: Span) -> GpuFigures {
         throttled_ns: tells.then_some(throttled),
         throttled_share: tells.then(|| throttled as f64 / looked as f64),
         throttled_by: by,
-        others: gpu.others().map(OtherProcess::of).collect(),
+        others: gpu
+            .others()
+            .map(|it| OtherProcess {
+                pid: it.pid,
+                name: it.name.clone(),
+                memory: it.memory,
+            })
+            .collect(),
         unknown_processes: gpu
             .occupants
             .iter()

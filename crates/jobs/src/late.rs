@@ -102,10 +102,10 @@ pub struct Lateness {
     /// The steps on which it is late, when by turns and where a collective shows it; else empty.
     pub steps: Vec<LateStep>,
     pub reason: Reason,
-    /// By how much it is late on each of these where it is latest, ns (median).
+    /// By how much it is late on each of these, or of `steps`, where it is latest, ns (median).
     pub by_ns: Ns,
-    /// Time that the others waited for it and had no other work, ns.
-    pub exposed_ns: Ns,
+    /// By how much it came later than the last but one, added up, ns.
+    pub late_ns: Ns,
     /// `None` where the job cannot be replayed without it.
     pub saving: Option<Saving>,
 }
@@ -140,12 +140,12 @@ pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
     for rank in asked {
         let price = replayed.as_ref().map(|it| it.price(rank, split));
         let late = one(known, split, rank, &by_rank[rank], price);
-        let cost = late.saving.map_or(late.exposed_ns, |it| it.all_ns);
+        let cost = late.saving.map_or(late.late_ns, |it| it.all_ns);
         if is_worth(cost) {
             found.push(late);
         }
     }
-    let cost = |late: &Lateness| late.saving.map_or(late.exposed_ns, |saving| saving.all_ns);
+    let cost = |late: &Lateness| late.saving.map_or(late.late_ns, |saving| saving.all_ns);
     found.sort_by_key(|late| (Reverse(cost(late)), late.rank));
     found
 }
@@ -170,7 +170,7 @@ fn one(
             all.iter()
                 .map(|late| Behind {
                     span: Span::new(late.start - late.by, late.start),
-                    by: late.exposed,
+                    by: late.by,
                 })
                 .collect()
         },
@@ -202,15 +202,18 @@ fn one(
         late.is_empty() || step_of(spans, it.span.end).is_some_and(|step| late.contains(&step))
     };
     let asked: Vec<Behind> = behind.iter().filter(within).copied().collect();
+    let told = of_step
+        .iter()
+        .filter(|it| late.is_empty() || late.contains(it.0));
+    let told: Vec<f64> = told.map(|it| it.1.by as f64).collect();
     Lateness {
         rank,
-        by_ns: stats::median(&of_step.values().map(|it| it.by as f64).collect::<Vec<_>>())
-            .unwrap_or(0.0) as Ns,
+        by_ns: stats::median(&told).unwrap_or(0.0) as Ns,
         pattern: pattern(late.len(), &by_step),
         unit: units.unit,
         steps: named.collect(),
         reason: reason(known, &split.waits[rank], rank, &asked),
-        exposed_ns: all.iter().map(|late| late.exposed).sum(),
+        late_ns: all.iter().map(|late| late.by).sum(),
         saving: saved.map(|all_ns| Saving {
             steps: spans.len(),
             now_ns,

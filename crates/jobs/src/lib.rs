@@ -4,14 +4,13 @@
 //! them across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split`
 //! parts each into transfer and waiting. `late` tells who is late and why (`price`: what the job takes without it, and
 //! where it falls behind; `kernels`: whether its own take longer), `words` says it;
-//! `power` is what GPUs at their power cap take back of that. `roots` follows waits to what held all up. `heat` is a map of it. `align` puts the timeline on the clock of all; else each process is mapped. A device that
+//! `power` is what GPUs at their power cap take back of that. `roots` follows waits to what held all up. `align` puts the timeline on the clock of all; else each process is mapped. A device that
 //! waits inside a collective stays busy in its figures, with the waiting beside them. `docs/RANKS.md` has the rules.
 
 mod align;
 mod clocks;
 mod collect;
 mod group;
-mod heat;
 mod host_hint;
 mod input;
 mod kernels;
@@ -27,10 +26,8 @@ mod words;
 
 pub use align::{align_clocks, clocks_of};
 pub use clocks::Clocks;
-pub use heat::{Heat, Spot};
 pub use kernels::More;
 pub use late::{Lateness, Pattern, Reason, Stretch};
-pub use roots::Root;
 pub use split::{Split, Wait};
 
 use line::Line;

@@ -13,8 +13,6 @@ use trace::{Lane, LaneId, Trace};
 
 /// Ranks that arrive no further apart than this arrive together, whatever the residual says.
 const TOGETHER: Ns = 10_000;
-/// Of a large group, the waits of so many ranks are looked at to tell what a late one costs.
-const ASKED: usize = 8;
 
 /// Sums of one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +42,6 @@ pub struct Late {
     pub start: Ns,
     /// How much later than the last but one it came, ns.
     pub by: Ns,
-    /// Of that, the time in which the others had nothing else to do.
-    pub exposed: Ns,
     /// Its part of the collective.
     pub lane: LaneId,
     pub row: usize,
@@ -130,7 +126,7 @@ pub(super) fn measure(
             times.push((members[0].1.kind, width, transfer));
             add_waits(trace, &lanes, &members, |_| Ns::MAX, split);
             if members[1].1.span.len() - transfer > noise {
-                add_late(trace, &lanes, &members, split);
+                add_late(&members, split);
             }
         }
         for (slot, alone) in group.alone().into_iter().enumerate() {
@@ -194,19 +190,12 @@ fn add_waits(
     }
 }
 
-/// Adds that the last one was late, and what the others would have saved: they all wait for it until it comes.
-fn add_late(trace: &Trace, lanes: &[Vec<LaneId>], members: &[(usize, &Part)], split: &mut Split) {
-    let [(rank, last), others @ ..] = members else {
+/// Adds that the last one was late.
+fn add_late(members: &[(usize, &Part)], split: &mut Split) {
+    let [(rank, last), (_, next), ..] = members else {
         return;
     };
-    let transfer = last.span.len();
-    let by = others.first().map_or(0, |it| it.1.span.len()) - transfer;
-    let asked = others.iter().step_by(others.len().div_ceil(ASKED).max(1));
-    let saved = asked.map(|&(rank, part)| {
-        let came = part.span.end - transfer;
-        let stretch = Span::new(came - by, came);
-        exposed(trace, &lanes[rank], part.lane, stretch)
-    });
+    let by = next.span.len() - last.span.len();
     let sums = &mut split.sums[*rank];
     sums.last_arrivals += 1;
     sums.late_ns += by;
@@ -214,7 +203,6 @@ fn add_late(trace: &Trace, lanes: &[Vec<LaneId>], members: &[(usize, &Part)], sp
         rank: *rank,
         start: last.span.start,
         by,
-        exposed: saved.min().unwrap_or(0),
         lane: last.lane,
         row: last.row,
     });

@@ -1,7 +1,6 @@
 //! What is known of late ranks, in words.
 
 use super::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
-use activity::stats;
 use activity::units::{count, duration};
 use causes::Cause;
 
@@ -46,16 +45,9 @@ impl JobAnalysis {
         format!("straggler {name}: {how}, {why}")
     }
 
-    /// The headline, how often it is last, on which steps, and what its cure is worth.
+    /// The headline, on which steps, and what its cure is worth.
     pub fn sentence(&self, late: &Lateness) -> String {
-        let sums = &self.split.sums[late.rank];
-        let mut text = format!(
-            "{}. Last in {} of {} collectives, by {} in all.",
-            self.headline(late),
-            count(sums.last_arrivals),
-            count(sums.judged),
-            duration(sums.late_ns)
-        );
+        let mut text = format!("{}.", self.headline(late));
         if !late.steps.is_empty() {
             let numbers = late.steps.iter().take(NUMBERED);
             let numbers: Vec<String> = numbers.map(|it| it.step.to_string()).collect();
@@ -81,22 +73,17 @@ impl Lateness {
 
     /// "3.1 ms late every third step".
     fn how(&self) -> String {
-        let by: Vec<f64> = self.steps.iter().map(|it| it.by as f64).collect();
-        let (steps, all) = self
-            .saving
-            .map_or((0, self.exposed_ns), |it| (it.steps, it.all_ns));
-        let each = |of: usize| duration(all / (of.max(1) as i64));
-        let unit = self.unit_name();
+        let (by, unit) = (duration(self.by_ns), self.unit_name());
         match self.pattern {
-            Pattern::ByTurns { late, of } => {
-                let by = stats::median(&by).map_or_else(|| each(late), |by| duration(by as i64));
-                match self.period() {
-                    Some(period) => format!("{by} late every {} {unit}", ordinal(period)),
-                    None => format!("{by} late on {late} of {} {unit}s", count(of as u64)),
-                }
+            Pattern::ByTurns { late, of } => match self.period() {
+                Some(period) => format!("{by} late every {} {unit}", ordinal(period)),
+                None => format!("{by} late on {late} of {} {unit}s", count(of as u64)),
+            },
+            Pattern::Steady if self.saving.is_some() => format!("{by} late every {unit}"),
+            Pattern::Steady | Pattern::Unknown => {
+                let all = self.saving.map_or(self.late_ns, |it| it.all_ns);
+                format!("delays the others by {}", duration(all))
             }
-            Pattern::Steady if steps > 0 => format!("{} late every {unit}", duration(self.by_ns)),
-            Pattern::Steady | Pattern::Unknown => format!("delays the others by {}", duration(all)),
         }
     }
 

@@ -121,14 +121,6 @@ pub struct JobArgs {
     pub save: Option<PathBuf>,
 }
 
-impl JobArgs {
-    /// Whether nothing is asked for that is printed or kept.
-    pub fn is_for_screen(&self) -> bool {
-        let asks = self.ras || self.no_ras || self.headless || self.json;
-        !asks && self.duration.is_none() && self.save.is_none()
-    }
-}
-
 /// How a program is watched that is not a scenario.
 #[derive(Clone, Debug, Args)]
 pub struct Watched {

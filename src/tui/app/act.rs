@@ -9,6 +9,9 @@ use crate::tui::state::selection::Selection;
 use crate::tui::view::{Place, Request, SWEEP};
 use activity::Span;
 
+/// Lines of jobs that are scrolled over at most.
+const JOB_LINES: usize = 200;
+
 impl App {
     /// Where keys are pressed now.
     pub fn context(&self) -> Context {
@@ -63,10 +66,9 @@ impl App {
     fn act_on_overlay(&mut self, action: Action) -> Option<Effect> {
         match (self.overlay, action) {
             (Overlay::Help { at }, Action::Choose) => return self.run_line(at),
-            (Overlay::Help { at }, _) => {
-                if !self.step_help(at, action) {
-                    self.type_in(action);
-                }
+            _ if self.scroll(action) => {}
+            (Overlay::Help { .. }, _) => {
+                self.type_in(action);
             }
             (Overlay::Attach(target), Action::Choose)
                 if let Some((_, process)) = self.state.model.target(target)
@@ -84,14 +86,6 @@ impl App {
             (Overlay::Job { pid: Some(pid), .. }, Action::Choose) => {
                 self.overlay = Overlay::None;
                 return Some(Effect::Start(NextRun::Enter(pid)));
-            }
-            (Overlay::Job { pid, at }, _) => {
-                let lines = self.state.model.job_lines();
-                let at = |by| at.saturating_add_signed(by).min(lines);
-                self.overlay = match self.lines_of(action) {
-                    Some(by) => Overlay::Job { pid, at: at(by) },
-                    None => Overlay::None,
-                };
             }
             _ => self.overlay = Overlay::None,
         }
@@ -174,27 +168,22 @@ impl App {
         self.act(chosen?)
     }
 
-    /// Moves the cursor of the help, or runs the line that it is on. Returns whether the action was for it.
-    fn step_help(&mut self, at: usize, action: Action) -> bool {
-        let Some(by) = self.lines_of(action) else {
-            return false;
-        };
-        self.overlay = Overlay::Help {
-            at: self.frame.help.step(at, by),
-        };
-        true
-    }
-
-    /// By how many lines an action moves what lies on top.
-    fn lines_of(&self, action: Action) -> Option<isize> {
+    /// Moves what lies on top by lines. Returns whether the action was for that.
+    fn scroll(&mut self, action: Action) -> bool {
         let page = isize::from(self.state.size.height as i16 / 2);
-        Some(match action {
+        let by = match action {
             Action::Up | Action::Wheel { is_in: true, .. } => -1,
             Action::Down | Action::Wheel { is_in: false, .. } => 1,
             Action::PageUp => -page,
             Action::PageDown => page,
-            _ => return None,
-        })
+            _ => return false,
+        };
+        match &mut self.overlay {
+            Overlay::Help { at } => *at = self.frame.help.step(*at, by),
+            Overlay::Job { at, .. } => *at = at.saturating_add_signed(by).min(JOB_LINES),
+            _ => return false,
+        }
+        true
     }
 
     /// Opens what is predicted of the finding under the cursor; on the timeline closes it, or opens that of the

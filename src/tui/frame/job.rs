@@ -21,45 +21,30 @@ pub(super) fn draw(
 ) {
     let width = usize::from(area.width).saturating_sub(4);
     let mut lines: Vec<PanelLine> = Vec::new();
-    let mut add = |text: &str, role: Role, is_bold: bool| {
-        let style = if is_bold {
-            theme.bold(role)
-        } else {
-            theme.fg(role)
-        };
-        let wrapped = pen::wrap(text, width).into_iter();
-        lines.extend(wrapped.map(|line| vec![(line, style)]));
+    let mut add = |text: &str, role: Role| {
+        let wrapped = pen::wrap(if text.is_empty() { " " } else { text }, width);
+        lines.extend(wrapped.into_iter().map(|it| vec![(it, theme.fg(role))]));
     };
     match &state.model.seen_jobs {
-        None => add(
-            "looking at its threads, without entering it …",
-            Role::Dim,
-            false,
-        ),
-        Some(Err(why)) => add(why, Role::Bad, false),
+        None => add("looking at its threads, without entering it …", Role::Dim),
+        Some(Err(why)) => add(why, Role::Bad),
         Some(Ok(jobs)) => {
             for job in jobs {
-                let headline = if job.is_still() {
-                    Role::Bad
-                } else {
-                    Role::Good
-                };
+                let is_still = job.is_still();
                 for (i, line) in job.text().lines().enumerate() {
-                    match (i, line) {
-                        (0, _) => add(line, Role::Accent, false),
-                        (1, _) => add(line, headline, true),
-                        (_, "") => add(" ", Role::Text, false),
-                        _ if line.ends_with("behind") => add(line, Role::Bad, false),
-                        _ => add(line, Role::Text, false),
-                    }
+                    let role = match i {
+                        0 => Role::Accent,
+                        1 if !is_still => Role::Good,
+                        _ if i == 1 || line.ends_with("behind") => Role::Bad,
+                        _ => Role::Text,
+                    };
+                    add(line, role);
                 }
-                job.ras()
-                    .iter()
-                    .for_each(|it| add(it, Role::Warning, false));
-                add(" ", Role::Text, false);
-            }
-            if pid.is_some() && jobs.iter().any(|it| it.is_still()) {
-                add(HELD, Role::Warning, false);
+                job.ras().iter().for_each(|it| add(it, Role::Warning));
+                if is_still && pid.is_some() {
+                    add(HELD, Role::Warning);
+                }
+                add("", Role::Text);
             }
         }
     }
@@ -74,7 +59,6 @@ pub(super) fn draw(
         },
         role: Role::Accent,
         lines: lines.split_off(from),
-        is_on_top: true,
     };
     panel.draw(area, buf);
 }

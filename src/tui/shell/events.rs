@@ -160,13 +160,9 @@ impl<'a, B: Screen> Loop<'a, B> {
                     }
                     Err(_) => self.session.machine = None,
                 },
-                recv(jobs) -> seen => match (seen, &mut self.job) {
-                    (Ok(seen), _) => {
-                        self.pace.changed();
-                        self.app.see_jobs(seen);
-                    }
-                    (Err(_), Some(job)) => job.jobs = never(),
-                    (Err(_), None) => {}
+                recv(jobs) -> seen => if let Ok(seen) = seen {
+                    self.pace.changed();
+                    self.app.see_jobs(seen);
                 },
                 recv(self.answers) -> answer => {
                     self.pace.changed();

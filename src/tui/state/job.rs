@@ -16,7 +16,7 @@ use activity::units::duration;
 use activity::{Ns, Span};
 use advice::Facts;
 use advice::facts::LastFacts;
-use jobs::{Alignment, Heat, JobAnalysis, Wait};
+use jobs::{Alignment, JobAnalysis, Wait};
 use trace::{Clock, Clocks, LaneId, Trace};
 
 /// While a program runs, answers are at least this far apart.
@@ -130,7 +130,6 @@ pub struct LateRanks {
     /// In order of number.
     pub ranks: Vec<RankReport>,
     pub job: JobReport,
-    pub heat: Heat,
     /// By rank: for how long its device was idle, and why, in a line.
     pub idle: Vec<String>,
 }
@@ -151,14 +150,8 @@ impl LateRanks {
             }
         });
         let idle = idle.collect();
-        let heat = Heat::of(ranks, facts.steps());
         let (ranks, job) = report::report(facts, ranks, None);
-        LateRanks {
-            ranks,
-            job,
-            heat,
-            idle,
-        }
+        LateRanks { ranks, job, idle }
     }
 }
 

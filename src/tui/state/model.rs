@@ -57,12 +57,6 @@ impl Model {
         (process.began() == target.began).then_some((gpu, process))
     }
 
-    /// Lines of how jobs stand.
-    pub fn job_lines(&self) -> usize {
-        let jobs = self.seen_jobs.iter().flatten().flatten();
-        jobs.map(|it| it.text().lines().count()).sum()
-    }
-
     /// Takes what was found out about the ranks of a job, and asks anew.
     pub(super) fn ask_ranks(&mut self, needs: ViewNeeds) {
         let (run, facts) = (&self.run, &self.answers.facts);

@@ -21,9 +21,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         .into_iter()
         .map(|late| Occurrence::Gap(device, Span::new(late.start - late.by, late.start)))
         .collect();
-    let bound = first
-        .saving
-        .map_or(first.exposed_ns, |saving| saving.all_ns);
+    let bound = first.saving.map_or(first.late_ns, |saving| saving.all_ns);
     let advice = format!("{}{}", advice(first), beside(ranks, others));
     let found = scope.found(scope.span().len(), bound, &at);
     let (severity, gain) = match first.is_profilers() {

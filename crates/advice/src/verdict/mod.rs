@@ -346,20 +346,18 @@ fn followed(
     ranks: Option<&JobAnalysis>,
     told: (&Split, Option<&StepScope>, u64),
 ) -> Verdict {
-    let waits = ranks.filter(|it| {
-        let is_peer = whole.bound_by == Bound::Peer && told.0.waits_for_ranks();
-        is_peer && words::straggler(it, whole.span_ns).is_none()
-    });
-    let roots = waits.map(|it| (it.roots(causes, window), it.ranks.len()));
-    match roots.and_then(|(roots, count)| words::rooted(&roots, told, count)) {
-        Some((bound_by, text)) => Verdict {
-            bound_by,
-            text,
-            line: None,
-            frames: Default::default(),
-            ..whole
-        },
-        None => whole,
+    let is_peer = whole.bound_by == Bound::Peer && told.0.waits_for_ranks();
+    let ranks = ranks.filter(|it| is_peer && words::straggler(it, whole.span_ns).is_none());
+    let of = |it: &JobAnalysis| words::rooted(&it.roots(causes, window), told, it.ranks.len());
+    let Some((bound_by, text)) = ranks.and_then(of) else {
+        return whole;
+    };
+    Verdict {
+        bound_by,
+        text,
+        line: None,
+        frames: Default::default(),
+        ..whole
     }
 }
 

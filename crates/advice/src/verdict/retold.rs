@@ -6,7 +6,7 @@ use activity::Ns;
 use activity::text::{cut_middle, printable};
 
 /// What a headline begins with.
-fn class(bound: Bound) -> &'static str {
+pub(super) fn class(bound: Bound) -> &'static str {
     match bound {
         Bound::Host => "CPU-bound",
         Bound::Launch => "launch-bound",

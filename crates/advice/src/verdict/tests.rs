@@ -1,8 +1,9 @@
 use super::split::Split;
 use super::*;
 use activity::{
-    Batch, Copy, DeviceInfo, Direction, Frame, HostCall, LaunchShape, MemoryKind, Place, RangeKind,
-    SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample, What,
+    Batch, Copy, DeviceInfo, Direction, Frame, Hardware, HostCall, LaunchShape, MemoryKind, Metric,
+    Occupant, Owner, Place, RangeKind, Reading, SampleDef, SampledThread as SeenAt, Samples,
+    Sampling, StackSample, What,
 };
 use causes::Group;
 use causes::graph::Graph;
@@ -905,4 +906,60 @@ fn graphs_recorded_as_a_whole_are_told_before_a_kernel_beside_them() {
     // 9.95 of 10 ms, in whole percents.
     let told = "GPU-bound: CUDA graphs, recorded only as a whole, run 100 % of 10.0 ms";
     assert_eq!(text, told);
+}
+
+/// Kernels of 0.1 ms, each launched when the one before it has ended, begin 1.9 ms later. Somebody else is on the GPU, whose multiprocessors
+/// are busy for 90 % of the time; kernels ran for 5 %.
+#[test]
+fn launched_kernels_wait_for_another_program() {
+    let of = |owner: Owner, busy: f64| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            uuid: Some([7; 16]),
+            ..DeviceInfo::default()
+        });
+        for at in (0..50).map(|i| i * 2_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000).kernel(
+                "decode",
+                1,
+                at + 1_900_000,
+                at + 2_000_000,
+            );
+        }
+        let batch = scene.take();
+        let occupant = Occupant {
+            pid: 4711,
+            name: "python3".to_owned(),
+            memory: None,
+            owner,
+        };
+        let reading = Reading {
+            uuid: [7; 16],
+            span: Span::new(0, 100_000_000),
+            values: vec![(Metric::Sm, busy)],
+            reasons: 0,
+        };
+        scene.put(Batch {
+            hardware: vec![
+                Hardware::Occupants {
+                    uuid: [7; 16],
+                    time: 0,
+                    all: vec![occupant],
+                },
+                Hardware::Reading(reading),
+            ],
+            ..batch
+        });
+        verdict(&mut scene).text
+    };
+    let shared = of(Owner::Other, 0.9);
+    // 49 gaps of 1.9 ms in 98.1 ms.
+    assert!(
+        shared.starts_with("shared GPU: for 95 % of 98.1 ms launched kernels wait"),
+        "{shared}"
+    );
+    // Who is there and does nothing is not to blame, and nobody else is there.
+    for (owner, busy) in [(Owner::Other, 0.05), (Owner::Program, 0.9)] {
+        assert!(of(owner, busy).starts_with("unknown:"), "{owner:?}");
+    }
 }

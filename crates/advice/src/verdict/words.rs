@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::retold::class;
 use super::split::{CpuWork, Split};
 use super::{Bound, STALL_SHARE, Verdict};
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
@@ -11,12 +12,11 @@ use activity::units::{self, duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
-use causes::{Cause, Group};
+use causes::{Cause, Group, IdleCause};
 use figures::busy;
 use figures::communication::is_communication;
-use figures::hardware::OtherProcess;
 use figures::steps::{StepKind, Steps};
-use jobs::{JobAnalysis, Root, Stretch};
+use jobs::{JobAnalysis, Stretch};
 use trace::describe::host_name;
 use trace::{SourceKind, Trace, short};
 
@@ -367,11 +367,8 @@ impl Told<'_> {
         let (split, of, several) = (self.split, self.whole(), self.several());
         if split.is_shared() {
             let part = percent(share(split.turns, split.whole()));
-            let mut gpus = (0..self.trace.devices().len()).filter_map(|it| self.trace.readings(it));
-            let other = gpus.find_map(|it| it.others().next().map(OtherProcess::of));
-            let other = other.map_or("another process".to_owned(), |it| it.words());
             return format!(
-                "shared GPU{several}: for {part} of {of} launched kernels wait while {other} has it"
+                "shared GPU{several}: for {part} of {of} launched kernels wait while another process has it"
             );
         }
         let all = split.kernels.values().sum::<Ns>() + split.graphs;
@@ -486,58 +483,45 @@ pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> 
     Some((cost, printable(&text)))
 }
 
-/// What bounds ranks that wait for each other: what those did, for most of that time, that were waited for. "4 ranks, all launch-bound:
-/// 584 kernels take 66.0 ms to launch, the GPUs work 7 %".
+/// What bounds ranks that wait for each other: for most of that time, what those did that were waited for. "4 ranks, launch-bound: launching
+/// 584 kernels takes 66.0 ms, the GPUs work 7 %".
 pub(super) fn rooted(
-    roots: &[Root],
+    (idle, worked): &(Vec<IdleCause>, Ns),
     (split, step, launched): (&Split, Option<&StepScope>, u64),
     ranks: usize,
 ) -> Option<(Bound, String)> {
-    let of = |root: &Root| {
-        let mut by = [0; Bound::Unknown as usize + 1];
-        by[Bound::Compute as usize] = root.worked;
-        for it in &root.idle {
-            by[it.group.bound().unwrap_or(Bound::Compute) as usize] += it.total_ns;
-        }
-        by
+    let bound_of = |it: &IdleCause| it.group.bound().unwrap_or(Bound::Compute);
+    let time_of = |bound| {
+        let idle = idle.iter().filter(|it| bound_of(it) == bound);
+        let worked = if bound == Bound::Compute { *worked } else { 0 };
+        idle.map(|it| it.total_ns).sum::<Ns>() + worked
     };
+    let all = worked + idle.iter().map(|it| it.total_ns).sum::<Ns>();
     let classes = [Bound::Host, Bound::Launch, Bound::Sync, Bound::Compute];
-    let most_of = |by: &[Ns]| classes.into_iter().max_by_key(|it| by[*it as usize]);
-    let sums = roots.iter().map(of).reduce(|mut sums, it| {
-        sums.iter_mut().zip(it).for_each(|(sum, it)| *sum += it);
-        sums
-    })?;
-    let bound = most_of(&sums)?;
-    if share(sums[bound as usize], sums.iter().sum()) < MOST {
-        return None;
-    }
-    let is_all = roots.len() == ranks && roots.iter().all(|it| most_of(&of(it)) == Some(bound));
-    let all = if is_all { "all " } else { "" };
+    let mut classes = classes.into_iter();
+    let bound = classes.find(|it| share(time_of(*it), all) > MOST)?;
     let works = percent(share(split.computing, split.whole()));
-    let time = step.map_or(split.span.len(), |it| it.median);
-    let mut of_class = roots.iter().flat_map(|it| &it.idle).collect::<Vec<_>>();
-    of_class.retain(|it| it.group.bound() == Some(bound));
-    let culprit = of_class.into_iter().max_by_key(|it| it.total_ns);
-    let at = culprit.and_then(|it| Some(it.line.as_ref()?.place.clone()).or(it.culprit.clone()));
-    let text = match (bound, at) {
-        (Bound::Launch, _) => {
+    let why = match bound {
+        Bound::Launch => {
             let kernels = counted(launched, "kernel", "kernels");
-            let takes = if launched == 1 { "takes" } else { "take" };
-            let time = duration(time);
-            format!("launch-bound: {kernels} {takes} {time} to launch, the GPUs work {works}")
+            let time = duration(step.map_or(split.span.len(), |it| it.median));
+            format!("launching {kernels} takes {time}, the GPUs work {works}")
         }
-        (Bound::Compute, _) => {
+        Bound::Compute => {
             let waits = percent(share(split.waiting, split.whole()));
-            format!("GPU-bound: by turns one works while others wait, {waits} of the time")
+            format!("by turns one works while others wait, {waits} of the time")
         }
-        (_, at) => {
-            let class = if bound == Bound::Sync { "sync" } else { "CPU" };
-            let at = at.unwrap_or_else(|| "code that was not traced".to_owned());
-            format!("{class}-bound: the GPUs work {works} and wait for {at}")
+        _ => {
+            let of_class = idle.iter().filter(|it| bound_of(it) == bound);
+            let most = of_class.max_by_key(|it| it.total_ns)?;
+            let line = most.line.as_ref().map(|it| &it.place);
+            let at = line.or(most.culprit.as_ref()).map(String::as_str);
+            let at = at.unwrap_or("code that was not traced");
+            format!("the GPUs work {works} and wait for {at}")
         }
     };
-    let text = cut_middle(&format!("{ranks} ranks, {all}{text}"), HEADLINE_MAX);
-    Some((bound, printable(&text)))
+    let text = format!("{ranks} ranks, {}: {why}", class(bound));
+    Some((bound, printable(&cut_middle(&text, HEADLINE_MAX))))
 }
 
 fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {

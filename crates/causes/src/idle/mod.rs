@@ -96,13 +96,14 @@ const OTHERS_SHARE: f64 = 0.1;
 /// Whether NVML names another program on a device, and its multiprocessors are busier than all that was recorded can make them.
 fn is_shared(trace: &Trace, device: usize) -> bool {
     let usage = &trace.devices()[device].usage;
-    let readings = trace.readings(device);
-    let readings = readings.filter(|it| it.others().next().is_some());
-    let busy = readings.zip(usage.span()).and_then(|(readings, span)| {
-        let level = readings.level(Metric::Sm, span)?;
-        Some(level.mean - share(usage.total(Measure::Compute), span.len()))
-    });
-    busy.is_some_and(|it| it >= OTHERS_SHARE)
+    let readings = trace
+        .readings(device)
+        .filter(|it| it.others().next().is_some());
+    readings.zip(usage.span()).is_some_and(|(it, span)| {
+        let own = share(usage.total(Measure::Compute), span.len());
+        it.level(Metric::Sm, span)
+            .is_some_and(|it| it.mean >= own + OTHERS_SHARE)
+    })
 }
 
 impl<'a> Causes<'a> {

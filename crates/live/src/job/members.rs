@@ -7,21 +7,12 @@ use crate::python::{self, began, family, has_mapped};
 use crate::rights::numbers;
 
 /// Variables of launchers that tell rank and ranks, and rank and ranks on this host, as `docs/RANKS.md` has them.
+#[rustfmt::skip]
 const RANKS: [[&str; 4]; 4] = [
     ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"],
-    [
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_LOCAL_SIZE",
-    ],
+    ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"],
     ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
-    [
-        "SLURM_PROCID",
-        "SLURM_NTASKS",
-        "SLURM_LOCALID",
-        "SLURM_NTASKS_PER_NODE",
-    ],
+    ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"],
 ];
 /// Variables that are the same for all ranks of a job, and others in another job.
 const JOBS: [&str; 6] = [

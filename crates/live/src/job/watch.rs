@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::ras::{Answer, Asking};
+use super::ras::{Answer, Asking, Lag};
 use super::{FIRST, Job, Looked, State, find, is_on, observe_all};
 use crate::attach::Refused;
 use activity::feed::Joined;
@@ -39,13 +39,16 @@ impl Watch {
         let (ask, asked) = bounded(1);
         // Nothing is ever sent.
         let (stop, stopped) = bounded(0);
-        let follow = move || match find(pid) {
-            Err(refused) => drop(sender.send(Err(refused))),
-            Ok(mut looked) => {
-                looked
-                    .iter_mut()
-                    .for_each(|it| it.stopped = stopped.clone());
-                follow(&mut looked, &sender, &asked, &stopped);
+        let follow = move || {
+            let mut found = find(pid);
+            let all = found.iter_mut().flatten();
+            all.for_each(|it| it.stopped = stopped.clone());
+            match found {
+                Ok(mut all) => follow(&mut all, &sender, &asked, &stopped),
+                Err(refused) => {
+                    let _ = sender.send(Err(refused));
+                    while is_on(&stopped, FIRST) {}
+                }
             }
         };
         Ok(Watch {
@@ -75,24 +78,17 @@ fn follow(
     while is_on(stopped, Duration::ZERO) {
         let mut jobs = observe_all(all, FIRST);
         is_asked |= asked.try_recv().is_ok();
-        if is_asked && last.is_none_or(|it| it.elapsed() >= AGAIN) {
-            last = Some(Instant::now());
-            for ((job, looked), answers) in jobs.iter().zip(all.iter()).zip(&mut answers) {
+        let is_due = is_asked && last.is_none_or(|it| it.elapsed() >= AGAIN);
+        last = if is_due { Some(Instant::now()) } else { last };
+        for ((job, looked), answers) in jobs.iter_mut().zip(all.iter()).zip(&mut answers) {
+            if is_due {
                 answers.truncate(ANSWERS - 1);
                 answers.push_front(looked.ask(job, Asking::Safely));
             }
-        }
-        for (job, answers) in jobs.iter_mut().zip(&answers) {
             job.ras = settled(answers, job.verdict().state == State::Still);
         }
-        let mut next = Ok(jobs);
-        // What stands is looked at again when somebody has seen it.
-        while let Err(full) = sender.try_send(next) {
-            if full.is_disconnected() || !is_on(stopped, FIRST / 10) {
-                return;
-            }
-            next = full.into_inner();
-        }
+        while sender.is_full() && is_on(stopped, FIRST / 10) {}
+        let _ = sender.try_send(Ok(jobs));
     }
 }
 
@@ -105,29 +101,22 @@ fn settled(
         Ok(answer) if !is_still => answer.clone(),
         other => return Some(other.clone()),
     };
-    let before: Vec<&Answer> = answers.iter().filter_map(|it| it.as_ref().ok()).collect();
-    if before.len() < ANSWERS && !(newest.lags.is_empty() && newest.missing.is_empty()) {
-        let count = before.len();
+    let all: Vec<&Answer> = answers.iter().flatten().collect();
+    if all.len() < ANSWERS {
         return Some(Err(format!(
-            "ranks differ in {count} of {ANSWERS} answers; less than {ANSWERS} prove nothing"
+            "{} of {ANSWERS} answers are there: what differs in all of them counts",
+            all.len()
         )));
     }
     newest.lags.retain(|lag| {
-        let is_it = |it: &super::ras::Lag| {
-            (it.rank, it.pid, &it.collective) == (lag.rank, lag.pid, &lag.collective)
-        };
-        before.iter().all(|it| it.lags.iter().any(is_it))
+        let is_it = |it: &Lag| (it.rank, &it.collective) == (lag.rank, &lag.collective);
+        all.iter().all(|it| it.lags.iter().any(is_it))
     });
-    let missing = |it: &Answer, of: &(u32, String, u32)| it.missing.contains(of);
-    newest
-        .missing
-        .retain(|of| before.iter().all(|it| missing(it, of)));
     Some(Ok(newest))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ras::Lag;
     use super::*;
 
     fn answer(rank: u32, count: u64) -> Result<Answer, String> {

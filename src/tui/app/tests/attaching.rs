@@ -4,6 +4,7 @@ use super::*;
 use crate::tui::action::Action;
 use crate::tui::tests::{machine, text};
 use crate::tui::{Theme, render};
+use live::job::{Job, Life, Process};
 use live::machine::{Machine, Sight};
 
 fn picker() -> App {
@@ -176,4 +177,44 @@ fn the_list_is_filtered_as_one() {
     press(&mut app, "~/two^");
     let expected = Effect::Start(NextRun::Scenario("two".to_owned()));
     assert_eq!(press(&mut app, "^"), [expected]);
+}
+
+/// A process that a signal holds: how its job stands is shown, and entering it is offered with what that may mean.
+#[test]
+fn how_a_job_stands_lies_above_the_list() {
+    let mut app = picker_with(machine());
+    press(&mut app, "J");
+    assert_eq!(app.overlay, Overlay::Job { pid: None, at: 0 });
+    assert!(screen(&mut app).contains("looking at its threads"));
+    assert!(press(&mut app, "^").is_empty() && app.overlay == Overlay::None);
+    app.overlay = Overlay::Job {
+        pid: Some(48213),
+        at: 0,
+    };
+    let stopped = Process {
+        pid: 48213,
+        life: Life::Stopped,
+        ..Process::default()
+    };
+    app.see_jobs(Ok(vec![Job {
+        command: "python train.py".to_owned(),
+        ranks: vec![stopped],
+        ..Job::default()
+    }]));
+    let screen = screen(&mut app);
+    for said in [
+        "it stands still: process 48213 is stopped",
+        "hold up a recovery",
+    ] {
+        assert!(screen.contains(said), "{said}: {screen}");
+    }
+    assert_eq!(press(&mut app, "r"), [Effect::Ask]);
+    press(&mut app, "j");
+    let moved = Overlay::Job {
+        pid: Some(48213),
+        at: 1,
+    };
+    assert_eq!(app.overlay, moved);
+    let entered = Effect::Start(NextRun::Enter(48213));
+    assert_eq!(press(&mut app, "^"), [entered]);
 }

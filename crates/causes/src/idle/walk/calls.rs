@@ -144,9 +144,11 @@ impl Walk<'_, '_> {
             Some((_, _, certainty)) => certainty,
             None => Certainty::Likely,
         };
+        let device = self.of.device(self.gap.next);
+        let is_shared = device.is_some_and(|it| self.of.ready.shared[it]);
         let unknown = || match self.process_before() {
             Some(op) => (Cause::Process, Culprit::Op(op), Certainty::Likely),
-            None if self.is_shared() => (Cause::Process, Culprit::Nobody, Certainty::Likely),
+            None if is_shared => (Cause::Process, Culprit::Nobody, Certainty::Likely),
             None => (Cause::Unknown, Culprit::Call(call), Certainty::Unknown),
         };
         let (cause, culprit, certainty) = what.unwrap_or_else(unknown);
@@ -190,12 +192,6 @@ impl Walk<'_, '_> {
         let of = self.of;
         self.before()
             .filter(|&op| of.process(op) != of.process(self.gap.next))
-    }
-
-    /// Whether a program without a record keeps the device busy.
-    fn is_shared(&self) -> bool {
-        let device = self.of.device(self.gap.next);
-        device.is_some_and(|it| self.of.ready.shared[it])
     }
 
     /// The call that a page followed which moved by itself. That is a prefetch that still went on. Else it is the last call before

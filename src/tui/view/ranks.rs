@@ -1,7 +1,5 @@
 //! A job's ranks: what each does with its time, and who the others wait for.
 
-mod map;
-
 use ratatui::layout::Rect;
 
 use super::list::{Cell, Filter, List};
@@ -15,8 +13,8 @@ use crate::tui::theme::Role;
 use activity::Span;
 use trace::Trace;
 
-/// What the table can be ordered by; `host` folds each host into one line, `steps` is the map.
-const ORDERS: [&str; 5] = ["rank", "late", "waiting", "host", "steps"];
+/// What the table can be ordered by; `host` folds each host into one line.
+const ORDERS: [&str; 4] = ["rank", "late", "waiting", "host"];
 /// Ranks that are late and have a sentence above the others.
 const TOLD: usize = 2;
 
@@ -60,21 +58,10 @@ impl View for RanksView {
         }
         let layout = TableLayout::new(columns, area.width);
         self.lines = found.map_or_else(Vec::new, |job| lines(job, list.order, &mut list.filter));
-        let map = found
-            .filter(|_| ORDERS[list.order] == "steps")
-            .map(|job| map::Scale::new(&job.heat, area.width));
-        list.heading = match (found, map) {
-            (Some(job), Some(scale)) => map::heading(&job.heat, scale),
-            _ => layout.heading(ORDERS[list.order]),
-        };
+        list.heading = layout.heading(ORDERS[list.order]);
         let lines = &self.lines;
         list.fill(area, lines.len(), |i| {
-            found.map_or_else(Vec::new, |job| match (&lines[i], map) {
-                (RankRow::Rank(rank), Some(scale)) => {
-                    map::cells(&job.ranks[*rank].called(), &job.heat, *rank, scale)
-                }
-                (line, _) => cells(job, line, &layout),
-            })
+            found.map_or_else(Vec::new, |job| cells(job, &lines[i], &layout))
         });
         let in_full = match (found, self.lines.get(list.cursor)) {
             (Some(job), Some(RankRow::Late(i))) => job.job.late[*i].text.clone(),
