@@ -845,14 +845,14 @@ fn a_job_that_waits_for_a_late_rank_is_not_bound_by_its_gpus() {
     assert!(serde_json::json!(cured.verdicts[0].bound_by) != peer);
 }
 
-/// Of four ranks another one comes 5 ms late to each step of some 9: without any one of them the job takes as long, and what all of them
+/// Of four ranks two come 5 ms late to each step of some 9, by turns. Without any one of them the job takes as long, and what all of them
 /// wait for is the loader.
 #[test]
 fn ranks_that_wait_for_each_other_by_turns_are_bound_by_what_those_did() {
     let job = Job {
         ranks: 4,
         steps: 40,
-        idle: |rank, step| if step % 4 == rank { 5_000_000 } else { 20_000 },
+        idle: |rank, step| 20_000 + i64::from((step + rank / 2) % 2 == 0) * 5_000_000,
         has_host: true,
         ..Job::default()
     };
@@ -860,9 +860,9 @@ fn ranks_that_wait_for_each_other_by_turns_are_bound_by_what_those_did() {
     let whole = &report.verdicts[0];
     assert_eq!(serde_json::json!(whole.bound_by), "host");
     let told = &whole.text;
-    // Kernels and transfers: eight of 0.4 ms and three of 0.25, of a step of 9 ms.
+    // Eight kernels of 0.4 ms and three transfers of 0.25, in a step of 14 ms: its own 5 ms, and those of the other two.
     assert!(
-        told.starts_with("4 ranks, CPU-bound: the GPUs work 4"),
+        told.starts_with("4 ranks, CPU-bound: the GPUs work 2"),
         "{told}"
     );
     assert!(told.ends_with("and wait for next(loader)"), "{told}");

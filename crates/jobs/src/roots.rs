@@ -1,54 +1,43 @@
-//! What ranks did that others waited for: each wait followed to the rank that held all up.
+//! What ranks did that others waited for, since those had waited before.
 
 use super::JobAnalysis;
 use activity::{Ns, Span};
 use causes::{Causes, IdleCause};
 
-/// So often a wait is followed from a rank that waits itself to the one that it waits for.
-const FOLLOWED: usize = 4;
-
 impl JobAnalysis {
-    /// Why the GPUs of ranks were idle while others waited for these and had nothing else to do, and for how long they were at work then,
-    /// in all or in a stretch of the timeline.
+    /// Why the GPUs of ranks were idle that others waited for, in all or in a stretch of the timeline. Beside it stands how long the
+    /// waiting was that this does not explain: the GPUs were at work.
     pub fn roots(&self, causes: &Causes<'_>, window: Option<Span>) -> (Vec<IdleCause>, Ns) {
-        let carried = |span: Span, from: usize, to: usize| {
-            let span = self.on_all(self.ranks[from].process, span);
-            self.on_own(self.ranks[to].process, span)
-        };
-        let mut open = Vec::new();
-        for (rank, waits) in self.split.waits.iter().enumerate() {
-            for wait in waits.iter().filter(|it| it.exposed > 0) {
-                if window.is_none_or(|it| it.overlaps(wait.span)) {
-                    let span = carried(wait.span, rank, wait.for_rank);
-                    open.push((wait.for_rank, span, FOLLOWED));
+        // By rank: since when it may have fallen behind, and when others waited for it, in its own time.
+        let mut asked: Vec<[Vec<Span>; 2]> = vec![Default::default(); self.ranks.len()];
+        for (rank, waits) in self.ranks.iter().zip(&self.split.waits) {
+            let mut before = rank.span.start;
+            for wait in waits {
+                let since = Span::new(before.min(wait.span.start), wait.span.end);
+                before = wait.span.end;
+                if wait.exposed > 0 && window.is_none_or(|it| it.overlaps(wait.span)) {
+                    let to = self.ranks[wait.for_rank].process;
+                    let carried = |it| self.on_own(to, self.on_all(rank.process, it));
+                    asked[wait.for_rank][0].push(carried(since));
+                    asked[wait.for_rank][1].push(carried(wait.span));
                 }
             }
         }
-        let mut held = vec![Vec::new(); self.ranks.len()];
-        while let Some((rank, span, left)) = open.pop() {
-            let waits = &self.split.waits[rank];
-            let from = waits.partition_point(|it| it.span.end <= span.start);
-            let waits = waits[from..].iter();
-            let mut at = span.start;
-            for wait in waits.take_while(|it| it.span.start < span.end) {
-                let waited = wait.span.intersect(Span::new(at, span.end));
-                if left > 0 && !waited.is_empty() {
-                    held[rank].push(Span::new(at, waited.start));
-                    let carried = carried(waited, rank, wait.for_rank);
-                    open.push((wait.for_rank, carried, left - 1));
-                    at = waited.end;
-                }
-            }
-            held[rank].push(Span::new(at, span.end));
+        let (mut all, mut worked) = (Vec::new(), 0);
+        for (at, asked) in asked.into_iter().enumerate() {
+            let [since, waited] = asked.map(Span::merged);
+            let idle = causes.idle_within(&[self.ranks[at].device], &since);
+            // What it waited itself is another's.
+            let own = self.split.waits[at].iter().filter(|wait| {
+                let next = since.partition_point(|it| it.end <= wait.span.start);
+                since.get(next).is_some_and(|it| it.overlaps(wait.span))
+            });
+            let known: Ns = own.map(|it| it.exposed).sum();
+            let known = known + idle.iter().map(|it| it.total_ns).sum::<Ns>();
+            let waited: Ns = waited.iter().map(|it| it.len()).sum();
+            worked += (waited - known).max(0);
+            all.extend(idle);
         }
-        let (mut idle, mut worked) = (Vec::new(), 0);
-        for (rank, spans) in self.ranks.iter().zip(held) {
-            let spans = Span::merged(spans);
-            let found = causes.idle_within(&[rank.device], &spans);
-            worked += spans.iter().map(|it| it.len()).sum::<Ns>();
-            worked -= found.iter().map(|it| it.total_ns).sum::<Ns>();
-            idle.extend(found);
-        }
-        (idle, worked.max(0))
+        (all, worked)
     }
 }

@@ -1,23 +1,10 @@
 //! A headline in the words of the first finding, where that knows the cause by its name.
 
+use super::words::class;
 use super::{Bound, Verdict};
 use crate::findings::Says;
 use activity::Ns;
 use activity::text::{cut_middle, printable};
-
-/// What a headline begins with.
-pub(super) fn class(bound: Bound) -> &'static str {
-    match bound {
-        Bound::Host => "CPU-bound",
-        Bound::Launch => "launch-bound",
-        Bound::Sync => "sync-bound",
-        Bound::Copy => "copy-bound",
-        Bound::Compute | Bound::Memory => "GPU-bound",
-        Bound::Peer => "peer-bound",
-        Bound::Nothing => "no single limit",
-        Bound::Unknown => "unknown",
-    }
-}
 
 impl Verdict {
     /// Takes the words of a finding, where that tells of the same time or of more.

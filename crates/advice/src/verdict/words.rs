@@ -4,7 +4,6 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::retold::class;
 use super::split::{CpuWork, Split};
 use super::{Bound, STALL_SHARE, Verdict};
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
@@ -481,6 +480,20 @@ pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> 
     }
     let text = cut_middle(&ranks.headline(late), HEADLINE_MAX);
     Some((cost, printable(&text)))
+}
+
+/// What a headline begins with.
+pub(super) fn class(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Host => "CPU-bound",
+        Bound::Launch => "launch-bound",
+        Bound::Sync => "sync-bound",
+        Bound::Copy => "copy-bound",
+        Bound::Compute | Bound::Memory => "GPU-bound",
+        Bound::Peer => "peer-bound",
+        Bound::Nothing => "no single limit",
+        Bound::Unknown => "unknown",
+    }
 }
 
 /// What bounds ranks that wait for each other: for most of that time, what those did that were waited for. "4 ranks, launch-bound: launching
