@@ -149,20 +149,7 @@ pub fn find(
             device: None,
             ..one.clone()
         },
-        several => {
-            let steps = several.iter().filter_map(|it| it.1.as_ref());
-            let step = steps.max_by_key(|it| it.median);
-            let sum = several.iter().map(|(.., split)| split.clone());
-            let sum = sum.reduce(Split::add).unwrap_or_default();
-            let (of, count) = (several[0].0.scope.of, several.len());
-            let whole = judge(trace, None, &sum, step, (of, count));
-            let launched = several.iter().filter_map(|(_, step, split)| {
-                let steps = step.as_ref().map_or(1, |it| it.steps.max(1));
-                split.launched().checked_div(steps as u64)
-            });
-            let told = (&sum, step, launched.max().unwrap_or(0));
-            followed(whole, (causes, window), ranks, told)
-        }
+        several => jointly(looked, several),
     };
     let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
     // What keeps all of them idle for longer is told, and not who is late.
@@ -339,15 +326,24 @@ fn beside(
     }
 }
 
-/// That ranks wait for each other is no end: what those did is that were waited for.
-fn followed(
-    whole: Verdict,
-    (causes, window): (&Causes<'_>, Option<Span>),
-    ranks: Option<&JobAnalysis>,
-    told: (&Split, Option<&StepScope>, u64),
+/// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.
+fn jointly(
+    (trace, causes, window, ranks): Looked<'_>,
+    several: &[(Verdict, Option<StepScope>, Split)],
 ) -> Verdict {
-    let is_peer = whole.bound_by == Bound::Peer && told.0.waits_for_ranks();
+    let steps = several.iter().filter_map(|it| it.1.as_ref());
+    let step = steps.max_by_key(|it| it.median);
+    let sum = several.iter().map(|(.., split)| split.clone());
+    let sum = sum.reduce(Split::add).unwrap_or_default();
+    let (of, count) = (several[0].0.scope.of, several.len());
+    let whole = judge(trace, None, &sum, step, (of, count));
+    let is_peer = whole.bound_by == Bound::Peer && sum.waits_for_ranks();
     let ranks = ranks.filter(|it| is_peer && words::straggler(it, whole.span_ns).is_none());
+    let launched = several.iter().filter_map(|(_, step, split)| {
+        let steps = step.as_ref().map_or(1, |it| it.steps.max(1));
+        split.launched().checked_div(steps as u64)
+    });
+    let told = (&sum, step, launched.max().unwrap_or(0));
     let of = |it: &JobAnalysis| words::rooted(&it.roots(causes, window), told, it.ranks.len());
     let Some((bound_by, text)) = ranks.and_then(of) else {
         return whole;
