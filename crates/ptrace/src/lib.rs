@@ -5,7 +5,9 @@
 //! elf      functions of the libraries in it, read from its memory
 //! tracee   ptrace's requests, one thread's each
 //! search   a thread at the entry of a system call in which neither allocator nor loader holds a lock
-//! inject   the way in: memory, descriptors, the call
+//! places   what is asked for, and where in the process lies what it takes
+//! guest    the stopped thread as our hands in its process
+//! inject   the way in, from the first look to the end of the call
 //! arch     registers, signal frames, the code that makes the call
 //! steps    where a test ends the tracer
 //! ```
@@ -17,8 +19,10 @@
 
 mod arch;
 mod elf;
+mod guest;
 mod inject;
 mod memory;
+mod places;
 mod process;
 mod refused;
 mod search;
@@ -28,6 +32,7 @@ mod tests;
 mod tracee;
 
 pub use arch::is_after_call;
-pub use inject::{Call, CallState, Loaded, Request, load};
+pub use inject::{Call, CallState, Loaded, load};
+pub use places::Request;
 pub use process::{Seen, check, may_read};
 pub use refused::Refused;

@@ -9,7 +9,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::inject::{CallState, Loaded, Request, load};
+use crate::inject::{CallState, Loaded, load};
+use crate::places::Request;
 use crate::{Refused, check, steps};
 
 fn made() -> &'static Path {
