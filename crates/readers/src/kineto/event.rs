@@ -4,10 +4,8 @@
 //! twice (the last one counts, as in Python). None of that costs an event.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::{RawValue, Value};
 
 use super::repair::repair;
@@ -46,18 +44,15 @@ impl Event<'_> {
 
 /// Whether a JSON value looks like an event: it has a phase.
 pub(super) fn is_event(text: &[u8]) -> bool {
-    let read =
-        |text| serde_json::from_slice::<Event<'_>>(text).is_ok_and(|e| !e.phase.0.is_empty());
+    let read = |text| Event::parse(text).is_ok_and(|event| !event.phase.0.is_empty());
     read(text) || read(repair(text).as_bytes())
 }
 
 macro_rules! keys {
     ($name:ident { $($key:ident = $text:literal $(| $other:literal)*),* $(,)? }) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-        #[serde(field_identifier)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum $name {
-            $(#[serde(rename = $text $(, alias = $other)*)] $key,)*
-            #[serde(other)]
+            $($key,)*
             Other,
         }
         impl $name {
@@ -149,71 +144,58 @@ impl<'a> Args<'a> {
     /// Reads `args`; the result is empty when there are none.
     pub(super) fn read<'e>(event: &'e Event<'a>) -> Cow<'e, Args<'a>> {
         match event.args {
-            Some(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
+            Some(raw) => Cow::Owned(Args::parse(raw.get()).unwrap_or_default()),
             None => Cow::Borrowed(&event.read),
         }
     }
-}
 
-impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EventVisitor;
-        impl<'de> Visitor<'de> for EventVisitor {
-            type Value = Event<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an event: an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<'de>, A::Error> {
-                let mut event = Event::default();
-                while let Some(key) = map.next_key()? {
-                    match key {
-                        EventKey::Phase => event.phase = text(map.next_value()?),
-                        EventKey::Category => event.category = text(map.next_value()?),
-                        EventKey::Name => event.name = text(map.next_value()?),
-                        EventKey::Pid => event.pid = number(&map.next_value()?),
-                        EventKey::Tid => event.tid = number(&map.next_value()?),
-                        EventKey::Ts => event.ts = Some(digits(map.next_value()?)),
-                        EventKey::Dur => event.dur = Some(digits(map.next_value()?)),
-                        EventKey::Args => event.args = Some(map.next_value()?),
-                        EventKey::Other => drop(map.next_value::<IgnoredAny>()?),
-                    }
-                }
-                Ok(event)
+    fn parse(json: &str) -> serde_json::Result<Args<'a>> {
+        let mut args = Args::default();
+        for (key, raw) in serde_json::from_str::<Members<'_>>(json)? {
+            let key = ArgsKey::of(key.as_bytes());
+            match args.place(key) {
+                Place::Number(it) if key == ArgsKey::Stream => *it = id(&value(raw)?),
+                Place::Number(it) => *it = number(&value(raw)?),
+                Place::Sizes(it) => *it = sizes(&value(raw)?),
+                Place::Text(it) => *it = text(value(raw)?),
+                Place::Nowhere => {}
             }
         }
-        deserializer.deserialize_map(EventVisitor)
+        Ok(args)
     }
+}
+
+impl<'a> Event<'a> {
+    /// Reads an event whatever its JSON looks like.
+    pub(super) fn parse(json: &'a [u8]) -> serde_json::Result<Event<'a>> {
+        let mut event = Event::default();
+        for (key, raw) in serde_json::from_slice::<Members<'a>>(json)? {
+            match EventKey::of(key.as_bytes()) {
+                EventKey::Phase => event.phase = text(value(raw)?),
+                EventKey::Category => event.category = text(value(raw)?),
+                EventKey::Name => event.name = text(value(raw)?),
+                EventKey::Pid => event.pid = number(&value(raw)?),
+                EventKey::Tid => event.tid = number(&value(raw)?),
+                EventKey::Ts => event.ts = Some(digits(raw)),
+                EventKey::Dur => event.dur = Some(digits(raw)),
+                EventKey::Args => event.args = Some(raw),
+                EventKey::Other => {}
+            }
+        }
+        Ok(event)
+    }
+}
+
+/// The members of an object, each as it is written. Of a key that comes twice the last one counts.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+fn value(raw: &RawValue) -> serde_json::Result<Value> {
+    serde_json::from_str(raw.get())
 }
 
 /// A number as it is written, without quotes.
 fn digits(raw: &RawValue) -> &str {
     raw.get().trim_matches('"')
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Args<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ArgsVisitor;
-        impl<'de> Visitor<'de> for ArgsVisitor {
-            type Value = Args<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("arguments: an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args<'de>, A::Error> {
-                let mut args = Args::default();
-                while let Some(key) = map.next_key()? {
-                    match args.place(key) {
-                        Place::Number(it) if key == ArgsKey::Stream => *it = id(&map.next_value()?),
-                        Place::Number(it) => *it = number(&map.next_value()?),
-                        Place::Sizes(it) => *it = sizes(&map.next_value()?),
-                        Place::Text(it) => *it = text(map.next_value()?),
-                        Place::Nowhere => drop(map.next_value::<IgnoredAny>()?),
-                    }
-                }
-                Ok(args)
-            }
-        }
-        deserializer.deserialize_map(ArgsVisitor)
-    }
 }
 
 /// A string; empty where something else stands.

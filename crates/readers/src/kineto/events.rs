@@ -94,10 +94,10 @@ impl Events {
     fn any_event<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ScanError> {
         let at = scanner.offset();
         let text = scanner.value()?;
-        match serde_json::from_slice::<Event<'_>>(text) {
+        match Event::parse(text) {
             Ok(event) => self.converter.take(&event),
             Err(_) if text == b"null" => {}
-            Err(_) => match serde_json::from_str::<Event<'_>>(&repair(text)) {
+            Err(_) => match Event::parse(repair(text).as_bytes()) {
                 Ok(event) => self.converter.take(&event),
                 Err(error) => {
                     self.converter.gather.damaged(0);

@@ -14,12 +14,16 @@ pub(super) const LONGEST: usize = UNIT + FULL + activity::entry::LONGEST;
 /// What a part of a recording holds up to some place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
+    /// Records.
     pub(super) records: u64,
-    pub(super) names: u32,
-    pub(super) shapes: u32,
-    pub(super) frames: u32,
-    pub(super) stacks: u32,
+    /// Definitions that are numbered: at [`NAMES`], [`SHAPES`], [`FRAMES`] and [`STACKS`].
+    pub(super) ids: [u32; 4],
 }
+
+pub(super) const NAMES: usize = 0;
+pub(super) const SHAPES: usize = 1;
+pub(super) const FRAMES: usize = 2;
+pub(super) const STACKS: usize = 3;
 
 /// What a block says of itself.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +45,7 @@ pub(super) fn seal(bytes: &mut [u8], offset: u64, before: Counts) {
     (entries.len() as u32).put(head, 4);
     offset.put(head, 8);
     before.records.put(head, 16);
-    before.names.put(head, 24);
-    before.shapes.put(head, 28);
-    before.frames.put(head, 32);
-    before.stacks.put(head, 36);
+    before.ids.put(head, 24);
     crc32fast::hash(entries).put(head, 56);
     crc32fast::hash(&head[..60]).put(head, 60);
 }
@@ -63,10 +64,7 @@ impl Block {
             length,
             before: Counts {
                 records: u64::get(head, 16)?,
-                names: u32::get(head, 24)?,
-                shapes: u32::get(head, 28)?,
-                frames: u32::get(head, 32)?,
-                stacks: u32::get(head, 36)?,
+                ids: Field::get(head, 24)?,
             },
             sum: u32::get(head, 56)?,
         })

@@ -13,7 +13,7 @@ use activity::entry::{self, Entry, UNIT, Unreadable};
 use activity::{SampleDef, door};
 
 use super::HEADER;
-use super::block::Block;
+use super::block::{Block, NAMES, SHAPES};
 use super::header::{Identity, OpenError, Status};
 
 /// Bytes read at a time; several blocks.
@@ -80,10 +80,8 @@ pub struct Reader {
     pub status: Status,
     /// Up to where it was read, in bytes.
     pub offset: u64,
-    names: Ids,
-    shapes: Ids,
-    frames: Ids,
-    stacks: Ids,
+    /// As [`Counts::ids`](super::block::Counts::ids) has them.
+    ids: [Ids; 4],
     /// Records up to `sound`, the end of the last block that was read.
     records: u64,
     sound: u64,
@@ -126,10 +124,7 @@ impl Reader {
             path,
             status: Status::default(),
             offset: HEADER as u64,
-            names: Ids::default(),
-            shapes: Ids::default(),
-            frames: Ids::default(),
-            stacks: Ids::default(),
+            ids: Default::default(),
             records: 0,
             sound: HEADER as u64,
             lost: 0,
@@ -170,7 +165,7 @@ impl Reader {
 
     /// How many names and shapes it has defined so far.
     pub fn definitions(&self) -> (u32, u32) {
-        (self.names.count, self.shapes.count)
+        (self.ids[NAMES].count, self.ids[SHAPES].count)
     }
 
     /// Whether all that is published has been read.
@@ -290,16 +285,10 @@ impl Reader {
 
     /// Whether a block at `here` can be the next one: what it says came before it is no less than what was read.
     fn follows(&self, block: &Block, here: u64, valid: u64) -> bool {
+        let mut ids = self.ids.iter().zip(block.before.ids);
         here + (UNIT + block.length) as u64 <= valid
             && block.before.records >= self.records
-            && block.before.names >= self.names.count
-            && block.before.shapes >= self.shapes.count
-            && self
-                .frames
-                .may_go_on(block.before.frames, here - self.sound)
-            && self
-                .stacks
-                .may_go_on(block.before.stacks, here - self.sound)
+            && ids.all(|(ids, before)| ids.may_go_on(before, here - self.sound))
     }
 
     fn skip(&mut self, at: u64, bytes: usize) {
@@ -312,10 +301,9 @@ impl Reader {
     /// Takes over from a block what was defined before it and could not be read.
     fn arrive(&mut self, block: &Block, here: u64) {
         self.miss(block.before.records, here);
-        self.names.arrive(block.before.names);
-        self.shapes.arrive(block.before.shapes);
-        self.frames.arrive(block.before.frames);
-        self.stacks.arrive(block.before.stacks);
+        for (ids, before) in self.ids.iter_mut().zip(block.before.ids) {
+            ids.arrive(before);
+        }
     }
 
     /// There should have been `records` up to `end`. A made-up number must not become a made-up loss.
@@ -352,32 +340,30 @@ impl Reader {
 
     /// Checks that ids are defined before they are used, and counts the definitions.
     fn is_sound(&mut self, entry: &Entry<'_>) -> bool {
+        let [names, shapes, frames, stacks] = &mut self.ids;
         match *entry {
-            Entry::Name(id, _) => self.names.define(id),
+            Entry::Name(id, _) => names.define(id),
             Entry::Shape(id, shape) => {
-                let fits = self.shapes.define(id);
-                let is_named = self.names.has(shape.name);
+                let fits = shapes.define(id);
+                let is_named = names.has(shape.name);
                 if fits && !is_named {
-                    self.shapes.lost.push(id..=id);
+                    shapes.lost.push(id..=id);
                 }
                 fits && is_named
             }
-            Entry::SampleDef(SampleDef::Frame { id, .. }) => self.frames.define(id),
-            // A stack that is its own caller would have no end. What was lost is shown as unknown.
+            Entry::SampleDef(SampleDef::Frame { id, .. }) => frames.define(id),
             Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
-                self.stacks.define(id) && caller < id && frame <= self.frames.count
+                // A stack that is its own caller would have no end. What was lost is shown as unknown.
+                stacks.define(id) && caller < id && frame <= frames.count
             }
-            Entry::StackSample(ref look) => {
-                let mut seen = look.changed.iter();
-                seen.all(|it| it.stack <= self.stacks.count)
-            }
-            Entry::Collective(shape, _) => self.shapes.has(shape),
+            Entry::StackSample(ref look) => look.changed.iter().all(|it| it.stack <= stacks.count),
+            Entry::Collective(shape, _) => shapes.has(shape),
             Entry::Record(mut record) => {
                 if let Some(id) = record.what.name_mut() {
-                    return self.names.has(*id);
+                    return names.has(*id);
                 }
                 let shape = record.what.shape_mut();
-                shape.is_none_or(|id| self.shapes.has(*id))
+                shape.is_none_or(|id| shapes.has(*id))
             }
             _ => true,
         }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use activity::entry::{Entry, UNIT, encode_record, shortened};
 use activity::{Activity, Health, LaunchShape, SampleDef};
 
-use super::block::{self, Counts};
+use super::block::{self, Counts, FRAMES, NAMES, SHAPES, STACKS};
 use super::header::{Clocks, Identity, SLOTS, State, Status, WriteError};
 use super::intern::Interner;
 use super::parts::{Defined, Parts};
@@ -141,7 +141,7 @@ impl Writer {
             return id;
         }
         let id = self.names.add(text.into());
-        self.so_far.names = id;
+        self.so_far.ids[NAMES] = id;
         self.add(&Entry::Name(id, text));
         id
     }
@@ -152,7 +152,7 @@ impl Writer {
             return id;
         }
         let id = self.shapes.add(*shape);
-        self.so_far.shapes = id;
+        self.so_far.ids[SHAPES] = id;
         self.add(&Entry::Shape(id, *shape));
         id
     }
@@ -180,8 +180,8 @@ impl Writer {
         entry.encode(&mut self.pending);
         self.so_far.records += is_record;
         match entry {
-            Entry::SampleDef(SampleDef::Frame { id, .. }) => self.so_far.frames = *id,
-            Entry::SampleDef(SampleDef::Stack { id, .. }) => self.so_far.stacks = *id,
+            Entry::SampleDef(SampleDef::Frame { id, .. }) => self.so_far.ids[FRAMES] = *id,
+            Entry::SampleDef(SampleDef::Stack { id, .. }) => self.so_far.ids[STACKS] = *id,
             _ => {}
         }
         self.write_when_full();
