@@ -47,10 +47,8 @@ fn source(kernel: &KernelDecl, place: &Source, diagnostics: &mut Diagnostics) ->
         return match door::read_text(&path, MAX_SOURCE) {
             Ok(text) => Some(text.into()),
             Err(error) => {
-                let message = format!(
-                    "{} cannot be read: {error}",
-                    quoted(&path.display().to_string())
-                );
+                let path = quoted(&path.display().to_string());
+                let message = format!("{path} cannot be read: {error}");
                 diagnostics.push(Diagnostic::error(kernel.file.loc.range(), message));
                 None
             }
@@ -60,9 +58,9 @@ fn source(kernel: &KernelDecl, place: &Source, diagnostics: &mut Diagnostics) ->
         return Some(text.into());
     }
     let bundled = || place.library.kernels.iter().map(|(file, _)| *file);
+    let names = list(bundled());
     let known = format!(
-        "the bundled ones are {}; your own belong beside the scenario or in its kernels/",
-        list(bundled())
+        "the bundled ones are {names}; your own belong beside the scenario or in its kernels/"
     );
     let help =
         did_you_mean(name, bundled()).map_or(known.clone(), |meant| format!("{meant} {known}"));

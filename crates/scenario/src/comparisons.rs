@@ -20,36 +20,26 @@ pub(super) fn baselines(file: &File, plans: &mut [VariantPlan], diagnostics: &mu
             && found.shows_race
             && !is_own(found)
         {
-            let message = format!(
-                "{} shows a race: its time is that of a wrong result",
-                quoted(&found.name.text)
-            );
-            diagnostics.push(
-                Diagnostic::warning(baseline.loc.range(), message)
-                    .help("take a variant that gives the right result"),
-            );
+            let name = quoted(&found.name.text);
+            let message = format!("{name} shows a race: its time is that of a wrong result");
+            let warning = Diagnostic::warning(baseline.loc.range(), message);
+            diagnostics.push(warning.help("take a variant that gives the right result"));
         }
     }
     // The first way to do the work that gives the right result.
     let first = file.variants.iter().find(|variant| !variant.shows_race);
-    let is_planned: Vec<&str> = file
-        .variants
-        .iter()
-        .map(|variant| variant.name.text.as_str())
-        .filter(|name| plans.iter().any(|plan| plan.name == *name))
-        .collect();
-    for plan in &mut *plans {
+    let planned: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
+    for plan in plans {
         let own = file.variants.iter().find(|own| own.name.text == plan.name);
         let declared = own.and_then(|own| own.baseline.as_ref());
         // A wrong result is no faster than anything, unless the file asks for that comparison.
         let is_compared = declared.is_some() || own.is_some_and(|own| !own.shows_race);
-        let name = declared
-            .or(file.baseline.as_ref())
+        let name = declared.or(file.baseline.as_ref());
+        let name = name
             .or(first.map(|first| &first.name))
-            .map(|name| name.text.as_str());
-        plan.baseline = name
-            .filter(|name| is_compared && *name != plan.name && is_planned.contains(name))
-            .map(str::to_owned);
+            .map(|name| &name.text);
+        let name = name.filter(|name| is_compared && **name != plan.name && planned.contains(name));
+        plan.baseline = name.cloned();
     }
 }
 
@@ -105,34 +95,31 @@ fn point(
     let Some(sweep) = sweep else {
         return diagnostics.fail(expr.loc.error("the scenario has no [sweep]"));
     };
-    let value = match expr
-        .eval(&|_| None)
-        .and_then(|it| point_value(it, expr.loc))
-    {
-        Ok(value) => value,
-        // Without the file, what is wrong in it is at the expression as a whole.
-        Err(error) => {
-            return diagnostics.fail(ExprError {
-                loc: expr.loc,
-                ..error
-            });
-        }
-    };
-    if sweep.values.contains(&value) {
-        return Some(Some(value));
-    }
-    if overrides.set.iter().any(|(name, _)| *name == sweep.param) {
-        return None;
-    }
-    diagnostics.fail(no_point(sweep, value, expr.loc))
+    let value = expr.eval(&|_| None);
+    let known = value.and_then(|it| {
+        let value = point_value(it, expr.loc)?;
+        Ok(has_point(sweep, value, overrides, expr.loc)?.then_some(Some(value)))
+    });
+    // Without the file, what is wrong in it is at the expression as a whole.
+    let loc = expr.loc;
+    known.unwrap_or_else(|error| diagnostics.fail(ExprError { loc, ..error }))
 }
 
-/// What is wrong with a value that the sweep does not have.
-pub(super) fn no_point(sweep: &Sweep, value: i64, loc: Loc) -> ExprError {
+/// Whether the sweep has a value: not where the command line leaves it out. Otherwise it must.
+pub(super) fn has_point(
+    sweep: &Sweep,
+    value: i64,
+    overrides: &Overrides,
+    loc: Loc,
+) -> Result<bool, ExprError> {
+    let has_value = sweep.values.contains(&value);
+    if has_value || overrides.set.iter().any(|(name, _)| *name == sweep.param) {
+        return Ok(has_value);
+    }
     let values: Vec<String> = sweep.values.iter().map(i64::to_string).collect();
     let help = format!("its values are {}", list(values.iter().map(String::as_str)));
-    loc.error(format!("the sweep has no value {value}"))
-        .with_help(help)
+    let error = loc.error(format!("the sweep has no value {value}"));
+    Err(error.with_help(help))
 }
 
 /// A value that is to be one of the sweep's.

@@ -2,7 +2,7 @@
 //! sweep.
 
 use super::Overrides;
-use super::comparisons::{known_variant, no_point, point_value};
+use super::comparisons::{has_point, known_variant, point_value};
 use super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, quoted};
 use super::expect::{Compare, Expectation, Figure};
 use super::expr::parse::{self, Piece};
@@ -26,9 +26,6 @@ pub(super) fn read(
     sites: &mut Sites,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Expectation> {
-    let mut report = |error: ExprError| {
-        diagnostics.fail::<()>(error);
-    };
     let mut expectations = Vec::new();
     let mut unchecked = 0;
     for line in &file.expect {
@@ -36,21 +33,18 @@ pub(super) fn read(
             let is_left_out = is_left_out(&left, chosen, sweep, overrides)?;
             Ok((left, is_left_out))
         });
-        let (left, is_left_out) = match about {
-            Ok(about) => about,
-            Err(error) => {
-                report(error);
-                continue;
-            }
+        let about = about.map_or_else(|error| diagnostics.fail(error), Some);
+        let Some((left, is_left_out)) = about else {
+            continue;
         };
         let mut of_it = plans.iter().filter(|plan| left.is_about(plan));
         if let Some(lack) = of_it.find_map(|plan| lacking(&left.figure, plan)) {
             let message = format!("{} {lack}", quoted(&left.variant));
-            report(line.key_loc.error(message));
+            diagnostics.fail::<()>(line.key_loc.error(message));
         }
         for bound in &line.bounds {
             match read_bound(bound, left.unit) {
-                Err(error) => report(error),
+                Err(error) => drop(diagnostics.fail::<()>(error)),
                 Ok(_) if is_left_out => {}
                 Ok((compare, value)) => expectations.push(Expectation {
                     what: line.key.clone(),
@@ -68,12 +62,9 @@ pub(super) fn read(
     }
     if unchecked > 0 {
         // The user asked for it on the command line: the note is about no place in the file.
-        let message = format!(
-            "{unchecked} of the scenario's expectations are not checked: the command line leaves out what they are \
-             about"
-        );
-        let note = Diagnostic::new(super::Severity::Note, 0..0, message);
-        diagnostics.push(note);
+        let why = "are not checked: the command line leaves out what they are about";
+        let message = format!("{unchecked} of the scenario's expectations {why}");
+        diagnostics.push(Diagnostic::new(super::Severity::Note, 0..0, message));
     }
     expectations
 }
@@ -89,11 +80,8 @@ fn is_left_out(
     let is_other_there = left.figure.other().is_none_or(is_there);
     let is_left_out = !is_there(&left.variant) || !is_other_there;
     match (left.point, sweep) {
-        (Some((value, loc)), Some(sweep)) if !sweep.values.contains(&value) => {
-            match overrides.set.iter().any(|(name, _)| *name == sweep.param) {
-                true => Ok(true),
-                false => Err(no_point(sweep, value, loc)),
-            }
+        (Some((value, loc)), Some(sweep)) => {
+            Ok(!has_point(sweep, value, overrides, loc)? || is_left_out)
         }
         _ => Ok(is_left_out),
     }
@@ -133,10 +121,8 @@ fn left(file: &File, line: &ExpectDecl) -> Result<Left, ExprError> {
     let mut point = None;
     if key[rest..].starts_with('[') {
         let Some(close) = key[rest..].find(']').map(|found| rest + found) else {
-            let error = piece
-                .loc(rest, rest + 1)
-                .error("this bracket is not closed");
-            return Err(error.with_help(SHAPE));
+            let bracket = piece.loc(rest, rest + 1);
+            return Err(bracket.error("this bracket is not closed").with_help(SHAPE));
         };
         point = Some(read_point(file, piece.slice(rest + 1, close))?);
         rest = close + 1;
@@ -250,15 +236,11 @@ fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
         (">", Compare::Above),
         ("<", Compare::Below),
     ];
-    let mut parts = operators.into_iter().filter_map(|(sign, compare)| {
-        let number = text.strip_prefix(sign)?.trim();
-        Some((compare, number))
-    });
-    let Some((compare, number)) = parts.next() else {
-        let error = bound
-            .loc
-            .error(format!("{} is not a comparison", quoted(text)));
-        return Err(error.with_help(SHAPE));
+    let mut parts = operators.into_iter();
+    let found = parts.find_map(|(sign, it)| Some((it, text.strip_prefix(sign)?.trim())));
+    let Some((compare, number)) = found else {
+        let message = format!("{} is not a comparison", quoted(text));
+        return Err(bound.loc.error(message).with_help(SHAPE));
     };
     let percent = number.strip_suffix('%').map(str::trim_end);
     let value = parse::constant(Piece::of(bound.loc, percent.unwrap_or(number)));

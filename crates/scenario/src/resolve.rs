@@ -74,11 +74,8 @@ impl<'f> Names<'f> {
             } else {
                 did_you_mean(name, above.iter().copied())
             };
-            self.error(
-                loc,
-                format!("nothing above is named {}", quoted(name)),
-                help,
-            );
+            let message = format!("nothing above is named {}", quoted(name));
+            self.error(loc, message, help);
         }
     }
 
@@ -103,8 +100,8 @@ impl<'f> Names<'f> {
         for (name, used, does) in buffers.chain(kernels) {
             if !used.contains(name.text.as_str()) {
                 let message = format!("no step {does} {}", quoted(&name.text));
-                self.diagnostics
-                    .push(Diagnostic::warning(name.loc.range(), message));
+                let warning = Diagnostic::warning(name.loc.range(), message);
+                self.diagnostics.push(warning);
             }
         }
     }

@@ -51,10 +51,8 @@ pub enum FindError {
 fn advice(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidData => {
-            format!(
-                "\n  help: a trace is opened: cuptop open {}",
-                path.display()
-            )
+            let path = path.display();
+            format!("\n  help: a trace is opened: cuptop open {path}")
         }
         _ => String::new(),
     }

@@ -165,41 +165,30 @@ fn entries<'a>(table: &'a DeTable<'a>) -> Vec<(Named, Field<'a>)> {
 fn check_identifier(reader: &mut Reader<'_>, name: &Named) {
     if !is_identifier(&name.text) {
         let message = format!("{} cannot be a name in expressions", quoted(&name.text));
-        reader.error_help(
-            name.loc,
-            message,
-            "use letters, digits and _, a letter first",
-        );
+        let help = "use letters, digits and _, a letter first";
+        reader.error_help(name.loc, message, help);
     }
 }
 
 /// Names that stand for two things.
 fn twice(reader: &mut Reader<'_>, file: &File) {
     for buffer in &file.declared.buffers {
-        if let Some(param) = file
-            .declared
-            .params
-            .iter()
-            .find(|param| param.name.text == buffer.name.text)
-        {
+        let mut params = file.declared.params.iter();
+        if let Some(param) = params.find(|param| param.name.text == buffer.name.text) {
             let message = format!("{} is a parameter and a buffer", quoted(&buffer.name.text));
-            reader.diagnostics.push(
-                Diagnostic::error(buffer.name.loc.range(), message)
-                    .related(param.name.loc.range(), "the parameter")
-                    .help("give one of them another name"),
-            );
+            let error = Diagnostic::error(buffer.name.loc.range(), message);
+            let error = error.related(param.name.loc.range(), "the parameter");
+            let error = error.help("give one of them another name");
+            reader.diagnostics.push(error);
         }
     }
     for (at, variant) in file.variants.iter().enumerate() {
-        if let Some(first) = file.variants[..at]
-            .iter()
-            .find(|other| other.name.text == variant.name.text)
-        {
+        let mut others = file.variants[..at].iter();
+        if let Some(first) = others.find(|other| other.name.text == variant.name.text) {
             let message = format!("two variants are named {}", quoted(&variant.name.text));
-            reader.diagnostics.push(
-                Diagnostic::error(variant.name.loc.range(), message)
-                    .related(first.name.loc.range(), "the first one"),
-            );
+            let error = Diagnostic::error(variant.name.loc.range(), message);
+            let error = error.related(first.name.loc.range(), "the first one");
+            reader.diagnostics.push(error);
         }
     }
 }
@@ -225,19 +214,13 @@ fn named(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Name
 
 fn view(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<View> {
     let field = fields.get("view")?;
-    let piece = reader.piece(
-        field,
-        "a view is a text in quotes, such as \"first 100 us\"",
-    )?;
+    let what = "a view is a text in quotes, such as \"first 100 us\"";
+    let piece = reader.piece(field, what)?;
     reader.parsed(view::read(piece))
 }
 
 fn pair(reader: &mut Reader<'_>, field: Field<'_>) -> Option<PairDecl> {
-    let header = header(field, "[[pair]]");
-    let field = Field {
-        key_loc: header,
-        ..field
-    };
+    let field = below(field, "[[pair]]");
     let fields = reader.fields(field, &[keys::PAIR], "a pair")?;
     let mistake = named(reader, &fields, "mistake");
     let cure = named(reader, &fields, "cure");
@@ -251,14 +234,15 @@ fn pair(reader: &mut Reader<'_>, field: Field<'_>) -> Option<PairDecl> {
         cure: cure?,
         edit: edit?,
         at,
-        loc: header,
+        loc: field.key_loc,
     })
 }
 
-/// The brackets that a table begins with.
-fn header(field: Field<'_>, brackets: &str) -> Loc {
+/// A table of a list: what is wrong with it as a whole is at the brackets that it begins with.
+fn below<'a>(field: Field<'a>, brackets: &str) -> Field<'a> {
     let start = field.loc.start;
-    Loc::from(start..field.loc.end.min(start + brackets.len()))
+    let key_loc = Loc::from(start..field.loc.end.min(start + brackets.len()));
+    Field { key_loc, ..field }
 }
 
 fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
@@ -269,13 +253,8 @@ fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
     let (factor, step) = (number("factor"), number("step"));
     let values = match (fields.get("values"), from, to, factor, step) {
         (Some(values), None, None, None, None) => {
-            let values = Reader::list(values);
-            SweepValues::List(
-                values
-                    .into_iter()
-                    .filter_map(|field| reader.expr(field))
-                    .collect(),
-            )
+            let values = Reader::list(values).into_iter();
+            SweepValues::List(values.filter_map(|field| reader.expr(field)).collect())
         }
         (None, Some(from), Some(to), Some(factor), None) => {
             SweepValues::Grown([from, to, factor], Operator::Mul)
@@ -316,26 +295,19 @@ fn buffer(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Buff
         && device.is_none()
         && matches!(host, HostMemory::None | HostMemory::Managed)
     {
-        reader.error_help(
-            loc,
-            format!(
-                "{} has neither a device side nor a host side",
-                quoted(&name.text)
-            ),
-            "set host = \"pinned\" or \"pageable\", or give it a device",
-        );
+        let shown = quoted(&name.text);
+        let message = format!("{shown} has neither a device side nor a host side");
+        let help = "set host = \"pinned\" or \"pageable\", or give it a device";
+        reader.error_help(loc, message, help);
     }
     let is_allocated_by_steps = alloc == Some("step");
     if is_allocated_by_steps && (device.is_none() || host == HostMemory::Managed) {
-        reader.error(
-            loc,
-            "alloc = \"step\" is for the device side, which this buffer does not have by itself",
-        );
+        let is_for = "is for the device side, which this buffer does not have by itself";
+        reader.error(loc, format!("alloc = \"step\" {is_for}"));
     }
+    let bytes = reader.optional(&fields, "bytes");
     Some(BufferDecl {
-        bytes: reader
-            .optional(&fields, "bytes")
-            .unwrap_or_else(|| placeholder(loc)),
+        bytes: bytes.unwrap_or_else(|| placeholder(loc)),
         count: reader.optional(&fields, "count"),
         host,
         device,
@@ -373,16 +345,11 @@ fn dim3(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<Expr> {
     };
     let parts = Reader::list(field);
     if parts.is_empty() || parts.len() > 3 {
-        reader.error(
-            field.loc,
-            format!("a {key} has one to three numbers: x, y, z"),
-        );
+        let message = format!("a {key} has one to three numbers: x, y, z");
+        reader.error(field.loc, message);
     }
-    parts
-        .into_iter()
-        .take(3)
-        .filter_map(|part| reader.expr(part))
-        .collect()
+    let parts = parts.into_iter().take(3);
+    parts.filter_map(|part| reader.expr(part)).collect()
 }
 
 fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<KernelDecl> {
@@ -415,46 +382,31 @@ fn stream(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Stre
 }
 
 fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
-    let header = header(field, "[[variant]]");
-    let fields = reader.fields(
-        Field {
-            key_loc: header,
-            ..field
-        },
-        &[keys::VARIANT],
-        "a variant",
-    )?;
-    let name = fields.read("name", reader, Reader::named).unwrap_or(Named {
+    let field = below(field, "[[variant]]");
+    let fields = reader.fields(field, &[keys::VARIANT], "a variant")?;
+    let name = named(reader, &fields, "name").unwrap_or(Named {
         text: String::new(),
-        loc: header,
+        loc: field.key_loc,
     });
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.text.chars().all(fits) || name.text.len() > 64 {
         let message = format!("{} cannot be the name of a variant", quoted(&name.text));
         reader.error_help(name.loc, message, "use up to 64 letters, digits, _ and -");
     }
-    let is_cold = fields
-        .read("cold", reader, Reader::boolean)
-        .unwrap_or(false);
+    let is_cold = fields.read("cold", reader, Reader::boolean) == Some(true);
     if is_cold && let Some(warmup) = fields.get("warmup") {
-        reader.error_help(
-            warmup.key_loc,
-            "a cold variant has no warm-up",
-            "take out `warmup`, or `cold`",
-        );
+        let help = "take out `warmup`, or `cold`";
+        reader.error_help(warmup.key_loc, "a cold variant has no warm-up", help);
     }
+    let about = fields.read("about", reader, Reader::text);
     Some(VariantDecl {
-        about: fields
-            .read("about", reader, Reader::text)
-            .unwrap_or_default(),
+        about: about.unwrap_or_default(),
         view: view(reader, &fields),
         baseline: named(reader, &fields, "baseline"),
         warmup: reader.optional(&fields, "warmup"),
         repeat: reader.optional(&fields, "repeat"),
         is_cold,
-        shows_race: fields
-            .read("race", reader, Reader::boolean)
-            .unwrap_or(false),
+        shows_race: fields.read("race", reader, Reader::boolean) == Some(true),
         params: fields.read("params", reader, params),
         steps: fields.read("steps", reader, steps::read),
         name,
@@ -470,21 +422,15 @@ fn expect(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ExpectDecl> {
     for item in Reader::items(table) {
         if item.field.value.is_table() {
             let help = "put the whole key in quotes: \"VARIANT.FIGURE\" = \">= 2.0\"";
-            reader.error_help(
-                item.field.key_loc,
-                "an expectation is one key and a comparison",
-                help,
-            );
+            let message = "an expectation is one key and a comparison";
+            reader.error_help(item.field.key_loc, message, help);
             continue;
         }
-        let bounds = Reader::list(item.field)
-            .into_iter()
-            .filter_map(|bound| reader.named(bound))
-            .collect();
+        let bounds = Reader::list(item.field).into_iter();
         lines.push(ExpectDecl {
             key: item.key.to_owned(),
             key_loc: item.field.key_loc,
-            bounds,
+            bounds: bounds.filter_map(|bound| reader.named(bound)).collect(),
         });
     }
     lines

@@ -12,11 +12,10 @@ const BUDGET: u64 = 60_000_000;
 pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagnostics) {
     let mut budget = BUDGET;
     for variant in &plan.variants {
-        let decl = file
-            .variants
-            .iter()
-            .find(|decl| decl.name.text == variant.name);
-        let Some(decl) = decl else { continue };
+        let mut declared = file.variants.iter();
+        let Some(decl) = declared.find(|decl| decl.name.text == variant.name) else {
+            continue;
+        };
         let findings = find(variant, &mut budget);
         for hazard in &findings.hazards {
             let mut diagnostic = describe(hazard, variant, &plan.sites);
@@ -29,11 +28,8 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
         let name = quoted(&variant.name);
         if !findings.is_complete {
             let message = format!("{name} is too large to look for all races in it");
-            diagnostics.push(Diagnostic::new(
-                Severity::Note,
-                decl.name.loc.range(),
-                message,
-            ));
+            let range = decl.name.loc.range();
+            diagnostics.push(Diagnostic::new(Severity::Note, range, message));
         } else if decl.shows_race && findings.hazards.is_empty() {
             let message = format!("{name} says race = true, but everything in it is ordered");
             diagnostics.push(Diagnostic::warning(decl.name.loc.range(), message));
@@ -44,56 +40,54 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
 fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site]) -> Diagnostic {
     let (first, second) = (&hazard.first, &hazard.second);
     let buffer = quoted(&variant.buffers[hazard.buffer].name);
-    let name = |who: Who| match who {
-        Who::Host => "the host".to_owned(),
-        Who::Stream(stream) => format!("stream {}", quoted(&variant.streams[stream].name)),
+    let stream = |who: Who| match who {
+        Who::Host => "",
+        Who::Stream(stream) => variant.streams[stream].name.as_str(),
     };
-    let does = |writes: bool| if writes { "writes" } else { "reads" };
-    let (at, before) = (&sites[second.site as usize], &sites[first.site as usize]);
-    let place = |site: &Site| format!("{}:{}", site.line, site.column);
+    let [earlier, later] = [first, second].map(|it| {
+        let who = match it.who {
+            Who::Host => "the host".to_owned(),
+            it => format!("stream {}", quoted(stream(it))),
+        };
+        (
+            who,
+            if it.writes { "writes it" } else { "reads it" },
+            &sites[it.site as usize],
+        )
+    });
+    let (
+        _,
+        _,
+        Site {
+            line: after,
+            column: after_column,
+            ..
+        },
+    ) = earlier;
+    let (_, _, Site { line, column, .. }) = later;
     let message = format!(
-        "race on {buffer}: {} {} it ({}) while {} still {} it ({}); nothing orders the two",
-        name(second.who),
-        does(second.writes),
-        place(at),
-        name(first.who),
-        does(first.writes),
-        place(before),
+        "race on {buffer}: {} {} ({line}:{column}) while {} still {} ({after}:{after_column}); nothing orders the two",
+        later.0, later.1, earlier.0, earlier.1
     );
-    let plain = |who: Who| match who {
-        Who::Host => String::new(),
-        Who::Stream(stream) => variant.streams[stream].name.clone(),
+    let (from, to) = (stream(first.who), stream(second.who));
+    let mut help = if to.is_empty() {
+        format!(
+            "let the host wait before line {line}: {{ sync = \"stream\", stream = \"{from}\" }}"
+        )
+    } else {
+        format!(
+            "after line {after} {{ record = \"done\", stream = \"{from}\" }}, and before line {line} {{ wait = \"done\", \
+                 stream = \"{to}\" }}"
+        )
     };
-    let mut help = match (first.who, second.who) {
-        (Who::Stream(_), Who::Host) => format!(
-            "let the host wait before line {}: {{ sync = \"stream\", stream = \"{}\" }}",
-            at.line,
-            plain(first.who)
-        ),
-        _ => format!(
-            "after line {} {{ record = \"done\", stream = \"{}\" }}, and before line {} {{ wait = \"done\", stream = \"{}\" }}",
-            before.line,
-            plain(first.who),
-            at.line,
-            plain(second.who)
-        ),
-    };
-    let is_default = |who: Who| plain(who) == DEFAULT_STREAM;
-    if is_default(first.who) || is_default(second.who) {
+    if [from, to].contains(&DEFAULT_STREAM) {
         help.push_str("; the default stream does not wait for other streams, nor they for it (they are non-blocking)");
     }
-    let diagnostic = Diagnostic::warning(at.span.clone(), message)
-        .label(format!(
-            "{} {} it here",
-            name(second.who),
-            does(second.writes)
-        ))
-        .help(help);
+    let here = |(who, does, _): &(String, &str, _)| format!("{who} {does} here");
+    let diagnostic = Diagnostic::warning(later.2.span.clone(), message);
+    let diagnostic = diagnostic.label(here(&later)).help(help);
     if first.site == second.site {
         return diagnostic;
     }
-    diagnostic.related(
-        before.span.clone(),
-        format!("{} {} it here", name(first.who), does(first.writes)),
-    )
+    diagnostic.related(earlier.2.span.clone(), here(&earlier))
 }

@@ -2,8 +2,7 @@
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::Loc;
-use super::super::plan::BufferId;
-use super::super::unroll::{StreamUse, Unroll};
+use super::super::unroll::Unroll;
 
 impl Unroll<'_, '_> {
     /// Reports what the variant leaves undone. `loc` is where its name stands.
@@ -14,14 +13,7 @@ impl Unroll<'_, '_> {
         }
         self.events_have_one_device();
         self.unfed_streams();
-        let mut left: Vec<(BufferId, Loc)> = self
-            .objects
-            .alive
-            .iter()
-            .map(|(id, loc)| (*id, *loc))
-            .collect();
-        left.sort_unstable_by_key(|(id, _)| *id);
-        for (buffer, loc) in left.into_iter().take(3) {
+        for (buffer, loc) in self.objects.alive.clone().into_iter().take(3) {
             let name = quoted(&self.plan.buffers[buffer].name);
             let message = format!("{name} is never freed, and the next pass allocates it again");
             let diagnostic = if self.plan.warmup + self.plan.repeat > 1 {
@@ -38,25 +30,17 @@ impl Unroll<'_, '_> {
     }
 
     fn unfed_streams(&mut self) {
-        let fed = |(stream, used): (usize, &StreamUse)| {
-            used.is_fed.then(|| self.plan.streams[stream].name.clone())
-        };
-        let fed: Vec<String> = self
-            .objects
-            .stream_use
-            .iter()
-            .enumerate()
-            .filter_map(fed)
-            .collect();
-        let uses = self.objects.stream_use.clone();
+        let uses = std::mem::take(&mut self.objects.stream_use);
         for (stream, used) in uses.iter().enumerate().filter(|(_, used)| !used.is_fed) {
             if let Some((loc, how)) = used.mention {
                 let name = &self.plan.streams[stream].name;
-                let help = did_you_mean(name, fed.iter().map(String::as_str));
-                let message = format!(
-                    "the stream {} is {how}, but nothing is ever put on it",
-                    quoted(name)
-                );
+                let all = self.plan.streams.iter().zip(&uses);
+                let fed = all
+                    .filter(|(_, used)| used.is_fed)
+                    .map(|(it, _)| it.name.as_str());
+                let help = did_you_mean(name, fed);
+                let name = quoted(name);
+                let message = format!("the stream {name} is {how}, but nothing is ever put on it");
                 self.report(Diagnostic::warning(loc.range(), message).maybe_help(help));
             }
         }

@@ -8,7 +8,7 @@ mod settings;
 
 use super::Overrides;
 use super::comparisons;
-use super::diagnostics::{Diagnostic, Diagnostics, Severity};
+use super::diagnostics::{Diagnostics, Severity};
 use super::expr::Loc;
 use super::expr::value::Value;
 use super::file::{File, VariantDecl};
@@ -86,16 +86,15 @@ fn variant_plans<'f>(
     shared: &mut Shared<'f>,
 ) -> Option<Vec<VariantPlan>> {
     if chosen.len() * points.len() > MAX_VARIANT_PLANS {
-        let message = format!(
-            "{} variants at {} values of the sweep are too many; {MAX_VARIANT_PLANS} in all can be run",
+        let what = format!(
+            "{} variants at {} values of the sweep",
             chosen.len(),
             points.len()
         );
+        let message = format!("{what} are too many; {MAX_VARIANT_PLANS} in all can be run");
         let sweep = file.declared.sweep.as_ref();
         let loc = sweep.map_or(Loc::default(), |sweep| sweep.loc);
-        let error = Diagnostic::error(loc.range(), message);
-        shared.diagnostics.push(error);
-        return None;
+        return shared.diagnostics.fail(loc.error(message));
     }
     let mut plans = Vec::new();
     for variant in chosen {
@@ -117,7 +116,7 @@ fn variant_plan<'f>(
     set: &[(String, Value)],
     shared: &mut Shared<'f>,
 ) -> Option<VariantPlan> {
-    let params = settings::params(file, variant, point, set, shared.diagnostics)?;
+    let params = settings::params(file, &variant.params, point, set, shared.diagnostics)?;
     let sweep = file.declared.sweep.as_ref();
     let swept = sweep.map(|sweep| sweep.param.text.as_str());
     let (mut scope, named): (Vec<_>, Vec<_>) = params

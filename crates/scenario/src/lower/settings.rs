@@ -8,7 +8,7 @@ use super::super::expr::value::{self, Operator, Unit, Value};
 use super::super::expr::{Expr, Loc};
 use super::super::file::{File, VariantDecl};
 use super::super::plan::Sweep;
-use super::super::syntax::decl::SweepValues;
+use super::super::syntax::decl::{ParamDecl, SweepValues};
 
 /// Values of a sweep.
 const MAX_VALUES: usize = 256;
@@ -61,28 +61,20 @@ pub(super) fn chosen<'f>(
 /// before the variant, the variant before `[params]`.
 pub(super) fn params<'f>(
     file: &'f File,
-    variant: &'f VariantDecl,
+    of_variant: &[ParamDecl],
     point: Option<Value>,
     set: &[(String, Value)],
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<(&'f str, Value)>> {
     let mut values: Vec<(&str, Value)> = Vec::new();
-    let swept = file
-        .declared
-        .sweep
-        .as_ref()
-        .map(|sweep| sweep.param.text.as_str());
+    let sweep = file.declared.sweep.as_ref();
     for param in &file.declared.params {
         let name = param.name.text.as_str();
-        let of_variant = variant.params.iter().find(|own| own.name.text == name);
-        let value = match valued(set, name) {
+        let own = of_variant.iter().find(|own| own.name.text == name);
+        let is_swept = sweep.is_some_and(|sweep| sweep.param.text == name);
+        let value = match valued(set, name).or(point.filter(|_| is_swept)) {
             Some(value) => value,
-            None if swept == Some(name) && point.is_some() => point?,
-            None => evaluate(
-                of_variant.map_or(&param.value, |own| &own.value),
-                &values,
-                diagnostics,
-            )?,
+            None => evaluate(&own.unwrap_or(param).value, &values, diagnostics)?,
         };
         values.push((name, value));
     }
@@ -150,14 +142,7 @@ fn values(
     set: &[(String, Value)],
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<Value>> {
-    let mut known: Vec<(&str, Value)> = Vec::new();
-    for param in &file.declared.params {
-        let value = match valued(set, &param.name.text) {
-            Some(value) => value,
-            None => evaluate(&param.value, &known, diagnostics)?,
-        };
-        known.push((&param.name.text, value));
-    }
+    let known = params(file, &[], None, set, diagnostics)?;
     let mut number = |expr: &Expr| evaluate(expr, &known, diagnostics);
     let (from, to, by, operator) = match values {
         SweepValues::List(list) => {

@@ -217,57 +217,52 @@ impl OpKind {
 
     /// What it does, in the words of the scenario and of CUDA: "launching kernel `k` on stream `s`".
     pub fn describe(&self, plan: &VariantPlan) -> String {
-        let stream = |id: usize| format!("stream `{}`", plan.streams[id].name);
-        let buffer = |id: usize| format!("`{}`", plan.buffers[id].name);
-        match *self {
-            OpKind::Launch { launch, stream: s } => {
+        let name = |id: usize| plan.buffers[id].name.as_str();
+        let what = match *self {
+            OpKind::Launch { launch, .. } => {
                 let kernel = &plan.kernels[plan.launches[launch].kernel];
-                format!("launching kernel `{}` on {}", kernel.name, stream(s))
+                format!("launching kernel `{}`", kernel.name)
             }
-            OpKind::Copy(it) => format!(
-                "copying {} {} from {} on {}",
-                units::bytes(it.bytes),
-                match it.direction {
+            OpKind::Copy(it) => {
+                let direction = match it.direction {
                     Direction::Other => "host to host",
                     named => named.label(),
-                },
-                buffer(it.from.buffer),
-                stream(it.stream)
-            ),
-            OpKind::Memset { to, stream: s, .. } => {
-                format!("memset of {} on {}", buffer(to.buffer), stream(s))
+                };
+                let (bytes, from) = (units::bytes(it.bytes), name(it.from.buffer));
+                format!("copying {bytes} {direction} from `{from}`")
             }
-            OpKind::Record { event, stream: s } => {
-                format!("recording event `{}` on {}", plan.events[event], stream(s))
-            }
-            OpKind::Wait { event, stream: s } => {
-                format!(
-                    "making {} wait for event `{}`",
-                    stream(s),
+            OpKind::Memset { to, .. } => format!("memset of `{}`", name(to.buffer)),
+            OpKind::Record { event, .. } => format!("recording event `{}`", plan.events[event]),
+            OpKind::Wait { event, stream } => {
+                let stream = &plan.streams[stream].name;
+                return format!(
+                    "making stream `{stream}` wait for event `{}`",
                     plan.events[event]
-                )
+                );
             }
-            OpKind::Sync(SyncTarget::Stream(s)) => format!("waiting for {}", stream(s)),
+            OpKind::Sync(SyncTarget::Stream(s)) => {
+                format!("waiting for stream `{}`", plan.streams[s].name)
+            }
             OpKind::Sync(SyncTarget::Event(e)) => format!("waiting for event `{}`", plan.events[e]),
             OpKind::Sync(SyncTarget::Device(d)) => format!("waiting for device {d}"),
-            OpKind::Alloc { buffer: b, .. } => format!(
-                "allocating {} for {}",
-                units::bytes(plan.buffers[b].bytes),
-                buffer(b)
-            ),
-            OpKind::Free { buffer: b, .. } => format!("freeing {}", buffer(b)),
-            OpKind::Capture { graph, stream: s } => format!(
-                "capturing graph `{}` on {}",
-                plan.graphs[graph].name,
-                stream(s)
-            ),
-            OpKind::GraphLaunch { graph, stream: s } => format!(
-                "launching graph `{}` on {}",
-                plan.graphs[graph].name,
-                stream(s)
-            ),
+            OpKind::Alloc { buffer, .. } => {
+                let bytes = units::bytes(plan.buffers[buffer].bytes);
+                return format!("allocating {bytes} for `{}`", name(buffer));
+            }
+            OpKind::Free { buffer, .. } => return format!("freeing `{}`", name(buffer)),
+            OpKind::Capture { graph, stream } => {
+                let (graph, stream) = (&plan.graphs[graph].name, &plan.streams[stream].name);
+                return format!("capturing graph `{graph}` on stream `{stream}`");
+            }
+            OpKind::GraphLaunch { graph, .. } => {
+                format!("launching graph `{}`", plan.graphs[graph].name)
+            }
             OpKind::Host(_) => "host work".to_owned(),
             OpKind::RangeBegin(_) | OpKind::RangeEnd => "a phase".to_owned(),
+        };
+        match self.stream() {
+            Some(stream) => format!("{what} on stream `{}`", plan.streams[stream].name),
+            None => what,
         }
     }
 }

@@ -5,11 +5,9 @@ use super::super::plan::{BufferId, OpKind, StreamId};
 use super::super::syntax::keys::key;
 use super::{Form, Key, Step, Unroll};
 
-pub(super) const ALLOC: Form = Form::new(
-    key!(required "alloc" Buffer, "Allocates the device side of a buffer with alloc = \"step\"."),
-    KEYS,
-    alloc,
-);
+const KEY: Key =
+    key!(required "alloc" Buffer, "Allocates the device side of a buffer with alloc = \"step\".");
+pub(super) const ALLOC: Form = Form::new(KEY, KEYS, alloc);
 
 pub(super) const FREE: Form = Form::new(key!(required "free" Buffer, "Frees it."), KEYS, free);
 
@@ -20,10 +18,9 @@ const KEYS: &[Key] = &[
 fn alloc<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let (buffer, name, stream) = place(step, unroll, "an allocation")?;
     if let Some(first) = unroll.objects.alive.insert(buffer, step.loc) {
-        unroll.report(
-            Diagnostic::error(step.loc.range(), format!("{name} is allocated already"))
-                .related(first.range(), "it is allocated here"),
-        )?;
+        let error = Diagnostic::error(step.loc.range(), format!("{name} is allocated already"));
+        unroll.report(error.related(first.range(), "it is allocated here"));
+        return None;
     }
     unroll.objects.freed.remove(&buffer);
     unroll.emit(OpKind::Alloc { buffer, stream }, step.loc)
@@ -34,7 +31,7 @@ fn free<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     if unroll.objects.alive.remove(&buffer).is_none() {
         let was_freed = unroll.objects.freed.contains(&buffer);
         let when = ["not allocated yet", "freed already"][usize::from(was_freed)];
-        unroll.error(step.loc, format!("{name} is {when}"))?;
+        return unroll.error(step.loc, format!("{name} is {when}"));
     }
     unroll.objects.freed.insert(buffer);
     unroll.emit(OpKind::Free { buffer, stream }, step.loc)
@@ -53,7 +50,7 @@ fn place<'f>(
     if spec.preallocated || device.is_none() {
         let message = format!("{name} is allocated before the first pass");
         let help = "set alloc = \"step\" in its [buffers] table";
-        unroll.error_help(step.loc, message, help)?;
+        return unroll.error_help(step.loc, message, help);
     }
     let stream = match step.stream() {
         Some(stream) => Some(unroll.stream(Some(stream), device)?),

@@ -2,10 +2,11 @@
 
 use super::super::syntax::keys::key;
 use super::common::DO;
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
+const KEY: Key = key!(required "if" Condition, "Does steps only where a condition holds.");
 pub(super) const FORM: Form = Form::new(
-    key!(required "if" Condition, "Does steps only where a condition holds."),
+    KEY,
     &[DO, key!("else" Steps, "The steps where it does not.")],
     lower,
 );

@@ -4,13 +4,11 @@ use super::super::diagnostics::{Diagnostic, quoted};
 use super::super::plan::{GraphSpec, OpKind};
 use super::super::syntax::keys::key;
 use super::common::{DO, STREAM};
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
-pub(super) const FORM: Form = Form::new(
-    key!(required "capture" Name, "Captures the steps inside as a graph of this name."),
-    &[STREAM, DO],
-    lower,
-);
+const KEY: Key =
+    key!(required "capture" Name, "Captures the steps inside as a graph of this name.");
+pub(super) const FORM: Form = Form::new(KEY, &[STREAM, DO], lower);
 
 fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let loc = step.loc;
@@ -19,7 +17,7 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let stream = unroll.stream(step.stream(), None)?;
     if unroll.plan.streams[stream].is_default() {
         let message = "the default stream cannot be captured";
-        unroll.error_help(loc, message, "name a stream: stream = \"main\"")?;
+        return unroll.error_help(loc, message, "name a stream: stream = \"main\"");
     }
     unroll.begin_capture(stream);
     super::lower(step.steps("do"), unroll);

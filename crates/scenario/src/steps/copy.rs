@@ -8,22 +8,16 @@ use super::read::Given;
 use super::{Fields, Form, Key, Loc, Reader, Step, Unroll};
 use activity::Direction;
 
-pub(super) const H2D: Form = copy(
-    key!(required "h2d" Buffer, "Copies a buffer from its host side to its device side."),
-    KEYS,
-);
-pub(super) const D2H: Form = copy(
-    key!(required "d2h" Buffer, "Copies a buffer from its device side to its host side."),
-    KEYS,
-);
-pub(super) const D2D: Form = copy(
-    key!(required "d2d" Buffer, "Copies between two buffers of one device."),
-    KEYS_WITH_TO,
-);
-pub(super) const P2P: Form = copy(
-    key!(required "p2p" Buffer, "Copies between buffers of two devices."),
-    KEYS_WITH_TO,
-);
+const KEY_H2D: Key =
+    key!(required "h2d" Buffer, "Copies a buffer from its host side to its device side.");
+pub(super) const H2D: Form = copy(KEY_H2D, KEYS);
+const KEY_D2H: Key =
+    key!(required "d2h" Buffer, "Copies a buffer from its device side to its host side.");
+pub(super) const D2H: Form = copy(KEY_D2H, KEYS);
+const KEY_D2D: Key = key!(required "d2d" Buffer, "Copies between two buffers of one device.");
+pub(super) const D2D: Form = copy(KEY_D2D, KEYS_WITH_TO);
+const KEY_P2P: Key = key!(required "p2p" Buffer, "Copies between buffers of two devices.");
+pub(super) const P2P: Form = copy(KEY_P2P, KEYS_WITH_TO);
 
 const KEYS: &[Key] = &keys(
     key!("to" Buffer, "Another buffer to write to. Default: the other side of the same buffer."),
@@ -90,7 +84,7 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let overlaps = start < to_start + bytes && to_start < start + bytes;
     if direction == Direction::D2D && from == to && overlaps {
         let name = quoted(&unroll.plan.buffers[from].name);
-        unroll.error(target.loc, format!("this copies {name} onto itself"))?;
+        return unroll.error(target.loc, format!("this copies {name} onto itself"));
     }
     let chunk = unroll.optional_bytes(step.expr("chunk"), 1)?.unwrap_or(0);
     let place = |buffer, offset| MemRef { buffer, offset };
@@ -117,7 +111,7 @@ fn sides(
         let name = quoted(&unroll.plan.buffers[from].name);
         let message = format!("{name} is managed memory: its two sides are one");
         let help = "say where to copy to: to = \"another_buffer\"";
-        unroll.error_help(from_loc, message, help)?;
+        return unroll.error_help(from_loc, message, help);
     }
     if direction == Direction::H2D {
         unroll.host_side(from, from_loc)?;
@@ -140,6 +134,5 @@ fn sides(
         ),
         _ => return Some(source),
     };
-    unroll.error_help(from_loc.span_to(to_loc), message, help);
-    None
+    unroll.error_help(from_loc.span_to(to_loc), message, help)
 }

@@ -5,13 +5,10 @@ use super::super::plan::MAX_OPS;
 use super::super::syntax::keys::key;
 use super::common::DO;
 use super::read::Given;
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
-pub(super) const FORM: Form = Form::new(
-    key!(required "for" Loop, "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\"."),
-    &[DO],
-    lower,
-);
+const KEY: Key = key!(required "for" Loop, "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\".");
+pub(super) const FORM: Form = Form::new(KEY, &[DO], lower);
 
 fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let Some(Given::Loop(head)) = step.get("for") else {
@@ -23,7 +20,7 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
         Some(expr) => {
             let by = unroll.whole_number(expr, "the step of a loop")?;
             if by == 0 {
-                unroll.error(expr.loc, "this loop never ends: its step is 0")?;
+                return unroll.error(expr.loc, "this loop never ends: its step is 0");
             }
             by
         }
@@ -36,7 +33,7 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
             "this loop makes at least {iterations} operations; a variant may have {MAX_OPS}"
         );
         let help = "fewer iterations, or one step with `chunk` in the place of a loop of copies";
-        unroll.error_help(step.loc, message, help)?;
+        return unroll.error_help(step.loc, message, help);
     }
     let mut value = from;
     for _ in 0..iterations {

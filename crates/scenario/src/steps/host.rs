@@ -76,7 +76,7 @@ fn matmul<'f>(unroll: &mut Unroll<'_, 'f>, of: &'f [BufferRef], n: &Expr) -> Opt
             let name = quoted(&unroll.plan.buffers[*id].name);
             let message =
                 format!("{name} has {bytes} B, and a {n} x {n} matrix of f32 has {needed} B");
-            unroll.error(reference.loc, message)?;
+            return unroll.error(reference.loc, message);
         }
     }
     let [a, b, c] = ids;

@@ -95,7 +95,7 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
         let at = sides.reduce(Loc::span_to)?;
         let message =
             format!("a block has {MAX_THREADS} threads at most, and this one has {threads}");
-        unroll.error(at, message)?;
+        return unroll.error(at, message);
     }
     let what = "the shared memory of a block";
     let shared = unroll.amount(decl.shared.as_ref(), MAX_SHARED, what)?;

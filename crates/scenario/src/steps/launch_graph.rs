@@ -4,13 +4,10 @@ use super::super::diagnostics::{did_you_mean, quoted};
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
 use super::common::STREAM;
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
-pub(super) const FORM: Form = Form::new(
-    key!(required "launch_graph" Name, "Launches a captured graph."),
-    &[STREAM],
-    lower,
-);
+const KEY: Key = key!(required "launch_graph" Name, "Launches a captured graph.");
+pub(super) const FORM: Form = Form::new(KEY, &[STREAM], lower);
 
 fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     unroll.not_captured("the launch of another graph", step.loc)?;
@@ -28,9 +25,6 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let stream = unroll.stream(step.stream(), None)?;
     unroll.feed(stream);
     let nodes = unroll.plan.graphs[graph].ops.len() as u64;
-    unroll.emit_many(
-        OpKind::GraphLaunch { graph, stream },
-        step.loc,
-        nodes.max(1),
-    )
+    let launch = OpKind::GraphLaunch { graph, stream };
+    unroll.emit_many(launch, step.loc, nodes.max(1))
 }

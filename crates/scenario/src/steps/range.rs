@@ -3,13 +3,10 @@
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
 use super::common::DO;
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
-pub(super) const FORM: Form = Form::new(
-    key!(required "range" Name, "Names a phase of the host's time."),
-    &[DO],
-    lower,
-);
+const KEY: Key = key!(required "range" Name, "Names a phase of the host's time.");
+pub(super) const FORM: Form = Form::new(KEY, &[DO], lower);
 
 fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     unroll.not_captured("a range of host time", step.loc)?;

@@ -3,13 +3,10 @@
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
 use super::common::STREAM;
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
-pub(super) const FORM: Form = Form::new(
-    key!(required "record" Name, "Records an event on a stream."),
-    &[STREAM],
-    lower,
-);
+const KEY: Key = key!(required "record" Name, "Records an event on a stream.");
+pub(super) const FORM: Form = Form::new(KEY, &[STREAM], lower);
 
 fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let event = unroll.event(step.name("record")?)?;

@@ -3,13 +3,10 @@
 use super::super::plan::OpKind;
 use super::super::syntax::keys::key;
 use super::common::STREAM;
-use super::{Form, Step, Unroll};
+use super::{Form, Key, Step, Unroll};
 
-pub(super) const FORM: Form = Form::new(
-    key!(required "wait" Name, "Makes a stream wait for an event."),
-    &[STREAM],
-    lower,
-);
+const KEY: Key = key!(required "wait" Name, "Makes a stream wait for an event.");
+pub(super) const FORM: Form = Form::new(KEY, &[STREAM], lower);
 
 fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let is_capturing = unroll.is_capturing();

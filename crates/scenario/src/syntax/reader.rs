@@ -110,20 +110,14 @@ impl Reader<'_> {
         for item in &items {
             if known().all(|key| key.name != item.key) {
                 let help = instead(item.key, "its keys are", known().map(|key| key.name));
-                self.error_help(
-                    item.field.key_loc,
-                    format!("{what} has no key {}", quoted(item.key)),
-                    help,
-                );
+                let message = format!("{what} has no key {}", quoted(item.key));
+                self.error_help(item.field.key_loc, message, help);
             }
         }
         for key in known().filter(|key| key.required) {
             if !items.iter().any(|item| item.key == key.name) {
-                self.error_help(
-                    field.key_loc,
-                    format!("{what} needs {}", quoted(key.name)),
-                    key.doc,
-                );
+                let message = format!("{what} needs {}", quoted(key.name));
+                self.error_help(field.key_loc, message, key.doc);
             }
         }
         Some(Fields {
@@ -135,20 +129,11 @@ impl Reader<'_> {
     /// Says that a value is not what is expected.
     pub(crate) fn wrong_type(&mut self, field: Field<'_>, expected: &str) {
         let found = match field.value {
-            DeValue::Boolean(value) => format!("this is {value}"),
-            other => {
-                let article = if matches!(other, DeValue::Integer(_) | DeValue::Array(_)) {
-                    "an"
-                } else {
-                    "a"
-                };
-                format!("this is {article} {}", other.type_str())
-            }
+            DeValue::Boolean(value) => value.to_string(),
+            DeValue::Integer(_) | DeValue::Array(_) => format!("an {}", field.value.type_str()),
+            other => format!("a {}", other.type_str()),
         };
-        self.diagnostics.push(Diagnostic::error(
-            field.loc.range(),
-            format!("{expected}; {found}"),
-        ));
+        self.error(field.loc, format!("{expected}; this is {found}"));
     }
 
     /// A string value and where its characters are.
@@ -185,10 +170,8 @@ impl Reader<'_> {
             self.error(field.loc, "this name is empty");
             return None;
         }
-        Some(Named {
-            text,
-            loc: field.loc,
-        })
+        let loc = field.loc;
+        Some(Named { text, loc })
     }
 
     pub(crate) fn boolean(&mut self, field: Field<'_>) -> Option<bool> {
@@ -228,11 +211,8 @@ impl Reader<'_> {
                 Some(Expr::constant(Value::Int(value?, Unit::None), field.loc))
             }
             DeValue::Float(float) => {
-                let value = float
-                    .as_str()
-                    .parse::<f64>()
-                    .ok()
-                    .filter(|value| value.is_finite());
+                let value = float.as_str().parse::<f64>().ok();
+                let value = value.filter(|value| value.is_finite());
                 if value.is_none() {
                     self.error(field.loc, "this is not a finite number");
                 }
@@ -254,10 +234,8 @@ impl Reader<'_> {
     pub(crate) fn template(&mut self, field: Field<'_>) -> Option<Template> {
         let piece = self.piece(field, "this takes a name in quotes")?;
         if piece.text.trim().is_empty() || piece.text.chars().any(is_unprintable) {
-            self.error(
-                field.loc,
-                "a name has at least one character, and only ones that can be shown",
-            );
+            let rule = "a name has at least one character, and only ones that can be shown";
+            self.error(field.loc, rule);
             return None;
         }
         self.parsed(parse::template(piece))
@@ -281,11 +259,8 @@ impl Reader<'_> {
 
     /// One buffer or a list of them.
     pub(crate) fn buffers(&mut self, field: Field<'_>) -> Vec<BufferRef> {
-        let parts = Self::list(field);
-        parts
-            .into_iter()
-            .filter_map(|part| self.buffer(part))
-            .collect()
+        let parts = Self::list(field).into_iter();
+        parts.filter_map(|part| self.buffer(part)).collect()
     }
 
     /// The elements of a list; a single value counts as a list of one.

@@ -3,7 +3,7 @@
 //! CUDA's rule: a capture begins on one stream. Another joins by waiting for an event that was recorded in the capture.
 //! At its end every one must have been joined back in the same way.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::super::diagnostics::quoted;
 use super::super::expr::Loc;
@@ -17,7 +17,7 @@ type Progress = HashMap<StreamId, u64>;
 #[derive(Default)]
 pub(crate) struct Capturing {
     pub(crate) ops: Vec<Op>,
-    streams: HashMap<StreamId, Progress>,
+    streams: BTreeMap<StreamId, Progress>,
     events: HashMap<EventId, Progress>,
 }
 
@@ -29,8 +29,7 @@ impl Unroll<'_, '_> {
         }
         let help =
             "graphs hold copies, memsets, kernels and events; do this before or after the capture";
-        self.error_help(loc, format!("a graph cannot hold {what}"), help);
-        None
+        self.error_help(loc, format!("a graph cannot hold {what}"), help)
     }
 
     /// Whether a capture is going on.
@@ -42,7 +41,7 @@ impl Unroll<'_, '_> {
     pub(crate) fn begin_capture(&mut self, origin: StreamId) {
         let start = Progress::from([(origin, 0)]);
         self.capturing = Some(Capturing {
-            streams: HashMap::from([(origin, start)]),
+            streams: BTreeMap::from([(origin, start)]),
             ..Capturing::default()
         });
     }
@@ -57,29 +56,17 @@ impl Unroll<'_, '_> {
     /// Checks that every stream was joined back.
     fn all_joined(&mut self, capturing: &Capturing, origin: StreamId, loc: Loc) -> Option<()> {
         let seen = &capturing.streams[&origin];
-        let mut others: Vec<StreamId> = capturing
-            .streams
-            .keys()
-            .copied()
-            .filter(|stream| *stream != origin)
-            .collect();
-        others.sort_unstable();
-        for stream in others {
-            let done = capturing.streams[&stream][&stream];
-            if seen.get(&stream).is_none_or(|known| *known < done) {
-                let (name, main) = (
-                    self.plan.streams[stream].name.clone(),
-                    self.plan.streams[origin].name.clone(),
-                );
+        for (&stream, progress) in &capturing.streams {
+            if seen
+                .get(&stream)
+                .is_none_or(|known| *known < progress[&stream])
+            {
+                let [name, main] = [stream, origin].map(|id| quoted(&self.plan.streams[id].name));
                 let help = format!(
-                    "record an event on `{name}` after its last step, and let `{main}` wait for it"
+                    "record an event on {name} after its last step, and let {main} wait for it"
                 );
-                let message = format!(
-                    "the capture ends while the stream {} has not been joined back to {}",
-                    quoted(&name),
-                    quoted(&main)
-                );
-                self.error_help(loc, message, help)?;
+                let is_left = format!("the stream {name} has not been joined back to {main}");
+                return self.error_help(loc, format!("the capture ends while {is_left}"), help);
             }
         }
         Some(())
@@ -94,13 +81,10 @@ impl Unroll<'_, '_> {
             *progress.entry(stream).or_default() += 1;
             return Some(());
         }
-        let message = format!(
-            "the stream {} does not take part in this capture",
-            quoted(&self.plan.streams[stream].name)
-        );
+        let name = quoted(&self.plan.streams[stream].name);
+        let message = format!("the stream {name} does not take part in this capture");
         let help = "first let it wait for an event that is recorded inside the capture";
-        self.error_help(loc, message, help);
-        None
+        self.error_help(loc, message, help)
     }
 
     pub(crate) fn captured_record(
@@ -124,12 +108,11 @@ impl Unroll<'_, '_> {
     ) -> Option<()> {
         let capturing = self.capturing.as_mut()?;
         let Some(known) = capturing.events.get(&event) else {
-            let message = format!(
-                "the event {} is not recorded in this capture",
-                quoted(&self.plan.events[event])
+            let name = quoted(&self.plan.events[event]);
+            return self.error(
+                loc,
+                format!("the event {name} is not recorded in this capture"),
             );
-            self.error(loc, message);
-            return None;
         };
         let progress = capturing.streams.entry(stream).or_default();
         for (other, done) in known {

@@ -14,7 +14,7 @@ use super::plan::{MAX_OPS, Op, OpKind, VariantPlan};
 use super::site::Sites;
 use super::syntax::decl::Declarations;
 use capture::Capturing;
-pub(crate) use objects::{MAX_DEVICES, Objects, StreamUse};
+pub(crate) use objects::{MAX_DEVICES, Objects};
 
 /// Errors after which unrolling stops.
 pub(crate) const MAX_ERRORS: usize = 20;
@@ -115,28 +115,31 @@ impl Unroll<'_, '_> {
     /// Notes a step that could not be carried out. What went wrong in it is reported already.
     pub(crate) fn failed(&mut self, loc: Loc) {
         if !self.shared.diagnostics.has_errors() {
-            self.error(loc, "this step cannot be carried out");
+            let message = "this step cannot be carried out";
+            self.report(Diagnostic::error(loc.range(), message));
         }
         self.failures += 1;
         self.has_stopped |= self.failures >= MAX_FAILURES;
     }
 
-    /// Adds an error, once per place. Always `None`, for the caller to pass on.
-    pub(crate) fn error(&mut self, loc: Loc, message: impl Into<String>) -> Option<()> {
-        self.report(Diagnostic::error(loc.range(), message))
+    /// Adds an error, once per place. Always `None`, for the caller to return.
+    pub(crate) fn error<T>(&mut self, loc: Loc, message: impl Into<String>) -> Option<T> {
+        self.report(Diagnostic::error(loc.range(), message));
+        None
     }
 
-    pub(crate) fn error_help(
+    pub(crate) fn error_help<T>(
         &mut self,
         loc: Loc,
         message: impl Into<String>,
         help: impl Into<String>,
-    ) -> Option<()> {
-        self.report(Diagnostic::error(loc.range(), message).help(help))
+    ) -> Option<T> {
+        self.report(Diagnostic::error(loc.range(), message).help(help));
+        None
     }
 
     /// Adds a diagnostic, with the values that the loops around it and the sweep had.
-    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) -> Option<()> {
+    pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) {
         let values: Vec<String> = self.scope[self.unnamed..]
             .iter()
             .map(|(name, value)| format!("{name} = {value}"))
@@ -146,33 +149,22 @@ impl Unroll<'_, '_> {
         }
         self.shared.diagnostics.push(diagnostic);
         self.has_stopped |= self.shared.diagnostics.count(Severity::Error) >= MAX_ERRORS;
-        None
     }
 
     /// Takes operations from what the variant may have.
     pub(crate) fn spend(&mut self, ops: u64, loc: Loc) -> bool {
-        match usize::try_from(ops)
-            .ok()
-            .and_then(|ops| self.ops_left.checked_sub(ops))
-        {
-            Some(left) => self.ops_left = left,
-            None if self.has_stopped => {}
-            None => {
-                let what = if self.most < MAX_OPS {
-                    format!(
-                        "all passes of all variants and values of the sweep run more than {MAX_OPS} operations"
-                    )
-                } else {
-                    format!(
-                        "the variant {} has more than {MAX_OPS} operations",
-                        quoted(&self.plan.name)
-                    )
-                };
-                let diagnostic = Diagnostic::error(loc.range(), what)
-                    .help("fewer iterations, larger chunks, fewer values of the sweep, or fewer passes (`repeat`)");
-                self.report(diagnostic);
-                self.has_stopped = true;
-            }
+        let left = usize::try_from(ops).map(|ops| self.ops_left.checked_sub(ops));
+        if let Ok(Some(left)) = left {
+            self.ops_left = left;
+        } else if !self.has_stopped {
+            let what = match self.most < MAX_OPS {
+                true => "all passes of all variants and values of the sweep run".to_owned(),
+                false => format!("the variant {} has", quoted(&self.plan.name)),
+            };
+            let diagnostic = Diagnostic::error(loc.range(), format!("{what} more than {MAX_OPS} operations"))
+                        .help("fewer iterations, larger chunks, fewer values of the sweep, or fewer passes (`repeat`)");
+            self.report(diagnostic);
+            self.has_stopped = true;
         }
         !self.has_stopped
     }

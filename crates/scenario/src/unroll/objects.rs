@@ -1,6 +1,6 @@
 //! Streams, events, phases and buffers of a variant: made when first used, known by id from then on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::parse::Template;
@@ -30,10 +30,10 @@ pub(crate) struct Objects {
     pub(crate) stream_use: Vec<StreamUse>,
     events: HashMap<String, EventId>,
     /// Events that have been recorded, outside of captures.
-    pub(crate) recorded: HashSet<EventId>,
+    pub(crate) recorded: BTreeSet<EventId>,
     buffers: HashMap<(usize, u64), BufferId>,
     /// Buffers that steps have allocated, with the place; and those they have freed.
-    pub(crate) alive: HashMap<BufferId, Loc>,
+    pub(crate) alive: BTreeMap<BufferId, Loc>,
     pub(crate) freed: HashSet<BufferId>,
     pub(crate) launches: HashMap<LaunchSpec, LaunchId>,
     pub(crate) graphs: HashMap<String, GraphId>,
@@ -78,12 +78,10 @@ impl<'f> Unroll<'_, 'f> {
         }
         let own = self.plan.streams[id].device;
         if own != device {
-            let message = format!(
-                "the stream {} belongs to device {own}, and this memory to device {device}",
-                quoted(&name)
-            );
+            let of = format!("belongs to device {own}, and this memory to device {device}");
+            let message = format!("the stream {} {of}", quoted(&name));
             let help = "use a stream of that device, or copy between the devices with p2p";
-            self.error_help(template.loc, message, help)?;
+            return self.error_help(template.loc, message, help);
         }
         Some(id)
     }
@@ -116,11 +114,8 @@ impl<'f> Unroll<'_, 'f> {
 
     fn new_stream(&mut self, name: &str, loc: Loc) -> Option<StreamId> {
         self.room(self.plan.streams.len(), MAX_STREAMS, "streams", loc)?;
-        let declared = self.shared.declared;
-        let declared = declared
-            .streams
-            .iter()
-            .find(|stream| stream.name.text == name);
+        let mut declared = self.shared.declared.streams.iter();
+        let declared = declared.find(|stream| stream.name.text == name);
         let device = declared.and_then(|it| it.device.as_ref());
         let device = self.amount(device, MAX_DEVICES - 1, "a device's number")?;
         let priority = match declared.and_then(|it| it.priority.as_ref()) {
@@ -137,9 +132,8 @@ impl<'f> Unroll<'_, 'f> {
         if count < most {
             return Some(());
         }
-        self.error(loc, format!("a variant may have {most} {what}"));
         self.has_stopped = true;
-        None
+        self.error(loc, format!("a variant may have {most} {what}"))
     }
 
     pub(crate) fn device_used(&mut self, device: u32) {
@@ -176,23 +170,15 @@ impl<'f> Unroll<'_, 'f> {
         if self.objects.recorded.contains(&event) {
             return Some(event);
         }
-        let text = self.plan.events[event].clone();
-        let recorded = self
-            .objects
-            .recorded
-            .iter()
-            .map(|id| self.plan.events[*id].as_str());
-        let mut recorded: Vec<&str> = recorded.collect();
-        recorded.sort_unstable();
-        let help = did_you_mean(&text, recorded).unwrap_or_else(|| {
+        let text = &self.plan.events[event];
+        let recorded = self.objects.recorded.iter();
+        let recorded = recorded.map(|id| self.plan.events[*id].as_str());
+        let help = did_you_mean(text, recorded).unwrap_or_else(|| {
             format!("a step {{ record = \"{text}\", stream = … }} must come before")
         });
-        let message = format!(
-            "the event {} has not been recorded before this",
-            quoted(&text)
-        );
-        self.error_help(name.loc, message, help);
-        None
+        let text = quoted(text);
+        let message = format!("the event {text} has not been recorded before this");
+        self.error_help(name.loc, message, help)
     }
 
     /// A phase by name.
@@ -210,39 +196,34 @@ impl<'f> Unroll<'_, 'f> {
 
     /// The buffer that a reference means.
     pub(crate) fn buffer(&mut self, reference: &'f BufferRef) -> Option<BufferId> {
-        let declared = self.shared.declared;
-        let at = declared
-            .buffers
-            .iter()
-            .position(|buffer| buffer.name.text == reference.name)?;
-        let decl = &declared.buffers[at];
+        let at = self.declared(&reference.name)?;
+        let decl = &self.shared.declared.buffers[at];
         let count = match &decl.count {
             Some(count) => self.integer(count, 1..=MAX_BUFFERS as i64, "the count of an array")?,
             None => 1,
         };
+        let name = quoted(&reference.name);
         let element = match (&decl.count, &reference.index) {
             (Some(_), Some(index)) => self.element(decl, index, count.unsigned_abs())?,
             (None, None) => 0,
             (None, Some(index)) => {
-                let message = format!("{} is one buffer, not an array", quoted(&reference.name));
-                self.error_help(
-                    index.loc,
-                    message,
-                    "give it a `count`, or leave out the index",
-                );
-                return None;
+                let message = format!("{name} is one buffer, not an array");
+                let help = "give it a `count`, or leave out the index";
+                return self.error_help(index.loc, message, help);
             }
             (Some(_), None) => {
-                let message = format!(
-                    "{} is an array of {count}: which of them?",
-                    quoted(&reference.name)
-                );
+                let message = format!("{name} is an array of {count}: which of them?");
                 let help = format!("write \"{}[0]\"", reference.name);
-                self.error_help(reference.loc, message, help);
-                return None;
+                return self.error_help(reference.loc, message, help);
             }
         };
         self.element_of(at, element)
+    }
+
+    /// Where a buffer of this name is declared.
+    fn declared(&self, name: &str) -> Option<usize> {
+        let mut declared = self.shared.declared.buffers.iter();
+        declared.position(|buffer| buffer.name.text == name)
     }
 
     fn element_of(&mut self, at: usize, element: u64) -> Option<BufferId> {
@@ -256,8 +237,7 @@ impl<'f> Unroll<'_, 'f> {
 
     /// A buffer that is not an array, by name.
     pub(crate) fn whole_buffer(&mut self, name: &str) -> Option<BufferId> {
-        let mut declared = self.shared.declared.buffers.iter();
-        self.element_of(declared.position(|buffer| buffer.name.text == name)?, 0)
+        self.element_of(self.declared(name)?, 0)
     }
 
     /// The index of an element of an array.
@@ -266,12 +246,9 @@ impl<'f> Unroll<'_, 'f> {
         if let Some(element) = u64::try_from(value).ok().filter(|element| *element < count) {
             return Some(element);
         }
-        let message = format!(
-            "index {value} is out of range: {} has {count} element{}, 0 to {}",
-            quoted(&decl.name.text),
-            if count == 1 { "" } else { "s" },
-            count - 1
-        );
+        let (name, plural) = (quoted(&decl.name.text), if count == 1 { "" } else { "s" });
+        let has = format!("{name} has {count} element{plural}, 0 to {}", count - 1);
+        let message = format!("index {value} is out of range: {has}");
         let diagnostic = Diagnostic::error(index.loc.range(), message);
         self.report(match &decl.count {
             Some(count) => diagnostic.related(count.loc.range(), "its count"),
@@ -294,7 +271,7 @@ impl<'f> Unroll<'_, 'f> {
         self.scope.extend(loops);
         let (bytes, device) = (bytes?, device?.map(|it| it as u32));
         if bytes > MAX_BYTES {
-            self.error(decl.bytes.loc, "a buffer may have 1 TiB")?;
+            return self.error(decl.bytes.loc, "a buffer may have 1 TiB");
         }
         if let Some(device) = device {
             self.device_used(device);
@@ -318,28 +295,18 @@ impl<'f> Unroll<'_, 'f> {
         let spec = &self.plan.buffers[buffer];
         let name = quoted(&spec.name);
         let Some(device) = spec.device else {
-            let diagnostic = Diagnostic::error(loc.range(), format!("{name} has no device side"));
-            self.report(diagnostic.help("it says device = false; give it a device"));
-            return None;
+            let help = "it says device = false; give it a device";
+            return self.error_help(loc, format!("{name} has no device side"), help);
         };
         if spec.preallocated || self.objects.alive.contains_key(&buffer) {
             return Some(device);
         }
-        let diagnostic = if self.objects.freed.contains(&buffer) {
-            Diagnostic::error(loc.range(), format!("{name} is used after it was freed"))
-        } else {
-            let help = format!(
-                "a step {{ alloc = {name} }} must come before",
-                name = name.replace('`', "\"")
-            );
-            Diagnostic::error(
-                loc.range(),
-                format!("{name} is used before it is allocated"),
-            )
-            .help(help)
-        };
-        self.report(diagnostic);
-        None
+        if self.objects.freed.contains(&buffer) {
+            return self.error(loc, format!("{name} is used after it was freed"));
+        }
+        let written = name.replace('`', "\"");
+        let help = format!("a step {{ alloc = {written} }} must come before");
+        self.error_help(loc, format!("{name} is used before it is allocated"), help)
     }
 
     /// Checks that a buffer has a host side.
@@ -349,12 +316,8 @@ impl<'f> Unroll<'_, 'f> {
             return Some(());
         }
         let message = format!("{} has no host side", quoted(&spec.name));
-        self.error_help(
-            loc,
-            message,
-            "set host = \"pinned\" (or \"pageable\") in its [buffers] table",
-        );
-        None
+        let help = "set host = \"pinned\" (or \"pageable\") in its [buffers] table";
+        self.error_help(loc, message, help)
     }
 
     /// Checks that bytes lie in a buffer.
@@ -371,13 +334,9 @@ impl<'f> Unroll<'_, 'f> {
         if end.is_some_and(|end| end <= spec.bytes) {
             return Some(());
         }
-        let message = format!(
-            "this {what} of {bytes} B at byte {start} goes beyond {}, which has {} B",
-            quoted(&spec.name),
-            spec.bytes
-        );
-        self.error(loc, message);
-        None
+        let of = format!("{}, which has {} B", quoted(&spec.name), spec.bytes);
+        let message = format!("this {what} of {bytes} B at byte {start} goes beyond {of}");
+        self.error(loc, message)
     }
 
     /// Marks each event's device, and reports one that is recorded on two.

@@ -27,24 +27,17 @@ impl Unroll<'_, '_> {
     /// A whole number. Bytes count as one, so that a size can be divided into a number of elements.
     pub(crate) fn whole_number(&mut self, expr: &Expr, what: &str) -> Option<i64> {
         let value = self.eval(expr)?;
-        match (value, value.unit()) {
+        let message = match (value, value.unit()) {
             (Value::Int(value, _), Unit::None | Unit::Bytes) => return Some(value),
             (Value::Float(value, _), Unit::None | Unit::Bytes)
                 if value.fract() == 0.0 && value.abs() < 9e15 =>
             {
                 return Some(value as i64);
             }
-            (_, Unit::None | Unit::Bytes) => {
-                self.error(expr.loc, format!("{what} is a whole number, not {value}"))?;
-            }
-            (_, unit) => {
-                self.error(
-                    expr.loc,
-                    format!("{what} is needed here, and this is {unit}"),
-                )?;
-            }
-        }
-        None
+            (_, Unit::None | Unit::Bytes) => format!("{what} is a whole number, not {value}"),
+            (_, unit) => format!("{what} is needed here, and this is {unit}"),
+        };
+        self.error(expr.loc, message)
     }
 
     /// A whole number within bounds.
@@ -64,8 +57,7 @@ impl Unroll<'_, '_> {
         } else {
             format!("{what} is {least} to {most}, and this is {value}")
         };
-        self.error(expr.loc, message);
-        None
+        self.error(expr.loc, message)
     }
 
     /// A number of bytes, at least `least`.
@@ -79,8 +71,7 @@ impl Unroll<'_, '_> {
         } else {
             format!("a size is at least {least} B, and this is {value} B")
         };
-        self.error(expr.loc, message);
-        None
+        self.error(expr.loc, message)
     }
 
     /// As [`Self::bytes`], of an expression that may be absent.
@@ -110,19 +101,16 @@ impl Unroll<'_, '_> {
     /// A time in nanoseconds.
     pub(crate) fn time(&mut self, expr: &Expr) -> Option<i64> {
         match self.eval(expr)? {
-            Value::Int(ns, Unit::Time) if ns >= 0 => return Some(ns),
-            Value::Float(ns, Unit::Time) if (0.0..9e15).contains(&ns) => {
-                return Some(ns.round() as i64);
-            }
+            Value::Int(ns, Unit::Time) if ns >= 0 => Some(ns),
+            Value::Float(ns, Unit::Time) if (0.0..9e15).contains(&ns) => Some(ns.round() as i64),
             Value::Int(_, Unit::Time) | Value::Float(_, Unit::Time) => {
-                self.error(expr.loc, "a time cannot be negative");
+                self.error(expr.loc, "a time cannot be negative")
             }
             value => {
                 let message = format!("a time is needed here, and this is {}", value.unit());
-                self.error_help(expr.loc, message, "write it with its unit: \"200 us\"");
+                self.error_help(expr.loc, message, "write it with its unit: \"200 us\"")
             }
         }
-        None
     }
 
     /// A name with its expressions filled in.
@@ -139,7 +127,7 @@ impl Unroll<'_, '_> {
         }
         if name.chars().count() > MAX_NAME {
             let message = format!("a name has {MAX_NAME} characters at most");
-            self.error(template.loc, message)?;
+            return self.error(template.loc, message);
         }
         Some(name)
     }

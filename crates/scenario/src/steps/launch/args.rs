@@ -86,8 +86,7 @@ pub(super) fn lower<'f>(
                 let (this, other) = (name(buffer), name(other));
                 let message =
                     format!("{this} is on device {device}, and {other} on device {known}");
-                unroll.error_help(loc, message, "copy it there first, with p2p");
-                return None;
+                return unroll.error_help(loc, message, "copy it there first, with p2p");
             }
             _ => first = Some((buffer, device)),
         }
@@ -116,7 +115,7 @@ fn pointer<'f>(
         let (kernel, array) = (quoted(&kernel.name.text), quoted(name));
         let message = format!("the kernel {kernel} takes one of the array {array}: which?");
         let help = format!("say so where it is launched: on = \"{name}[0]\"");
-        unroll.error_help(loc, message, help)?;
+        return unroll.error_help(loc, message, help);
     }
     let known = unroll.whole_buffer(name)?;
     Some((known, loc))
@@ -131,8 +130,7 @@ fn number(unroll: &mut Unroll<'_, '_>, expr: &Expr, kind: &ParamKind) -> Option<
         Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 9e15 => value as i64,
         value => {
             let message = format!("this argument is a whole number, not {value}");
-            unroll.error(expr.loc, message);
-            return None;
+            return unroll.error(expr.loc, message);
         }
     };
     let word = match kind {
@@ -140,9 +138,9 @@ fn number(unroll: &mut Unroll<'_, '_>, expr: &Expr, kind: &ParamKind) -> Option<
         ParamKind::U32 => u32::try_from(value),
         _ => return Some(Arg::U64(value.cast_unsigned())),
     };
-    if word.is_err() {
-        let message = format!("{value} does not fit in this argument, which has 32 bits");
-        unroll.error(expr.loc, message);
-    }
-    word.ok().map(Arg::U32)
+    let message = || format!("{value} does not fit in this argument, which has 32 bits");
+    word.map_or_else(
+        |_| unroll.error(expr.loc, message()),
+        |it| Some(Arg::U32(it)),
+    )
 }
