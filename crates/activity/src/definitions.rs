@@ -1,6 +1,6 @@
 //! What activities refer to.
 
-use crate::{NameId, Ns};
+use crate::{NameId, Ns, Place};
 
 /// A kernel's name and the configuration it was launched with. Launches repeat it, so it is defined once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -90,6 +90,18 @@ pub struct StreamInfo {
     pub priority: i32,
     /// Whether it is the context's default stream.
     pub is_default: bool,
+}
+
+impl StreamInfo {
+    /// The stream of a place, of which nothing is known.
+    pub fn at(place: Place) -> StreamInfo {
+        StreamInfo {
+            device: place.device,
+            context: place.context,
+            stream: place.stream,
+            ..StreamInfo::default()
+        }
+    }
 }
 
 /// What a process records from a moment on.

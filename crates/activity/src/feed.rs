@@ -123,6 +123,11 @@ impl Failure {
             help: help.into(),
         }
     }
+
+    /// One of the machine, which nothing is known to help.
+    pub fn machine(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Machine, message, "")
+    }
 }
 
 /// What kind of failure.

@@ -343,6 +343,16 @@ impl What {
 }
 
 impl Activity {
+    /// An activity of these parts.
+    #[inline]
+    pub fn new(span: Span, correlation: Correlation, what: What) -> Activity {
+        Activity {
+            span,
+            correlation,
+            what,
+        }
+    }
+
     /// Where it ran, for operations of the GPU.
     pub fn place(&self) -> Option<Place> {
         self.what.place().filter(|_| self.is_operation())
@@ -360,6 +370,16 @@ impl Place {
 
     /// That of pages which the program asked to be moved ahead. Whatever is below it is a stream of the program.
     pub const PREFETCHED: u32 = u32::MAX - 1;
+
+    /// A stream of a context of a device.
+    #[inline]
+    pub const fn new(device: u32, context: u32, stream: u32) -> Place {
+        Place {
+            device,
+            context,
+            stream,
+        }
+    }
 }
 
 impl Direction {

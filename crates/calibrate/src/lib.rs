@@ -66,10 +66,8 @@ impl Calibration {
     /// # Errors
     /// Never for what a calibration makes.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        let mut text = format!(
-            "# {}: measured by `cuptop calibrate`.\n",
-            self.profile.device.name
-        );
+        let name = &self.profile.device.name;
+        let mut text = format!("# {name}: measured by `cuptop calibrate`.\n");
         if !self.versions.is_empty() {
             let _ = writeln!(text, "# {}", self.versions);
         }
@@ -126,13 +124,7 @@ fn start(source: Source) -> Result<Feed, Failure> {
         hardware: false,
         counters: Counters::Off,
     })
-    .map_err(|error| {
-        Failure::new(
-            FailureKind::Machine,
-            format!("the calibration cannot be started: {error}"),
-            "",
-        )
-    })
+    .map_err(|error| Failure::machine(format!("the calibration cannot be started: {error}")))
 }
 
 fn scenario(library: Library) -> Result<(Source, Plan), Failure> {

@@ -137,23 +137,20 @@ impl Decoder {
             cluster: it.cluster,
             collective: 0,
         });
-        writer.record(&Activity {
-            span,
-            correlation: it.correlation,
-            what: What::Kernel(Kernel {
-                place: place(it.device, it.context, it.stream),
-                shape,
-                graph: it.graph,
-                node: it.graph_node,
-            }),
+        let what = What::Kernel(Kernel {
+            place: Place::new(it.device, it.context, it.stream),
+            shape,
+            graph: it.graph,
+            node: it.graph_node,
         });
+        writer.record(&Activity::new(span, it.correlation, what));
         Some(())
     }
 
     fn copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
         let it = records::Memcpy::read(bytes)?;
         let what = What::Copy(Copy {
-            place: place(it.device, it.context, it.stream),
+            place: Place::new(it.device, it.context, it.stream),
             direction: direction(it.copy_kind),
             from: memory_kind(u32::from(it.source_kind)),
             to: memory_kind(u32::from(it.target_kind)),
@@ -174,7 +171,7 @@ impl Decoder {
             it.source_device
         };
         let what = What::Copy(Copy {
-            place: place(it.device, it.context, it.stream),
+            place: Place::new(it.device, it.context, it.stream),
             direction: direction(kinds::copy::PTOP),
             from: memory_kind(u32::from(it.source_kind)),
             to: memory_kind(u32::from(it.target_kind)),
@@ -190,7 +187,7 @@ impl Decoder {
     fn memset(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
         let it = records::Memset::read(bytes)?;
         let what = What::Memset(Memset {
-            place: place(it.device, it.context, it.stream),
+            place: Place::new(it.device, it.context, it.stream),
             bytes: it.bytes,
             graph: it.graph,
         });
@@ -201,7 +198,7 @@ impl Decoder {
     fn graph(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
         let it = records::GraphTrace::read(bytes)?;
         let what = What::Graph(Graph {
-            place: place(it.device, it.context, it.stream),
+            place: Place::new(it.device, it.context, it.stream),
             graph: it.graph,
         });
         self.put(it.start, it.end, it.correlation, what, writer);
@@ -240,7 +237,7 @@ impl Decoder {
         let it = records::CudaEvent::read(bytes)?;
         let known = || self.contexts.get(&it.context).copied();
         let device = it.device.or_else(known).unwrap_or(0);
-        let place = place(device, it.context, it.stream);
+        let place = Place::new(device, it.context, it.stream);
         self.health.lost += self.host.event(it.correlation, place, it.event, writer);
         Some(())
     }
@@ -260,7 +257,7 @@ impl Decoder {
         self.contexts.insert(it.id, it.device);
         writer.add(&Entry::Stream(StreamInfo {
             is_default: true,
-            ..stream(place(it.device, it.id, u32::from(it.null_stream)))
+            ..StreamInfo::at(Place::new(it.device, it.id, u32::from(it.null_stream)))
         }));
         Some(())
     }
@@ -272,7 +269,7 @@ impl Decoder {
         writer.add(&Entry::Stream(StreamInfo {
             priority: it.priority,
             is_default: it.flag == NULL_STREAM,
-            ..stream(self.place_of(it.context, it.id))
+            ..StreamInfo::at(self.place_of(it.context, it.id))
         }));
         Some(())
     }
@@ -287,7 +284,7 @@ impl Decoder {
         let what = What::Memory(MemoryOp {
             action,
             kind: memory_kind(it.memory_kind),
-            place: place(it.device, it.context, it.stream),
+            place: Place::new(it.device, it.context, it.stream),
             bytes: it.bytes,
             address: it.address,
             is_async: it.is_async != 0,
@@ -304,7 +301,7 @@ impl Decoder {
             kinds::object::THREAD => writer.add(&Entry::Thread(it.object[1], text)),
             kinds::object::STREAM => writer.add(&Entry::Stream(StreamInfo {
                 name: lossy(text),
-                ..stream(place(it.object[0], it.object[1], it.object[2]))
+                ..StreamInfo::at(Place::new(it.object[0], it.object[1], it.object[2]))
             })),
             _ => {}
         }
@@ -313,11 +310,7 @@ impl Decoder {
 
     fn put(&mut self, start: u64, end: u64, correlation: u32, what: What, writer: &mut Writer) {
         if let Some(span) = self.span(start, end) {
-            writer.record(&Activity {
-                span,
-                correlation,
-                what,
-            });
+            writer.record(&Activity::new(span, correlation, what));
         }
     }
 
@@ -344,25 +337,14 @@ impl Decoder {
     }
 
     pub(crate) fn place_of(&self, context: u32, stream: u32) -> Place {
-        place(
-            self.contexts.get(&context).copied().unwrap_or(0),
-            context,
-            stream,
-        )
+        let device = self.contexts.get(&context).copied().unwrap_or(0);
+        Place::new(device, context, stream)
     }
 
     /// Nothing more will come: writes the ranges that were never closed, and counts what waited in vain.
     pub(crate) fn end(&mut self, writer: &mut Writer) {
         self.marks.end(writer);
         self.health.no_timestamp += self.host.end();
-    }
-}
-
-fn place(device: u32, context: u32, stream: u32) -> Place {
-    Place {
-        device,
-        context,
-        stream,
     }
 }
 
@@ -395,15 +377,6 @@ fn device(it: &records::Device, writer: &mut Writer) {
         warp_size: it.warp,
         uuid: Some(it.uuid),
     }));
-}
-
-fn stream(place: Place) -> StreamInfo {
-    StreamInfo {
-        device: place.device,
-        context: place.context,
-        stream: place.stream,
-        ..StreamInfo::default()
-    }
 }
 
 fn lossy(text: &[u8]) -> String {

@@ -61,15 +61,12 @@ impl Host {
                 writer.add(&Entry::Thread(it.thread, name.trim_ascii_end()));
             }
         }
-        writer.record(&Activity {
-            span,
-            correlation: it.correlation,
-            what: What::Call(HostCall {
-                thread: it.thread,
-                name: function.name,
-                code: it.code,
-            }),
+        let what = What::Call(HostCall {
+            thread: it.thread,
+            name: function.name,
+            code: it.code,
         });
+        writer.record(&Activity::new(span, it.correlation, what));
         if function.records_event {
             if let Some((place, event)) = self.events.remove(&it.correlation) {
                 write_event(it.correlation, place, event, span.end, writer);
@@ -94,13 +91,8 @@ impl Host {
             write_event(correlation, place, event, time, writer);
             return 0;
         }
-        let given_up = if self.events.len() >= MOST_WAITING {
-            let all = self.events.len() as u64;
-            self.events.clear();
-            all
-        } else {
-            0
-        };
+        let is_full = self.events.len() >= MOST_WAITING;
+        let given_up = if is_full { self.end() } else { 0 };
         self.events.insert(correlation, (place, event));
         given_up
     }
@@ -144,9 +136,6 @@ impl Host {
 }
 
 fn write_event(correlation: u32, place: Place, event: u32, time: i64, writer: &mut Writer) {
-    writer.record(&Activity {
-        span: Span::at(time),
-        correlation,
-        what: What::Event(EventRecord { place, event }),
-    });
+    let what = What::Event(EventRecord { place, event });
+    writer.record(&Activity::new(Span::at(time), correlation, what));
 }

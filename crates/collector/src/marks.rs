@@ -87,14 +87,12 @@ impl Marks {
 
 fn write(open: &Open, end: i64, index: u32, writer: &mut Writer) {
     let name = writer.name(&open.name);
-    writer.record(&Activity {
-        span: Span::new(open.start, end),
-        correlation: 0,
-        what: What::Range(Range {
-            kind: RangeKind::Nvtx,
-            name,
-            thread: open.thread,
-            index,
-        }),
-    });
+    let range = Range {
+        kind: RangeKind::Nvtx,
+        name,
+        thread: open.thread,
+        index,
+    };
+    let span = Span::new(open.start, end);
+    writer.record(&Activity::new(span, 0, What::Range(range)));
 }

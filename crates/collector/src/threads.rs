@@ -364,23 +364,19 @@ impl DecodeThread {
             } => {
                 let name = self.writer.name(name.as_bytes());
                 self.decoder.health.received += 1;
-                self.writer.record(&Activity {
-                    span: Span::new(start, end),
-                    correlation: 0,
-                    what: What::Range(Range {
-                        kind,
-                        name,
-                        thread,
-                        index,
-                    }),
-                });
+                let range = Range {
+                    kind,
+                    name,
+                    thread,
+                    index,
+                };
+                let span = Span::new(start, end);
+                let range = Activity::new(span, 0, What::Range(range));
+                self.writer.record(&range);
             }
             Command::Stream { place, name } => self.writer.add(&Entry::Stream(StreamInfo {
-                device: place.device,
-                context: place.context,
-                stream: place.stream,
                 name,
-                ..StreamInfo::default()
+                ..StreamInfo::at(place)
             })),
             Command::Mode(mode) => self.writer.add(&Entry::Mode(mode)),
             Command::Notice { is_warning, text } => self.writer.notice(is_warning, &text),

@@ -142,12 +142,8 @@ impl Cupti {
     pub fn describe(&self) -> String {
         let mut text = format!("CUPTI {} ({})", self.version, self.path.display());
         if let Some(driver) = self.driver {
-            let _ = write!(
-                text,
-                ", driver for CUDA {}.{}",
-                driver / 1000,
-                driver % 1000 / 10
-            );
+            let (major, minor) = (driver / 1000, driver % 1000 / 10);
+            let _ = write!(text, ", driver for CUDA {major}.{minor}");
         }
         text
     }
@@ -174,10 +170,8 @@ fn open(library: Library, candidate: &Candidate, driver: Option<u32>) -> Result<
     // SAFETY: writes one u32.
     let code = unsafe { (api.get_version)(&raw mut version) };
     if code != SUCCESS {
-        return Err(format!(
-            "cuptiGetVersion failed with code {code}, {}",
-            describe(code)
-        ));
+        let what = describe(code);
+        return Err(format!("cuptiGetVersion failed with code {code}, {what}"));
     }
     if let Some(fault) = fault(version).filter(|it| it.is_refused) {
         return Err(fault.text.to_owned());

@@ -350,11 +350,9 @@ fn start<'scope>(
     };
     match thread.spawn_scoped(scope, load) {
         Ok(thread) => Waiting::Loading(thread),
-        Err(error) => Waiting::Failed(Failure::new(
-            FailureKind::Machine,
-            format!("the system gives no thread: {error}"),
-            "",
-        )),
+        Err(error) => Waiting::Failed(Failure::machine(format!(
+            "the system gives no thread: {error}"
+        ))),
     }
 }
 
@@ -370,11 +368,8 @@ fn read_recording(path: &Path, next: &mut u32, outlet: &Outlet) -> Outcome {
     let feed = match recording::open(&[path.to_owned()]) {
         Ok(feed) => feed,
         Err(error) => {
-            return Outcome::Failed(Failure::new(
-                FailureKind::Input,
-                printable(&format!("cannot read {}: {error}", path.display())),
-                "",
-            ));
+            let why = printable(&format!("cannot read {}: {error}", path.display()));
+            return Outcome::Failed(Failure::new(FailureKind::Input, why, ""));
         }
     };
     let first = *next;

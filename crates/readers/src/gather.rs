@@ -98,10 +98,8 @@ impl Gather {
         }
         let id = process.names.len() as NameId;
         process.names.insert(text.into(), id);
-        process.defs.push(Def::Name {
-            id,
-            text: text.to_owned(),
-        });
+        let text = text.to_owned();
+        process.defs.push(Def::Name { id, text });
         id
     }
 
@@ -192,7 +190,14 @@ impl Gather {
     }
 
     /// Adds an activity, if its values are possible.
-    pub(super) fn push(&mut self, process: u32, start: Ns, end: Ns, activity: Activity) {
+    pub(super) fn push(
+        &mut self,
+        process: u32,
+        (start, end): (Ns, Ns),
+        correlation: Correlation,
+        what: What,
+    ) {
+        let activity = Activity::new(Span { start, end }, correlation, what);
         let is_full = self.total >= ACTIVITIES_MAX;
         let into = self.process(process);
         into.health.received += 1;
@@ -213,10 +218,7 @@ impl Gather {
             if let What::Copy(copy) = activity.what {
                 into.devices.insert(copy.peer);
             }
-            into.items.push(Activity {
-                span: Span { start, end },
-                ..activity
-            });
+            into.items.push(activity);
             if into.items.len() == RUN {
                 into.seal();
             }

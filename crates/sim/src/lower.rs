@@ -21,7 +21,7 @@ use self::setup::{Contexts, SmallBlock};
 use self::tables::Tables;
 use super::program::{EventKey, Graph, Operation, Step, StreamKey, THREAD};
 use activity::feed::Failure;
-use activity::{Def, Ns, ProcessInfo, RangeKind};
+use activity::{Def, Ns, ProcessInfo, Range, RangeKind};
 use profile::Profile;
 use scenario::plan::{Op, Plan, SyncTarget, VariantPlan};
 
@@ -219,7 +219,13 @@ impl Lowering {
 
     fn begin_range(&mut self, kind: RangeKind, name: &str, index: u32) {
         let name = self.name(name);
-        self.push(Step::Begin { kind, name, index });
+        let thread = THREAD;
+        self.push(Step::Begin(Range {
+            kind,
+            name,
+            thread,
+            index,
+        }));
     }
 
     fn push(&mut self, step: Step) {

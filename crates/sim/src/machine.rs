@@ -174,11 +174,7 @@ impl Machine {
     }
 
     fn record(&mut self, span: Span, correlation: Correlation, what: What) {
-        self.items.push(Activity {
-            span,
-            correlation,
-            what,
-        });
+        self.items.push(Activity::new(span, correlation, what));
     }
 
     fn event(&mut self, event: EventKey) -> &mut EventState {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use activity::{Def, EventRecord, MemoryOp, NameId, Ns, Overhead, Place, RangeKind, Sync, What};
+use activity::{Def, EventRecord, MemoryOp, NameId, Ns, Overhead, Place, Range, Sync, What};
 
 /// A stream of the program, by the number it was opened with ([`Step::Open`] comes before its first use;
 /// numbers count up from 0).
@@ -72,13 +72,7 @@ pub enum Step {
     /// The thread computes, outside any call.
     Work(Ns),
     /// A phase begins.
-    Begin {
-        /// Which kind.
-        kind: RangeKind,
-        name: NameId,
-        /// Which one of that name.
-        index: u32,
-    },
+    Begin(Range),
     /// The innermost phase ends.
     End,
 }

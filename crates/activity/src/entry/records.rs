@@ -61,9 +61,6 @@ pub(super) fn decode(unit: &[u8; UNIT]) -> Result<Activity, Unreadable> {
     if start > end || start < 0 {
         return Err(Unreadable::Damaged);
     }
-    Ok(Activity {
-        span: Span { start, end },
-        correlation: u32::get(unit, 4).unwrap_or(0),
-        what,
-    })
+    let correlation = u32::get(unit, 4).unwrap_or(0);
+    Ok(Activity::new(Span { start, end }, correlation, what))
 }

@@ -74,10 +74,8 @@ impl PmApi {
         let library = Library::open(libcupti, Visibility::Local)?;
         // SAFETY: what lies under the name of libcupti is taken for one.
         unsafe { PmApi::resolve(library) }.map_err(|symbol| {
-            format!(
-                "this libcupti has no {} (CUDA 12.8 or later has)",
-                symbol.to_string_lossy()
-            )
+            let symbol = symbol.to_string_lossy();
+            format!("this libcupti has no {symbol} (CUDA 12.8 or later has)")
         })
     }
 

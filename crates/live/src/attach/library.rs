@@ -29,10 +29,8 @@ impl Library {
     /// Unpacks it, unless it lies there already.
     pub(super) fn unpack(content: &[u8]) -> io::Result<Library> {
         if content.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "this build of cuptop holds no library for traced programs",
-            ));
+            let why = "this build of cuptop holds no library for traced programs";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let not_cached = match private::cache() {
             None => "neither XDG_CACHE_HOME nor HOME names a folder".to_owned(),
@@ -54,19 +52,13 @@ impl Library {
 fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
     private::folder(cache)?;
     check_executable(cache)?;
-    let path = cache.join(format!(
-        "inject-{:016x}.so",
-        activity::text::fingerprint(content)
-    ));
+    let print = activity::text::fingerprint(content);
+    let path = cache.join(format!("inject-{print:016x}.so"));
     if is_intact(&path, content) {
         return Ok(path);
     }
     // Written aside and renamed into place: another cuptop may be loading it this very moment.
-    let aside = cache.join(format!(
-        ".inject-{}-{:016x}",
-        std::process::id(),
-        activity::text::fingerprint(content)
-    ));
+    let aside = cache.join(format!(".inject-{}-{print:016x}", std::process::id()));
     let _ = std::fs::remove_file(&aside);
     let written = File::options()
         .write(true)
@@ -83,14 +75,10 @@ fn unpack_into(cache: &Path, content: &[u8]) -> io::Result<PathBuf> {
 
 /// The loader cannot map programs from a file system that is mounted `noexec`.
 fn check_executable(directory: &Path) -> io::Result<()> {
-    if statvfs(directory)?
-        .f_flag
-        .contains(StatVfsMountFlags::NOEXEC)
-    {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "the cache directory is mounted noexec",
-        ));
+    let flags = statvfs(directory)?.f_flag;
+    if flags.contains(StatVfsMountFlags::NOEXEC) {
+        let why = "the cache directory is mounted noexec";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(())
 }

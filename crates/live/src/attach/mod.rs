@@ -102,10 +102,8 @@ pub type Attached = (Feed, Recorder);
 /// library cannot be unpacked, or another tool has claimed the driver's injection variable.
 pub fn run(request: AttachRequest) -> io::Result<Attached> {
     let Some(program) = request.command.first() else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no program was given",
-        ));
+        let why = "no program was given";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     };
     environment::check(|name| std::env::var_os(name))?;
     let mut live = LiveRecording::start(&request.dir, &request.when)?;

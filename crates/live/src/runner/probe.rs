@@ -38,10 +38,8 @@ pub fn probe() -> Probe {
             },
             ChildEvent::Output { .. } => {}
             ChildEvent::Nothing => {
-                return failed(format!(
-                    "the driver did not answer within {} s",
-                    PATIENCE.as_secs()
-                ));
+                let seconds = PATIENCE.as_secs();
+                return failed(format!("the driver did not answer within {seconds} s"));
             }
             ChildEvent::End => break,
         }
@@ -81,12 +79,10 @@ pub(crate) fn run() -> Probe {
     let newest = 13;
     let major = probe.cuda.map_or(newest, |(major, _)| major);
     probe.nvrtc = match Nvrtc::find(major) {
-        Ok(nvrtc) => Part::usable(format!(
-            "NVRTC {}.{} ({})",
-            nvrtc.version.0,
-            nvrtc.version.1,
-            nvrtc.path.display()
-        )),
+        Ok(nvrtc) => {
+            let (major, minor) = nvrtc.version;
+            Part::usable(format!("NVRTC {major}.{minor} ({})", nvrtc.path.display()))
+        }
         Err(error) => Part::missing(error.to_string(), error.wanted.help),
     };
     probe

@@ -22,9 +22,8 @@ use super::values::{direction, memory_kinds, thread_id, times};
 use super::xla::{self, Waiting};
 use crate::gather::{self, Gather};
 use activity::{
-    Activity, Collective, Copy, Correlation, Def, DeviceInfo, EventRecord, Graph, HostCall, Kernel,
-    LaunchShape, Memset, Ns, Overhead, Place, ProcessInfo, Range, RangeKind, Span, Sync, SyncKind,
-    What,
+    Collective, Copy, Def, DeviceInfo, EventRecord, Graph, HostCall, Kernel, LaunchShape, Memset,
+    Overhead, Place, ProcessInfo, Range, RangeKind, Sync, SyncKind, What,
 };
 
 /// Categories that the notice names; it calls further ones "others".
@@ -138,7 +137,7 @@ impl Converter {
     fn span(&mut self, event: &Event<'_>, what: fn(&mut Self, u32, &Event<'_>, &Args<'_>) -> What) {
         let args = Args::read(event);
         let process = process_of(&args);
-        let Some((start, end)) = times(event) else {
+        let Some(times) = times(event) else {
             return self.gather.timeless(process);
         };
         let what = what(self, process, event, &args);
@@ -147,16 +146,7 @@ impl Converter {
             self.gather
                 .call_named(process, correlation, call.name, &event.name.0);
         }
-        self.push(process, start, end, correlation, what);
-    }
-
-    fn push(&mut self, process: u32, start: Ns, end: Ns, correlation: Correlation, what: What) {
-        let activity = Activity {
-            span: Span { start, end },
-            correlation,
-            what,
-        };
-        self.gather.push(process, start, end, activity);
+        self.gather.push(process, times, correlation, what);
     }
 
     fn kernel(&mut self, process: u32, event: &Event<'_>, args: &Args<'_>) -> What {
@@ -268,7 +258,7 @@ impl Converter {
             Cow::default()
         };
         let process = process_of(&args);
-        let Some((start, end)) = times(event) else {
+        let Some(times) = times(event) else {
             return self.gather.timeless(process);
         };
         let what = What::Range(Range {
@@ -292,7 +282,7 @@ impl Converter {
             thread: self.thread(process, event),
             index: number(args.index),
         });
-        self.push(process, start, end, 0, what);
+        self.gather.push(process, times, 0, what);
     }
 
     fn thread(&mut self, process: u32, event: &Event<'_>) -> u32 {

@@ -328,22 +328,17 @@ impl Reading {
 }
 
 fn failure(name: &str, events: usize, error: &ScanError) -> Outcome {
-    let (what, help) = match error {
-        ScanError::Io(error) => (format!("cannot be read on: {error}"), ""),
-        ScanError::NoEvents => (
-            "is JSON, but no trace: it has no list \"traceEvents\"".to_owned(),
-            "",
-        ),
-        ScanError::Malformed { .. } | ScanError::Cut { .. } => (
-            format!("is damaged at {error}"),
-            "The program may have ended while it wrote the trace: record it again.",
-        ),
+    let mut help = "";
+    let what = match error {
+        ScanError::Io(error) => format!("cannot be read on: {error}"),
+        ScanError::NoEvents => "is JSON, but no trace: it has no list \"traceEvents\"".to_owned(),
+        ScanError::Malformed { .. } | ScanError::Cut { .. } => {
+            help = "The program may have ended while it wrote the trace: record it again.";
+            format!("is damaged at {error}")
+        }
     };
-    Outcome::Failed(Failure::new(
-        FailureKind::Input,
-        printable(&format!("{name} {what}.{}", kept(events))),
-        help,
-    ))
+    let what = printable(&format!("{name} {what}.{}", kept(events)));
+    Outcome::Failed(Failure::new(FailureKind::Input, what, help))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use super::event::{Args, Event};
 use super::values::{direction, memory_kind, thread_id, times};
 use crate::gather::Gather;
 use activity::{
-    Activity, Copy, Correlation, Def, HostCall, Kernel, LaunchShape, Memset, Place, Range,
-    RangeKind, Span, What,
+    Copy, Correlation, Def, HostCall, Kernel, LaunchShape, Memset, Place, Range, RangeKind, Span,
+    What,
 };
 
 /// An event until the names of its process and thread are known.
@@ -230,12 +230,7 @@ pub(super) fn settle(
             Some(place) => it.on_gpu(place, gather),
             None => it.on_host(gather),
         };
-        let activity = Activity {
-            span: it.span,
-            correlation: it.correlation,
-            what,
-        };
-        gather.push(0, it.span.start, it.span.end, activity);
+        gather.push(0, (it.span.start, it.span.end), it.correlation, what);
     }
     for (track, of) in tracks {
         if let (Track::Host, Some(name)) = (of, threads.get(&track).filter(|_| has_gpu)) {

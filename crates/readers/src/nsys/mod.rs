@@ -129,13 +129,8 @@ fn tell(outlet: &Outlet, path: &Path, reader: &RowReader<'_>) -> Result<(), Gone
 }
 
 fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
-    Outcome::Failed(Failure::new(
-        FailureKind::Input,
-        printable(&format!(
-            "{} can not be read as an SQLite database: {error}.{}",
-            path.display(),
-            kept(records)
-        )),
-        "Export the report again: nsys export --type sqlite REPORT.nsys-rep",
-    ))
+    let (name, kept) = (path.display(), kept(records));
+    let why = format!("{name} can not be read as an SQLite database: {error}.{kept}");
+    let help = "Export the report again: nsys export --type sqlite REPORT.nsys-rep";
+    Outcome::Failed(Failure::new(FailureKind::Input, printable(&why), help))
 }

@@ -7,8 +7,8 @@ use super::kinds::Kinds;
 use super::tables::{Tables, int, large, small, text};
 use crate::gather::{Gather, stream_id};
 use activity::{
-    Activity, Copy, Direction, EventRecord, Graph, HostCall, Kernel, LaunchShape, MemoryOp, Memset,
-    NameId, Overhead, Place, Range, RangeKind, Span, Sync, SyncKind, What,
+    Copy, Direction, EventRecord, Graph, HostCall, Kernel, LaunchShape, MemoryOp, Memset, NameId,
+    Overhead, Place, Range, RangeKind, Sync, SyncKind, What,
 };
 
 /// Processes that one export may have; records of further ones count as lost.
@@ -123,13 +123,8 @@ impl<'a> RowReader<'a> {
         let (Some(start), Some(end)) = (int(row, 0), int(row, 1)) else {
             return self.gather.timeless(process);
         };
-        let activity = Activity {
-            span: Span { start, end },
-            correlation,
-            what,
-        };
-        self.operations += u64::from(activity.is_operation());
-        self.gather.push(process, start, end, activity);
+        self.operations += u64::from(what.is_operation());
+        self.gather.push(process, (start, end), correlation, what);
     }
 
     pub(super) fn call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
@@ -146,12 +141,8 @@ impl<'a> RowReader<'a> {
         let name = self.gather.name(process, text);
         self.gather.call_named(process, correlation, name, text);
         let code = int(row, 5).and_then(|c| i32::try_from(c).ok()).unwrap_or(0);
-        self.push(
-            process,
-            row,
-            correlation,
-            What::Call(HostCall { thread, name, code }),
-        );
+        let what = What::Call(HostCall { thread, name, code });
+        self.push(process, row, correlation, what);
         Ok(())
     }
 
@@ -282,11 +273,7 @@ impl<'a> RowReader<'a> {
         Ok(Some(What::Memory(MemoryOp {
             action,
             kind: self.kinds.memory(int(row, 8)),
-            place: Place {
-                device: small(row, 4),
-                context: small(row, 5),
-                stream: small(row, 6),
-            },
+            place: Place::new(small(row, 4), small(row, 5), small(row, 6)),
             bytes: large(row, 7),
             address: large(row, 10),
             // Only memory from a pool is ordered on a stream.
@@ -352,14 +339,7 @@ impl<'a> RowReader<'a> {
             index: 0,
         });
         match int(row, 0) {
-            Some(at) if is_mark => {
-                let activity = Activity {
-                    span: Span::at(at),
-                    correlation: 0,
-                    what,
-                };
-                self.gather.push(process, at, at, activity);
-            }
+            Some(at) if is_mark => self.gather.push(process, (at, at), 0, what),
             _ => self.push(process, row, 0, what),
         }
         Ok(())

@@ -182,17 +182,13 @@ fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> 
         if name.is_empty() && priority == 0 && !is_default {
             continue;
         }
-        reader.gather.define(
-            process,
-            Def::Stream(StreamInfo {
-                device: place.device,
-                context: place.context,
-                stream: place.stream,
-                name,
-                priority,
-                is_default,
-            }),
-        );
+        let stream = StreamInfo {
+            name,
+            priority,
+            is_default,
+            ..StreamInfo::at(place)
+        };
+        reader.gather.define(process, Def::Stream(stream));
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use crate::file::Entry;
 
 use activity::TIME_MAX;
 use activity::{
-    Activity, Batch, Def, Hardware, NameId, ProcessInfo, Samples, Sampling, ShapeId, StreamInfo,
-    WatchCost, What,
+    Activity, Batch, Def, Hardware, NameId, Place, ProcessInfo, Samples, Sampling, ShapeId,
+    StreamInfo, WatchCost, What,
 };
 
 /// What became of an entry.
@@ -100,7 +100,7 @@ pub(super) fn entry_into(
     before: &Before,
     batch: &mut Batch,
     info: &mut ProcessInfo,
-    streams: &mut HashMap<(u32, u32, u32), StreamInfo>,
+    streams: &mut HashMap<Place, StreamInfo>,
     totals: &mut Totals,
 ) -> Mapped {
     let span = entry.span();
@@ -170,18 +170,10 @@ fn samples(batch: &mut Batch) -> &mut Samples {
 }
 
 /// What is known of a stream comes in pieces: its creation tells the priority, NVTX or the runner its name.
-fn merge_stream(
-    stream: StreamInfo,
-    streams: &mut HashMap<(u32, u32, u32), StreamInfo>,
-) -> StreamInfo {
-    let known = streams
-        .entry((stream.device, stream.context, stream.stream))
-        .or_insert_with(|| StreamInfo {
-            device: stream.device,
-            context: stream.context,
-            stream: stream.stream,
-            ..StreamInfo::default()
-        });
+fn merge_stream(stream: StreamInfo, streams: &mut HashMap<Place, StreamInfo>) -> StreamInfo {
+    let place = Place::new(stream.device, stream.context, stream.stream);
+    let known = streams.entry(place);
+    let known = known.or_insert_with(|| StreamInfo::at(place));
     if !stream.name.is_empty() {
         known.name = stream.name;
     }

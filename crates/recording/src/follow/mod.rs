@@ -51,11 +51,9 @@ pub fn may_become_one(path: &Path) -> bool {
 }
 
 fn must_be_new(path: &Path) -> io::Result<()> {
+    let why = format!("{} exists", path.display());
     match path.exists() {
-        true => Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} exists", path.display()),
-        )),
+        true => Err(io::Error::new(io::ErrorKind::AlreadyExists, why)),
         false => Ok(()),
     }
 }

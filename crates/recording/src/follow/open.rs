@@ -123,11 +123,11 @@ impl Following {
             Err(Gone) => Outcome::Stopped,
             Ok(_) if outlet.stop.is_stopped() => Outcome::Stopped,
             Ok(Some(why)) => Outcome::Failed(Failure::new(FailureKind::Machine, why, "")),
-            Ok(None) if self.follower.is_empty() => Outcome::Failed(Failure::new(
-                FailureKind::Input,
-                "there is no recording of cuptop in it",
-                "a recording directory holds files that end in .cuptop",
-            )),
+            Ok(None) if self.follower.is_empty() => {
+                let why = "there is no recording of cuptop in it";
+                let help = "a recording directory holds files that end in .cuptop";
+                Outcome::Failed(Failure::new(FailureKind::Input, why, help))
+            }
             Ok(None) => Outcome::Complete,
         }
     }

@@ -12,7 +12,7 @@ use super::pace::Due;
 use super::{map, notice};
 use activity::feed::{Gone, Message};
 use activity::text::plural;
-use activity::{Batch, Def, Health, ProcessInfo, StreamInfo};
+use activity::{Batch, Def, Health, Place, ProcessInfo, StreamInfo};
 
 /// For how long a block that is published and not whole is waited for, through a network file system. Linux writes back what is
 /// dirty for 30 s.
@@ -30,7 +30,7 @@ pub(super) struct Process {
     pub(super) info: ProcessInfo,
     /// Something about the process changed since it was last told.
     changed: bool,
-    streams: HashMap<(u32, u32, u32), StreamInfo>,
+    streams: HashMap<Place, StreamInfo>,
     totals: map::Totals,
     /// Whose ids stacks have: those of each file and part are its own.
     series: u32,

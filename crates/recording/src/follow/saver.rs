@@ -55,10 +55,8 @@ impl Saver {
     pub fn create(directory: &Path, simulated: bool) -> io::Result<Saver> {
         create_directory(directory)?;
         if !super::files::all_of(directory)?.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                format!("{} holds a recording already", directory.display()),
-            ));
+            let why = format!("{} holds a recording already", directory.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         Ok(Saver {
             directory: directory.to_path_buf(),

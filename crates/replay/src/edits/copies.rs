@@ -95,10 +95,8 @@ impl Pinned {
         let known = &on.program.known;
         if let Some(rate) = known.pinned(engine) {
             let time = moved(bytes, rate, known.copy_fixed(engine));
-            let note = format!(
-                "assumes {rate:.1} GB/s for pinned copies, as {}",
-                known.source
-            );
+            let source = &known.source;
+            let note = format!("assumes {rate:.1} GB/s for pinned copies, as {source}");
             on.applied.note(note);
             return Some(time);
         }

@@ -38,10 +38,8 @@ fn unrecorded(trace: &Trace) -> Option<String> {
     };
     let sum: Ns = (0..trace.devices().len()).map(of_device).sum();
     (sum > 0).then(|| {
-        format!(
-            "recording was off for {} between operations, which cannot be replayed",
-            duration(sum)
-        )
+        let sum = duration(sum);
+        format!("recording was off for {sum} between operations, which cannot be replayed")
     })
 }
 
@@ -197,11 +195,8 @@ impl<'a> WhatIf<'a> {
     pub fn refusal(&self) -> Option<String> {
         let error = self.replay_error();
         (error > ERROR_MAX).then(|| {
-            format!(
-                "the replay of the unchanged run is off by {:.1} %, more than {:.0} %",
-                100.0 * error,
-                100.0 * ERROR_MAX
-            )
+            let [error, most] = [error, ERROR_MAX].map(|it| 100.0 * it);
+            format!("the replay of the unchanged run is off by {error:.1} %, more than {most:.0} %")
         })
     }
 }

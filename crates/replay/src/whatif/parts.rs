@@ -67,10 +67,8 @@ pub(super) fn chosen(passes: &Passes, wanted: Option<&str>) -> Result<usize, Str
             let which = wanted.map_or("this run has several variants".to_owned(), |wanted| {
                 format!("`{wanted}` does not name exactly one variant")
             });
-            Err(format!(
-                "{which}; choose with --variant: {}",
-                labels.join(", ")
-            ))
+            let labels = labels.join(", ");
+            Err(format!("{which}; choose with --variant: {labels}"))
         }
     }
 }

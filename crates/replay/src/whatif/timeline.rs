@@ -48,13 +48,11 @@ impl WhatIf<'_> {
             first.defs.extend(devices);
         }
         let mut said = Definitions::default();
-        let streams = trace
-            .lanes()
-            .iter()
-            .filter_map(|lane| match lane.key().kind {
-                LaneKind::Stream { stream, .. } => Some(stream),
-                _ => None,
-            });
+        let lanes = trace.lanes().iter();
+        let streams = lanes.filter_map(|lane| match lane.key().kind {
+            LaneKind::Stream { stream, .. } => Some(stream),
+            _ => None,
+        });
         let free = streams.max().unwrap_or(0) + 1;
         for (i, op) in program.ops.iter().enumerate().filter(|(_, op)| !op.is_gone) {
             let (lane, row) = self.graph.ops.place(program.op_id(i as u32));
@@ -64,11 +62,8 @@ impl WhatIf<'_> {
                 said.stream(batch, &mut what, free, new as u32);
             }
             said.kernel(trace, batch, &what);
-            batch.items.push(Activity {
-                span: Span::new(times.op_start[i], times.op_end[i].max(times.op_start[i])),
-                correlation: 0,
-                what,
-            });
+            let span = Span::new(times.op_start[i], times.op_end[i].max(times.op_start[i]));
+            batch.items.push(Activity::new(span, 0, what));
         }
         let mut drawn = Trace::new(SourceInfo {
             simulated: trace.source.simulated,
@@ -102,14 +97,9 @@ impl Definitions {
         let number = *self.streams.entry((batch.process, new)).or_insert(count);
         place.stream = free + number;
         if number == count {
-            batch.defs.push(Def::Stream(StreamInfo {
-                device: place.device,
-                context: place.context,
-                stream: place.stream,
-                name: format!("new {}", number + 1),
-                priority: 0,
-                is_default: false,
-            }));
+            let mut stream = StreamInfo::at(*place);
+            stream.name = format!("new {}", number + 1);
+            batch.defs.push(Def::Stream(stream));
         }
     }
 
@@ -117,14 +107,10 @@ impl Definitions {
         let What::Kernel(kernel) = what else { return };
         if self.shapes.insert((batch.process, kernel.shape)) {
             let shape = trace.shape(kernel.shape);
-            batch.defs.push(Def::Name {
-                id: shape.name,
-                text: trace.names().full(shape.name).to_owned(),
-            });
-            batch.defs.push(Def::Shape {
-                id: kernel.shape,
-                shape,
-            });
+            let (id, text) = (shape.name, trace.names().full(shape.name).to_owned());
+            batch.defs.push(Def::Name { id, text });
+            let id = kernel.shape;
+            batch.defs.push(Def::Shape { id, shape });
         }
     }
 }

@@ -223,20 +223,15 @@ impl Lowering {
         let memory = self.profile.device.memory;
         let in_use = &mut self.in_use[device as usize];
         if buffer.bytes > memory.saturating_sub(*in_use) {
-            let failure = Failure::new(
-                FailureKind::Machine,
-                format!(
-                    "allocating {} for buffer `{}`: out of memory; {} of the {} that simulated \
-                     device {device} has are in use",
-                    units::bytes(buffer.bytes),
-                    buffer.name,
-                    units::bytes(*in_use),
-                    units::bytes(memory),
-                ),
-                "make the buffers smaller with --set",
+            let [bytes, used, memory] = [buffer.bytes, *in_use, memory].map(units::bytes);
+            let message = format!(
+                "allocating {bytes} for buffer `{}`: out of memory; {used} of the {memory} that simulated device \
+                 {device} has are in use",
+                buffer.name
             );
+            let help = "make the buffers smaller with --set";
             // Only the first failure counts.
-            let _ = self.failure.set(failure);
+            let _ = (self.failure).set(Failure::new(FailureKind::Machine, message, help));
             return None;
         }
         *in_use += buffer.bytes;
@@ -351,11 +346,7 @@ fn memory_op(
     MemoryOp {
         action,
         kind,
-        place: Place {
-            device,
-            context: context_of(device),
-            stream: 0,
-        },
+        place: Place::new(device, context_of(device), 0),
         bytes: buffer.bytes,
         address,
         is_async: false,

@@ -47,10 +47,8 @@ impl Lowering {
         }
         let id = self.tables.names.len() as NameId + 1;
         self.tables.names.insert(text.to_owned(), id);
-        self.push(Step::Define(Def::Name {
-            id,
-            text: text.to_owned(),
-        }));
+        let text = text.to_owned();
+        self.push(Step::Define(Def::Name { id, text }));
         id
     }
 
@@ -73,32 +71,22 @@ impl Lowering {
         }
         let key = self.tables.places.len() as StreamKey;
         let is_default = spec.is_default();
-        let stream = if is_default {
-            DEFAULT_STREAM
-        } else {
-            FIRST_STREAM + key
+        let stream = match is_default {
+            true => DEFAULT_STREAM,
+            false => FIRST_STREAM + key,
         };
-        let place = Place {
-            device: spec.device,
-            context: context_of(spec.device),
-            stream,
-        };
+        let place = Place::new(spec.device, context_of(spec.device), stream);
         self.tables.places.push(place);
         self.tables.streams.insert(identity, key);
+        let priority = spec.priority;
         let info = StreamInfo {
-            device: place.device,
-            context: place.context,
-            stream: place.stream,
             name: spec.name.clone(),
-            priority: spec.priority,
+            priority,
             is_default,
+            ..StreamInfo::at(place)
         };
         self.push(Step::Define(Def::Stream(info)));
-        let config = StreamConfig {
-            place,
-            priority: spec.priority,
-        };
-        self.push(Step::Open(key, config));
+        self.push(Step::Open(key, StreamConfig { place, priority }));
         key
     }
 

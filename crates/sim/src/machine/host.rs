@@ -40,16 +40,13 @@ impl WaitFor {
     }
 }
 
+/// A call, its correlation id, and the synchronisation that it was.
+type Called = (NameId, Correlation, Option<Sync>);
+
 /// What a thread does when it need not wait any longer.
 enum Continuation {
-    /// The call returns.
-    Return {
-        call: NameId,
-        correlation: Correlation,
-        sync: Option<Sync>,
-        /// Host time between the wait's end and the return.
-        after: Ns,
-    },
+    /// The call returns, so much host time after the wait's end.
+    Return(Called, Ns),
     /// The step is tried again: its stream was full, or the device used the memory that it frees.
     Again(Step),
 }
@@ -79,16 +76,7 @@ impl Machine {
             Step::Define(def) => self.defs.push(def),
             Step::Open(key, config) => self.open(key, config),
             Step::Work(ns) => return Some(self.now + ns.max(0)),
-            Step::Begin { kind, name, index } => {
-                let thread = THREAD;
-                let range = Range {
-                    kind,
-                    name,
-                    thread,
-                    index,
-                };
-                self.thread.phases.push((range, self.now));
-            }
+            Step::Begin(range) => self.thread.phases.push((range, self.now)),
             Step::End => {
                 if let Some((range, start)) = self.thread.phases.pop() {
                     self.record(Span::new(start, self.now), 0, What::Range(range));
@@ -130,12 +118,8 @@ impl Machine {
                 record,
             } => {
                 let until = self.conditions(target);
-                let then = Continuation::Return {
-                    call,
-                    correlation: self.next_correlation(),
-                    sync: Some(record),
-                    after: 0,
-                };
+                let correlation = self.next_correlation();
+                let then = Continuation::Return((call, correlation, Some(record)), 0);
                 return self.wait(began, self.api.sync_ns, until, then);
             }
         }
@@ -177,7 +161,7 @@ impl Machine {
             };
             self.record(span, correlation, what);
         }
-        self.end_call(span, call, correlation)
+        self.end_call(span, (call, correlation, None))
     }
 
     fn submit(
@@ -209,12 +193,7 @@ impl Machine {
         }
         let ticket = self.enqueue(stream, item, correlation, queued + latency, event_turn);
         if let Returns::After(after) = returns {
-            let then = Continuation::Return {
-                call,
-                correlation,
-                sync,
-                after,
-            };
+            let then = Continuation::Return((call, correlation, sync), after);
             let until = WaitFor::stream(stream, ticket);
             return self.wait(began, cost, until, then);
         }
@@ -223,10 +202,7 @@ impl Machine {
             _ => 0,
         };
         let span = Span::new(began, queued + beside);
-        if let Some(sync) = sync {
-            self.record(span, correlation, What::Sync(sync));
-        }
-        Some(self.end_call(span, call, correlation))
+        Some(self.end_call(span, (call, correlation, sync)))
     }
 
     /// Makes the thread wait, unless what it waits for is there already.
@@ -261,18 +237,9 @@ impl Machine {
     /// The wait is over, `wake` after now.
     fn unblock(&mut self, blocked: Blocked, wake: Ns) -> Option<Ns> {
         match blocked.then {
-            Continuation::Return {
-                call,
-                correlation,
-                sync,
-                after,
-            } => {
+            Continuation::Return(call, after) => {
                 let end = (self.now + wake + after).max(blocked.began + blocked.cost);
-                let span = Span::new(blocked.began, end);
-                if let Some(sync) = sync {
-                    self.record(span, correlation, What::Sync(sync));
-                }
-                Some(self.end_call(span, call, correlation))
+                Some(self.end_call(Span::new(blocked.began, end), call))
             }
             Continuation::Again(mut step) => {
                 if let Step::Memory { cost, .. } = &mut step {
@@ -313,10 +280,13 @@ impl Machine {
     }
 
     /// Records a call and returns when the thread goes on.
-    fn end_call(&mut self, span: Span, call: NameId, correlation: Correlation) -> Ns {
+    fn end_call(&mut self, span: Span, (name, correlation, sync): Called) -> Ns {
+        if let Some(sync) = sync {
+            self.record(span, correlation, What::Sync(sync));
+        }
         let what = What::Call(HostCall {
             thread: THREAD,
-            name: call,
+            name,
             code: 0,
         });
         self.record(span, correlation, what);

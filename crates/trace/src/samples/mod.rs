@@ -98,10 +98,8 @@ impl ProcessSamples {
     pub fn words(&self) -> Option<String> {
         let hz = self.totals().hz;
         let words = || {
-            format!(
-                "estimated: stacks sampled at {hz} Hz, ends are exact to some {} ms",
-                1000 / hz.max(1)
-            )
+            let ms = 1000 / hz.max(1);
+            format!("estimated: stacks sampled at {hz} Hz, ends are exact to some {ms} ms")
         };
         (!self.is_empty()).then(words)
     }

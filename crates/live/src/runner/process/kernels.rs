@@ -53,11 +53,9 @@ impl Images {
                     include,
                 };
                 let image = compiler.compile(source).map_err(|error| {
-                    Fault::input(
-                        format!("kernel `{}`: {error}", kernel.name),
-                        format!("correct {} where the compiler points", kernel.file),
-                    )
-                    .placed_at(kernel.site)
+                    let why = format!("kernel `{}`: {error}", kernel.name);
+                    let help = format!("correct {} where the compiler points", kernel.file);
+                    Fault::input(why, help).placed_at(kernel.site)
                 })?;
                 images
                     .0
@@ -214,10 +212,8 @@ impl Launches {
         let capability = capability(&self.driver, device)?;
         let key = (Arc::clone(&kernel.source), capability);
         let image = images.0.get(&key).ok_or_else(|| {
-            Fault::machine(
-                format!("{} was not compiled for device {device}", kernel.file),
-                "",
-            )
+            let why = format!("{} was not compiled for device {device}", kernel.file);
+            Fault::machine(why, "")
         })?;
         let mut module: CUmodule = std::ptr::null_mut();
         // SAFETY: the image is a whole cubin or NUL-terminated PTX; the driver copies what it needs.

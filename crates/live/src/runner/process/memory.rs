@@ -234,9 +234,9 @@ impl<'a> Buffers<'a> {
     pub(super) fn no_memory(&self, id: BufferId, what: &str, code: u32) -> Fault {
         let spec = &self.specs[id];
         let error = self.driver.error(code);
+        let bytes = units::bytes(spec.bytes);
         let doing = format!(
-            "allocating {} of {what} memory for buffer `{}`",
-            units::bytes(spec.bytes),
+            "allocating {bytes} of {what} memory for buffer `{}`",
             spec.name
         );
         let mut fault = Fault::cuda(&doing, &error);
@@ -244,11 +244,8 @@ impl<'a> Buffers<'a> {
             let (mut free, mut total) = (0, 0);
             // SAFETY: a context is current; writes two sizes.
             if unsafe { (self.driver.mem_get_info)(&mut free, &mut total) } == SUCCESS {
-                fault.message += &format!(
-                    "; {} of the GPU's {} are free",
-                    units::bytes(free as u64),
-                    units::bytes(total as u64)
-                );
+                let [free, total] = [free, total].map(|it: usize| units::bytes(it as u64));
+                fault.message += &format!("; {free} of the GPU's {total} are free");
             }
             fault.kind = FailureKind::Machine;
             fault.help =

@@ -71,10 +71,8 @@ fn read_job() -> Result<Job, Fault> {
         .read_line(&mut line)
         .map_err(|e| Fault::input(format!("the job cannot be read: {e}"), ""))?;
     serde_json::from_str(&line).map_err(|e| {
-        Fault::input(
-            format!("no job on stdin: {e}"),
-            "this command is for cuptop itself; use `cuptop run`",
-        )
+        let help = "this command is for cuptop itself; use `cuptop run`";
+        Fault::input(format!("no job on stdin: {e}"), help)
     })
 }
 
