@@ -17,13 +17,21 @@ pub const TEXT: u64 = 256 << 10;
 /// When the system does not allow it, or it is something else than a plain file.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = open_any(path)?;
+    let why = "not a plain file";
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a plain file",
-        )),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, why)),
     }
+}
+
+/// Makes a new file that nobody else may read. What lies there already, be it a link, is left alone.
+///
+/// # Errors
+/// When something lies there, or the system does not allow it.
+pub fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 /// Opens whatever lies there for reading, without waiting for it.

@@ -284,11 +284,8 @@ impl<'a> Stretch<'a> {
     }
 
     fn times(self, wanted: impl Fn(What) -> bool) -> Vec<Ns> {
-        self.items
-            .iter()
-            .filter(|item| wanted(item.what))
-            .map(|item| item.span.len())
-            .collect()
+        let wanted = self.items.iter().filter(|item| wanted(item.what));
+        wanted.map(|item| item.span.len()).collect()
     }
 
     /// All calls by name.

@@ -17,6 +17,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use activity::door;
+
 /// The name of the page's file.
 pub use recording::file::CONTROL as FILE;
 const MAGIC: [u8; 8] = *b"cuptopc\n";
@@ -60,12 +62,7 @@ impl ControlPage {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)?;
+        let file = door::create(&path)?;
         file.write_all_at(&encode(recording), 0)?;
         Ok(ControlPage {
             file,

@@ -98,9 +98,6 @@ fn by_stepping(api: &Api, kind: u32) -> Option<u16> {
 /// What the table says for a version: what [`RecordSizes::of`] falls back to.
 pub fn known_size(kind: u32, version: u32) -> Option<u16> {
     let (_, layouts) = kinds::LAYOUTS.iter().find(|(known, _)| *known == kind)?;
-    layouts
-        .iter()
-        .rev()
-        .find(|(from, _)| *from <= version)
-        .map(|(_, size)| *size)
+    let found = layouts.iter().rev().find(|(from, _)| *from <= version);
+    found.map(|(_, size)| *size)
 }

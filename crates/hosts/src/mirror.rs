@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 
 use super::frame::{PAGE, Response, TEXT};
+use activity::door;
 use recording::files;
 
 /// Files that one machine may send.
@@ -200,12 +201,7 @@ impl MirroredFile {
             if let Some(folder) = self.path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
-            let file = File::options()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&self.path)?;
+            let file = door::create(&self.path)?;
             // Until it is known that its writer is dead.
             let _ = file.try_lock();
             self.file = Some(file);

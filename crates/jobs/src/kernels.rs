@@ -70,12 +70,8 @@ impl Own {
     /// `None` where the rank's do not take longer.
     pub(super) fn compare(known: &Input<'_>, rank: usize, spans: &[Span]) -> Option<Compared> {
         let mine = Own::within(known.trace, known.units[rank], spans);
-        let mut others: Vec<usize> = known
-            .groups
-            .iter()
-            .filter(|it| it.ranks.contains(&rank))
-            .flat_map(|it| it.ranks.iter().copied())
-            .collect();
+        let groups = known.groups.iter().filter(|it| it.ranks.contains(&rank));
+        let mut others: Vec<usize> = groups.flat_map(|it| it.ranks.iter().copied()).collect();
         others.sort_unstable();
         others.dedup();
         let on_its = |other: usize| -> Vec<Span> {

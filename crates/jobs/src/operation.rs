@@ -21,11 +21,8 @@ pub enum Operation {
 impl Operation {
     /// By a word of PyTorch's or NCCL's; [`Operation::Other`] for what names none.
     pub fn of(name: &str) -> Operation {
-        let plain: String = name
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|c| c.to_ascii_lowercase())
-            .collect();
+        let plain = name.chars().filter(char::is_ascii_alphanumeric);
+        let plain: String = plain.map(|c| c.to_ascii_lowercase()).collect();
         // In this order: "reduce" is part of others' names.
         const WORDS: [(&str, Operation); 14] = [
             ("allreduce", Operation::AllReduce),

@@ -33,11 +33,9 @@ impl Own {
 /// The command line of a process; its short name where it has none.
 pub fn command(pid: u32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words: Vec<_> = line
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(String::from_utf8_lossy)
-        .collect();
+    let words = line.split(|byte| *byte == 0);
+    let words = words.filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
     if !words.is_empty() {
         return Some(words.join(" "));
     }
@@ -78,11 +76,8 @@ pub(crate) fn numbers(status: &str, name: &str) -> Vec<u32> {
     let mut lines = status.lines().filter_map(|line| line.split_once(':'));
     let line = lines.find(|line| line.0 == name);
     let words = line.map(|it| it.1.split_ascii_whitespace());
-    words
-        .into_iter()
-        .flatten()
-        .map_while(|it| it.parse().ok())
-        .collect()
+    let words = words.into_iter().flatten();
+    words.map_while(|it| it.parse().ok()).collect()
 }
 
 fn is_capable(status: &str) -> bool {

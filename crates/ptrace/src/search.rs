@@ -56,11 +56,8 @@ impl Locks {
         let first = found.iter().map(|it| it.start).min().unwrap_or(0);
         let last = found.iter().map(|it| it.end).max().unwrap_or(0);
         let foreign = |it: &&Mapping| it.is_code() && (it.is_loader() || it.is_allocator());
-        let mut all: Vec<_> = maps
-            .iter()
-            .filter(foreign)
-            .map(|it| it.range.clone())
-            .collect();
+        let foreign = maps.iter().filter(foreign);
+        let mut all: Vec<_> = foreign.map(|it| it.range.clone()).collect();
         all.push(first..last);
         Ok(Locks(all))
     }

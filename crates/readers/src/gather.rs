@@ -65,11 +65,9 @@ impl Gather {
 
     /// The devices that operations of a process ran on.
     pub(super) fn devices(&self, process: u32) -> Vec<u32> {
-        let mut devices: Vec<u32> = self
-            .processes
-            .get(process as usize)
-            .map(|p| p.devices.iter().copied().collect())
-            .unwrap_or_default();
+        let known = self.processes.get(process as usize);
+        let known = known.map(|p| p.devices.iter().copied().collect());
+        let mut devices: Vec<u32> = known.unwrap_or_default();
         devices.sort_unstable();
         devices
     }

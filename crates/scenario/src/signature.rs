@@ -163,10 +163,8 @@ const TYPES: [&str; 15] = [
 
 fn param(text: &str) -> Param {
     let spaced = text.replace('*', " * ").replace('&', " & ");
-    let words: Vec<&str> = spaced
-        .split_whitespace()
-        .filter(|word| !QUALIFIERS.contains(word))
-        .collect();
+    let words = spaced.split_whitespace();
+    let words: Vec<&str> = words.filter(|word| !QUALIFIERS.contains(word)).collect();
     if let Some(star) = words.iter().position(|word| *word == "*") {
         let name = words[star + 1..]
             .iter()
@@ -184,11 +182,8 @@ fn param(text: &str) -> Param {
         }
         _ => (String::new(), words.as_slice()),
     };
-    let kind: Vec<&str> = kind
-        .iter()
-        .copied()
-        .filter(|word| *word != "const")
-        .collect();
+    let kind = kind.iter().copied().filter(|word| *word != "const");
+    let kind: Vec<&str> = kind.collect();
     let kind = match kind.join(" ").as_str() {
         "int" | "signed" | "signed int" | "int32_t" => ParamKind::I32,
         "unsigned" | "unsigned int" | "uint32_t" => ParamKind::U32,

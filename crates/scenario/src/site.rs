@@ -30,11 +30,8 @@ pub(super) struct Sites {
 
 impl Sites {
     pub(super) fn new(text: &str) -> Self {
-        let starts = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, byte)| *byte == b'\n')
-            .map(|(at, _)| at + 1);
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = ends.map(|(at, _)| at + 1);
         Self {
             list: Vec::new(),
             known: HashMap::new(),

@@ -202,16 +202,12 @@ impl CopiedBytes {
     /// Bytes moved between each of these moments, which ascend, and the next.
     pub(super) fn within_each(&self, edges: &[Ns]) -> Vec<f64> {
         // It finds all before it adds any up, so that several reads of memory are under way at once.
-        let begun = self.copies.begun_each(edges);
-        let spots: Vec<Option<Spot>> = begun
-            .zip(edges)
-            .map(|(chunk, &time)| Some(self.spot(chunk?, time)))
-            .collect();
-        let until: Vec<f64> = edges
-            .iter()
-            .zip(spots)
-            .map(|(&time, spot)| self.until_spot(time, spot))
-            .collect();
+        let begun = self.copies.begun_each(edges).zip(edges);
+        let spots = begun.map(|(chunk, &time)| Some(self.spot(chunk?, time)));
+        let spots: Vec<Option<Spot>> = spots.collect();
+        let until = edges.iter().zip(spots);
+        let until = until.map(|(&time, spot)| self.until_spot(time, spot));
+        let until: Vec<f64> = until.collect();
         until.windows(2).map(|two| two[1] - two[0]).collect()
     }
 

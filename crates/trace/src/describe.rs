@@ -76,10 +76,8 @@ pub fn device(trace: &Trace, device: usize) -> String {
 
 /// A device by its id alone: "GPU 0".
 pub fn device_id(trace: &Trace, device: usize) -> String {
-    let id = trace
-        .devices()
-        .get(device)
-        .map_or(device as u32, |d| d.info.id);
+    let known = trace.devices().get(device);
+    let id = known.map_or(device as u32, |d| d.info.id);
     format!("GPU {id}")
 }
 

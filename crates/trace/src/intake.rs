@@ -232,11 +232,8 @@ impl Trace {
         if let Some(&index) = self.processes[process].devices.get(&ordinal) {
             return index;
         }
-        let index = self
-            .devices
-            .iter()
-            .position(|d| d.info.id == ordinal)
-            .unwrap_or_else(|| self.add_device(ordinal));
+        let known = self.devices.iter().position(|d| d.info.id == ordinal);
+        let index = known.unwrap_or_else(|| self.add_device(ordinal));
         self.processes[process].devices.insert(ordinal, index);
         index
     }

@@ -225,10 +225,8 @@ impl Trace {
 
     /// First operation's start to the last one's end, over all devices.
     pub fn operations_extent(&self) -> Option<Span> {
-        self.devices
-            .iter()
-            .filter_map(|d| d.usage.span())
-            .reduce(Span::hull)
+        let spans = self.devices.iter().filter_map(|d| d.usage.span());
+        spans.reduce(Span::hull)
     }
 
     /// All lanes, in order of first appearance.
@@ -434,11 +432,9 @@ impl Trace {
         };
         let of_device = |d: &Device| d.usage.memory() + copies(d);
         let devices: usize = self.devices.iter().map(of_device).sum();
-        let beside: usize = self
-            .processes
-            .iter()
-            .map(|it| it.sampled.memory() + it.off_cpu.memory())
-            .sum();
+        let processes = self.processes.iter();
+        let beside = processes.map(|it| it.sampled.memory() + it.off_cpu.memory());
+        let beside: usize = beside.sum();
         let details = self.details.entries.len() * 2 * size_of::<What>();
         lanes + devices + details + beside + self.hardware.memory()
     }

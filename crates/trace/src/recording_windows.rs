@@ -78,10 +78,8 @@ fn go_on(whiles: &mut Vec<Span>, time: Ns, is_so: bool) {
 
 fn within(whiles: &[Span], window: Span) -> impl Iterator<Item = Span> + '_ {
     let from = whiles.partition_point(|span| span.end <= window.start);
-    whiles[from..]
-        .iter()
-        .copied()
-        .take_while(move |span| span.start < window.end)
+    let behind = whiles[from..].iter().copied();
+    behind.take_while(move |span| span.start < window.end)
 }
 
 impl Trace {

@@ -145,11 +145,8 @@ impl Pool {
     /// such a buffer is withheld because something in it is unfinished. (CUPTI says nothing about what runs.)
     pub(crate) fn oldest_withheld(&self) -> Option<u64> {
         let all = self.all.lock().ok()?;
-        all.iter()
-            .filter(|buffer| buffer.is_begun())
-            .map(Buffer::taken)
-            .filter(|flush| *flush != 0)
-            .min()
+        let begun = all.iter().filter(|buffer| buffer.is_begun());
+        begun.map(Buffer::taken).filter(|flush| *flush != 0).min()
     }
 
     /// Buffers with records that have not been read: CUPTI holds them, or they wait to be read. (An empty one it may keep

@@ -116,10 +116,10 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
         &live.directory,
         &library.path,
     );
-    let child =
-        TracedChild::start(&request.command, variables, request.output).map_err(|error| {
-            io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
-        })?;
+    let child = TracedChild::start(&request.command, variables, request.output);
+    let child = child.map_err(|error| {
+        io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))
+    })?;
     let hardware = request.hardware.then_some((request.counters, None));
     live.start_looking(hardware, request.python.map(|hz| (child.id(), hz)))?;
     let hand = live.recorder.clone();
@@ -240,11 +240,9 @@ pub fn keep(directory: &Path, to: &Path) -> Result<String, String> {
 /// The processes of the program that NVML saw on a GPU and that left no recording, in a sentence.
 fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<String> {
     let is_missing = |it: &&(u32, String)| recorded.iter().all(|known| known.pid != it.0);
-    let missing: Vec<String> = listed
-        .iter()
-        .filter(is_missing)
-        .map(|(pid, name)| format!("{pid} ({name})"))
-        .collect();
+    let missing = listed.iter().filter(is_missing);
+    let missing = missing.map(|(pid, name)| format!("{pid} ({name})"));
+    let missing: Vec<String> = missing.collect();
     let (first, rest) = missing.split_first()?;
     let more = match rest.len() {
         0 => String::new(),
@@ -268,9 +266,8 @@ fn conclude(
     let silent = processes.is_empty();
     if silent && (code != 0 || was_asked) {
         // How the program ended comes first; that nothing was seen of it is a remark.
-        let text =
-            "no process of the program reported in: it may not have come to use CUDA".to_owned();
-        let _ = outlet.notice(true, text);
+        let text = "no process of the program reported in: it may not have come to use CUDA";
+        let _ = outlet.notice(true, text.to_owned());
     }
     if code != 0 {
         let message = match code {
@@ -291,17 +288,14 @@ fn conclude(
         return machine(text, "--save names a folder where there is more");
     }
     if silent {
-        return machine(
-            format!("{name} ran, but no process of it reported in: nothing was traced"),
-            "either it never initialised CUDA, or its environment was cleared on the way (sudo, a container, a batch system, \
-             a set-user-id program), or its driver ignores CUDA_INJECTION64_PATH",
-        );
+        let text = format!("{name} ran, but no process of it reported in: nothing was traced");
+        let help = "either it never initialised CUDA, or its environment was cleared on the way (sudo, a container, a batch \
+                        system, a set-user-id program), or its driver ignores CUDA_INJECTION64_PATH";
+        return machine(text, help);
     }
     if traced == 0 {
-        return machine(
-            format!("{name} ran untraced ({untraced} processes): the notices say why"),
-            "",
-        );
+        let text = format!("{name} ran untraced ({untraced} processes): the notices say why");
+        return machine(text, "");
     }
     Outcome::Complete
 }

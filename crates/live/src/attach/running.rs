@@ -74,11 +74,9 @@ pub fn check(
     };
     let (python, lacks) = match (python, is_readable) {
         (None, _) => {
-            let off = Refused::new(
-                "Python stacks are not looked at (--python off)",
-                "leave out --python off, or --hardware off",
-            );
-            (None, off)
+            let off = "Python stacks are not looked at (--python off)";
+            let help = "leave out --python off, or --hardware off";
+            (None, Refused::new(off, help))
         }
         (Some(_), Err(error)) => {
             let message = format!("process {pid} ({command}) may not be read: {error}");
@@ -92,13 +90,10 @@ pub fn check(
         }
         // It may start one yet.
         (Some(hz), Ok(_)) => {
-            let none = Refused::new(
-                format!(
-                    "there is no Python in process {pid} ({command}), nor in a process that it started"
-                ),
-                "the kernels and copies of any CUDA program are recorded from a start under `cuptop trace -- CMD`",
-            );
-            (Some(hz), none)
+            let none = "nor in a process that it started";
+            let none = format!("there is no Python in process {pid} ({command}), {none}");
+            let help = "the kernels and copies of any CUDA program are recorded from a start under `cuptop trace -- CMD`";
+            (Some(hz), Refused::new(none, help))
         }
     };
     if !hardware {
@@ -132,12 +127,10 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
     looks.map_err(failed)?;
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
+        let tried = hands.iter().map(|it| it.pid);
+        let tried = tried.chain(refused.iter().map(|it| it.0));
         RunningProgram {
-            tried: hands
-                .iter()
-                .map(|it| it.pid)
-                .chain(refused.iter().map(|it| it.0))
-                .collect(),
+            tried: tried.collect(),
             refused: refused.into_iter().map(|it| it.1).collect(),
             began,
             request,
@@ -274,10 +267,8 @@ impl RunningProgram {
             }
             let duration = self.request.duration;
             if over.is_none() && duration.is_some_and(|it| self.began.elapsed() >= it) {
-                notice(format!(
-                    "the time is over (--duration); process {pid} goes on"
-                ))?;
-                return Ok(true);
+                let text = format!("the time is over (--duration); process {pid} goes on");
+                return notice(text).map(|()| true);
             }
             if over.is_some_and(|since| !is_alive || since.elapsed() > STRAGGLERS) {
                 return Ok(true);

@@ -62,12 +62,9 @@ impl Finder {
         self.processes = python::family(self.root).into_iter().collect();
         let devices = nvml.devices().unwrap_or_default();
         let known: Vec<Known> = (0..).zip(&devices).filter_map(known).collect();
-        let listed: Vec<Known> = known
-            .iter()
-            .zip(&devices)
-            .filter(|(_, device)| self.is_listed(device))
-            .map(|(it, _)| it.clone())
-            .collect();
+        let both = known.iter().zip(&devices);
+        let listed = both.filter(|(_, device)| self.is_listed(device));
+        let listed: Vec<Known> = listed.map(|(it, _)| it.clone()).collect();
         let is_certain = !listed.is_empty();
         let found = match is_certain {
             true => listed,
@@ -120,10 +117,8 @@ impl Finder {
 /// The GPUs of each process, by their places among `devices`: where NVML lists it, else where its open files say that it may.
 pub(crate) fn users(pids: impl Iterator<Item = u32>, devices: &[Device]) -> Vec<Vec<usize>> {
     let known: Vec<Known> = (0..).zip(devices).filter_map(known).collect();
-    let listed: Vec<_> = devices
-        .iter()
-        .map(|it| it.processes().unwrap_or_default())
-        .collect();
+    let listed = devices.iter().map(|it| it.processes().unwrap_or_default());
+    let listed: Vec<_> = listed.collect();
     let of = |pid: u32| -> Vec<usize> {
         let is_on = |at: &usize| listed[*at].iter().any(|it| it.pid == pid);
         let by_list: Vec<usize> = (0..devices.len()).filter(is_on).collect();
@@ -169,10 +164,8 @@ pub(crate) fn known((index, device): (u32, &Device)) -> Option<Known> {
 
 /// "GPU 0 and 3".
 fn numbers(found: &[Known]) -> String {
-    let numbers: Vec<String> = found
-        .iter()
-        .map(|it| it.identity.index.to_string())
-        .collect();
+    let numbers = found.iter().map(|it| it.identity.index.to_string());
+    let numbers: Vec<String> = numbers.collect();
     match numbers.is_empty() {
         true => "no GPU".to_owned(),
         false => format!("GPU {}", listed(&numbers)),

@@ -132,11 +132,8 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 /// device of the same major version. (Machine code runs on later minor versions.) Else it is PTX for
 /// the newest older architecture, which the driver translates.
 fn target(architectures: &[u32], capability: u32) -> (String, CodeKind) {
-    let older = architectures
-        .iter()
-        .rev()
-        .copied()
-        .find(|&a| a <= capability);
+    let mut newest_first = architectures.iter().rev().copied();
+    let older = newest_first.find(|&a| a <= capability);
     match older {
         Some(a) if a / 10 == capability / 10 => (format!("sm_{a}"), CodeKind::Cubin),
         Some(a) => (format!("compute_{a}"), CodeKind::Ptx),

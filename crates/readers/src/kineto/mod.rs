@@ -205,10 +205,10 @@ impl LoadedTrace {
         if !converter.left_out.is_empty() {
             let mut list: Vec<_> = converter.left_out.iter().collect();
             list.sort_by_key(|(category, count)| (std::cmp::Reverse(**count), category.as_str()));
-            let list: Vec<String> = list
-                .iter()
-                .map(|(category, count)| format!("{} {category}", units::count(**count)))
-                .collect();
+            let list = list.iter();
+            let list =
+                list.map(|(category, count)| format!("{} {category}", units::count(**count)));
+            let list: Vec<String> = list.collect();
             let text = format!("{name}: not shown: {}", list.join(", "));
             notice(outlet, false, text)?;
         }

@@ -163,11 +163,8 @@ fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> 
     })?;
     let mut streams: Vec<_> = reader.streams.iter().copied().collect();
     streams.sort_unstable();
-    let pids: FxHashMap<u32, u32> = reader
-        .processes
-        .iter()
-        .map(|(&key, &p)| (p, pid_of(key)))
-        .collect();
+    let pids = reader.processes.iter().map(|(&key, &p)| (p, pid_of(key)));
+    let pids: FxHashMap<u32, u32> = pids.collect();
     for (process, place) in streams {
         let pid = pids.get(&process).copied().unwrap_or(0);
         let key = (pid, place.context, place.stream);
@@ -195,13 +192,8 @@ fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> 
 
 /// "GPU-6a2c...": 32 hexadecimal digits, with dashes.
 fn uuid(text: &str) -> Option<[u8; 16]> {
-    let digits: String = text
-        .trim_start_matches("GPU-")
-        .chars()
-        .filter(|c| *c != '-')
-        .collect();
-    u128::from_str_radix(&digits, 16)
-        .ok()
-        .filter(|_| digits.len() == 32)
-        .map(u128::to_be_bytes)
+    let digits = text.trim_start_matches("GPU-").replace('-', "");
+    let number = u128::from_str_radix(&digits, 16).ok();
+    let number = number.filter(|_| digits.len() == 32);
+    number.map(u128::to_be_bytes)
 }

@@ -7,10 +7,11 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use activity::door;
 use activity::entry::{Entry, UNIT, encode_record, shortened};
 use activity::{Activity, Health, LaunchShape, SampleDef};
 
@@ -341,14 +342,7 @@ fn create_file(directory: &Path, identity: &mut Identity) -> io::Result<(File, P
             part => format!("{pid}-{start:x}.{part}.{EXTENSION}"),
         };
         let path = directory.join(name);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path);
-        match file {
+        match door::create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && identity.part == 0 => {
                 identity.start.realtime += 1;
             }

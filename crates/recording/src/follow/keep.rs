@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use activity::door;
@@ -49,11 +48,7 @@ fn copy_recording(mut file: File, from: &Path, to: &Path) -> io::Result<u64> {
 }
 
 fn copy(mut from: impl Read, to: &Path) -> io::Result<u64> {
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(to)?;
+    let mut file = door::create(to)?;
     let bytes = io::copy(&mut from, &mut file)?;
     file.flush()?;
     Ok(bytes)

@@ -92,10 +92,8 @@ fn sweep(place: &Path) {
     let me = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let path = entry.path();
-        let is_ours = entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(PREFIX.as_bytes())
+        let name = entry.file_name();
+        let is_ours = name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
             && entry
                 .metadata()
                 .is_ok_and(|it| it.is_dir() && it.uid() == me);

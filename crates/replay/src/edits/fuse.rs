@@ -59,16 +59,11 @@ pub(super) fn fuse(on: &mut Editing<'_, '_>, once: bool) -> Result<(), String> {
 
 /// What an empty kernel takes: as known of the GPU, else no more than the shortest one seen.
 fn fixed(on: &Editing<'_, '_>) -> Ns {
-    let kernels = on
-        .program
-        .ops
-        .iter()
-        .filter(|op| op.engine == Engine::Compute);
+    let ops = on.program.ops.iter();
+    let kernels = ops.filter(|op| op.engine == Engine::Compute);
     let least = kernels.map(|op| op.time).min().unwrap_or(0);
-    on.program
-        .known
-        .kernel_fixed
-        .map_or(0, |known| known.min(least))
+    let fixed = on.program.known.kernel_fixed;
+    fixed.map_or(0, |known| known.min(least))
 }
 
 fn threads(on: &Editing<'_, '_>, op: u32) -> u64 {

@@ -60,11 +60,8 @@ impl Within {
 /// Whether a moment lies in one of the spans, which are in order of their start.
 pub(super) fn is_in(list: &[Span], time: Ns) -> bool {
     let to = list.partition_point(|span| span.start <= time);
-    list[..to]
-        .iter()
-        .rev()
-        .take(BACK)
-        .any(|span| time < span.end)
+    let mut before = list[..to].iter().rev().take(BACK);
+    before.any(|span| time < span.end)
 }
 
 /// The ranges of a name, by process and thread; those that have it as a part of theirs when none is

@@ -45,11 +45,8 @@ impl Program<'_> {
             let Some(joint) = joints.get(number as usize) else {
                 return;
             };
-            let behind = joint
-                .members
-                .iter()
-                .find(|it| it.0 == op)
-                .map_or(0, |it| it.1);
+            let member = joint.members.iter().find(|it| it.0 == op);
+            let behind = member.map_or(0, |it| it.1);
             let open = &mut open[number as usize];
             open.left -= 1;
             open.last = open.last.max(times.op_start[op as usize] + behind);

@@ -88,11 +88,8 @@ impl WhatIf<'_> {
                 name,
             }
         };
-        order
-            .into_iter()
-            .map(half)
-            .filter(|it| it.gain > 0)
-            .collect()
+        let halves = order.into_iter().map(half);
+        halves.filter(|it| it.gain > 0).collect()
     }
 
     fn label(&self, op: u32) -> String {

@@ -35,11 +35,8 @@ pub fn schema() -> String {
 /// A table of keys.
 fn object(keys: &[Key]) -> Value {
     let properties: Map<String, Value> = keys.iter().map(property).collect();
-    let required: Vec<&str> = keys
-        .iter()
-        .filter(|key| key.required)
-        .map(|key| key.name)
-        .collect();
+    let required = keys.iter().filter(|key| key.required);
+    let required: Vec<&str> = required.map(|key| key.name).collect();
     json!({
         "type": "object",
         "properties": properties,

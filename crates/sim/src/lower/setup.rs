@@ -59,11 +59,8 @@ impl Lowering {
     /// Makes the tables of a variant.
     pub(super) fn prepare(&mut self, spec: &VariantPlan) {
         let streams = spec.streams.iter().map(|s| self.stream(s)).collect();
-        let launches = spec
-            .launches
-            .iter()
-            .map(|l| self.launch_operation(spec, l))
-            .collect();
+        let launches = spec.launches.iter();
+        let launches = launches.map(|l| self.launch_operation(spec, l)).collect();
         let first_event = self.tables.next_event;
         self.tables.next_event += spec.events.len() as u32;
         self.current = Current {

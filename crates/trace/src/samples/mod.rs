@@ -329,10 +329,8 @@ impl ProcessSamples {
         drawn: &mut Vec<FramePiece>,
     ) {
         let count = self.looks.len();
-        let last = count
-            .checked_sub(1)
-            .and_then(|it| self.looks.get(it))
-            .copied();
+        let last = count.checked_sub(1).and_then(|it| self.looks.get(it));
+        let last = last.copied();
         if last.is_some_and(|last| last >= time) || count >= u32::MAX as usize {
             self.disordered += 1;
             return;

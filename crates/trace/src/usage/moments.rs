@@ -143,11 +143,9 @@ impl Moments {
         let block = last / STRIDE;
         let from = block * STRIDE;
         let (times, sets) = (&self.times[from..=last], &self.sets[from..=last]);
-        let whole: Ns = times
-            .windows(2)
-            .zip(sets)
-            .map(|(t, &set)| length_if(set, slot, t[1] - t[0]))
-            .sum();
+        let steps = times.windows(2).zip(sets);
+        let whole = steps.map(|(t, &set)| length_if(set, slot, t[1] - t[0]));
+        let whole: Ns = whole.sum();
         self.sums[block][slot] + whole + length_if(self.sets[last], slot, time - self.times[last])
     }
 

@@ -42,13 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(25);
 impl Session<'_> {
     /// Runs every variant. Returns what was issued in all.
     pub(crate) fn run(&self) -> Result<Issued, Fault> {
-        let devices = self
-            .plan
-            .variants
-            .iter()
-            .map(|v| v.devices.max(1))
-            .max()
-            .unwrap_or(1);
+        let devices = self.plan.variants.iter().map(|v| v.devices.max(1));
+        let devices = devices.max().unwrap_or(1);
         self.check_devices(devices)?;
         self.await_counters(devices);
         let mut total = Issued::default();
@@ -249,10 +244,8 @@ impl Session<'_> {
             site,
         }) = op
         {
-            return engine
-                .buffers
-                .no_memory(buffer, "device", code)
-                .placed_at(site);
+            let fault = engine.buffers.no_memory(buffer, "device", code);
+            return fault.placed_at(site);
         }
         let error = self.driver.error(code);
         let doing = match &op {

@@ -95,12 +95,8 @@ impl Build<'_, '_> {
             let list = self.graph.ops.of_lane(stream);
             let to = list.partition_point(|&op| self.graph.ops.start[op as usize] <= span.end);
             let issued = |op: OpId| self.graph.issued(op) < span.start.max(1);
-            list[..to]
-                .iter()
-                .rev()
-                .take(BACK)
-                .copied()
-                .find(|&op| issued(op))
+            let mut before = list[..to].iter().rev().take(BACK).copied();
+            before.find(|&op| issued(op))
         };
         match kind {
             CallKind::WaitDevice => {
