@@ -85,6 +85,17 @@ impl Gate {
     }
 }
 
+/// A figure in words, with as many digits as tell it from its bound.
+fn shown(unit: Unit, value: f64, bound: f64) -> String {
+    let shown = unit.show(value);
+    if unit != Unit::Share || value == bound || shown != unit.show(bound) {
+        return shown;
+    }
+    let text = |digits, value: f64| format!("{:.digits$} %", 100.0 * value);
+    let mut texts = (1..9).map(|it| (text(it, value), text(it, bound)));
+    texts.find(|it| it.0 != it.1).map_or(shown, |it| it.0)
+}
+
 impl Report {
     /// Whether a condition holds.
     pub fn judge(&self, gate: &Gate) -> Judged {
@@ -98,7 +109,7 @@ impl Report {
             Ok((value, of)) => {
                 let fails = gate.compare.holds(value, gate.value);
                 let verb = if fails { "fails" } else { "is fine" };
-                let shown = gate.unit().show(value);
+                let shown = shown(gate.unit(), value, gate.value);
                 (Some(fails), format!("`{text}` {verb}: {shown}{of}"))
             }
         };
@@ -185,6 +196,13 @@ mod tests {
 
     fn fails(report: &Report, gate: &str) -> Option<bool> {
         report.judge(&Gate::parse(gate).expect(gate)).fails
+    }
+
+    #[test]
+    fn a_share_that_rounds_to_its_bound_has_more_digits() {
+        assert_eq!(shown(Unit::Share, 0.3004, 0.3), "30.04 %");
+        assert_eq!(shown(Unit::Share, 0.31, 0.3), Unit::Share.show(0.31));
+        assert_eq!(shown(Unit::Share, 0.3, 0.3), Unit::Share.show(0.3));
     }
 
     #[test]

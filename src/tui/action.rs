@@ -48,8 +48,6 @@ pub enum Action {
     LongestGap,
     /// The next variant, or the one before.
     Variant(isize),
-    /// A variant: index into the run's.
-    ShowVariant(usize),
     /// The same variant at the next value of the sweep, or at the one before.
     Point(isize),
     /// The next step of the program, of a scenario the next pass of the variant; or the one before.

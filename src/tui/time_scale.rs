@@ -49,6 +49,15 @@ impl TimeScale {
         })
     }
 
+    /// The columns that hold a part of a span, one at least where any of it is in the window.
+    pub fn columns_of(&self, span: Span) -> std::ops::Range<u16> {
+        if !span.overlaps(self.window) {
+            return 0..0;
+        }
+        let last = self.column(span.end - 1).unwrap_or(self.columns - 1);
+        self.column(span.start).unwrap_or(0)..last + 1
+    }
+
     /// The column up to which cells have ended by `time`, from 0 to `columns`.
     pub fn ended(&self, time: Ns) -> u16 {
         let window = self.window;

@@ -111,22 +111,39 @@ pub fn cut_middle(text: &str, columns: usize) -> String {
     format!("{}…{tail}", head(text.chars(), room - room / 3))
 }
 
-/// A text in pieces of at most `columns`, broken anywhere: for names, in which no place is better than another.
+/// A name in pieces of at most `columns`, broken between its words where that goes: "matmul_", "tiled".
 pub fn pieces(text: &str, columns: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
-    let mut used = 0;
     for c in text.chars() {
-        let width = c.width().unwrap_or(0);
-        if used > 0 && used + width > columns {
-            pieces.push(String::new());
-            used = 0;
+        let last = pieces.len() - 1;
+        if !pieces[last].is_empty() && pieces[last].width() + c.width().unwrap_or(0) > columns {
+            let joint = (pieces[last].char_indices().rev()).find(|&(at, before)| {
+                is_joint(before, pieces[last][at..].chars().nth(1).unwrap_or(c))
+            });
+            let at = joint.map_or(pieces[last].len(), |(at, before)| at + before.len_utf8());
+            let rest = pieces[last].split_off(at);
+            pieces.push(rest);
         }
-        used += width;
         if let Some(piece) = pieces.last_mut() {
             piece.push(c);
         }
     }
     pieces
+}
+
+/// The same, where no word of it is broken.
+pub fn words(text: &str, columns: usize) -> Option<Vec<String>> {
+    let pieces = pieces(text, columns);
+    let ends = |two: &[String]| Some((two[0].chars().next_back()?, two[1].chars().next()?));
+    let mut ends = pieces.windows(2).map(ends);
+    ends.all(|it| it.is_some_and(|(before, after)| is_joint(before, after)))
+        .then_some(pieces)
+}
+
+/// Whether a word of a name ends between two characters.
+fn is_joint(before: char, after: char) -> bool {
+    let is_place = before == ':' && after.is_ascii_digit();
+    !before.is_alphanumeric() && !is_place || before.is_lowercase() && after.is_uppercase()
 }
 
 /// As many characters as fit.
@@ -251,6 +268,12 @@ mod tests {
         assert_eq!(pieces("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(pieces("漢字漢", 5), ["漢字", "漢"]);
         assert_eq!(pieces("ab", 0), ["a", "b"]);
+        assert_eq!(pieces("matmul_tiled", 8), ["matmul_", "tiled"]);
+        assert_eq!(
+            words("StreamSync", 7),
+            Some(vec!["Stream".to_owned(), "Sync".to_owned()])
+        );
+        assert_eq!(words("StreamSync", 5), None);
         assert_eq!(cut_middle("abc", 0), "");
         assert_eq!(cut_middle("abc", 1), "…");
     }

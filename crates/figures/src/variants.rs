@@ -113,6 +113,11 @@ impl VariantFigures {
             .filter(|planned| planned.name == self.variant.name)
     }
 
+    /// Whether the GPU's work is most of the host's time.
+    pub fn is_explained(&self) -> bool {
+        self.makespan_ns > 0 && 2 * self.makespan_ns >= self.wall_ns
+    }
+
     /// Its name with the sweep's value.
     pub fn label(&self) -> String {
         self.variant.label()

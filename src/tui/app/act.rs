@@ -5,9 +5,11 @@ use crate::tui::action::{Action, Context};
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::frame::why_not;
 use crate::tui::state::prompt::Asks;
-use crate::tui::state::selection::Selection;
-use crate::tui::view::{Place, Request, SWEEP};
+use crate::tui::state::row::RowKind;
+use crate::tui::state::selection::{Item, Selection};
+use crate::tui::view::{FINDINGS, LINES, OPERATIONS, Place, Request, SWEEP};
 use activity::Span;
+use advice::findings::Finding;
 
 /// Lines of jobs that are scrolled over at most.
 const JOB_LINES: usize = 200;
@@ -56,10 +58,29 @@ impl App {
             Action::Back => self.back(),
             _ if self.open(action) || self.change(action) => None,
             _ => {
+                let window = self.state.focus.camera.viewport.window;
                 let request = self.views.act(action, &mut self.state);
+                if action == Action::ZoomToSelection
+                    && self.state.focus.camera.viewport.window == window
+                {
+                    self.open_selected();
+                }
                 request.and_then(|request| self.grant(request))
             }
         }
+    }
+
+    /// Shows what cannot be seen closer in its view: a gap among the findings, a Python line among lines, all else by its name.
+    fn open_selected(&mut self) {
+        let (selected, state) = (self.state.focus.selection, &self.state);
+        let is_range = matches!(selected.row, Some(RowKind::Range(..)));
+        let view = match selected.item {
+            Item::None => return,
+            Item::Gap(_) => FINDINGS,
+            Item::Record { .. } if is_range && self.views.has_content(LINES, state) => LINES,
+            Item::Record { .. } => OPERATIONS,
+        };
+        self.views.show(view, state);
     }
 
     /// Does what is asked of what lies on top; most keys close it.
@@ -129,7 +150,6 @@ impl App {
             Action::Pause => state.toggle_pause(),
             Action::Counters => state.step_counters(),
             Action::Variant(by) => state.step_among(&state.variants_beside(), by),
-            Action::ShowVariant(variant) => state.show_variant(variant),
             Action::Point(by) => state.step_among(&state.points(), by),
             Action::Step(by) if !state.model.run.passes.list.is_empty() => state.step_pass(by),
             Action::Step(_) | Action::ToStep(_) => {
@@ -194,7 +214,11 @@ impl App {
             if state.focus.prediction.close() {
                 return;
             }
-            state.predict(|found| found.iter().find(|it| it.predicted.is_some()));
+            let has_bound = |it: &&Finding| it.has_bound();
+            state.predict(|found| {
+                let predicted = found.iter().find(|it| it.predicted.is_some());
+                predicted.or(found.iter().find(has_bound))
+            });
             return;
         }
         let before = state.focus.prediction.version().0;

@@ -18,7 +18,6 @@ fn is_jump(action: Action) -> bool {
             | Action::Step(_)
             | Action::ToStep(_)
             | Action::WholeRun
-            | Action::ShowVariant(_)
     )
 }
 

@@ -3,8 +3,6 @@
 mod device;
 mod flow;
 
-use std::sync::Arc;
-
 use super::{gaps, label};
 use crate::tui::state::analyst::Question;
 use crate::tui::state::row::RowKind;
@@ -12,19 +10,13 @@ use crate::tui::state::selection::Item;
 use crate::tui::state::{Journal, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
-
 use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupancy, units};
-use advice::Facts;
-use causes::Explanation;
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::tables::{self, NameRow};
 use figures::{class, communication};
-use trace::{Lane, LaneId, Trace, describe};
-
-/// Records up to which a gap has its cause from all of them, as a report has it.
-const WHOLE: usize = 2_000_000;
+use trace::{LaneId, Trace, describe};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
 #[derive(Debug, Default)]
@@ -36,8 +28,6 @@ pub struct Details {
     facts: Vec<String>,
     /// Running text in place of facts.
     prose: String,
-    /// Why the selected gap is there.
-    cause: Question<(RowKind, Span), Explanation>,
     /// What limits kernels, where their counters were sampled.
     limits: Question<(), Vec<NameRow>>,
 }
@@ -226,29 +216,13 @@ impl Details {
             (None, Some(_)) => "GPU idle",
             _ => "between calls",
         };
-        let name = format!("{word} {}", units::duration(gap.len()));
-        self.name = Some((name, Role::Warning));
-        let about = (kind, gap);
-        let (last, number) = (Arc::clone(&state.model.answers.facts), run.number);
-        // What still grows is looked at around the gap alone.
-        let records: usize = run.trace.lanes().iter().map(Lane::len).sum();
-        let is_whole = !run.is_running() && !run.is_being_read() && records <= WHOLE;
-        let lanes: Vec<LaneId> = match (kind, kind.device()) {
-            (RowKind::Stream(id), _) => vec![id],
-            (_, Some(device)) => run.trace.streams_of(device).map(|it| it.0).collect(),
-            _ => return,
-        };
-        let why = move |trace: &Trace, _: &Stop| {
-            let facts = is_whole.then(|| last.facts(number, trace));
-            let known = facts.as_ref().map(Facts::causes);
-            causes::explain(trace, known.as_ref(), &lanes, gap)
-        };
-        self.cause
-            .light()
-            .ask(&state.model.analyst, run, about, why);
-        match self.cause.answer_to(run, about) {
-            Some(why) => self.say(printable(&why.sentence)),
-            None => self.say("computing why …"),
+        let length = units::duration(gap.len());
+        let why = state.why();
+        let of = why.map_or_else(String::new, |why| format!(": {}", why.group.label()));
+        self.name = Some((format!("{word} {length}{of}"), Role::Warning));
+        if kind.device().is_some() || matches!(kind, RowKind::Stream(_)) {
+            let why = why.map_or("computing why …", |why| &why.sentence);
+            self.say(printable(why));
         }
     }
 }

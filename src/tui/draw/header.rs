@@ -103,7 +103,7 @@ fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
     if let Some([words, _]) = &state.model.job.clocks(&state.model.run) {
         add(words, dim, false);
     }
-    if health.received > 0 {
+    if health.received > 0 && !state.is_bare {
         let records = units::count(health.received);
         let let_go = trace.evicted().map(|it| units::count(it.rows));
         let let_go = let_go.map_or_else(String::new, |n| format!(", {n} let go"));

@@ -7,8 +7,9 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 
+use super::gpu::FULL;
 use super::pen;
 use crate::tui::theme::{ColorLevel, Role, Theme};
 
@@ -24,6 +25,14 @@ pub struct Paint {
 }
 
 impl Paint {
+    /// That of nothing but a role.
+    pub fn of(role: Role) -> Paint {
+        Paint {
+            role,
+            ..Paint::default()
+        }
+    }
+
     fn role(self) -> Role {
         match self {
             Paint {
@@ -77,6 +86,18 @@ pub enum Ink {
 }
 
 impl Ink {
+    /// That of a cell which is inked for a part, where one of the two beside it is full and the other one empty: it ends, or begins,
+    /// within the cell.
+    pub fn at_edge(share: f64, beside: [f64; 2], paint: Paint) -> Option<Ink> {
+        let eighths = Theme::eighths(share).clamp(1, 7);
+        match beside.map(|it| if it >= FULL { 1 } else { -i8::from(it <= 0.0) }) {
+            _ if share <= 0.0 || share >= FULL => None,
+            [1, -1] => Some(Ink::Left(eighths, paint)),
+            [-1, 1] => Some(Ink::Right(eighths, paint)),
+            _ => None,
+        }
+    }
+
     /// Makes it something else, by its colour.
     pub fn set_role(&mut self, role: Role) {
         match self {
@@ -92,11 +113,10 @@ impl Ink {
 
     /// Draws it into column `x` of `plot`, over all its lines. What is not inked has the colour of `ground`,
     /// or the terminal's own.
-    pub fn draw(self, theme: &Theme, plot: Rect, x: u16, ground: Option<Role>, buf: &mut Buffer) {
+    pub fn draw(self, theme: &Theme, plot: Rect, x: u16, ground: Option<Color>, buf: &mut Buffer) {
         if x >= plot.width {
             return;
         }
-        let ground = ground.and_then(|role| theme.fg(role).fg);
         let over = |style: Style| ground.map_or(style, |color| style.bg(color));
         let (glyph, style) = match self {
             Ink::Nothing => return,

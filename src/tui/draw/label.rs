@@ -104,16 +104,15 @@ pub fn short(trace: &Trace, lane: LaneId, row: usize, columns: usize) -> String 
     }
 }
 
-/// The longest short form of a Python function that fits: "train.py:19 main", "train.py:19", ":19"; of "module.py(7): forward",
+/// The longest short form of a Python function that fits: "train.py:19 main", "train.py:19"; of "module.py(7): forward",
 /// "<built-in function len>" and "nn/module.py forward" the function.
 fn shorter_range(kind: RangeKind, name: &str, columns: usize) -> Option<String> {
     let fits = |text: &&str| !text.is_empty() && pen::width(text) <= columns;
     let forms: Vec<&str> = match kind {
         RangeKind::Python => match name.rsplit_once(' ') {
-            Some((place, function)) => match place.rfind(':') {
-                Some(colon) => vec![place, &place[colon..]],
-                None => vec![function],
-            },
+            // A line's number without its file says nothing.
+            Some((place, _)) if place.contains(':') => vec![place],
+            Some((_, function)) => vec![function],
             None => Vec::new(),
         },
         RangeKind::Function => {
@@ -188,7 +187,7 @@ mod tests {
         use RangeKind::{Function, Nvtx, Python};
         for (kind, name, columns, expected) in [
             (Python, "train.py:19 main", 12, Some("train.py:19")),
-            (Python, "train.py:19 main", 5, Some(":19")),
+            (Python, "train.py:19 main", 5, None),
             (Python, "train.py:19 main", 2, None),
             (Python, "torch/nn/module.py forward", 10, Some("forward")),
             (

@@ -19,24 +19,19 @@ pub const SMALLEST: Size = Size {
 /// Columns left of the plot from which a rate stands with its unit beside the name: " H2D 9.02 GB/s ".
 pub const FIGURE: u16 = 15;
 
-/// Lines that a verdict may take, by the screen's: of what is longer the end is cut.
-fn most_of_verdict(height: u16) -> u16 {
-    match height {
-        0..20 => 0,
-        20..24 => 1,
-        24..36 => 3,
-        _ => 4,
-    }
-}
+/// Lines of the screen from which a rule stands above the details. Lower ones are for rows.
+const TALL: u16 = 30;
 
-/// Lines for details of the selection.
-fn detail_lines(height: u16) -> u16 {
-    match height {
-        0..9 => 0,
-        9..20 => 1,
-        20..24 => 2,
-        24..36 => 3,
-        _ => 4,
+/// Lines that a headline may take, and those for details, by the screen's: of what is longer the end is cut. On low screens what is
+/// selected takes a line of the headline's.
+fn lines_of_words(height: u16, is_selected: bool) -> (u16, u16) {
+    match (height, is_selected) {
+        (0..9, _) => (0, 0),
+        (9..20, _) => (0, 1),
+        (20..TALL, true) => (1, 2),
+        (20..TALL, false) => (2, 1),
+        (TALL..36, _) => (3, 3),
+        _ => (4, 4),
     }
 }
 
@@ -83,8 +78,10 @@ impl Layout {
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
         // A picture has no hints, and no details where nothing is selected.
-        let has_details = !state.is_bare || state.focus.selection.row.is_some();
-        let details = if has_details { detail_lines(height) } else { 0 };
+        let is_selected = state.focus.selection.row.is_some();
+        let has_details = !state.is_bare || is_selected;
+        let (most, details) = lines_of_words(height, is_selected);
+        let details = if has_details { details } else { 0 };
         let rule = u16::from(height >= 12);
         let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
@@ -99,7 +96,7 @@ impl Layout {
         };
         let header = take(1);
         let alert = take(u16::from(has_alert && height >= 8));
-        let verdict = take((lines as u16).min(most_of_verdict(height)));
+        let verdict = take((lines as u16).min(most));
         let pulse = take(u16::from(is_live && height >= 20));
         let top_rule = take(rule);
         let has_steps = state.steps().is_some();
@@ -109,7 +106,7 @@ impl Layout {
             _ => 0,
         });
         let axis = take(1);
-        let bottom = if has_details { rule } else { 0 };
+        let bottom = u16::from(has_details && height >= TALL);
         let foot = u16::from(!state.is_bare);
         let rows = take(height.saturating_sub(axis.bottom() + bottom + details + foot));
         let details_rule = take(bottom);
@@ -210,7 +207,7 @@ impl Heights {
 fn turn(kind: RowKind) -> Option<usize> {
     match kind {
         RowKind::Gpu(_) => Some(0),
-        RowKind::Stream(_) | RowKind::Predicted(_) => Some(1),
+        RowKind::Stream(_) | RowKind::Predicted(_) | RowKind::Bound => Some(1),
         RowKind::Bandwidth(..)
         | RowKind::Overlap(_)
         | RowKind::Memory(_)

@@ -5,6 +5,7 @@ pub mod axis;
 pub mod chart;
 pub mod details;
 pub mod gaps;
+pub mod gpu;
 pub mod header;
 pub mod ink;
 pub mod label;

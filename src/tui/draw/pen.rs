@@ -1,6 +1,6 @@
 //! Putting text into a buffer without ever leaving it.
 
-pub use activity::text::{cut, cut_middle, pieces, width, wrap};
+pub use activity::text::{cut, cut_middle, pieces, width, words, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -4,9 +4,15 @@
 //! The height of a cell with more is the part of its time in which one of them ran. Its colour is that of the longest.
 //! A bar is skipped as a whole, so a cell costs O(log n) and a column of a bar nothing.
 
+mod dense;
+mod few;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use dense::Dense;
+use few::Few;
 
 use super::gaps::{self, GapMark};
 use super::ink::{Ink, Paint};
@@ -14,9 +20,9 @@ use super::{label, pen};
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest::Level;
 use crate::tui::state::search::Hits;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
-use activity::{Ns, Span, units};
+use activity::{Ns, Span};
 use trace::{Cursor, Lane, LaneId, Trace, describe};
 
 /// Operations of a cell that are looked at one by one.
@@ -24,11 +30,6 @@ const FEW: usize = 3;
 
 /// Cells below which one of many ranges is no bar of its own.
 const SHORT: Ns = 4;
-
-/// Columns of short ranges from which names say what their colours stand for, how many of them, and from which share on.
-const KEYED: usize = 16;
-const KEYS: usize = 3;
-const WORTH: f64 = 0.1;
 
 /// Colours that are remembered while a lane is made.
 const KNOWN: usize = 64;
@@ -190,11 +191,7 @@ impl Strip {
             let (scale, scope) = (input.scale, input.scope);
             strip.gaps = gaps::marks(trace, id, scale, scope, input.gap, &strip.cells);
         }
-        if let Some(gap) = input.gap.filter(|gap| gap.overlaps(input.scale.window)) {
-            let scale = input.scale;
-            let last = scale.column(gap.end - 1).unwrap_or(scale.columns - 1);
-            strip.selected_gap = scale.column(gap.start).unwrap_or(0)..last + 1;
-        }
+        strip.selected_gap = input.gap.map_or(0..0, |gap| input.scale.columns_of(gap));
         strip
     }
 
@@ -289,10 +286,10 @@ impl Strip {
 }
 
 impl Name {
-    /// Whether all of it stands on its bar where that is so many lines high.
-    pub(super) fn has_room(&self, lines: u16) -> bool {
-        let room = usize::from(self.columns) * usize::from(lines);
-        !self.whole.is_empty() && pen::width(&self.whole) <= room
+    /// All of it on its bar, where that is so many lines high and no word has to be broken.
+    pub(super) fn in_lines(&self, lines: u16) -> Option<Vec<String>> {
+        let words = pen::words(&self.whole, usize::from(self.columns))?;
+        (!self.whole.is_empty() && words.len() <= usize::from(lines)).then_some(words)
     }
 }
 
@@ -406,189 +403,6 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// What short ranges took, by what they are, with the first of each.
-type ShareParts = FxHashMap<u32, (usize, Ns)>;
-
-/// Columns of short ranges.
-#[derive(Default)]
-struct Dense {
-    /// Those that follow each other, and what they hold.
-    stretches: Vec<(Range<u16>, ShareParts)>,
-}
-
-impl Dense {
-    /// A cell: what took most of it, and all.
-    fn ink(
-        &mut self,
-        rows: &[(usize, Span)],
-        cell: Span,
-        x: u16,
-        painter: &mut Painter<'_>,
-    ) -> Ink {
-        let mut parts = ShareParts::default();
-        for &(row, span) in rows {
-            let what = painter.trace.what_id(painter.id, row);
-            put(&mut parts, what, row, span.intersect(cell).len());
-        }
-        let stretch = match self.stretches.last_mut() {
-            Some(last) if last.0.end == x => last,
-            _ => {
-                self.stretches.push((x..x, ShareParts::default()));
-                let last = self.stretches.len() - 1;
-                &mut self.stretches[last]
-            }
-        };
-        stretch.0.end = x + 1;
-        for (&what, &(row, ns)) in &parts {
-            put(&mut stretch.1, what, row, ns);
-        }
-        let mut parts: Vec<(usize, Ns)> = parts.into_values().collect();
-        let share = |ns: Ns| ns as f32 / cell.len() as f32;
-        let all = share(parts.iter().map(|part| part.1).sum()).max(f32::MIN_POSITIVE);
-        // A hit among many names the cell.
-        let has_hits = painter.found.is_some();
-        parts.sort_by_cached_key(|&(row, ns)| {
-            let is_calm = has_hits && painter.role(row).1;
-            (is_calm, std::cmp::Reverse(ns), row)
-        });
-        let paint = |&(row, _): &(usize, Ns)| Paint {
-            role: painter.role_among(row),
-            ..painter.of_several(row, cell)
-        };
-        let mut paints = parts.iter().take(2).map(paint);
-        let Some(first) = paints.next() else {
-            return Ink::Nothing;
-        };
-        let second = paints.next().map_or(first, |second| Paint {
-            is_second: second.role == first.role,
-            ..second
-        });
-        Ink::Shares([share(parts[0].1), all], [first, second])
-    }
-
-    /// The names that matter in the widest stretch, with their shares of its time: they take up to half of it.
-    fn name(&self, painter: &mut Painter<'_>, names: &mut Vec<Name>) {
-        let widest = self.stretches.iter().max_by_key(|it| it.0.len());
-        let Some((columns, parts)) = widest.filter(|it| it.0.len() >= KEYED) else {
-            return;
-        };
-        let mut parts: Vec<(usize, Ns)> = parts.values().copied().collect();
-        parts.sort_unstable_by_key(|&(row, ns)| (std::cmp::Reverse(ns), row));
-        let all: Ns = parts.iter().map(|part| part.1).sum::<Ns>().max(1);
-        let end = columns.start + columns.end.div_ceil(2) - columns.start / 2;
-        let mut x = columns.start;
-        for (row, ns) in parts.into_iter().take(KEYS) {
-            let share = ns as f64 / all as f64;
-            let figure = format!(" {} ", units::percent(share));
-            let room = usize::from(end.saturating_sub(x)).saturating_sub(pen::width(&figure));
-            let name = label::short(painter.trace, painter.id, row, room);
-            if share < WORTH || name.is_empty() {
-                return;
-            }
-            let role = painter.role_among(row);
-            let text = format!("{name}{figure}");
-            let width = pen::width(&text) as u16;
-            names.push(Name {
-                x,
-                text,
-                paint: Paint {
-                    role,
-                    ..Paint::default()
-                },
-                is_key: true,
-                columns: width,
-                whole: String::new(),
-            });
-            x += width;
-        }
-    }
-}
-
-fn put(parts: &mut ShareParts, what: u32, row: usize, ns: Ns) {
-    let part = parts.entry(what).or_insert((row, 0));
-    *part = (part.0.min(row), part.1 + ns);
-}
-
-/// The operations of a cell, in order of their starts.
-struct Few {
-    rows: [(usize, Span); FEW],
-    count: usize,
-}
-
-impl Few {
-    /// Those of `rows` that touch `cell`; `None` when there are more.
-    fn of(rows: impl Iterator<Item = (usize, Span)>, cell: Span) -> Option<Few> {
-        let mut few = Few {
-            rows: [(0, Span::at(0)); FEW],
-            count: 0,
-        };
-        for found in rows.filter(|(_, span)| touches(*span, cell)) {
-            *few.rows.get_mut(few.count)? = found;
-            few.count += 1;
-        }
-        Some(few)
-    }
-
-    fn all(&self) -> &[(usize, Span)] {
-        &self.rows[..self.count]
-    }
-
-    /// The one that runs all through the cell.
-    fn covering(&self, cell: Span) -> Option<(usize, Span)> {
-        let covers = |(_, span): &&(usize, Span)| span.start <= cell.start && span.end >= cell.end;
-        self.all().iter().find(covers).copied()
-    }
-
-    /// What the cell looks like, where none covers it.
-    fn ink(&self, cell: Span, x: u16, painter: &mut Painter) -> Ink {
-        let rows = self.all();
-        // The union, the longest part, and whether one stretch is all of it.
-        let (mut busy, mut end, mut is_one) = (0, cell.start, true);
-        let (mut start, mut longest) = (cell.end, (-1, 0));
-        for (i, &(row, span)) in rows.iter().enumerate() {
-            let part = span.intersect(cell);
-            let from = part.start.max(end);
-            is_one &= i == 0 || part.start <= end;
-            busy += (part.end - from).max(0);
-            start = start.min(part.start);
-            end = end.max(part.end);
-            if part.len() > longest.0 {
-                longest = (part.len(), row);
-            }
-        }
-        let share = busy as f64 / cell.len() as f64;
-        let eighths = Theme::eighths(share).max(1);
-        let (before, after) = (start - cell.start, cell.end - end);
-        let is_near = |distance: Ns| 16 * distance <= cell.len();
-        if let [(left, first), (right, second)] = *rows
-            && share >= 0.875
-            && 8 * before.max(after) <= cell.len()
-            && second.end > first.end
-        {
-            let middle = second.start.clamp(cell.start, cell.end) - cell.start;
-            let at = (8 * middle + cell.len() / 2) / cell.len();
-            let [left, right] = [left, right].map(|row| painter.paint(row, x..x + 1));
-            return Ink::Split(at.clamp(1, 7) as u8, left, right);
-        }
-        let paint = match rows {
-            [(row, _)] => painter.paint(*row, x..x + 1),
-            _ => {
-                let hit = painter.found.is_some().then(|| {
-                    let mut all = rows.iter().map(|(row, _)| *row);
-                    all.find(|&row| !painter.role(row).1)
-                });
-                painter.of_several(hit.flatten().unwrap_or(longest.1), cell)
-            }
-        };
-        match eighths {
-            8 if rows.len() == 1 => Ink::Full(paint),
-            1..8 if is_one && is_near(before) && before <= after => Ink::Left(eighths, paint),
-            1..8 if is_one && is_near(after) => Ink::Right(eighths, paint),
-            _ => Ink::Level(share as f32, paint),
-        }
-    }
-}
-
 fn at_least_1ns(cell: Span) -> Span {
     Span::new(cell.start, cell.end.max(cell.start + 1))
 }
@@ -596,6 +410,3 @@ fn at_least_1ns(cell: Span) -> Span {
 fn touches(span: Span, cell: Span) -> bool {
     span.overlaps(cell) || (span.is_empty() && cell.contains(span.start))
 }
-
-#[cfg(test)]
-mod tests;

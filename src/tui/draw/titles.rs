@@ -6,17 +6,19 @@ use ratatui::layout::Rect;
 use super::pen;
 use crate::tui::theme::{Role, Theme};
 
-/// "■ kernels 29 %  ■ copies alone 6 %  idle: ■ CPU work 51 %", as many as there is room for. Marks
+/// "■ kernels 29 %  ■ copies alone 6 %  idle: c CPU work 51 %", as many as there is room for. Marks
 /// without words belong to the words that follow.
 pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, buf: &mut Buffer) {
     let dim = theme.fg(Role::Dim);
     let (mut x, mut is_idle) = (gutter, false);
     for (role, words) in parts {
         let (mark, lead) = match *role {
-            Role::Cause(cause) if !is_idle => (Some(theme.cause(cause)), "idle: "),
-            Role::Cause(cause) => (Some(theme.cause(cause)), ""),
+            Role::Cause(cause) => (
+                Some(theme.cause_mark(cause)),
+                if is_idle { "" } else { "idle: " },
+            ),
             // Without colours the row shows both parts alike.
-            _ => (theme.has_grounds().then_some('■'), ""),
+            role => (theme.has_grounds().then(|| ('■', theme.fg(role))), ""),
         };
         let needed = pen::width(words) + lead.len() + 2;
         if usize::from(x) + needed > usize::from(line.width) {
@@ -24,8 +26,8 @@ pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, 
         }
         is_idle |= matches!(role, Role::Cause(_));
         x = pen::text(buf, line, x, lead, dim);
-        if let Some(mark) = mark {
-            pen::cell(buf, line, x, mark, theme.fg(*role));
+        if let Some((mark, style)) = mark {
+            pen::cell(buf, line, x, mark, style);
             x += 1 + u16::from(!words.is_empty());
         }
         if !words.is_empty() {

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::axis::Axis;
+use super::gpu::GpuPlot;
 use super::lane::{self, LaneRow, Plot};
 use super::layout::Heights;
 use super::pen;
@@ -250,9 +251,12 @@ fn lane_row(half: &Half<'_>, row: Row, scale: TimeScale, (gutter, width): (u16, 
     let plot = match row.kind {
         RowKind::Gpu(device) => {
             let usage = &trace.devices()[device].usage;
-            Plot::of_gpu(usage, scale, used(usage, Some(span)), |cell| {
-                half.idle.idle_within(device, cell)
-            })
+            Plot::Gpu(GpuPlot::new(
+                usage,
+                scale,
+                used(usage, Some(span)),
+                |cell| half.idle.idle_within(device, cell),
+            ))
         }
         RowKind::Range(id, depth) => {
             let levels = nest::levels(trace, id, scale.window, nest::DEEPEST);

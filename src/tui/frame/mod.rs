@@ -6,7 +6,6 @@ mod job;
 mod offered;
 pub mod overlay;
 pub mod tabs;
-mod variants;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
@@ -23,7 +22,6 @@ use footer::Footer;
 pub(super) use offered::{is_offered, why_not};
 use overlay::{HelpText, Overlay};
 use tabs::Tabs;
-use variants::VariantStrip;
 
 /// Everything around the view on screen, ready to be drawn.
 #[derive(Debug, Default)]
@@ -33,7 +31,6 @@ pub struct Frame {
     pub help: HelpText,
     verdict: VerdictLine,
     tabs: Tabs,
-    variants: VariantStrip,
     /// What lies above the view.
     overlay: Overlay,
     details: Details,
@@ -45,7 +42,6 @@ impl Frame {
         self.layout = Layout::of(state);
         self.verdict = VerdictLine::new(state);
         self.tabs = Tabs::new(state, views);
-        self.variants = VariantStrip::new(state);
         self.overlay = overlay;
         let hints = (overlay == Overlay::None).then_some(here);
         self.footer = Footer::new(state, views, hints);
@@ -82,8 +78,6 @@ impl Frame {
             rule(theme, layout.rule, buf);
         } else {
             self.tabs.draw(theme, layout.rule, buf);
-            let behind = self.tabs.end(layout.rule.width) + 1;
-            self.variants.draw(theme, behind, layout.rule, buf);
         }
         rule(theme, layout.details_rule, buf);
         views.draw(state, theme, layout.middle(), buf);
@@ -137,10 +131,7 @@ impl Frame {
         if line.is_empty() || y != line.y {
             return None;
         }
-        let behind = self.tabs.end(line.width) + 1;
-        let variant = || self.variants.variant_at(behind, line.width, x);
-        let view = self.tabs.view_at(line.width, x).map(Action::Show);
-        view.or_else(|| variant().map(Action::ShowVariant))
+        self.tabs.view_at(line.width, x).map(Action::Show)
     }
 
     /// What is selected, to be copied: an operation's whole name, a gap or a line of a list in full.

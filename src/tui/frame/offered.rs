@@ -4,6 +4,7 @@ use crate::tui::action::Action;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::{Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
+use advice::findings::Finding;
 use trace::SourceKind;
 
 /// Whether an action does something as things are.
@@ -46,7 +47,9 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Troubles if state.model.troubles.is_empty() => {
             "no error: nothing was lost, nothing raced; findings have what costs time"
         }
-        A::Predict if !has_prediction(state, views) => "no finding here has a prediction",
+        A::Predict if !has_prediction(state, views) => {
+            "no finding here has a prediction or a bound"
+        }
         A::Return if !state.focus.trail.has(true) => "no jump to go back from",
         A::Forward if !state.focus.trail.has(false) => "this is the latest place",
         A::ShowLanes if !state.rows.lanes.is_any() => "all rows are shown",
@@ -102,13 +105,14 @@ fn has_source(state: &State, views: &Views) -> bool {
     }
 }
 
-/// Whether a finding that is shown here has a prediction, or one is open.
+/// Whether a finding that is shown here has a prediction or a bound, or one is open.
 fn has_prediction(state: &State, views: &Views) -> bool {
     let answer = state.answer();
     let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
     let is_here = views.is_home() || views.wants_answers();
     let is_open = views.is_home() && state.focus.prediction.version().1;
-    is_open || (is_here && found.any(|finding| finding.predicted.is_some()))
+    let is_told = |it: &Finding| it.predicted.is_some() || it.has_bound();
+    is_open || (is_here && found.any(is_told))
 }
 
 /// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.

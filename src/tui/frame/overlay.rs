@@ -257,8 +257,8 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
     let causes = |pair: usize| {
         let groups = Group::ALL.iter().skip(2 * pair).take(2);
         let cause = |(at, group): (usize, &Group)| {
-            let role = Role::Cause(*group as u8);
-            let mark = (format!("{} ", theme.cause(*group as u8)), theme.fg(role));
+            let (mark, style) = theme.cause_mark(*group as u8);
+            let mark = (format!("{mark} "), style);
             // The first of the two is set apart, however long it is.
             let apart = if at == 0 { " " } else { "" };
             [mark, words(&format!("{:<16}{apart}", group.label()))]

@@ -39,12 +39,6 @@ impl Tabs {
         places.take_while(move |(at, text, _)| usize::from(*at) + text.len() <= usize::from(width))
     }
 
-    /// The column behind the last one on a line of this width.
-    pub fn end(&self, width: u16) -> u16 {
-        let ends = self.places(width).map(|(x, text, _)| x + text.len() as u16);
-        ends.last().unwrap_or(0)
-    }
-
     /// The view whose tab is at column `x` of a line of this width.
     pub fn view_at(&self, width: u16, x: u16) -> Option<usize> {
         let is_at =
@@ -86,7 +80,6 @@ mod tests {
             found,
             [None, Some(0), Some(0), None, Some(2), Some(2), None]
         );
-        assert_eq!((tabs.end(28), tabs.end(20), tabs.end(3)), (26, 13, 0));
         assert_eq!(tabs.view_at(20, 16), None, "there is no room for it");
     }
 

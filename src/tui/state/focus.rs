@@ -10,6 +10,7 @@ use super::run::Run;
 use super::search::Search;
 use super::selection::Selection;
 use super::trail::Trail;
+use super::why::Why;
 use activity::{Ns, Span};
 use trace::Trace;
 
@@ -27,6 +28,8 @@ pub struct Focus {
     pub marks: Marks,
     /// The prediction under the timeline.
     pub prediction: Prediction,
+    /// Why what is selected is idle.
+    pub why: Why,
     /// The places that jumps led away from.
     pub trail: Trail,
 }
@@ -63,6 +66,7 @@ impl Focus {
             .prepare(analyst, run, self.camera.scope, facts);
         self.search.prepare(analyst, run);
         self.marks.prepare(analyst, run);
+        self.why.prepare(model, self.selection);
     }
 
     /// Window and selection as they are, before clocks are set.

@@ -37,6 +37,7 @@ mod steps;
 pub mod trail;
 pub mod troubles;
 pub mod viewport;
+mod why;
 
 use ratatui::layout::Size;
 
@@ -221,7 +222,10 @@ impl State {
         let (run, scope) = (&self.model.run, self.scope());
         let answer = self.model.answers.get(run, scope);
         let finding = answer.and_then(|answer| which(&answer.findings));
-        let opened = finding.map(|it| self.focus.prediction.open(run, scope, it));
+        let step = self.step_in_view().zip(self.steps());
+        let step = step.map(|(at, steps)| steps.all[at].span);
+        let within = step.unwrap_or_else(|| self.figures_span());
+        let opened = finding.map(|it| self.focus.prediction.open(run, scope, it, within));
         if let Some(Err(reason)) = opened {
             self.say(reason);
         }

@@ -6,6 +6,7 @@ use super::analyst::{Analyst, Question};
 use super::row::{Row, RowKind};
 use super::run::Run;
 use super::scope::Scope;
+use activity::Span;
 use activity::units::{duration, percent};
 use advice::facts::LastFacts;
 use advice::findings::{Finding, Predicted};
@@ -26,8 +27,17 @@ struct PredictionId {
 struct EditKey {
     run: u64,
     about: PredictionId,
-    edit: EditSet,
+    cure: Cure,
     words: String,
+}
+
+/// How it is told what a cure brings.
+#[derive(Clone, Debug)]
+enum Cure {
+    /// By a replay with this edit.
+    Edit(EditSet),
+    /// By a bound: what would be left, and what saved.
+    Bound([Span; 2]),
 }
 
 /// A predicted timeline: asked for, awaited, shown.
@@ -50,19 +60,34 @@ fn words(predicted: &Predicted, edit: &EditSet) -> String {
 }
 
 impl Prediction {
-    /// Asks for the prediction of a finding.
+    /// Asks for the prediction of a finding; of one that has none for its bound, in the step or the stretch that is looked at.
     ///
     /// # Errors
-    /// Why there is none, in a sentence without its full stop.
-    pub fn open(&mut self, run: &Run, scope: Scope, finding: &Finding) -> Result<(), String> {
+    /// Why there is neither, in a sentence without its full stop.
+    pub fn open(
+        &mut self,
+        run: &Run,
+        scope: Scope,
+        finding: &Finding,
+        within: Span,
+    ) -> Result<(), String> {
         if scope == Scope::Whole && !run.passes.list.is_empty() {
             return Err("show one variant first (v): a prediction is for one variant".to_owned());
         }
-        if let Some(reason) = &finding.refused {
-            return Err(format!("no prediction: {reason}"));
-        }
-        let (Some(edit), Some(predicted)) = (&finding.edit, &finding.predicted) else {
-            return Err("no edit can simulate this cure".to_owned());
+        let none = "no edit can simulate this cure".to_owned();
+        let why = || finding.refused.clone().unwrap_or(none);
+        let (words, cure) = match (&finding.edit, &finding.predicted) {
+            (Some(edit), Some(predicted)) => (words(predicted, edit), Cure::Edit(edit.clone())),
+            _ if finding.has_bound() => {
+                let until = (within.end - finding.most()).max(within.start);
+                let parts = [(within.start, until), (until, within.end)];
+                let words = format!("{}: only a bound ({})", finding.cure, why());
+                (
+                    words,
+                    Cure::Bound(parts.map(|(start, end)| Span::new(start, end))),
+                )
+            }
+            _ => return Err(format!("no prediction: {}", why())),
         };
         self.number += 1;
         self.wanted = Some(EditKey {
@@ -71,8 +96,8 @@ impl Prediction {
                 scope,
                 number: self.number,
             },
-            words: words(predicted, edit),
-            edit: edit.clone(),
+            words,
+            cure,
         });
         Ok(())
     }
@@ -101,7 +126,10 @@ impl Prediction {
         if wanted.about.scope != scope {
             return;
         }
-        let (edit, number) = (wanted.edit.clone(), run.number);
+        let Cure::Edit(edit) = wanted.cure.clone() else {
+            return;
+        };
+        let number = run.number;
         let pass = run.pass(scope).copied();
         let (passes, last) = (run.passes.clone(), Arc::clone(last));
         let gpus = run.gpus.clone();
@@ -126,6 +154,14 @@ impl Prediction {
         Some((wanted, self.question.answer_to(run, wanted.about)))
     }
 
+    /// What a cure leaves at the least, and what it saves at most, where that is what is shown.
+    pub fn bound(&self, run: &Run, scope: Scope) -> Option<[Span; 2]> {
+        match self.shown(run, scope)?.0.cure {
+            Cure::Bound(parts) => Some(parts),
+            Cure::Edit(_) => None,
+        }
+    }
+
     /// The predicted timeline of what is on screen.
     pub fn trace(&self, run: &Run, scope: Scope) -> Option<&Trace> {
         self.shown(run, scope)?.1?.as_ref().ok()
@@ -136,6 +172,10 @@ impl Prediction {
         let Some((wanted, answer)) = self.shown(run, scope) else {
             return Vec::new();
         };
+        if self.bound(run, scope).is_some() {
+            let title = Row::new(RowKind::Title, wanted.words.as_str());
+            return vec![title, Row::new(RowKind::Bound, "with it")];
+        }
         let label = match answer {
             None => format!("{} …", wanted.words),
             Some(Err(reason)) => format!("no prediction: {reason}"),
@@ -165,8 +205,8 @@ mod tests {
     use crate::tui::state::Status;
     use crate::tui::state::answers::Answers;
     use crate::tui::state::scope::OnScreen;
+    use activity::Ns;
     use activity::feed::Outcome;
-    use activity::{Ns, Span};
     use trace::testing::{Scene, count_made};
 
     /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
@@ -193,7 +233,10 @@ mod tests {
         let finding = found.iter().find(|f| f.rule.name() == "sync-in-loop");
         let finding = finding.expect("waits are found");
         let mut prediction = Prediction::default();
-        assert_eq!(prediction.open(&run, Scope::Whole, finding), Ok(()));
+        assert_eq!(
+            prediction.open(&run, Scope::Whole, finding, Span::default()),
+            Ok(())
+        );
         prediction.prepare(&analyst, &run, Scope::Whole, &answers.facts);
         let made = facts.map(count_made).into_iter().zip(before);
         let made: Vec<usize> = made.map(|(made, before)| made - before).collect();
@@ -222,9 +265,25 @@ mod tests {
         let found = &answers.get(&run, Scope::Whole).expect("an answer").findings;
         let refused = Finding {
             refused: Some("nobody knows".to_owned()),
+            predicted: None,
             ..found[0].clone()
         };
-        let answer = prediction.open(&run, Scope::Whole, &refused);
+        let step = Span::new(0, 2 * refused.most());
+        // Its bound is shown in its place: half of a step twice as long.
+        assert_eq!(prediction.open(&run, Scope::Whole, &refused, step), Ok(()));
+        let half = [
+            Span::new(0, refused.most()),
+            Span::new(refused.most(), step.end),
+        ];
+        assert_eq!(prediction.bound(&run, Scope::Whole), Some(half));
+        assert!(prediction.close());
+        let idle = Finding {
+            bound_ns: 0,
+            saving_ns: None,
+            inside_ns: None,
+            ..refused
+        };
+        let answer = prediction.open(&run, Scope::Whole, &idle, step);
         assert_eq!(answer, Err("no prediction: nobody knows".to_owned()));
         assert!(!prediction.close());
     }

@@ -43,6 +43,15 @@ pub enum RowKind {
     Overhead(LaneId),
     /// A stream as it is predicted: a lane of [`super::prediction::Prediction::trace`]. Cannot be looked into.
     Predicted(LaneId),
+    /// What a cure leaves at the least, where no replay tells: [`super::prediction::Prediction::bound`]. Cannot be looked into.
+    Bound,
+}
+
+impl RowKind {
+    /// Whether it is no record's, but what a cure would make of them.
+    pub fn is_predicted(self) -> bool {
+        matches!(self, RowKind::Predicted(_) | RowKind::Bound)
+    }
 }
 
 impl RowKind {

@@ -30,7 +30,7 @@ impl ThemeChoice {
         if !self.is_light {
             return (rgb, indexed, ansi);
         }
-        let rgb = on_white(role, rgb);
+        let rgb = on_white(role, is_second, rgb);
         (rgb, nearest(rgb), sixteen_on_white(ansi))
     }
 
@@ -66,8 +66,10 @@ fn color_blind(role: Role) -> Option<(u32, Color)> {
 }
 
 /// A colour darkened until it is seen on white: text at 4.5 : 1, rules at 1.6 : 1, all else at 3 : 1 (WCAG 2.2).
-fn on_white(role: Role, rgb: u32) -> u32 {
+fn on_white(role: Role, is_second: bool, rgb: u32) -> u32 {
     let wanted = match role {
+        // Ground that text stands on.
+        Role::Cause(_) if is_second => return lighter(rgb, GROUND),
         Role::Dim | Role::Selected | Role::Warning | Role::Bad | Role::Good | Role::Accent => 4.5,
         Role::Rule => return 0xb4_ba_c2,
         _ => 3.0,
@@ -80,6 +82,14 @@ fn on_white(role: Role, rgb: u32) -> u32 {
 
 /// Parts in a hundred of a colour's light that its second shade has.
 const SECOND: u32 = 80;
+
+/// Parts in a hundred of the way to white of the ground of idle time.
+const GROUND: u32 = 62;
+
+/// A colour so many parts in a hundred of the way to white.
+fn lighter(rgb: u32, parts: u32) -> u32 {
+    !darker(!rgb & 0xff_ff_ff, 100 - parts) & 0xff_ff_ff
+}
 
 /// A colour with so many parts in a hundred of its light.
 fn darker(rgb: u32, parts: u32) -> u32 {

@@ -223,14 +223,28 @@ impl Theme {
         self.level != ColorLevel::None && !self.is_ascii
     }
 
-    /// What stands for a cause of idle time: a line in its colour, or a letter where colours are too few.
+    /// The letter of a cause of idle time, for eyes and terminals that tell no colours apart.
     pub fn cause(&self, cause: u8) -> char {
-        if self.level < ColorLevel::Indexed || self.is_ascii {
-            // CPU work, launching, sync, memory and set-up, queued, profiler, unknown.
-            ['c', 'l', 's', 'm', 'q', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
-        } else {
-            '━'
+        // CPU work, launching, sync, memory and set-up, queued, profiler, unknown.
+        ['c', 'l', 's', 'm', 'q', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
+    }
+
+    /// What fills idle time of a cause: dim ground, of a gap that is selected bright. Sixteen colours have no dim ones, but a
+    /// pattern. `None` where a cell has no ground.
+    pub fn idle(&self, cause: u8, is_selected: bool) -> Option<(char, Style)> {
+        let role = Role::Cause(cause);
+        match self.level {
+            _ if !self.has_grounds() => None,
+            ColorLevel::Ansi => Some((if is_selected { '▒' } else { '░' }, self.fg(role))),
+            _ => palette::color(self, role, !is_selected).map(|it| (' ', Style::new().bg(it))),
         }
+    }
+
+    /// The letter of a cause on what fills its idle time.
+    pub fn cause_mark(&self, cause: u8) -> (char, Style) {
+        let style = self.idle(cause, false).map(|it| it.1);
+        let style = style.unwrap_or_else(|| self.fg(Role::Cause(cause)));
+        (self.cause(cause), style)
     }
 
     /// Puts what stands for them in ASCII in the place of all characters, where only that may be shown.
@@ -374,14 +388,19 @@ mod tests {
                         is_color_blind,
                     },
                 };
-                let causes = (0..CAUSE_COLORS).map(|c| (theme.cause(c), Role::Cause(c)));
-                let ran = [('■', Role::Good), ('■', Role::H2D)].into_iter();
-                let seen: Vec<_> = ran
-                    .chain(causes)
-                    .map(|(mark, role)| (mark, theme.fg(role).fg))
-                    .collect();
-                for (i, one) in seen.iter().enumerate() {
-                    assert!(!seen[..i].contains(one), "{theme:?} {one:?} in {seen:?}");
+                let ran = [Role::Good, Role::H2D].map(|role| ('■', theme.fg(role)));
+                let causes = (0..CAUSE_COLORS).map(|cause| theme.cause_mark(cause));
+                let seen: Vec<_> = ran.into_iter().chain(causes).collect();
+                for (i, (mark, style)) in seen.iter().enumerate() {
+                    let of = |it: &Style| (it.fg, it.bg);
+                    let is_alike = |it: &(char, Style)| it.0 == *mark && of(&it.1) == of(style);
+                    assert!(
+                        !seen[..i].iter().any(is_alike),
+                        "{theme:?} {mark} in {seen:?}"
+                    );
+                    // In greyscale, and for whoever sees no hues, letters alone tell causes apart.
+                    let is_letter = |it: &(char, Style)| it.0 == *mark && *mark != '■';
+                    assert!(!seen[..i].iter().any(is_letter), "{mark} in {seen:?}");
                 }
             }
         }

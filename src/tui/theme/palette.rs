@@ -8,7 +8,9 @@ use super::{CAUSE_COLORS, ColorLevel, KERNEL_COLORS, Role, Theme};
 /// The colour of a role; `None` for the terminal's own. The second shade of a role, which tells
 /// neighbours apart, is the darker one.
 pub(super) fn color(theme: &Theme, role: Role, is_second: bool) -> Option<Color> {
-    let dark = shades(role)?[usize::from(is_second)];
+    // On white the ground of idle time is a light tint of the cause's own colour.
+    let is_tint = theme.choice.is_light && matches!(role, Role::Cause(_));
+    let dark = shades(role)?[usize::from(is_second && !is_tint)];
     let (rgb, indexed, ansi) = theme.choice.swatch(role, is_second, dark);
     match theme.level {
         ColorLevel::None => None,
@@ -48,15 +50,15 @@ fn shades(role: Role) -> Option<&'static [Swatch; 2]> {
         Role::Range => &[(0x7a_9c_c8, 110, Cyan), (0x5f_7d_a4, 67, LightCyan)],
         Role::Op => &[(0x8f_ae_86, 108, Green), (0x71_8b_6a, 65, LightGreen)],
         Role::Python => &[(0x8a_90_d8, 104, Blue), (0x6c_71_b3, 61, LightBlue)],
-        // Darker than what runs, and as thin lines bright enough on black.
+        // Darker than what runs. The second one is the ground of idle time: dim, and yet no black.
         Role::Cause(i) => match i % CAUSE_COLORS {
-            0 => &[(0x9a_55_1f, 130, Yellow); 2],
-            1 => &[(0x7d_77_1c, 100, Cyan); 2],
-            2 => &[(0xb0_34_44, 124, Red); 2],
-            3 => &[(0x85_55_ad, 97, Magenta); 2],
-            4 => &[(0x2f_6d_a8, 25, Blue); 2],
-            5 => &[(0x2f_80_78, 30, Cyan); 2],
-            _ => &[(0x6b_72_7e, 243, DarkGray); 2],
+            0 => &[(0x9a_55_1f, 130, Yellow), (0x52_2d_11, 94, Yellow)],
+            1 => &[(0x7d_77_1c, 100, Cyan), (0x3f_3c_0e, 58, Cyan)],
+            2 => &[(0xb0_34_44, 124, Red), (0x5a_1b_23, 52, Red)],
+            3 => &[(0x85_55_ad, 97, Magenta), (0x43_2b_57, 53, Magenta)],
+            4 => &[(0x2f_6d_a8, 25, Blue), (0x19_39_58, 17, Blue)],
+            5 => &[(0x2f_80_78, 30, Cyan), (0x18_42_3e, 23, Cyan)],
+            _ => &[(0x6b_72_7e, 243, DarkGray), (0x33_36_3c, 237, DarkGray)],
         },
         Role::Selected => &[(0xff_ff_ff, 231, White); 2],
     })

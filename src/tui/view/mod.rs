@@ -184,6 +184,10 @@ pub const VIEWS: &[ViewEntry] = &[
     entry("sweep", "chart of a sweep", || Box::<sweep::SweepChart>::default()),
 ];
 
+pub const OPERATIONS: usize = 1;
+pub const FINDINGS: usize = 2;
+pub const LINES: usize = 6;
+
 /// The chart of a sweep is a part of the comparison of variants: the bar has no place of its own for it.
 pub const SWEEP: usize = 8;
 const COMPARE: usize = 3;

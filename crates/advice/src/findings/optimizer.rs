@@ -50,7 +50,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: Some(Says {
             bound: Bound::Launch,
             part: f.part(seen.idle),
-            why: "the optimizer goes parameter by parameter".to_owned(),
+            why: format!("as {name} launches its kernels one parameter at a time"),
         }),
         cures: seen.edit.into_iter().collect(),
         // A part of what a graph would cure, and one argument: it comes first.

@@ -59,20 +59,26 @@ impl Finding {
         }
     }
 
-    /// What its cure brings, for the end of a headline: "pinning saves 7.6 ms". It is the saving that
-    /// [`Finding::worth`] has. `None` for what is no matter of time, and for remarks.
-    pub fn gain(&self) -> Option<String> {
+    /// What its cure brings, for the end of a headline: "pinning brings 7.6 ms". It is the saving that [`Finding::worth`] has, and of
+    /// a bound it says so. What saves more than the GPU is idle, this part of the time, is told as what is left. `None` for what is
+    /// no matter of time, and for remarks.
+    pub fn gain(&self, idle: f64) -> Option<String> {
         if let Some(between) = self.between() {
             return Some(format!("{} saves an estimated {between}", self.cure));
         }
         if self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
         }
-        let (saves, time) = match (self.saving_ns, &self.predicted) {
-            (Some(_), Some(predicted)) => ("saves", predicted.on_top),
-            _ => ("saves at most", self.most()),
-        };
-        (time > 0).then(|| format!("{} {saves} {}", self.cure, duration(time)))
+        let cure = self.cure;
+        match (self.saving_ns, &self.predicted) {
+            (Some(_), Some(it)) if it.on_top == 0 => None,
+            (Some(_), Some(it)) if idle > 0.0 && share(it.on_top, it.measured_ns) > idle => {
+                let left = duration(it.measured_ns - it.on_top);
+                Some(format!("{cure}: {} → {left}", duration(it.measured_ns)))
+            }
+            (Some(_), Some(it)) => Some(format!("{cure} brings {}", duration(it.on_top))),
+            _ => (self.most() > 0).then(|| format!("up to {} from {cure}", duration(self.most()))),
+        }
     }
 
     /// "13.4 to 18.1 ms": what is estimated, in one step, where steps were looked at.
@@ -98,8 +104,13 @@ impl Finding {
         }
     }
 
-    /// What it could save at most while the GPU works: in one step, where steps were looked at.
-    fn most(&self) -> Ns {
+    /// Whether a bound of its saving is worth showing.
+    pub fn has_bound(&self) -> bool {
+        self.severity >= Severity::Warning && !self.cure.is_empty() && self.most() > 0
+    }
+
+    /// What it could save at most while the GPU works, in ns: in one step, where steps were looked at.
+    pub fn most(&self) -> Ns {
         match self.step {
             Some((step, all)) => (share(self.weight(), all) * step as f64) as Ns,
             None => self.weight(),
@@ -133,7 +144,7 @@ impl Predicted {
         format!("Savings are predicted by a replay (replay error {off}).")
     }
 
-    /// "predicted to save 4.4 ms of 8.3 ms a repeat". Below other findings, what it saves on top of them and by itself.
+    /// "predicted to save 4.4 ms of 8.3 ms a repeat". Below other findings, what it saves beside them.
     fn saves(&self, on_top: Ns) -> String {
         let per = match self.per {
             Per::Repeat => " a repeat",
@@ -142,21 +153,18 @@ impl Predicted {
         };
         let of_all = format!("of {}{per}", duration(self.measured_ns));
         let alone = duration((self.measured_ns - self.predicted_ns).max(0));
-        let above = match self.above {
-            1 => "the one above is fixed",
-            _ => "those above are fixed",
-        };
         let saves = match share(self.on_top, self.measured_ns) > NEARLY_ALL {
             true => format!("predicted to save nearly all {of_all}"),
             false => format!("predicted to save {} {of_all}", duration(self.on_top)),
         };
         match (on_top, self.above) {
+            (_, 0) if on_top > 0 => saves,
             // Nothing but the others, or nothing at all.
             (0, 0) => format!("predicted to save nothing {of_all}"),
-            (0, _) => format!("predicted to save {alone} {of_all} by itself, nothing once {above}"),
-            (_, 0) => saves,
-            _ if alone == duration(self.on_top) => format!("{saves}, also once {above}"),
-            _ => format!("{saves} once {above}, {alone} by itself"),
+            (0, _) => {
+                format!("predicted to save {alone} {of_all}, but nothing beside what is above")
+            }
+            _ => format!("{saves} more"),
         }
     }
 }

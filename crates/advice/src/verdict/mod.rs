@@ -64,6 +64,9 @@ pub struct Verdict {
     /// The middle of the headline of an idle and of a busy GPU: ": GPU idle 76 % of each 37.2 ms step".
     #[serde(skip)]
     pub frames: [String; 2],
+    /// The part of the time for which its GPUs were idle.
+    #[serde(skip)]
+    pub idle: f64,
     /// What recording made too large of it, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distorted: Option<String>,
@@ -243,7 +246,6 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     let faster = findings.iter().max_by_key(least);
     let faster = faster.filter(|it| first.is_some_and(|first| least(it) > first.weight()));
     let first = asleep.or(faster).or(first);
-    let gain = first.and_then(Finding::gain);
     let predicted = findings.iter().filter_map(|it| it.predicted.as_ref());
     let alone = predicted
         .clone()
@@ -256,7 +258,9 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
         let reached = (verdict.span_ns as f64 * least) as Ns;
         verdict.ideal_ns = verdict.ideal_ns.min(reached);
         if verdict.scope.of != Answered::OddSteps {
-            verdict.gain.clone_from(&gain);
+            let is_stall = matches!(verdict.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
+            let idle = if is_stall { verdict.idle } else { 0.0 };
+            verdict.gain = first.and_then(|it| it.gain(idle));
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
                 verdict.retell(says);
             }
@@ -408,6 +412,7 @@ fn judge(
         cost_a_step_ns: of_step(time),
         text,
         distorted: None,
+        idle: share(split.idle(), split.whole()),
         frames: told.frames(),
         line,
         gain: None,

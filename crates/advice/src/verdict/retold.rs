@@ -4,7 +4,7 @@ use super::words::class;
 use super::{Bound, Verdict};
 use crate::findings::Says;
 use activity::Ns;
-use activity::text::{cut_middle, printable};
+use activity::text::printable;
 
 impl Verdict {
     /// Takes the words of a finding, where that tells of the same time or of more.
@@ -16,8 +16,8 @@ impl Verdict {
             return;
         }
         let frame = &self.frames[usize::from(!is_stall(says.bound))];
-        let text = format!("{}{frame}, {}", class(says.bound), says.why);
-        self.text = printable(&cut_middle(&text, super::HEADLINE_MAX));
+        // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.
+        self.text = printable(&format!("{}{frame}, {}", class(says.bound), says.why));
         (self.bound_by, self.share) = (says.bound, says.part);
         let part = |time: Ns| (says.part * time as f64) as Ns;
         self.cost_a_step_ns = self.scope.step_ns.map(part);

@@ -884,8 +884,7 @@ fn what_copies_take_beside_copying_is_told_with_them() {
     }
     let text = verdict(&mut scene).text;
     // 5,000, 2,500 and 9 * 250 us of these.
-    let told =
-        "copies run 100 % of 9.75 ms (H2D 51 %, D2H 26 %, staging and gaps before copies 23 %)";
+    let told = "copies run 100 % of 9.75 ms (H2D 51 %, D2H 26 %, GPU idle 23 % in staging and gaps before copies)";
     assert!(text.contains(told), "{text}");
 }
 

@@ -316,8 +316,18 @@ impl Told<'_> {
             (split.time_of(Bound::Copy) - split.copying).max(0),
             split.whole(),
         );
-        let rest =
-            (rest >= REST_MIN).then(|| format!("staging and gaps before copies {}", percent(rest)));
+        // What runs for a part of that only is not said to run.
+        let run = if rest > share(split.copying, split.whole()) {
+            "take"
+        } else {
+            "run"
+        };
+        let rest = (rest >= REST_MIN).then(|| {
+            format!(
+                "GPU idle {} in staging and gaps before copies",
+                percent(rest)
+            )
+        });
         let names: Vec<String> = names.into_iter().chain(rest).collect();
         let hidden = share(split.both, split.copying);
         let beside = match hidden < HIDDEN_MIN {
@@ -333,7 +343,7 @@ impl Told<'_> {
             (names, _) => (String::new(), format!(" ({})", names.join(", "))),
         };
         let (of, several) = (self.whole(), self.several());
-        format!("copy-bound{several}: {one}copies run {part} of {of}{names}, {beside}")
+        format!("copy-bound{several}: {one}copies {run} {part} of {of}{names}, {beside}")
     }
 
     fn peer(&self) -> String {

@@ -22,7 +22,7 @@ pub fn explain(
         _ => false,
     };
     if lanes.first().is_some_and(is_unrecorded) {
-        return Explanation::unrecorded(span);
+        return Explanation::unrecorded();
     }
     let next = lanes
         .iter()
@@ -34,11 +34,11 @@ pub fn explain(
             )
         });
     let Some((lane, row)) = next else {
-        return Explanation::nothing(span);
+        return Explanation::nothing();
     };
     let of = |causes: &Causes<'_>| match causes.graph.op_at(lane, row) {
         Some(next) => causes.explain(Gap { span, next }),
-        None => Explanation::nothing(span),
+        None => Explanation::nothing(),
     };
     if let Some(causes) = known {
         return of(causes);

@@ -1,27 +1,25 @@
-//! A gap's answer in a sentence, with the records that show it.
+//! A gap's answer in a sentence.
 
-use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
-use crate::evidence::Evidence;
+use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
 use crate::graph::NONE;
-use crate::stacks::StackCounts;
-use activity::units::{count, duration};
-use activity::{Ns, Span};
+use crate::stacks::{LineShare, StackCounts};
+use activity::Ns;
+use activity::units::duration;
 use trace::describe;
 
 /// A gap with its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    pub gap: Span,
     /// Its greatest cause.
     pub cause: Cause,
-    /// How sure that is.
-    pub certainty: Certainty,
+    /// What most of it is added up under, as a legend has it.
+    pub group: Group,
+    /// Who is to blame, in a word or two: the source line, else the range or the call, else the cause.
+    pub who: String,
     /// The whole answer in a sentence.
     pub sentence: String,
     /// The pieces that sum to the gap, in order of time.
     pub pieces: Vec<Piece>,
-    /// The records that show it, those of the greatest piece first.
-    pub evidence: Vec<Evidence>,
 }
 
 /// A piece that is less than this part of its gap is not in the sentence.
@@ -29,24 +27,23 @@ const WORTH: Ns = 5;
 
 impl Explanation {
     /// No operation followed.
-    pub(super) fn nothing(gap: Span) -> Explanation {
-        Explanation::because(gap, Cause::Unknown, "No later operation is recorded.")
+    pub(super) fn nothing() -> Explanation {
+        Explanation::because(Cause::Unknown, "No later operation is recorded.")
     }
 
     /// Recording was off for some of it.
-    pub(super) fn unrecorded(gap: Span) -> Explanation {
+    pub(super) fn unrecorded() -> Explanation {
         let sentence = "Recording was off for a part of it, so nothing says why.";
-        Explanation::because(gap, Cause::Missing, sentence)
+        Explanation::because(Cause::Missing, sentence)
     }
 
-    fn because(gap: Span, cause: Cause, sentence: &str) -> Explanation {
+    fn because(cause: Cause, sentence: &str) -> Explanation {
         Explanation {
-            gap,
             cause,
-            certainty: Certainty::Unknown,
+            group: Group::Unknown,
+            who: cause.label().to_owned(),
             sentence: sentence.to_owned(),
             pieces: Vec::new(),
-            evidence: Vec::new(),
         }
     }
 }
@@ -77,6 +74,8 @@ struct MainCause<'a> {
     /// The operation that ended the gap.
     next: String,
     time: String,
+    /// Where stack samples saw the CPU meanwhile.
+    seen: Option<LineShare>,
 }
 
 impl Causes<'_> {
@@ -102,26 +101,31 @@ impl Causes<'_> {
         }
         shares.sort_by_key(|s| std::cmp::Reverse(s.total));
         let Some(main) = shares.first() else {
-            return Explanation::nothing(gap.span);
+            return Explanation::nothing();
         };
         let length = gap.span.len();
-        let seen = match main.piece.cause.is_of_host() {
-            true => self.seen_in(gap, &pieces, &main.piece),
-            false => String::new(),
-        };
         let of_gap = MainCause {
             piece: &main.piece,
             gap,
             name: self.name_of(main.piece.culprit),
             next: self.name_of(Culprit::Op(gap.next)),
             time: main.time(length),
+            seen: self.seen_in(gap, &pieces, &main.piece),
         };
-        let mut parts = vec![self.part(&of_gap, seen.is_empty())];
-        let others = shares[1..]
-            .iter()
-            .take(2)
-            .filter(|s| s.total * WORTH >= length);
-        for share in others {
+        let group = self.group_of(gap, &pieces);
+        let of_sync = (group == Group::Sync).then(|| self.sync_words(&of_gap, &shares));
+        let of_sync = of_sync.flatten();
+        let is_other = |(at, share): &(usize, &Share)| match of_sync {
+            Some(_) => self.group(gap, &share.piece) != Group::Sync,
+            None => *at > 0,
+        };
+        let others = shares.iter().enumerate().filter(is_other).take(2);
+        let others = others.filter(|(_, it)| it.total * WORTH >= length);
+        let mut parts = vec![match &of_sync {
+            Some((text, _)) => text.clone(),
+            None => self.part(&of_gap),
+        }];
+        for (_, share) in others {
             let label = share.piece.cause.label();
             let time = duration(share.total);
             parts.push(match share.piece.culprit {
@@ -132,64 +136,101 @@ impl Causes<'_> {
             });
         }
         let mut sentence = parts.join("; ");
-        if let Some(root) = main.piece.root {
+        if let Some(root) = main.piece.root.filter(|_| of_sync.is_none()) {
             let name = self.name_of(Culprit::Call(root));
             sentence.push_str(&format!(
                 "; nothing was queued, because the CPU had waited in {name}"
             ));
         }
         sentence.push('.');
-        sentence.push_str(&seen);
-        let blamed = shares.iter().map(|share| share.piece.culprit);
-        let blamed = blamed.chain(main.piece.root.map(Culprit::Call));
-        let mut evidence: Vec<Evidence> = blamed.filter_map(|it| self.evidence(it)).collect();
-        let call = self.graph.ops.call[gap.next as usize];
-        if call != NONE {
-            let launch = self.evidence(Culprit::Call(call));
-            evidence.extend(launch.filter(|it| !evidence.contains(it)));
+        let is_told = main.piece.culprit == Culprit::Nobody && of_sync.is_none();
+        let seen = of_gap.seen.as_ref();
+        if let Some(told) = seen.filter(|_| !is_told || main.piece.cause != Cause::Host) {
+            sentence.push_str(&format!(
+                " The CPU was at {} in {}.",
+                told.at(),
+                told.samples()
+            ));
         }
         Explanation {
-            gap: gap.span,
             cause: main.piece.cause,
-            certainty: main.piece.certainty,
+            group,
+            who: match (of_gap.seen, main.piece.culprit) {
+                _ if of_sync.is_some() => of_sync.map_or_else(String::new, |it| it.1),
+                (Some(seen), _) => seen.culprit(),
+                (_, Culprit::Call(_) | Culprit::Row(..)) => of_gap.name,
+                _ => main.piece.cause.label().to_owned(),
+            },
             sentence: capital(&sentence),
-            evidence,
             pieces,
         }
     }
 
-    /// What stack samples saw of the host in the pieces that are like `main`, as a sentence of its own: an estimate beside
-    /// the fact. Empty without samples in them.
-    fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> String {
+    /// What takes most of a gap.
+    fn group_of(&self, gap: Gap, pieces: &[Piece]) -> Group {
+        let mut sums = Shares::default();
+        for piece in pieces {
+            sums[self.group(gap, piece) as usize] += piece.span.len();
+        }
+        let most = Group::most(sums, 0).first().map(|it| it.0);
+        most.unwrap_or(Group::Unknown)
+    }
+
+    /// What a wait costs that is followed by work of the CPU: until it returned, and until the GPU had work again. `None` where it
+    /// is nearly all by itself. The call that waited comes with it.
+    fn sync_words(&self, main: &MainCause<'_>, shares: &[Share]) -> Option<(String, String)> {
+        let (gap, next, length) = (main.gap, &main.next, main.gap.span.len());
+        let of_sync = shares
+            .iter()
+            .filter(|it| self.group(gap, &it.piece) == Group::Sync);
+        let (waits, rest): (Vec<&Share>, Vec<&Share>) =
+            of_sync.partition(|it| it.piece.cause.is_wait());
+        let sum = |of: &[&Share]| of.iter().map(|it| it.total).sum::<Ns>();
+        let (woke, after) = (sum(&waits), sum(&rest));
+        let most = rest.first().filter(|_| after * WORTH >= length)?;
+        let mut all = waits.iter().chain(&rest);
+        let call = all.find_map(|it| self.wait_of(&it.piece))?;
+        let call = self.name_of(Culprit::Call(call));
+        let all = match woke + after {
+            all if all == length => duration(all),
+            all => format!("{} of {}", duration(all), duration(length)),
+        };
+        let by = match most.piece.culprit {
+            at @ Culprit::Row(..) => format!(", mostly in {}", self.name_of(at)),
+            _ => String::new(),
+        };
+        let text = match woke * WORTH >= length {
+            true => format!(
+                "the sync costs {all}: {} until {call} returned, then {} until {next} ran{by}",
+                duration(woke),
+                duration(after)
+            ),
+            false => format!("the sync costs {all}: {next} was launched only after {call}{by}"),
+        };
+        Some((text, call))
+    }
+
+    /// The line at which stack samples saw the host most in the pieces that are like `main`: an estimate beside the fact.
+    fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> Option<LineShare> {
         let mut seen = StackCounts::default();
         for piece in pieces {
             if piece.cause == main.cause && self.named(piece) == self.named(main) {
                 self.add_samples(gap.next, piece.span, &mut seen);
             }
         }
-        match seen.most(self.trace) {
-            None => String::new(),
-            Some(told) if told.of == 1 => {
-                format!(" The one stack sample of this gap is at {}.", told.at())
-            }
-            Some(told) => format!(
-                " The CPU was at {} in {} of {} stack samples.",
-                told.at(),
-                count(told.samples),
-                count(told.of)
-            ),
-        }
+        seen.most(self.trace).filter(|_| main.cause.is_of_host())
     }
 
     /// What the CPU did for the time of the greatest cause; `None` where the GPU was at something. Without samples nothing
     /// says what it did outside CUDA and ranges.
-    fn cpu_words(&self, main: &MainCause<'_>, is_unseen: bool) -> Option<String> {
+    fn cpu_words(&self, main: &MainCause<'_>) -> Option<String> {
         let MainCause {
             piece,
             gap,
             name,
             next,
             time,
+            seen,
         } = main;
         Some(match piece.cause {
             Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => {
@@ -205,17 +246,15 @@ impl Causes<'_> {
             Cause::Host if self.graph.ops.call[gap.next as usize] == NONE => format!(
                 "the CPU was outside CUDA for {time}, then touched managed memory, so its pages moved ({next})"
             ),
-            Cause::Host => match piece.culprit {
-                Culprit::Nobody => {
-                    let untraced = match is_unseen {
-                        true => ", in code that was not traced",
-                        false => "",
-                    };
-                    format!(
-                        "{next} was not launched yet: the CPU was outside CUDA for {time}{untraced}"
-                    )
-                }
-                _ => format!("{next} was not launched yet: the CPU was in {name} for {time}"),
+            Cause::Host if piece.culprit == Culprit::Nobody => match seen {
+                Some(seen) => format!(
+                    "the CPU was busy with {} for {time} ({}) before it launched {next}",
+                    seen.culprit(),
+                    seen.samples()
+                ),
+                None => format!(
+                    "the CPU was outside CUDA for {time}, in code that was not traced, before it launched {next}"
+                ),
             },
             Cause::Launching => format!(
                 "{next} was not launched yet: the CPU was launching other work ({name}) for {time}"
@@ -224,7 +263,7 @@ impl Causes<'_> {
                 "the launch of {next} waited {time} for a driver lock, held by another thread's {name}"
             ),
             Cause::SlowLaunch => format!("the CPU was inside one slow launch ({name}) for {time}"),
-            Cause::Call | Cause::Memory | Cause::GraphSetup => {
+            Cause::Host | Cause::Call | Cause::Memory | Cause::GraphSetup => {
                 format!("the CPU was in {name} for {time} before it launched {next}")
             }
             Cause::Load => format!("GPU code was loaded for {time} in {name}"),
@@ -241,6 +280,7 @@ impl Causes<'_> {
             name,
             next,
             time,
+            ..
         } = main;
         match piece.cause {
             Cause::Event => format!(
@@ -299,18 +339,13 @@ impl Causes<'_> {
     }
 
     /// The greatest cause in words.
-    fn part(&self, main: &MainCause<'_>, is_unseen: bool) -> String {
-        let text = self.cpu_words(main, is_unseen);
+    fn part(&self, main: &MainCause<'_>) -> String {
+        let text = self.cpu_words(main);
         let text = text.unwrap_or_else(|| self.gpu_words(main));
         match main.piece.certainty {
             Certainty::Likely => format!("likely {text}"),
             Certainty::Fact | Certainty::Unknown => text,
         }
-    }
-
-    fn evidence(&self, culprit: Culprit) -> Option<Evidence> {
-        let (lane, row) = self.place(culprit)?;
-        Some(Evidence::row(self.trace, lane, row))
     }
 
     /// What a record is called.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use activity::anonymous::is_own;
-use activity::text::printable;
+use activity::text::{counted, printable};
 use activity::units::{count, percent};
 use activity::{Frame, Span, StackId};
 use trace::Trace;
@@ -212,13 +212,18 @@ impl LineShare {
         }
     }
 
+    /// "270 of 282 stack samples".
+    pub fn samples(&self) -> String {
+        let all = counted(self.of, "stack sample", "stack samples");
+        format!("{} of {all}", count(self.samples))
+    }
+
     /// "train.py:19 > … in 270 of 282 stack samples (96 %)".
     pub fn words(&self) -> String {
         format!(
-            "{} in {} of {} stack samples ({})",
+            "{} in {} ({})",
             self.at(),
-            count(self.samples),
-            count(self.of),
+            self.samples(),
             percent(self.samples as f64 / self.of as f64)
         )
     }

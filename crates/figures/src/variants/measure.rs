@@ -323,10 +323,10 @@ pub fn speedup(
 ) -> Option<Speedup> {
     let base = passes.baseline(of.position)?;
     let base = figures.iter().find(|v| v.position == base)?;
-    let is_explained = |v: &VariantFigures| v.makespan_ns > 0 && 2 * v.makespan_ns >= v.wall_ns;
     // Speed-ups by two clocks would not fit the bars of one table.
     let is_beside = |v: &&VariantFigures| passes.baseline(v.position) == Some(base.position);
-    let is_told = is_explained(base) && figures.iter().filter(is_beside).all(is_explained);
+    let mut beside = figures.iter().filter(is_beside);
+    let is_told = base.is_explained() && beside.all(VariantFigures::is_explained);
     let (by, base_time, time) = if is_told {
         (Kind::Makespan, base.makespan_ns, of.makespan_ns)
     } else {

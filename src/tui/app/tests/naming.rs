@@ -68,7 +68,7 @@ fn what_is_copied_is_the_whole_of_it() {
         panic!("{gap:?}");
     };
     assert!(
-        text.starts_with("GPU idle 100 µs · ") && !text.contains("computing"),
+        text.starts_with("GPU idle 100 µs: unknown · ") && !text.contains("computing"),
         "{text}"
     );
 }

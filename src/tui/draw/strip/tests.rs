@@ -11,6 +11,7 @@ use crate::tui::draw::lane::draw_strip;
 use crate::tui::state::nest;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
+use crate::tui::theme::Theme;
 use activity::RangeKind;
 use trace::testing::{Scene, kernels};
 

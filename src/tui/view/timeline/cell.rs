@@ -1,6 +1,6 @@
 //! What a row of the timeline is made of.
 
-use crate::tui::draw::lane::LaneRow;
+use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::pen;
 use crate::tui::theme::Role;
 
@@ -13,6 +13,13 @@ pub(super) enum RowContent {
     Lane(LaneRow),
     /// What the colours of the rows of GPUs mean.
     Legend(Vec<(Role, String)>),
+}
+
+impl RowContent {
+    /// Whether nothing stands in its plot: words need one line.
+    pub(super) fn is_flat(&self) -> bool {
+        matches!(self, RowContent::Lane(LaneRow { plot: Plot::Levels(cells), .. }) if cells.is_empty())
+    }
 }
 
 /// The first that the side column has room for: half a figure, or one without its unit, would be another.

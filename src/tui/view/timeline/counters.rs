@@ -9,6 +9,12 @@ use activity::{Metric, SLOWED, Span};
 use figures::hardware;
 use trace::GpuReadings;
 
+/// Whether heights change by so little of their row that they are constant: a line of text, and no wall.
+pub(super) fn is_flat(heights: impl Iterator<Item = f64> + Clone) -> bool {
+    let range = heights.clone().fold(0.0, f64::max) - heights.fold(1.0, f64::min);
+    range < 0.02
+}
+
 pub(super) fn make(
     state: &State,
     device: usize,
@@ -33,7 +39,7 @@ pub(super) fn make(
     // Where nobody knows how high it could go, its own maximum fills the row.
     let full = known.or(level.map(|it| it.max)).unwrap_or(0.0);
     let full = full.max(f64::MIN_POSITIVE);
-    let cells = (0..scale.columns)
+    let cells: Vec<Option<(f64, Role)>> = (0..scale.columns)
         .map(|x| {
             let cell = scale.cell(x);
             let cell = Span::new(cell.start, cell.end.max(cell.start + 1));
@@ -42,17 +48,19 @@ pub(super) fn make(
             Some((share, if is_slowed { Role::Warning } else { Role::Host }))
         })
         .collect();
+    let is_flat = is_flat(cells.iter().flatten().map(|it| it.0));
     LaneRow {
         role: Role::Host,
         figure: shown.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
         side: match shown {
+            Some(_) if is_flat => fit(room, ["constant".to_owned()]),
             Some(level) => words(gpu, metric, level.max, window, room),
             None => fit(
                 room,
                 ["too short to sample", "too short"].map(str::to_owned),
             ),
         },
-        plot: Plot::Levels(cells),
+        plot: Plot::Levels(if is_flat { Vec::new() } else { cells }),
         ..LaneRow::default()
     }
 }

@@ -74,8 +74,13 @@ pub(super) fn lines(
     };
     for (i, row) in shown {
         let content = rows::make(state, layout, scale, &mut shared, row);
-        let is_predicted = matches!(row.kind, RowKind::Predicted(_));
-        let mut has_room = add(i, heights.lines(row.kind), content, is_predicted);
+        let is_predicted = row.kind.is_predicted();
+        let lines = if content.is_flat() {
+            1
+        } else {
+            heights.lines(row.kind)
+        };
+        let mut has_room = add(i, lines, content, is_predicted);
         if is_gpu(row) && !legend.is_empty() {
             let legend = RowContent::Legend(std::mem::take(&mut legend));
             has_room = add(i, 1, legend, false);

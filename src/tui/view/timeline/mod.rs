@@ -21,7 +21,7 @@ use crate::tui::draw::layout::Layout;
 use crate::tui::draw::link::LinkLine;
 use crate::tui::draw::pen;
 use crate::tui::draw::titles;
-use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::row::Row;
 use crate::tui::state::rows::counters::Counters;
 use crate::tui::state::selection::Selection;
 use crate::tui::state::{Scope, State};
@@ -54,6 +54,8 @@ struct LinesKey {
     search: (u32, u64),
     marks: u64,
     lanes: u64,
+    /// Why the selected gap is there.
+    why: u64,
     /// Whom the source waits for.
     stood: u64,
 }
@@ -105,6 +107,7 @@ impl View for TimelineView {
             search: state.focus.search.version(),
             marks: state.focus.marks.version,
             lanes: state.rows.lanes.version,
+            why: state.focus.why.version(),
             stood: state.model.run.stood,
         };
         if self.of != Some(of) {
@@ -183,7 +186,16 @@ impl View for TimelineView {
         }
         let area = self.layout.details_rule;
         let mut x = area.width.saturating_sub(2);
-        if self.below > 0 {
+        if self.below > 0 && area.is_empty() {
+            // Without a rule it stands beside the axis.
+            let text = format!(" {} more ▾", self.below);
+            let beside = Rect {
+                x: 0,
+                width: self.layout.gutter,
+                ..self.layout.axis
+            };
+            pen::text(buf, beside, 0, &text, theme.fg(Role::Dim));
+        } else if self.below > 0 {
             let text = format!(" {} more below ", self.below);
             x = x.saturating_sub(text.len() as u16);
             pen::text(buf, area, x, &text, theme.fg(Role::Dim));
@@ -192,7 +204,7 @@ impl View for TimelineView {
         if !self.hidden.is_empty() {
             let text = format!(" {} ", self.hidden);
             x = x.saturating_sub(pen::width(&text) as u16);
-            pen::text(buf, area, x, &text, theme.bold(Role::Warning));
+            pen::text(buf, area, x, &text, theme.fg(Role::Dim));
         }
     }
 
@@ -237,7 +249,7 @@ impl TimelineView {
         let is_new = self
             .of
             .is_none_or(|of| of.prediction != state.focus.prediction.version());
-        let is_predicted = |row: &Row| matches!(row.kind, RowKind::Predicted(_));
+        let is_predicted = |row: &Row| row.kind.is_predicted();
         if let (true, Some(from), Some(to)) = (
             is_new,
             state.rows.list.iter().position(is_predicted),

@@ -110,10 +110,9 @@ impl Overview {
             ..layout.map
         };
         for (at, bar) in self.bars.iter().enumerate() {
-            // Neighbours have two shades.
             let mut style = match bar.role {
                 Role::Dim if self.in_view.contains(&at) => theme.fg(Role::Accent),
-                role => theme.ink_of(role, at % 2 == 1 && role != Role::Dim),
+                role => theme.fg(role),
             };
             if bar.is_odd {
                 style = style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);

@@ -2,7 +2,8 @@
 
 use super::cell::{RowContent, fit};
 use super::counters;
-use crate::tui::draw::lane::{LaneRow, Plot, cells};
+use crate::tui::draw::gpu::{GpuPlot, cells};
+use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::{FIGURE, Layout};
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::draw::{label, pen};
@@ -14,6 +15,7 @@ use crate::tui::state::rows::counters::Counters;
 use crate::tui::state::selection::Item;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
+use activity::text::printable;
 use activity::{Direction, Ns, Span, units};
 use causes::{Group, Shares};
 use figures::breakdown::Breakdown;
@@ -65,6 +67,13 @@ impl Shared {
     pub(super) fn is_blank(&mut self, state: &State, row: &Row) -> bool {
         let (lane, depth) = match row.kind {
             RowKind::Range(lane, depth @ 1..) => (lane, depth),
+            RowKind::Bandwidth(device, direction) => {
+                let usage = &state.model.run.trace.devices()[device].usage;
+                let window = state.focus.camera.viewport.window;
+                return state.step_in_view().is_some()
+                    && usage.time(Measure::Direction(direction), window) == 0
+                    && state.focus.selection.row != Some(row.kind);
+            }
             RowKind::Counter(device, metric) if state.rows.counters == Counters::Few => {
                 return counters::is_blank(state, device, metric)
                     && state.focus.selection.row != Some(row.kind);
@@ -120,6 +129,7 @@ pub(super) fn make(
             lane(state, row, scale, shared, room)
         }
         RowKind::Predicted(lane) => predicted(state, lane, scale),
+        RowKind::Bound => bound(state, scale),
     };
     RowContent::Lane(LaneRow {
         label: row.label.clone(),
@@ -150,14 +160,33 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
         let busy = units::percent(parts.share(parts.busy));
         fit(room, [format!("busy {busy}"), busy])
     };
+    let plot = GpuPlot::new(usage, scale, state.used(device), |cell| {
+        state.model.idle.idle_within(run, device, cell)
+    });
+    let selected = state.focus.selection;
+    let is_here = selected.row.and_then(RowKind::device) == Some(device);
+    let plot = match selected.item {
+        Item::Gap(gap) if is_here => plot.select(gap, scale, gap_forms(state, gap)),
+        _ => plot,
+    };
     LaneRow {
         role: Role::Text,
         side,
-        plot: Plot::of_gpu(usage, scale, state.used(device), |cell| {
-            state.model.idle.idle_within(run, device, cell)
-        }),
+        plot: Plot::Gpu(plot),
         ..LaneRow::default()
     }
+}
+
+/// What stands in the selected gap, the longest first: "15.7 ms: unflatten_dense_tensors", "15.7 ms: CPU work", "15.7 ms".
+fn gap_forms(state: &State, gap: Span) -> Vec<String> {
+    let length = units::duration(gap.len());
+    let mut forms = Vec::new();
+    if let Some(why) = state.why() {
+        let who = printable(&format!("{length}: {}", label::bare(&why.who)));
+        forms = vec![who, format!("{length}: {}", why.group.label())];
+    }
+    forms.push(length);
+    forms
 }
 
 /// What has no room for words of its own.
@@ -367,9 +396,12 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRo
         let cell = scale.cell(x).intersect(scope);
         in_use(cell) as f64 / most.max(1) as f64
     });
-    let plot = Plot::meter(shares, Role::Memset);
     let most = units::bytes(most);
-    let side = fit(room, [format!("at most {most}"), most]);
+    let (plot, words) = match counters::is_flat(shares.clone()) {
+        true => (Plot::Levels(Vec::new()), format!("{most} all along")),
+        false => (Plot::meter(shares, Role::Memset), format!("at most {most}")),
+    };
+    let side = fit(room, [words, most]);
     LaneRow {
         role: Role::Memset,
         side,
@@ -391,6 +423,26 @@ fn predicted(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
     LaneRow {
         role: Role::Dim,
         plot: Plot::Strip(strip),
+        ..LaneRow::default()
+    }
+}
+
+/// What a cure leaves at the least of what was on screen, and what it saves at most.
+fn bound(state: &State, scale: TimeScale) -> LaneRow {
+    let parts = state
+        .focus
+        .prediction
+        .bound(&state.model.run, state.scope());
+    let plot = parts.map_or_else(Plot::default, |parts| {
+        let part = |span: Span, words| {
+            let length = units::duration(span.len());
+            (scale.columns_of(span), format!("{words} {length}"))
+        };
+        Plot::Bound([part(parts[0], "at least"), part(parts[1], "saves up to")])
+    });
+    LaneRow {
+        role: Role::Dim,
+        plot,
         ..LaneRow::default()
     }
 }

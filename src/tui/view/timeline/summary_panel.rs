@@ -17,8 +17,6 @@ use scenario::figures::Kind;
 
 /// Variants that are shown; there is a view for more.
 const VARIANTS: usize = 8;
-/// Columns of a screen on which the tabs leave no room for two variants.
-const NARROW: u16 = 100;
 /// The most columns of a name.
 const NAME: u16 = 26;
 /// Columns of the figures behind a bar.
@@ -51,12 +49,10 @@ pub(super) struct SummaryPanel {
 }
 
 impl SummaryPanel {
-    /// Lines that the variants of a scenario take below the rows, where their strip has no room behind the tabs.
+    /// Lines that the variants of a scenario take below the rows.
     pub(super) fn reserved(state: &State) -> usize {
         let mut lines = Vec::new();
-        if state.size.width < NARROW {
-            variants(state, &mut lines, usize::MAX);
-        }
+        variants(state, &mut lines, usize::MAX);
         lines.len()
     }
 

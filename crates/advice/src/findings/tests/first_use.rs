@@ -312,7 +312,7 @@ fn what_is_paid_before_the_first_operation_costs_the_gpu_nothing() {
     let found = sick("cold-start", &mut scene);
     assert_eq!(found.inside_ns, Some(0));
     let said = "; could save at most 2.00 ms of the program's time, none while the GPU works";
-    assert_eq!((found.worth().as_str(), found.gain()), (said, None));
+    assert_eq!((found.worth().as_str(), found.gain(0.0)), (said, None));
 }
 
 #[test]

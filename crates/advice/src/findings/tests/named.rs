@@ -282,7 +282,7 @@ fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
         "{}",
         found.title
     );
-    assert_eq!(found.gain(), None);
+    assert_eq!(found.gain(0.0), None);
     cured("host-bound", &mut seen(&[(1, &[sleep], 40, false)]));
     sick("asleep", &mut seen(&[(1, &[sleep, queue], 40, false)]));
     // At work at the same line; and fed by a thread that is at work.

@@ -175,7 +175,7 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
         crate::verdict::promise(&mut verdicts, &all);
         // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
         let told = "launch-bound: GPU idle 97 % of 375 ms, while the CPU launches 5,000 kernels of 2.30 µs · \
-                    using a CUDA graph saves at most 363 ms";
+                    up to 363 ms from using a CUDA graph";
         assert_eq!(verdicts[0].headline(), told);
     });
 }

@@ -22,13 +22,12 @@ fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
     let roots: Vec<bool> = found.pieces.iter().map(|p| p.root.is_some()).collect();
     assert_eq!(roots, [false, true, true]);
     assert!(
-        found
-            .sentence
-            .starts_with("The CPU waited in cudaStreamSynchronize for 10.0 µs of 16.0 µs"),
+        found.sentence.ends_with(
+            ": 10.0 µs until cudaStreamSynchronize returned, then 6.00 µs until second ran."
+        ),
         "{}",
         found.sentence
     );
-    assert_eq!(found.evidence[0].thread, Some(1));
 }
 
 /// A kernel of `first` ns that the host waits for, then two short ones, 20 us of other work between them.
@@ -56,7 +55,7 @@ fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     assert_eq!(found, expected);
     assert!(
         said.sentence
-            .ends_with("because the CPU had waited in cudaDeviceSynchronize."),
+            .ends_with("24.0 µs: third was launched only after cudaDeviceSynchronize."),
         "{}",
         said.sentence
     );
@@ -241,7 +240,7 @@ fn a_host_that_is_late_says_what_it_did() {
         scene
             .call("cudaLaunchKernel", 81_000, 82_000)
             .kernel("second", 1, 86_000, 90_000);
-        let (pieces, found) = pieces(&mut scene, 1, 50_000);
+        let (pieces, _) = pieces(&mut scene, 1, 50_000);
         assert_eq!(
             pieces,
             [
@@ -252,7 +251,6 @@ fn a_host_that_is_late_says_what_it_did() {
             ],
             "{name}"
         );
-        assert_eq!(found.evidence[0].span, Span::new(12_000, 80_000));
     }
 }
 
@@ -277,7 +275,7 @@ fn the_range_under_the_gap_is_named() {
     );
     // Outer ends 2 us before the launch; inner covers 55 of the 69 us of it. The profiler's step says nothing.
     assert!(
-        found.sentence.contains("the CPU was in aten::inner"),
+        found.sentence.starts_with("The CPU was in aten::inner"),
         "{}",
         found.sentence
     );

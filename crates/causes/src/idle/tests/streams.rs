@@ -26,8 +26,6 @@ fn a_stream_that_waited_for_an_event_says_for_whose() {
         found.sentence,
         "Stream 1 waited 82.0 µs for an event recorded after other on stream 2."
     );
-    assert_eq!(found.evidence[0].span, Span::new(6_000, 90_000));
-    assert_eq!(found.evidence[0].stream, Some(2));
 }
 
 #[test]
@@ -55,7 +53,6 @@ fn of_several_events_the_one_that_came_last_is_named() {
         .kernel("second", 1, 92_000, 99_000);
     let (_, found) = pieces(&mut scene, 1, 50_000);
     assert_eq!(found.cause, Cause::Event);
-    assert_eq!(found.evidence[0].stream, Some(3));
 }
 
 #[test]

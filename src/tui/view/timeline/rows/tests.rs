@@ -10,6 +10,7 @@ use super::*;
 use crate::tui::app::App;
 use crate::tui::theme::{Role, Theme};
 use activity::{DeviceInfo, Direction};
+use ratatui::style::Modifier;
 use trace::testing::Scene;
 
 /// What an operation is done by.
@@ -122,12 +123,19 @@ fn areas(row: &LaneRow, columns: u16, lines: u16) -> Vec<f64> {
     row.draw(&Theme::default(), area, &mut buf);
     let theme = Theme::default();
     let copies = theme.fg(Role::H2D).fg.expect("a colour");
+    let inks = [copies, theme.fg(Role::Good).fg.expect("a colour")];
     let eighths = |x, y| {
         let cell = &buf[(row.gutter + x, y)];
         match cell.symbol().chars().next() {
             // Copies alone stand behind the kernels.
             Some('▁'..='█') if cell.bg == copies => 8.0,
             Some(block @ '▁'..='█') => f64::from(block as u32 - 0x2580),
+            // From the side; what is filled from the right draws the rest of the cell.
+            Some(block @ '▉'..='▏') => {
+                let left = f64::from(0x2590 - block as u32);
+                let is_rest = inks.contains(&cell.bg) || cell.modifier.contains(Modifier::REVERSED);
+                if is_rest { 8.0 - left } else { left }
+            }
             _ => 0.0,
         }
     };

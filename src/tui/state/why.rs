@@ -1,0 +1,62 @@
+//! Why the selected gap is there: one answer, for the details and for what stands in the gap itself.
+
+use std::sync::Arc;
+
+use super::analyst::Question;
+use super::model::Model;
+use super::row::RowKind;
+use super::selection::{Item, Selection};
+use activity::Span;
+use activity::feed::Stop;
+use advice::Facts;
+use causes::Explanation;
+use trace::{Lane, LaneId, Trace};
+
+/// Records up to which a gap has its cause from all of them, as a report has it.
+const WHOLE: usize = 2_000_000;
+
+/// What is asked of the gap that was selected last, and the answer.
+#[derive(Debug, Default)]
+pub struct Why {
+    pub(super) question: Question<(RowKind, Span), Explanation>,
+}
+
+impl Why {
+    /// Asks why the selected gap is there, of all its device's streams or of its own alone.
+    pub(super) fn prepare(&mut self, model: &Model, selected: Selection) {
+        let (Some(kind), Item::Gap(gap)) = (selected.row, selected.item) else {
+            return;
+        };
+        let run = &model.run;
+        let (last, number) = (Arc::clone(&model.answers.facts), run.number);
+        // What still grows is looked at around the gap alone.
+        let records: usize = run.trace.lanes().iter().map(Lane::len).sum();
+        let is_whole = !run.is_running() && !run.is_being_read() && records <= WHOLE;
+        let lanes: Vec<LaneId> = match (kind, kind.device()) {
+            (RowKind::Stream(id), _) => vec![id],
+            (_, Some(device)) => run.trace.streams_of(device).map(|it| it.0).collect(),
+            _ => return,
+        };
+        let why = move |trace: &Trace, _: &Stop| {
+            let facts = is_whole.then(|| last.facts(number, trace));
+            let known = facts.as_ref().map(Facts::causes);
+            causes::explain(trace, known.as_ref(), &lanes, gap)
+        };
+        let about = (kind, gap);
+        self.question.light().ask(&model.analyst, run, about, why);
+    }
+
+    /// Goes up with every answer.
+    pub fn version(&self) -> u64 {
+        self.question.version
+    }
+}
+
+impl super::State {
+    /// Why the selected gap is there; `None` while that is looked for.
+    pub fn why(&self) -> Option<&Explanation> {
+        let selected = self.focus.selection;
+        let about = (selected.row?, selected.item.span()?);
+        self.focus.why.question.answer_to(&self.model.run, about)
+    }
+}
