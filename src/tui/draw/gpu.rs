@@ -1,11 +1,11 @@
-//! The row of a GPU: what ran as heights, and idle time as ground in the colour of its cause, with the cause's name in it.
+//! The row of a GPU: what ran as heights, and behind it idle time in the colour of its cause, with the cause's name.
 
 use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::ink::{self, Ink, Paint};
+use super::ink::{self, FULL, Ink, Paint};
 use super::pen;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
@@ -142,8 +142,8 @@ impl GpuPlot {
         self.causes[x].filter(|_| is_free)
     }
 
-    /// Puts into some columns what they are idle for: into the selected gap how long and whose fault, into others the cause's
-    /// name, or its letter.
+    /// Puts into some columns what they are idle for: the cause's name, or its letter. The selected gap says how long and whose
+    /// fault it is.
     fn label(&self, theme: &Theme, plot: Rect, columns: Range<usize>, cause: u8, buf: &mut Buffer) {
         let is_selected = self.is_in_gap(columns.start);
         let style = match theme.idle(cause, is_selected) {
@@ -167,9 +167,6 @@ impl GpuPlot {
         pen::text(buf, plot, x as u16, &text, style);
     }
 }
-
-/// A column that is busy for so much of it shows no idle time.
-pub(super) const FULL: f64 = 0.97;
 
 pub fn cells(edges: &[Ns]) -> impl Iterator<Item = Span> + '_ {
     edges.windows(2).map(|two| Span::new(two[0], two[1]))

@@ -9,9 +9,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::gpu::FULL;
 use super::pen;
 use crate::tui::theme::{ColorLevel, Role, Theme};
+
+/// A cell that is busy for so much of it shows no idle time.
+pub(super) const FULL: f64 = 0.97;
 
 /// The colour of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,8 +88,7 @@ pub enum Ink {
 }
 
 impl Ink {
-    /// That of a cell which is inked for a part, where one of the two beside it is full and the other one empty: it ends, or begins,
-    /// within the cell.
+    /// That of a cell between a full one and an empty one: what ran ends, or begins, within the cell.
     pub fn at_edge(share: f64, beside: [f64; 2], paint: Paint) -> Option<Ink> {
         let eighths = Theme::eighths(share).clamp(1, 7);
         match beside.map(|it| if it >= FULL { 1 } else { -i8::from(it <= 0.0) }) {

@@ -23,13 +23,13 @@ pub const FIGURE: u16 = 15;
 const TALL: u16 = 30;
 
 /// Lines that a headline may take, and those for details, by the screen's: of what is longer the end is cut. On low screens what is
-/// selected takes a line of the headline's.
-fn lines_of_words(height: u16, is_selected: bool) -> (u16, u16) {
+/// selected takes lines of the headline's, and so does what stands over the axis.
+fn lines_of_words(height: u16, is_selected: bool, has_map: bool) -> (u16, u16) {
     match (height, is_selected) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
-        (20..TALL, true) => (1, 2),
-        (20..TALL, false) => (2, 1),
+        (20..TALL, true) => (2 - u16::from(has_map), 2),
+        (20..TALL, false) => (3 - u16::from(has_map), 1),
         (TALL..36, _) => (3, 3),
         _ => (4, 4),
     }
@@ -80,12 +80,14 @@ impl Layout {
         // A picture has no hints, and no details where nothing is selected.
         let is_selected = state.focus.selection.row.is_some();
         let has_details = !state.is_bare || is_selected;
-        let (most, details) = lines_of_words(height, is_selected);
+        let viewport = &state.focus.camera.viewport;
+        let has_steps = state.steps().is_some();
+        let has_map = has_steps || viewport.window != viewport.bounds;
+        let (most, details) = lines_of_words(height, is_selected, has_map);
         let details = if has_details { details } else { 0 };
         let rule = u16::from(height >= 12);
         let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
-        let viewport = &state.focus.camera.viewport;
         let is_live = state.model.run.is_running() && !state.model.run.is_being_read();
         let mut y = 0;
         let mut take = |lines: u16| {
@@ -99,10 +101,9 @@ impl Layout {
         let verdict = take((lines as u16).min(most));
         let pulse = take(u16::from(is_live && height >= 20));
         let top_rule = take(rule);
-        let has_steps = state.steps().is_some();
         let map = take(match height {
             36.. if has_steps => 2,
-            20.. => u16::from(has_steps || viewport.window != viewport.bounds),
+            20.. => u16::from(has_map),
             _ => 0,
         });
         let axis = take(1);

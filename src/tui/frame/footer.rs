@@ -77,12 +77,13 @@ impl Footer {
             None => totals(state, views),
         };
         totals.splice(0..0, typed);
-        // Where there is no rule that it could stand on.
+        // Where there is no rule that it could stand on. What somebody hides by name goes before hints.
         if Layout::of(state).details_rule.is_empty() && views.is_home() {
-            let words = state.hidden_words();
-            let words = words.map(|words| Total::new(words, Role::Warning));
-            is_said |= words.is_some();
-            totals.splice(0..0, words);
+            let is_asked = !state.rows.lanes.text.is_empty();
+            let words = state.hidden_words().map(|it| Total::new(it, Role::Dim));
+            is_said |= is_asked && words.is_some();
+            let at = if is_asked { 0 } else { totals.len() };
+            totals.splice(at..at, words);
         }
         let is_offered = |action| is_offered(action, state, views);
         Footer {

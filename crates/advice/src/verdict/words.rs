@@ -331,8 +331,10 @@ impl Told<'_> {
         let names: Vec<String> = names.into_iter().chain(rest).collect();
         let hidden = share(split.both, split.copying);
         let beside = match hidden < HIDDEN_MIN {
-            true => "not overlapped by kernels".to_owned(),
-            false => format!("overlapped by kernels for {} of it", percent(hidden)),
+            // Of what is mostly idle that goes without saying.
+            true if run == "take" => String::new(),
+            true => ", not overlapped by kernels".to_owned(),
+            false => format!(", overlapped by kernels for {} of it", percent(hidden)),
         };
         let part = percent(self.part);
         // Other copies, or what belongs to copying, may add to it without being named.
@@ -343,7 +345,7 @@ impl Told<'_> {
             (names, _) => (String::new(), format!(" ({})", names.join(", "))),
         };
         let (of, several) = (self.whole(), self.several());
-        format!("copy-bound{several}: {one}copies {run} {part} of {of}{names}, {beside}")
+        format!("copy-bound{several}: {one}copies {run} {part} of {of}{names}{beside}")
     }
 
     fn peer(&self) -> String {
