@@ -53,6 +53,19 @@ fn the_whole_name_stands_in_the_details_where_there_is_room() {
 }
 
 #[test]
+fn enter_opens_the_view_of_what_cannot_be_closer() {
+    // Closer once, and then among the findings, or among the operations.
+    for (keys, view) in [("vg", 2), ("vn", 1)] {
+        let mut app = app_with_long_name();
+        press(&mut app, keys);
+        press(&mut app, "^");
+        assert_eq!(app.views.current, 0, "{keys}");
+        press(&mut app, "^");
+        assert_eq!(app.views.current, view, "{keys}");
+    }
+}
+
+#[test]
 fn what_is_copied_is_the_whole_of_it() {
     let mut app = app_with_long_name();
     assert_eq!(press(&mut app, "y"), []);
