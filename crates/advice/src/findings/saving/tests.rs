@@ -182,7 +182,7 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
     assert!(
         found[1]
             .worth()
-            .contains(" by itself, nothing once the one above is fixed")
+            .ends_with(", but nothing beside what is above")
     );
 }
 
