@@ -257,7 +257,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     // In whatever shapes it was launched.
     let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
+    // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
+    let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
+    let known = known.filter(|it| !waits && it.1[0] > 1.0);
     let saved = |times: f64| (time(&of) as f64 * (1.0 - 1.0 / times)) as Ns;
     let part = percent(share(time(&of), time(&all)));
     Some(Finding {
@@ -276,7 +279,11 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             part: f.part(f.compute_ns),
             why: format!("{part} of it in fp32 products without tensor cores"),
         }),
-        change: scope.change("tensor", None),
+        change: match capability.0 {
+            // Its words are those of TF32 and bf16.
+            7 => Default::default(),
+            _ => scope.change("tensor", None),
+        },
         ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
     })
 }
