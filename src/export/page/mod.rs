@@ -16,7 +16,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::screen::escaped;
 use activity::Span;
+use activity::text::printable;
 
 /// What moves and draws the timeline.
 const SCRIPT: &str = include_str!("page.js");
@@ -124,7 +126,7 @@ impl Page<'_> {
     /// # Errors
     /// When `out` cannot be written to.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (title, report) = (escaped(self.title), self.report_html());
+        let (title, report) = (escaped(&printable(self.title)), self.report_html());
         // What runs and what bounds it stands above the timeline, all else below it.
         let second = report
             .match_indices("<h3>")
@@ -231,12 +233,6 @@ fn hash(text: &str) -> String {
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     let rest = text.split_once(from).map_or("", |(_, rest)| rest);
     rest.split_once(to).map_or("", |(inner, _)| inner)
-}
-
-fn escaped(text: &str) -> String {
-    activity::text::printable(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
 }
 
 #[cfg(test)]

@@ -78,16 +78,25 @@
     }
     pen.globalAlpha = 1;
   };
-  // Of marks within one pixel the longest is drawn.
+  // Of marks within one pixel the longest is drawn; of idle time the part of the pixel that it takes.
   const marks = (row, y) => {
-    let pixel = -1, best = -1, end = view.from + view.len;
-    const flush = () => { if (best >= 0) bar(row, best, pixel, pixel + 1, y); best = -1; };
+    let pixel = -1, best = -1, sum = 0;
+    const end = view.from + view.len, each = view.len / plot();
+    const flush = () => {
+      if (best >= 0 && row.kind === "gpu") {
+        const high = (LINE - 4) * Math.min(1, sum / each);
+        pen.fillStyle = style("--ground"); pen.fillRect(pixel, y + 2, 1, high);
+        pen.globalAlpha = .6; pen.fillStyle = color(row.look[best]); pen.fillRect(pixel, y + 2, 1, high); pen.globalAlpha = 1;
+      } else if (best >= 0) bar(row, best, pixel, pixel + 1, y);
+      best = -1; sum = 0;
+    };
     for (let i = first(row, view.from); i < row.marks && row.begin[i] < end; i++) {
       if (row.begin[i] + row.len[i] <= view.from) continue;
       const left = Math.max(x(row.begin[i]), GUTTER), right = Math.min(x(row.begin[i] + row.len[i]), width);
       if (right - left > 1.5) { flush(); bar(row, i, left, right, y); continue; }
       if (Math.floor(left) !== pixel) { flush(); pixel = Math.floor(left); }
       if (best < 0 || row.len[i] > row.len[best]) best = i;
+      sum += row.len[i];
     }
     flush();
   };
@@ -111,7 +120,7 @@
         pen.fillStyle = style("--ground");
         for (let k = first(row, view.from); k < row.marks && row.begin[k] < view.from + view.len; k++) {
           const from = Math.max(x(row.begin[k]), GUTTER), to = Math.min(x(row.begin[k] + row.len[k]), width);
-          if (to - from > .5) pen.fillRect(from, y + 2, to - from, LINE - 4);
+          if (to - from > 1.5) pen.fillRect(from, y + 2, to - from, LINE - 4);
         }
       }
       marks(row, y);

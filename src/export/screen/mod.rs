@@ -17,6 +17,7 @@ use std::io::{self, Write};
 use ratatui::buffer::Buffer;
 
 pub use cast::Cast;
+pub(super) use svg::escaped;
 
 /// What a screen can be saved as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -226,7 +226,8 @@ fn number(value: f32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn escaped(text: &str) -> String {
+/// A text as XML and HTML have it.
+pub fn escaped(text: &str) -> String {
     // XML has no way to write most control characters.
     let text = text.replace(char::is_control, "\u{fffd}");
     let text = text.replace('&', "&amp;").replace('"', "&quot;");
