@@ -45,9 +45,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let window = scope.window_on(f.index);
     let collectives = Collectives::of(scope.trace, f, window);
     // What a rank waits in them for a later one is another rule's, where the ranks are known.
-    let waits = scope.ranks.map(|ranks| ranks.waits_on(f.index, window));
-    let waited: Ns = waits.into_iter().flatten().map(|it| it.1).sum();
-    let alone = collectives.alone - waited;
+    let waits = scope.ranks.map(|it| it.waits_on(f.index, window));
+    let alone = collectives.alone - waits.into_iter().flatten().map(|it| it.1).sum::<Ns>();
     let [share, all] = [alone, collectives.took].map(|it| f.part(it));
     // One rank by itself does not show who waits: what takes much is told, though most of it is hidden.
     let is_much = scope.ranks.is_none() && all >= thresholds::COLLECTIVE_SHARE;
@@ -78,8 +77,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let bound = (alone - one).clamp(0, beside);
-    let is_same = is_on_compute_stream(scope, f, &rows);
-    let (advice, cure) = advice(scope, rows.first().copied()?);
+    let (advice, hides) = advice(scope, rows.first().copied()?);
+    let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
+        true => (SAME_STREAM, "a stream of its own for communication"),
+        false => ("", hides),
+    };
+    let last = if scope.ranks.is_none() { UNKNOWN } else { "" };
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
@@ -91,21 +94,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(share),
             cut_middle(most, NAME_MAX),
         ),
-        advice: [
-            is_same.then_some(SAME_STREAM),
-            Some(advice),
-            scope.ranks.is_none().then_some(UNKNOWN),
-        ]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" "),
+        advice: [first, advice, last].join(" ").trim().to_owned(),
         change: scope.change("communicate", None),
-        cure: if is_same {
-            "a stream of its own for communication"
-        } else {
-            cure
-        },
+        cure,
         ..scope.found(f.span_ns, bound, &at)
     })
 }

@@ -13,6 +13,46 @@ use causes::{Bound, Group, Piece, first_use, needs};
 use trace::describe::host_name;
 use trace::samples::short_file;
 
+/// What to do, how that is called where it is the cure, and the change of the source.
+type Cure = (&'static str, &'static str, &'static str);
+
+const TRACED: Cure = (
+    "A stack is taken for each operation, as anomaly detection does: that is for debugging.",
+    "switching that off",
+    "anomaly",
+);
+const WORKERS: Cure = (
+    "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
+    "",
+    "workers",
+);
+const LOADS: Cure = (
+    "Prepare the next batch before the GPU needs it, in another thread or process.",
+    "",
+    "workers",
+);
+const MANAGED: Cure = (
+    "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
+    "cutting CPU work",
+    "prefetch",
+);
+const FETCHED: Cure = (
+    "It works on what comes back from the GPU: do that work there, or bring less back.",
+    "cutting CPU work",
+    "keep-work",
+);
+const OTHER: Cure = (
+    "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
+    "cutting CPU work",
+    "",
+);
+
+/// Whether a range is PyTorch's wait for the processes that load its batches.
+fn is_worker(scope: &Scope, name: NameId) -> bool {
+    let name = scope.trace.names().full(name);
+    name.contains("_MultiProcessingDataLoaderIter")
+}
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What waits for the host is a part of what is idle. Without a kernel there is no work yet: data is set up.
     if !cases::HOST_SHARE.is_reached_by(f.idle_share()) || cases::NO_KERNEL.holds(f.kernels == 0) {
@@ -25,71 +65,36 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if cases::ONE_LONG_GAP.holds(is_once) || !cases::HOST_SHARE.is_reached_by(f.part(idle)) {
         return None;
     }
-    let most = work
-        .by_name
-        .iter()
-        .max_by_key(|&(&name, &time)| (time, name));
-    let (&most, &time) = most?;
+    let (most, time) = work.most()?;
     let line = work.seen.telling(scope.trace);
     let part = share(time, idle);
     let is_most = cases::NAMED_PART.is_reached_by(part);
     let name = most.filter(|_| is_most);
     let name = name.map(|name| host_name(scope.trace, name));
-    if name.is_none() && line.is_none() && scope.planned.is_none() {
-        return None;
-    }
+    (name.is_some() || line.is_some() || scope.planned.is_some()).then_some(())?;
     let doing = match (&name, is_most) {
         (Some(name), _) => format!(", {} of it in {name}", percent(part)),
         (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
         _ => String::new(),
     };
-    // Where it works on what came back, copies and syncs go with its work.
     let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
     let bound = match (is_managed, on_fetched) {
         // Kernels wait for pages, too, and nobody knows how long.
         (true, _) => f.recorded_ns(),
+        // Copies and syncs go with its work.
         (false, true) => idle.max(f.recorded_ns() - f.compute_ns),
         (false, false) => idle,
     };
     let seen = seen_at(line.as_ref());
-    let is_worker = |it| {
-        let name = scope.trace.names().full(it);
-        name.contains("_MultiProcessingDataLoaderIter")
-    };
-    let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
-    let cutting = "cutting CPU work";
-    let (advice, cure, change) = match loads {
-        _ if is_traced => (
-            "A stack is taken for each operation, as anomaly detection does: that is for debugging.",
-            "switching that off",
-            "anomaly",
-        ),
-        _ if most.is_some_and(is_worker) => (
-            "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
-            "",
-            "workers",
-        ),
-        true => (
-            "Prepare the next batch before the GPU needs it, in another thread or process.",
-            "",
-            "workers",
-        ),
-        false if is_managed => (
-            "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
-            cutting,
-            "prefetch",
-        ),
-        false if on_fetched => (
-            "It works on what comes back from the GPU: do that work there, or bring less back.",
-            cutting,
-            "keep-work",
-        ),
-        false => (
-            "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
-            cutting,
-            "",
-        ),
+    let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
+    let (advice, cure, change) = match (is_traced, most) {
+        (true, _) => TRACED,
+        (_, Some(it)) if is_worker(scope, it) => WORKERS,
+        _ if loads => LOADS,
+        _ if is_managed => MANAGED,
+        _ if on_fetched => FETCHED,
+        _ => OTHER,
     };
     Some(Finding {
         title: format!(
@@ -121,6 +126,12 @@ struct Work {
 }
 
 impl Work {
+    /// What it is at for most of the time, and for how long.
+    fn most(&self) -> Option<(Option<NameId>, Ns)> {
+        let by_name = self.by_name.iter().map(|(name, time)| (*name, *time));
+        by_name.max_by_key(|&(name, time)| (time, name))
+    }
+
     /// Whether samples saw Python take stacks for a fifth of it, in a program of PyTorch.
     fn takes_stacks(&self, scope: &Scope) -> bool {
         let is_its = |it: &Frame| matches!(short_file(&it.file), "traceback.py" | "linecache.py");

@@ -210,17 +210,12 @@ const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
     ((12, 0), [1.0, 2.0]),
 ];
 
-/// Products of matrices that issue instructions all the time while tensor cores do nothing, by counters. Without them names tell what
-/// the tensor cores cannot have done.
-pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let capability = scope.trace.devices()[f.index].info.capability;
-    // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
-    let precision = match capability.0 {
-        8.. => "TF32 or bf16",
-        7 => "fp16",
-        0 => "a lower precision",
-        _ => return None,
-    };
+/// The kernels that multiply matrices while tensor cores do nothing, where they take much, and how that is known.
+fn without_tensor<'a>(
+    scope: &Scope,
+    f: &DeviceFigures,
+    all: &[&'a Config],
+) -> Option<(Vec<&'a Config>, &'static str)> {
     // The simulator takes tensor cores for idle, whatever a kernel does.
     let is_sampled = configs::is_sampled(scope, f) && !scope.trace.source.simulated;
     let idles = |it: &Config, unseen: f64| {
@@ -234,7 +229,6 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             && has_any(&name, "gemm matmul fprop dgrad wgrad")
             && !has_any(&name, "dgemm zgemm f64")
     };
-    let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     let counted: Vec<&Config> = all.iter().filter(is_counted).copied().collect();
     let is_much = |of: &[&Config]| cases::LARGE_SHARE.is_reached_by(f.part(time(of)));
     let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0);
@@ -248,9 +242,22 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "by their names, kernels multiply matrices in fp32 without tensor cores",
         ),
     };
-    if !is_much(&of) {
-        return None;
-    }
+    is_much(&of).then_some((of, how))
+}
+
+/// Products of matrices that issue instructions all the time while tensor cores do nothing, by counters. Without them names tell what
+/// the tensor cores cannot have done.
+pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let capability = scope.trace.devices()[f.index].info.capability;
+    // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
+    let precision = match capability.0 {
+        8.. => "TF32 or bf16",
+        7 => "fp16",
+        0 => "a lower precision",
+        _ => return None,
+    };
+    let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let (of, how) = without_tensor(scope, f, &all)?;
     let mut by_name: FxHashMap<NameId, (Ns, &Config)> = FxHashMap::default();
     for it in &of {
         by_name.entry(it.shape.name).or_insert((0, it)).0 += it.row.total_ns;

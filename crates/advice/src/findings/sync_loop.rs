@@ -37,56 +37,25 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_each = decides && waits.are_of_values() && waits.are_dense(kernels);
     let bound = if is_each { f.idle_ns } else { bound };
     let line = waits.seen.telling(scope.trace);
-    let change = if waits.are_of_values() {
-        "keep-values"
-    } else {
-        ""
-    };
+    let (advice, change) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
-    let whose = by
-        .as_ref()
-        .map_or_else(String::new, |by| format!(" ({by})"));
-    let apart = match found.bound_ns - idle {
-        more if 20 * more >= idle => {
-            format!(", and keep engines from overlapping for {}", duration(more))
-        }
-        _ => String::new(),
+    let title = title(f, &waits, by.as_deref(), found.bound_ns) + &seen_at(line.as_ref());
+    let said = match by {
+        _ if is_each => Some((f.idle_share(), every(kernels))),
+        by => by.map(|by| (share, format!("by {by}"))),
     };
     Some(Finding {
-        title: format!(
-            "{}{whose} between launches keep the GPU idle for {} ({}){apart}{}",
-            activity::text::counted(number as u64, "CPU sync", "CPU syncs"),
-            duration(idle),
-            percent(share),
-            seen_at(line.as_ref()),
-        ),
+        title,
         advice: format!(
-            "{} Where a result decides what is launched next, its sync has to stay.",
-            match waits.are_of_values() {
-                true if is_each =>
-                    "Look at the value in every tenth round, say: rounds too many cost less than waiting for each.",
-                true => "Keep the values on the GPU, or copy many back at once.",
-                false =>
-                    "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
-            }
+            "{advice} Where a result decides what is launched next, its sync has to stay."
         ),
         change: scope.change(change, line.as_ref()),
         severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides || is_each {
             true => found.severity,
             false => Severity::Info,
         },
-        says: match by {
-            _ if is_each => Some((
-                f.idle_share(),
-                match kernels {
-                    1 => "a value is read back after every kernel".to_owned(),
-                    many => format!("a value is read back after every {many} kernels"),
-                },
-            )),
-            by => by.map(|by| (share, format!("by {by}"))),
-        }
-        .map(|(part, why)| Says {
+        says: said.map(|(part, why)| Says {
             bound: Bound::Sync,
             part,
             why,
@@ -97,6 +66,32 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
         ..found
     })
+}
+
+/// What keeps the GPU idle, and for how long engines do not overlap on top of that.
+fn title(f: &DeviceFigures, waits: &Waits, by: Option<&str>, bound: Ns) -> String {
+    let (number, idle) = (waits.by_wait.len() as u64, waits.idle());
+    let whose = by.map_or_else(String::new, |by| format!(" ({by})"));
+    let apart = match bound - idle {
+        more if 20 * more >= idle => {
+            format!(", and keep engines from overlapping for {}", duration(more))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{}{whose} between launches keep the GPU idle for {} ({}){apart}",
+        activity::text::counted(number, "CPU sync", "CPU syncs"),
+        duration(idle),
+        percent(f.part(idle)),
+    )
+}
+
+/// How often a value is read back.
+fn every(kernels: u64) -> String {
+    match kernels {
+        1 => "a value is read back after every kernel".to_owned(),
+        many => format!("a value is read back after every {many} kernels"),
+    }
 }
 
 /// The waits that idle time of a device lies in or behind.
@@ -212,6 +207,24 @@ impl<'s, 'a> Waits<'s, 'a> {
         let is_printed = || cases::PRINTED_VALUE.holds(self.are_mostly(is_item));
         let of_values = self.scope.planned.is_none() && self.are_of_values() && !is_printed();
         cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
+    }
+
+    /// What to do, and the change of the source.
+    fn advice(&self, is_each: bool) -> (&'static str, &'static str) {
+        match self.are_of_values() {
+            true if is_each => (
+                "Look at the value in every tenth round, say: rounds too many cost less than waiting for each.",
+                "keep-values",
+            ),
+            true => (
+                "Keep the values on the GPU, or copy many back at once.",
+                "keep-values",
+            ),
+            false => (
+                "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
+                "",
+            ),
+        }
     }
 
     /// Whether so few kernels lie between two of them that nothing is gained by launching those together, and the CPU works on nothing

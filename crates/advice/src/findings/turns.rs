@@ -37,22 +37,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !is_always || !is_one && !is_gil {
         return None;
     }
-    let is_python = scope.trace.stacks().files().next().is_some()
-        || Framework::of(scope.trace) != Framework::Cuda;
-    let (lock, advice) = match (waited < HELD, is_python) {
-        (false, _) => (
-            "a lock",
-            "Release the lock before the wait for the GPU: each thread has a stream of its own.",
-        ),
-        (_, true) => (
-            "the GIL",
-            "Launch from processes, or from one thread in larger batches; a CUDA graph takes the GIL once for many kernels.",
-        ),
-        (_, false) => (
-            "a lock",
-            "Launch from processes, or from one thread in larger batches, or do less under the lock.",
-        ),
-    };
+    let (lock, advice) = lock(scope, waited);
     let n = threads.len();
     let saving = (together - together / n as Ns).max(f.idle_ns);
     let at: Vec<_> = threads.iter().map(|it| it.first).collect();
@@ -81,6 +66,26 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: &[Rule::LaunchBound, Rule::SyncInLoop],
         ..scope.found(f.span_ns, saving, &at)
     })
+}
+
+/// What lets one thread go on at a time, and what to do about it.
+fn lock(scope: &Scope, waited: f64) -> (&'static str, &'static str) {
+    let is_python = scope.trace.stacks().files().next().is_some()
+        || Framework::of(scope.trace) != Framework::Cuda;
+    match (waited < HELD, is_python) {
+        (false, _) => (
+            "a lock",
+            "Release the lock before the wait for the GPU: each thread has a stream of its own.",
+        ),
+        (_, true) => (
+            "the GIL",
+            "Launch from processes, or from one thread in larger batches; a CUDA graph takes the GIL once for many kernels.",
+        ),
+        (_, false) => (
+            "a lock",
+            "Launch from processes, or from one thread in larger batches, or do less under the lock.",
+        ),
+    }
 }
 
 /// A thread that launches onto streams that no other one uses.
