@@ -20,6 +20,8 @@ use crate::export::page::{self, Look, Mark, PageRow, PageStep, Timeline};
 const MOST: usize = 200_000;
 /// Calls and ranges that are kept however many operations there are.
 const MOST_OF_HOST: usize = 50_000;
+/// Of more bars than [`MOST`] times are rounded to this, ns: they would be half of the file, and no width shows them.
+const ROUGH: i64 = 256;
 
 struct Outline<'a> {
     trace: &'a Trace,
@@ -47,6 +49,8 @@ pub(super) fn collect(app: &App) -> Timeline {
         outline.add(&facts, row.kind, row.label);
     }
     outline.leave_short_out(MOST, MOST_OF_HOST);
+    let bars: usize = outline.timeline.rows.iter().map(|it| it.marks.len()).sum();
+    outline.timeline.unit = if bars > MOST { ROUGH } else { 1 };
     outline.timeline
 }
 

@@ -87,6 +87,8 @@ pub struct Timeline {
     pub rows: Vec<PageRow>,
     /// Calls and ranges that are too short to be in it.
     pub left_out: usize,
+    /// What its times are rounded down to, ns.
+    pub unit: i64,
 }
 
 /// All that a page shows.
@@ -100,7 +102,7 @@ pub struct Page<'a> {
     pub timeline: &'a Timeline,
 }
 
-/// What stands before the marks. Times are ns since the timeline's begin.
+/// What stands before the marks. Times are ns since the timeline's begin, those of marks in `unit`.
 #[derive(Serialize)]
 struct Head<'a> {
     length: i64,
@@ -110,6 +112,7 @@ struct Head<'a> {
     looks: &'a [Look],
     rows: Vec<HeadRow<'a>>,
     left_out: usize,
+    unit: i64,
 }
 
 #[derive(Serialize)]
@@ -191,7 +194,9 @@ impl Timeline {
                 })
                 .collect(),
             left_out: self.left_out,
+            unit: self.unit.max(1),
         };
+        let unit = head.unit;
         let head = serde_json::to_vec(&head)?;
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         gzip.write_all(
@@ -202,12 +207,18 @@ impl Timeline {
         gzip.write_all(&head)?;
         let mut bytes = Vec::new();
         for row in &self.rows {
-            let mut before = self.extent.start;
+            // Numbers of one kind behind each other are packed smaller.
+            let mut before = 0;
             for mark in &row.marks {
-                leb128(&mut bytes, mark.span.start.abs_diff(before));
-                leb128(&mut bytes, mark.span.len().unsigned_abs());
+                let start = (mark.span.start - self.extent.start) / unit;
+                leb128(&mut bytes, start.abs_diff(before));
+                before = start;
+            }
+            for mark in &row.marks {
+                leb128(&mut bytes, (mark.span.len() / unit).unsigned_abs());
+            }
+            for mark in &row.marks {
                 leb128(&mut bytes, u64::from(mark.look));
-                before = mark.span.start;
             }
             gzip.write_all(&bytes)?;
             bytes.clear();

@@ -6,7 +6,7 @@
   const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const bytes = new Uint8Array(await new Response(plain).arrayBuffer());
   const size = new DataView(bytes.buffer).getUint32(0, true);
-  const { length, opened, steps, looks, rows, left_out } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
+  const { length, opened, steps, looks, rows, left_out, unit } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
   let at = 4 + size;
   const number = () => {
     let value = 0, factor = 1, byte;
@@ -16,10 +16,9 @@
   for (const row of rows) {
     row.begin = new Float64Array(row.marks); row.len = new Float64Array(row.marks); row.look = new Uint32Array(row.marks);
     row.longest = 0;
-    for (let i = 0, now = 0; i < row.marks; i++) {
-      row.begin[i] = now += number(); row.len[i] = number(); row.look[i] = number();
-      row.longest = Math.max(row.longest, row.len[i]);
-    }
+    for (let i = 0, now = 0; i < row.marks; i++) row.begin[i] = now += number() * unit;
+    for (let i = 0; i < row.marks; i++) row.longest = Math.max(row.longest, row.len[i] = number() * unit);
+    for (let i = 0; i < row.marks; i++) row.look[i] = number();
   }
   const GUTTER = 150, LINE = 18, STRIP = steps.length > 1 ? 40 : 0, TOP = STRIP + 20;
   const canvas = by("plot"), pen = canvas.getContext("2d"), light = matchMedia("(prefers-color-scheme: light)");
@@ -199,7 +198,7 @@
     draw();
   });
   by("keys").textContent = "wheel zooms · drag moves · click names · double click fills the width · keys: ← → + − · 0 all" + (STRIP ? " · [ ] steps" : "") + " · L longest gap · / find"
-    + (left_out ? ` · ${left_out} short calls and ranges are not drawn` : "");
+    + (left_out ? ` · ${left_out} short calls and ranges are not drawn` : "") + (unit > 1 ? ` · times of bars are rounded to ${unit} ns` : "");
   by("timeline").hidden = false; by("picture").style.display = "none";
   addEventListener("resize", draw); light.addEventListener("change", draw);
   show(view.from, view.len);

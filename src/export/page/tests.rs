@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 
 /// A page with a name in all its places.
-fn page(name: &str) -> String {
+fn page(name: &str, unit: Ns) -> String {
     let mark = |start: Ns, end: Ns| Mark {
         span: Span::new(start, end),
         look: 0,
@@ -39,6 +39,7 @@ fn page(name: &str) -> String {
             ),
         ],
         left_out: 7,
+        unit,
     };
     let report = format!("### {name}\n\n- {name}\n\n| {name} | b |\n|---|--:|\n| {name} | 1 |\n");
     let mut out = Vec::new();
@@ -78,20 +79,25 @@ pub(crate) fn unpacked(page: &str) -> (Value, Vec<u64>) {
 
 #[test]
 fn the_data_holds_every_mark_to_the_nanosecond() {
-    let (head, numbers) = unpacked(&page("axpy"));
+    let (head, numbers) = unpacked(&page("axpy", 1));
     assert_eq!(head["length"], 10_000);
     assert_eq!(head["opened"], serde_json::json!([1_000, 1_000]));
     assert_eq!(head["steps"], serde_json::json!([[0, 8_000, true]]));
     assert_eq!(head["left_out"], 7);
     assert_eq!(head["rows"][1]["marks"], 3);
-    let marks: Vec<&[u64]> = numbers.chunks(3).collect();
-    let expected: [&[u64]; 4] = [
-        &[1_000, 2_500, 0],
-        &[0, 1_000, 0],
-        &[500, 1, 0],
-        &[3_000, 4_500, 0],
-    ];
-    assert_eq!(marks, expected);
+    // Of each row begins, each since the one before, then lengths, then looks.
+    let gpu = [1_000, 2_500, 0];
+    let stream = [[0, 500, 3_000], [1_000, 1, 4_500], [0, 0, 0]];
+    assert_eq!(numbers, [&gpu[..], &stream.concat()].concat());
+}
+
+#[test]
+fn rounded_times_say_their_unit_and_do_not_drift() {
+    let (head, numbers) = unpacked(&page("axpy", 256));
+    assert_eq!(head["unit"], 256);
+    // 1,000, then 0, 500 and 3,500 after the timeline's begin.
+    assert_eq!(numbers[0], 3);
+    assert_eq!(numbers[3..6], [0, 1, 12]);
 }
 
 #[test]
@@ -104,7 +110,7 @@ fn no_name_is_markup_or_leads_anywhere() {
         "a style=\"text-align: right\" </article><base href=//example.org>",
         "<style>*{display:none}</style> | x\n### y",
     ] {
-        let page = page(name);
+        let page = page(name, 1);
         assert_eq!(page.matches("<script").count(), 2, "{name}");
         assert_eq!(page.matches("<style").count(), 2, "{name}");
         for tag in [
@@ -131,7 +137,7 @@ fn a_policy_names_texts_by_their_digest() {
         hash("abc"),
         "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
     );
-    let page = page("axpy");
+    let page = page("axpy", 1);
     let script = between(&page, "</script>\n<script>", "</script>");
     let policy = between(&page, "Security-Policy\" content=\"", "\">");
     assert!(policy.contains(&format!("script-src '{}'", hash(script))));
