@@ -6,7 +6,6 @@ use rustc_hash::FxHashMap;
 
 use super::input::Input;
 use super::kernels::{More, Own};
-use super::power;
 use super::price::{Behind, Price, Replayed};
 use super::split::{Late, Split, Wait};
 use activity::stats;
@@ -27,6 +26,8 @@ const STEADY: f64 = 0.3;
 const TELLING: f64 = 0.25;
 /// Stretches between collectives that tell how a rank is late, where no steps do.
 const STRETCHES_MIN: usize = 8;
+/// The bit of NVML's reasons for low clocks that says power cap.
+const POWER_CAP: u64 = 0x04;
 
 /// What lateness is told by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub struct Saving {
     pub without_ns: Ns,
     /// What all of them together would be shorter by, ns.
     pub all_ns: Ns,
+    /// Whether less may come of it, as GPUs are at their power cap.
+    pub is_capped: bool,
 }
 
 /// A step on which a rank was late.
@@ -160,10 +163,9 @@ fn one(
     let units = units(known, rank);
     let spans = &units.spans;
     let whole = spans.iter().copied().reduce(Span::hull);
-    let saved = price.as_ref().map(|it| match whole {
-        Some(whole) => power::left(known, whole, it.within(whole)),
-        None => it.within(Span::new(Ns::MIN, Ns::MAX)),
-    });
+    let asked = whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX));
+    let saved = price.as_ref().map(|it| it.within(asked));
+    let is_capped = is_capped(known, asked);
     // Without a replay what the others waited is all that is known of it.
     let behind = price.map_or_else(
         || {
@@ -219,8 +221,17 @@ fn one(
             now_ns,
             without_ns: (now_ns - all_ns / count).max(0),
             all_ns,
+            is_capped,
         }),
     }
+}
+
+/// Whether their power cap held GPUs down for a tenth of a stretch: who waits less draws more there, and clocks go down for it.
+fn is_capped(known: &Input<'_>, stretch: Span) -> bool {
+    let readings = known.units.iter().map(|it| known.trace.readings(it.device));
+    let slowed = readings.flatten().map(|it| it.slowed(POWER_CAP, stretch));
+    let (capped, looked) = slowed.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    capped > 0 && 10 * capped >= looked
 }
 
 /// A rank's steps, else its stretches between collectives where there are enough of them.

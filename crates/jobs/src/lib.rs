@@ -4,7 +4,7 @@
 //! them across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split`
 //! parts each into transfer and waiting. `late` tells who is late and why (`price`: what the job takes without it, and
 //! where it falls behind; `kernels`: whether its own take longer), `words` says it;
-//! `power` is what GPUs at their power cap take back of that. `roots` is what those did that others waited for. `align` puts the timeline on the clock of all; else each process is mapped. A device that
+//! `roots` is what those did that others waited for. `align` puts the timeline on the clock of all; else each process is mapped. A device that
 //! waits inside a collective stays busy in its figures, with the waiting beside them. `docs/RANKS.md` has the rules.
 
 mod align;
@@ -18,7 +18,6 @@ mod late;
 mod line;
 mod operation;
 mod pair;
-mod power;
 mod price;
 mod roots;
 mod split;

@@ -106,8 +106,9 @@ impl Lateness {
         let saving = self.saving?;
         let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));
         let unit = self.unit_name();
+        let least = if saving.is_capped { "at least " } else { "" };
         Some(format!(
-            "without {whose} delays {without} a {unit} instead of {now}, on average"
+            "without {whose} delays {least}{without} a {unit} instead of {now}, on average"
         ))
     }
 

@@ -10,12 +10,14 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::{Arc, Mutex};
 
+use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, SectionHeader64};
+use object::read::elf::{FileHeader as _, SectionHeader as _};
+use object::{LittleEndian, ReadCache};
+
 /// Libraries whose functions are looked for: their files begin so.
 const KNOWN: [&str; 4] = ["libcuda.so", "libcudart", "libnccl", "libtorch"];
 /// More than the greatest library's table of functions, in bytes.
 const LARGEST: u64 = 256 << 20;
-/// A section's kind (`sh_type`) that has the functions which other libraries may call.
-const DYNSYM: u64 = 11;
 /// How far up a stack is looked.
 pub(super) const DEEPEST: usize = 64 * 1024;
 /// Bytes before a return address that hold its call.
@@ -38,42 +40,32 @@ struct Symbols {
 impl Symbols {
     /// Reads the file of a 64-bit library; nothing of one that is no such.
     fn read(file: File) -> Option<Symbols> {
-        let bytes = |at: u64, length: u64| -> Option<Vec<u8>> {
-            let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= LARGEST)?];
-            file.read_exact_at(&mut bytes, at).ok()?;
-            Some(bytes)
-        };
-        let head = bytes(0, 64)?;
-        if head.get(..5)? != b"\x7fELF\x02" {
-            return None;
-        }
-        let table = |at: usize, size: usize, count: usize| -> Option<Vec<u8>> {
-            bytes(
-                number(&head, at, 8),
-                number(&head, size, 2) * number(&head, count, 2),
-            )
-        };
-        let sections = table(40, 58, 60)?;
-        let symbols = sections
-            .chunks_exact(64)
-            .find(|it| number(it, 4, 4) == DYNSYM)?;
-        let names = sections
-            .chunks_exact(64)
-            .nth(number(symbols, 40, 4) as usize)?;
-        let symbols = bytes(number(symbols, 24, 8), number(symbols, 32, 8))?;
-        let functions = symbols.chunks_exact(24).filter_map(|it| {
-            let (start, length) = (number(it, 8, 8), number(it, 16, 8));
-            let is_function = matches!(it[4] & 0xf, 2 | 10) && start != 0 && length != 0;
-            is_function.then(|| (start, start.saturating_add(length), number(it, 0, 4) as u32))
+        let cache = ReadCache::new(&file);
+        let head = FileHeader64::parse(&cache).ok()?;
+        let sections = head.sections(LittleEndian, &cache).ok()?;
+        let is_table = |it: &&SectionHeader64<_>| it.sh_type.get(LittleEndian) == SHT_DYNSYM;
+        sections.iter().find(is_table).filter(is_bounded)?;
+        let table = sections.symbols(LittleEndian, &cache, SHT_DYNSYM).ok()?;
+        let names = sections.section(table.string_section()).ok()?;
+        let names = names.sh_offset.get(LittleEndian);
+        let functions = table.iter().filter_map(|it| {
+            let [start, length] = [it.st_value, it.st_size].map(|it| it.get(LittleEndian));
+            let is_function = matches!(it.st_type(), STT_FUNC | STT_GNU_IFUNC);
+            let end = start.saturating_add(length);
+            (is_function && start != 0 && length != 0)
+                .then(|| (start, end, it.st_name.get(LittleEndian)))
         });
         let mut functions: Vec<Function> = functions.collect();
         functions.sort_unstable();
-        let programs = table(32, 54, 56)?;
-        let loaded = programs.chunks_exact(56).filter(|it| number(it, 0, 4) == 1);
-        let loaded = loaded.map(|it| (number(it, 8, 8), number(it, 32, 8), number(it, 16, 8)));
+        let programs = head.program_headers(LittleEndian, &cache).ok()?;
+        let loaded = programs
+            .iter()
+            .filter(|it| it.p_type.get(LittleEndian) == PT_LOAD)
+            .map(|it| [it.p_offset, it.p_filesz, it.p_vaddr].map(|it| it.get(LittleEndian)));
+        let loaded = loaded.map(<(u64, u64, u64)>::from).collect();
         Some(Symbols {
-            loaded: loaded.collect(),
-            names: number(names, 24, 8),
+            loaded,
+            names,
             functions,
             file,
         })
@@ -94,15 +86,6 @@ impl Symbols {
         let text = text[..length].split(|it| *it == 0).next()?;
         (address < end).then(|| plain(&String::from_utf8_lossy(text)))
     }
-}
-
-/// A number of so many bytes; 0 beyond the end.
-fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
-    let mut whole = [0; 8];
-    if let Some(found) = bytes.get(at..at + length) {
-        whole[..length].copy_from_slice(found);
-    }
-    u64::from_le_bytes(whole)
 }
 
 /// A function's name without what C++ adds to it: "c10d::ProcessGroupNCCL::allreduce". A name of C stays, but for the version of a
@@ -272,32 +255,17 @@ pub(super) fn nccl_version(pid: u32) -> Option<[u32; 3]> {
             .filter(|it| it.contains("/libnccl.so"))
     })?;
     let file = File::open(format!("/proc/{pid}/root{path}")).ok()?;
-    let constants = section(&file, b".rodata")?;
-    version(&constants)
+    let cache = ReadCache::new(&file);
+    let head = FileHeader64::parse(&cache).ok()?;
+    let sections = head.sections(LittleEndian, &cache).ok()?;
+    let found = sections.section_by_name(LittleEndian, b".rodata");
+    let constants = found.map(|it| it.1).filter(is_bounded)?;
+    version(constants.data(LittleEndian, &cache).ok()?)
 }
 
-/// The bytes of a section of a 64-bit library's file.
-fn section(file: &File, name: &[u8]) -> Option<Vec<u8>> {
-    let bytes = |at: u64, length: u64| -> Option<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= LARGEST)?];
-        file.read_exact_at(&mut bytes, at).ok()?;
-        Some(bytes)
-    };
-    let head = bytes(0, 64).filter(|it| it.starts_with(b"\x7fELF\x02"))?;
-    let sections = bytes(
-        number(&head, 40, 8),
-        number(&head, 58, 2) * number(&head, 60, 2),
-    )?;
-    let of = |it: &[u8]| bytes(number(it, 24, 8), number(it, 32, 8));
-    let names = of(sections
-        .chunks_exact(64)
-        .nth(number(&head, 62, 2) as usize)?)?;
-    let is_it = |it: &&[u8]| {
-        names
-            .get(number(it, 0, 4) as usize..)
-            .is_some_and(|it| it.starts_with(name) && it.get(name.len()) == Some(&0))
-    };
-    of(sections.chunks_exact(64).find(is_it)?)
+/// Whether a section has no more than may be read.
+fn is_bounded(section: &&SectionHeader64<LittleEndian>) -> bool {
+    section.sh_size.get(LittleEndian) <= LARGEST
 }
 
 fn version(text: &[u8]) -> Option<[u32; 3]> {
