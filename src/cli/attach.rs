@@ -65,7 +65,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
             "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export -o x.sqlite has the hardware in a table\n"
         ),
         _ => format!(
-            "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export --to folded is for flame graphs\n"
+            "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export -o x.sqlite has them in tables\n"
         ),
     });
     Ok(exit::FINE)

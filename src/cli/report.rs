@@ -111,12 +111,6 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
             if let Some(part) = args.first.opening.zoom {
                 (trace, code) = cut_out(args, part, &trace)?;
             }
-            if format == Timeline::Folded && !export::folded::has_stacks(&trace) {
-                return Err(Ending::input("there are no stack samples, and no Python functions beside operations, in it").help(
-                    "`cuptop trace` samples Python programs (--python says how often, and a notice where it may not); torch.profiler records \
-                     their functions with with_stack=True",
-                ));
-            }
             let gpus = super::profile::kept();
             write(args, readers, |out| {
                 export::write_data(format, &trace, &gpus, out)

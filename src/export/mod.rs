@@ -7,7 +7,6 @@
 mod chrome;
 mod clocks;
 mod csv;
-pub mod folded;
 pub mod page;
 mod rows;
 pub mod screen;
@@ -30,8 +29,6 @@ pub enum Timeline {
     Chrome,
     /// One line an operation.
     Csv,
-    /// One line a stack of what was sampled, for flame graphs.
-    Folded,
     /// Its records and its report, for questions in SQL.
     Sqlite,
 }
@@ -60,10 +57,9 @@ pub struct FormatEntry {
 }
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
-pub const FORMATS: [FormatEntry; 9] = [
+pub const FORMATS: [FormatEntry; 8] = [
     entry("chrome", &["json"], Format::Timeline(Timeline::Chrome)),
     entry("csv", &["csv"], Format::Timeline(Timeline::Csv)),
-    entry("folded", &["folded"], Format::Timeline(Timeline::Folded)),
     entry(
         "sqlite",
         &["sqlite", "db"],
@@ -151,7 +147,6 @@ pub fn write_data(
     match format {
         Timeline::Chrome => chrome::write(trace, out),
         Timeline::Csv => csv::write(trace, out),
-        Timeline::Folded => folded::write(trace, out),
         Timeline::Sqlite => sqlite::write(trace, gpus, out),
     }
 }

@@ -3,7 +3,6 @@
 use activity::Span;
 use activity::feed::{Message, Outcome};
 use causes::explain;
-use cuptop::export;
 use cuptop::report::KnownGpus;
 use cuptop::report::{self, Report};
 use live::attach;
@@ -113,31 +112,6 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     assert!(title.contains("at train.py:11 for "), "{title}");
     let page = report::text::render(&report, &report::text::Options::default());
     assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
-
-    // Collapsed stacks sum to the idle time that was looked at, and the heaviest is the wait.
-    let format = export::FormatEntry::named("folded")
-        .expect("a format")
-        .format;
-    let export::Format::Timeline(format) = format else {
-        panic!("{format:?}")
-    };
-    let mut folded = Vec::new();
-    export::write_data(format, &trace, &KnownGpus::default(), &mut folded).expect("written");
-    let folded = String::from_utf8(folded).expect("text");
-    let stacks: Vec<(&str, u64)> = folded
-        .lines()
-        .map(|line| line.rsplit_once(' ').expect("a weight"))
-        .map(|(stack, weight)| (stack, weight.parse().expect("a number")))
-        .collect();
-    let sum: u64 = stacks.iter().map(|it| it.1).sum();
-    let off = sum.abs_diff(device.idle_ns as u64 / 1000);
-    assert!(off <= stacks.len() as u64, "{sum} {folded}");
-    let most = stacks.iter().max_by_key(|it| it.1).expect("stacks").0;
-    assert!(most.starts_with("GPU 0;"), "{most}");
-    assert!(
-        most.ends_with(";<module> (train.py:20);load (train.py:11)"),
-        "{most}"
-    );
 
     // One gap: what was seen in it and no more.
     let gap = trace.devices()[0]

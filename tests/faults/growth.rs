@@ -142,7 +142,7 @@ fn threads_that_wait_all_the_time() {
 
 #[test]
 fn functions_inside_each_other() {
-    assert_linear(&["export", "--to", "folded"], |n, at| {
+    assert_linear(&["report", "--json"], |n, at| {
         let (n, mut out) = (6_000 * n, String::new());
         for i in 0..n {
             let name = format!("a.py({i}): f{i}");

@@ -213,8 +213,9 @@ def attaches(place, out):
         report = json.loads(found.stdout) if found.stdout.startswith("{") else {}
         looks = sum(it["looks"] for it in report.get("sampling", []))
         check(f"attach as {who}: Python stacks", looks > 100, f"{looks} looks")
-        folded = place.run(place.cuptop, "export", "--to", "folded", save, is_nobody=is_nobody).stdout
-        check(f"attach as {who}: the line that waits is seen", "waits_for_data" in folded)
+        tables = save.with_suffix(".sqlite")
+        place.run(place.cuptop, "export", "-o", tables, save, is_nobody=is_nobody)
+        check(f"attach as {who}: the line that waits is seen", b"waits_for_data" in tables.read_bytes())
         gpus = report.get("hardware", {}).get("devices", [])
         metrics = {it["metric"]: it["mean"] for gpu in gpus for it in gpu["metrics"]}
         check(f"attach as {who}: hardware rows of one GPU", len(gpus) == 1, report.get("hardware", {}).get("notes"))

@@ -75,7 +75,7 @@ fn names_in_a_trace_are_only_text_in_every_output() {
     let path = kineto(folder.path());
     let path = path.to_str().expect("UTF-8");
     // The words show that the strings are there at all.
-    let outputs: [(&[&str], &[&str]); 11] = [
+    let outputs: [(&[&str], &[&str]); 10] = [
         (&["report", path], &["gpu-word", "kernel-word"]),
         (&["report", "--json", path], &["gpu-word", "kernel-word"]),
         (&["compare", path, path], &[]),
@@ -89,7 +89,6 @@ fn names_in_a_trace_are_only_text_in_every_output() {
         ),
         (&["export", "--to", "svg", path], &["kernel-word"]),
         (&["export", "--to", "txt", path], &["kernel-word"]),
-        (&["export", "--to", "folded", path], &["python-word"]),
         (&["whatif", path], &[]),
         (&["whatif", "--json", path], &[]),
         (&["compare", "--json", path, path], &[]),

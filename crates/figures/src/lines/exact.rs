@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use super::functions::Functions;
-use super::{Count, DeviceLines, Line, launched_gaps, step_at, stretches};
+use super::{Count, DeviceLines, Line, launched_gaps, step_at};
 use crate::steps::Steps;
-use activity::{NameId, Ns, RangeKind, Span};
-use causes::nested::{LEVELS, NONE};
+use activity::{NameId, RangeKind, Span, What};
+use causes::nested::{LEVELS, NONE, Nested};
 use causes::stacks::Key;
 use trace::{CallIndex, Lane, LaneId, LaneKind, Trace};
 
@@ -99,59 +98,39 @@ fn gaps<'a>(
     })
 }
 
-/// Names of functions, outermost first, with the time in which the last of them was the innermost, in ns.
-pub type Stacks = BTreeMap<Vec<NameId>, Ns>;
-
-/// The stacks of recorded functions in which the launching threads were while each device was idle, in the stretch of its
-/// lines. Devices without are left out.
-pub fn idle_stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<(usize, Stacks)> {
-    let threads = functions(trace);
-    if threads.is_empty() {
-        return Vec::new();
-    }
-    let of_device = |(device, (stretch, _))| {
-        let mut stacks = Stacks::new();
-        for (gap, _, functions) in gaps(trace, calls, device, stretch, &threads) {
-            add_paths(functions, gap, &mut stacks);
-        }
-        (device, stacks)
-    };
-    let stretches = stretches(trace, steps).into_iter().enumerate();
-    let devices = stretches.map(of_device);
-    devices.filter(|it| !it.1.is_empty()).collect()
-}
-
-/// Adds the stacks in which a thread was in a stretch.
-fn add_paths(functions: &Functions, stretch: Span, stacks: &mut Stacks) {
-    let parts = functions.nested.within(stretch);
-    for (span, row) in parts.filter(|it| it.1 != NONE) {
-        *stacks.entry(functions.path(row)).or_default() += span.len();
-    }
-}
-
-/// Whether a program's own profiler recorded its Python functions.
-pub fn has_functions(trace: &Trace) -> bool {
-    lanes_of_functions(trace).any(|(id, ..)| !trace.lanes()[id].kept().is_empty())
-}
-
 /// The lanes of functions, each with its process and thread.
-fn lanes_of_functions(trace: &Trace) -> impl Iterator<Item = (LaneId, (usize, u32))> {
+/// The functions of each process and thread.
+fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
     let lanes = trace.lanes().iter().map(Lane::key).enumerate();
-    lanes.filter_map(|(id, key)| match key.kind {
+    let found = lanes.filter_map(|(lane, key)| match key.kind {
         LaneKind::Range {
             kind: RangeKind::Function,
             thread,
-        } => Some((id, (key.process, thread))),
+        } => {
+            let nested = Nested::of(trace, lane, |_, _| {});
+            Some(((key.process, thread), Functions { lane, nested }))
+        }
         _ => None,
-    })
+    });
+    found.collect()
 }
 
-fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
-    let of = lanes_of_functions(trace).map(|(id, thread)| (thread, Functions::of(trace, id)));
-    of.collect()
+/// The nested functions of one thread that a profiler recorded.
+#[derive(Debug)]
+struct Functions {
+    lane: LaneId,
+    nested: Nested,
 }
 
 impl Functions {
+    /// The name of a row's function.
+    fn name(&self, trace: &Trace, row: u32) -> NameId {
+        match trace.what(self.lane, row as usize) {
+            What::Range(range) => range.name,
+            _ => NameId::MAX,
+        }
+    }
+
     fn doing(&self, trace: &Trace, row: u32) -> Option<Doing> {
         let (mut row, mut called) = (row, None);
         let mut of_torch = None;
@@ -159,7 +138,7 @@ impl Functions {
             if row == NONE {
                 break;
             }
-            let name = self.name(row);
+            let name = self.name(trace, row);
             match parse(trace.names().full(name)) {
                 Some((file, ..)) if file.starts_with(TORCH) => {
                     of_torch = of_torch.or(Some((name, called)));
@@ -185,14 +164,6 @@ fn words(name: &str) -> String {
             });
             built_in.unwrap_or(name).to_owned()
         }
-    }
-}
-
-/// A function for a list of frames: "forward (torch/nn/module.py:99)", "isinstance".
-pub fn frame(name: &str) -> String {
-    match parse(name) {
-        Some((file, line, function)) => format!("{function} ({file}:{line})"),
-        None => words(name),
     }
 }
 

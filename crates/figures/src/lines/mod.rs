@@ -6,7 +6,6 @@
 //! gaps are measured better than that.
 
 mod exact;
-mod functions;
 mod own;
 #[cfg(test)]
 mod tests;
@@ -22,7 +21,7 @@ use activity::text::{plural, printable};
 use activity::units::{duration, percent};
 use activity::{Ns, Span, StackId};
 use causes::stacks::{Key, main_of};
-pub use exact::{Stacks, frame, has_functions, idle_stacks, parse};
+pub use exact::parse;
 pub use own::is_own;
 use trace::samples::{short_file, wants};
 use trace::{CallIndex, LaneId, Measure, Trace};
@@ -318,39 +317,6 @@ fn launched_gaps<'a>(
         let (process, thread) = launcher(trace, calls, &streams, gap.end)?;
         Some((gap, process, thread))
     })
-}
-
-/// The stacks of launching threads in a device's idle time.
-#[derive(Clone, Debug)]
-pub struct DeviceStacks {
-    /// The device: index into [`Trace::devices`].
-    pub device: usize,
-    /// Its idle time between operations while its processes were being sampled.
-    pub idle_ns: Ns,
-    pub stacks: BTreeMap<StackId, u64>,
-}
-
-/// The stacks that launching threads were seen in while each device was idle, in the stretch of its lines. Devices without
-/// such samples are left out.
-pub fn stacks(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<DeviceStacks> {
-    let of_device = |(device, (stretch, _))| {
-        let mut found = DeviceStacks {
-            device,
-            idle_ns: 0,
-            stacks: BTreeMap::new(),
-        };
-        for gap in sampled_gaps(trace, calls, device, stretch) {
-            found.idle_ns += gap.looked;
-            let sampled = &trace.processes()[gap.process].sampled;
-            for sample in sampled.within(gap.thread, gap.span) {
-                *found.stacks.entry(sample.stack).or_default() += 1;
-            }
-        }
-        found
-    };
-    let stretches = stretches(trace, steps).into_iter().enumerate();
-    let devices = stretches.map(of_device);
-    devices.filter(|it| !it.stacks.is_empty()).collect()
 }
 
 /// The process and the thread that launched the first operation of these streams that starts at `time` or after it.

@@ -61,27 +61,23 @@ impl Finder {
         }
         self.processes = python::family(self.root).into_iter().collect();
         let devices = nvml.devices().unwrap_or_default();
-        let known: Vec<Known> = (0..).zip(&devices).filter_map(known).collect();
-        let both = known.iter().zip(&devices);
-        let listed = both.filter(|(_, device)| self.is_listed(device));
-        let listed: Vec<Known> = listed.map(|(it, _)| it.clone()).collect();
-        let is_certain = !listed.is_empty();
-        let found = match is_certain {
-            true => listed,
-            false => self.opened(&known),
-        };
-        let mut said = Vec::new();
-        let names = numbers(&found);
-        for it in found {
-            if self.gpus.insert(it.identity.uuid) {
-                said.push(Hardware::Gpu(it.identity));
-            }
-        }
+        let users = users(self.processes.iter().copied(), &devices);
+        let is_certain = users.iter().any(|it| it.0);
+        let found = users.into_iter().filter(|it| it.0 == is_certain);
+        let found: BTreeSet<usize> = found.flat_map(|it| it.1).collect();
+        let found = found
+            .iter()
+            .filter_map(|&at| known((at as u32, &devices[at])));
+        let found: Vec<GpuIdentity> = found.map(|it| it.identity).collect();
+        let numbers: Vec<String> = found.iter().map(|it| it.index.to_string()).collect();
+        let new = found.into_iter().filter(|it| self.gpus.insert(it.uuid));
+        let mut said: Vec<Hardware> = new.map(Hardware::Gpu).collect();
         let pid = self.root;
         if !said.is_empty() && !is_certain && !std::mem::replace(&mut self.has_told, true) {
             said.push(Hardware::Note(format!(
-                "NVML lists no process of this one's ids on a GPU (as in a container): the hardware rows are of {names}, whose device files process \
-                 {pid} or one that it started has open; it may use fewer"
+                "NVML lists no process of this one's ids on a GPU (as in a container): the hardware rows are of GPU {}, whose device files process \
+                 {pid} or one that it started has open; it may use fewer",
+                listed(&numbers)
             )));
         }
         let is_late = now.duration_since(self.began) > PATIENCE;
@@ -96,39 +92,26 @@ impl Finder {
         });
         said
     }
-
-    fn is_listed(&self, device: &Device) -> bool {
-        let listed = device.processes().unwrap_or_default();
-        listed.iter().any(|it| self.processes.contains(&it.pid))
-    }
-
-    /// The GPUs that a process of the program may use by the files that it has open.
-    fn opened(&self, known: &[Known]) -> Vec<Known> {
-        let mut found = Vec::new();
-        for pid in &self.processes {
-            found.extend(opened_by(*pid, known));
-        }
-        let mut seen = BTreeSet::new();
-        found.retain(|it| seen.insert(it.identity.uuid));
-        found.into_iter().cloned().collect()
-    }
 }
 
-/// The GPUs of each process, by their places among `devices`: where NVML lists it, else where its open files say that it may.
-pub(crate) fn users(pids: impl Iterator<Item = u32>, devices: &[Device]) -> Vec<Vec<usize>> {
+/// The GPUs of each process, by their places among `devices`, and whether NVML lists it there: else its open files say that it may use
+/// them.
+pub(crate) fn users(
+    pids: impl Iterator<Item = u32>,
+    devices: &[Device],
+) -> Vec<(bool, Vec<usize>)> {
     let known: Vec<Known> = (0..).zip(devices).filter_map(known).collect();
-    let listed = devices.iter().map(|it| it.processes().unwrap_or_default());
-    let listed: Vec<_> = listed.collect();
-    let of = |pid: u32| -> Vec<usize> {
-        let is_on = |at: &usize| listed[*at].iter().any(|it| it.pid == pid);
+    let lists = devices.iter().map(|it| it.processes().unwrap_or_default());
+    let lists: Vec<_> = lists.collect();
+    let of = |pid: u32| {
+        let is_on = |at: &usize| lists[*at].iter().any(|it| it.pid == pid);
         let by_list: Vec<usize> = (0..devices.len()).filter(is_on).collect();
-        match by_list.is_empty() {
-            true => opened_by(pid, &known)
-                .iter()
-                .map(|it| it.identity.index as usize)
-                .collect(),
-            false => by_list,
+        if !by_list.is_empty() {
+            return (true, by_list);
         }
+        let open = opened_by(pid, &known);
+        let open = open.iter().map(|it| it.identity.index as usize);
+        (false, open.collect())
     };
     pids.map(of).collect()
 }
@@ -160,16 +143,6 @@ pub(crate) fn known((index, device): (u32, &Device)) -> Option<Known> {
         },
         minor: device.minor_number().ok(),
     })
-}
-
-/// "GPU 0 and 3".
-fn numbers(found: &[Known]) -> String {
-    let numbers = found.iter().map(|it| it.identity.index.to_string());
-    let numbers: Vec<String> = numbers.collect();
-    match numbers.is_empty() {
-        true => "no GPU".to_owned(),
-        false => format!("GPU {}", listed(&numbers)),
-    }
 }
 
 /// The N of every `/dev/nvidiaN` among the files of a folder like `/proc/PID/fd`, if `/dev/nvidia-uvm` is among them too. That
@@ -304,9 +277,5 @@ mod tests {
         link(8, "/dev/nvidia-uvm");
         assert_eq!(open_minors(folder.path()), BTreeSet::from([3, 12]));
         assert!(open_minors(Path::new("/nonexistent")).is_empty());
-        assert_eq!(
-            numbers(&[gpu(0, "a", 0), gpu(2, "a", 0), gpu(3, "a", 0)]),
-            "GPU 0, 2 and 3"
-        );
     }
 }

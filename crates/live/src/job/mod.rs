@@ -271,7 +271,8 @@ fn gpus(members: &[Member]) -> Vec<Option<u32>> {
         let devices = nvml.devices().ok()?;
         let users = finder::users(members.iter().map(|it| it.pid), &devices);
         let busy: Vec<_> = devices.iter().map(|it| it.busy().ok()).collect();
-        let busiest = |gpus: &Vec<usize>| gpus.iter().filter_map(|at| *busy.get(*at)?).max();
+        let busiest =
+            |(_, gpus): &(bool, Vec<usize>)| gpus.iter().filter_map(|at| *busy.get(*at)?).max();
         Some(users.iter().map(busiest).collect())
     };
     of().unwrap_or_else(|| vec![None; members.len()])
