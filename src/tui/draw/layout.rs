@@ -24,14 +24,29 @@ const TALL: u16 = 30;
 
 /// Lines that a headline may take, and those for details, by the screen's: of what is longer the end is cut. On low screens what is
 /// selected takes lines of the headline's, and so does what stands over the axis.
-fn lines_of_words(height: u16, is_selected: bool, has_map: bool) -> (u16, u16) {
-    match (height, is_selected) {
+fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
+    let is_selected = state.focus.selection.row.is_some();
+    let (most, details) = match (state.size.height, is_selected) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
-        (20..TALL, true) => (2 - u16::from(has_map), 2),
-        (20..TALL, false) => (3 - u16::from(has_map), 1),
+        (20..TALL, true) => (2 - map, 2),
+        (20..TALL, false) => (3 - map, 1),
         (TALL..36, _) => (3, 3),
         _ => (4, 4),
+    };
+    // A picture has no details where nothing is selected.
+    let has_details = !state.is_bare || is_selected;
+    (most, if has_details { details } else { 0 })
+}
+
+/// Lines for the map of the run: of its steps, or of what of it is on screen.
+fn map_lines(state: &State) -> u16 {
+    let viewport = &state.focus.camera.viewport;
+    let has_steps = state.steps().is_some();
+    match state.size.height {
+        36.. if has_steps => 2,
+        20.. => u16::from(has_steps || viewport.window != viewport.bounds),
+        _ => 0,
     }
 }
 
@@ -77,14 +92,8 @@ impl Layout {
         let gutter = gutter(state);
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
-        // A picture has no hints, and no details where nothing is selected.
-        let is_selected = state.focus.selection.row.is_some();
-        let has_details = !state.is_bare || is_selected;
-        let viewport = &state.focus.camera.viewport;
-        let has_steps = state.steps().is_some();
-        let has_map = has_steps || viewport.window != viewport.bounds;
-        let (most, details) = lines_of_words(height, is_selected, has_map);
-        let details = if has_details { details } else { 0 };
+        let map = map_lines(state);
+        let (most, details) = lines_of_words(state, map);
         let rule = u16::from(height >= 12);
         let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
@@ -101,28 +110,24 @@ impl Layout {
         let verdict = take((lines as u16).min(most));
         let pulse = take(u16::from(is_live && height >= 20));
         let top_rule = take(rule);
-        let map = take(match height {
-            36.. if has_steps => 2,
-            20.. => u16::from(has_map),
-            _ => 0,
-        });
+        let map = take(map);
         let axis = take(1);
-        let bottom = u16::from(has_details && height >= TALL);
+        let bottom = u16::from(details > 0 && height >= TALL);
+        // A picture has no hints.
         let foot = u16::from(!state.is_bare);
         let rows = take(height.saturating_sub(axis.bottom() + bottom + details + foot));
         let details_rule = take(bottom);
         let details = take(details);
         let footer = take(foot);
-        let answer = state.answer();
-        let has_findings = answer.is_some_and(|answer| !answer.findings.is_empty());
-        let has_panel = has_findings && width >= 160;
-        let panel = if has_panel { width / 4 } else { 0 };
+        let has_findings = state.answer().is_some_and(|it| !it.findings.is_empty());
+        let panel = if has_findings && width >= 160 {
+            width / 4
+        } else {
+            0
+        };
         let plot = width.saturating_sub(gutter + side + panel);
         let left = width - panel;
-        let beside = |rect: Rect| Rect {
-            width: left,
-            ..rect
-        };
+        let beside = |it: Rect| Rect::new(0, it.y, left, it.height);
         Layout {
             header,
             alert,
@@ -130,7 +135,7 @@ impl Layout {
             pulse,
             rule: top_rule,
             map: beside(map),
-            map_columns: match has_steps {
+            map_columns: match state.steps().is_some() {
                 true => left.saturating_sub(gutter + (left * 2 / 5).clamp(40, 72)),
                 false => plot,
             },

@@ -142,8 +142,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.watch.as_ref().map(|it| it.due),
             ];
             let wake = wake.into_iter().flatten().min();
-            let seen = self.machines();
-            let jobs = self.jobs();
+            let (seen, jobs) = (self.machines(), self.jobs());
             let none = never();
             let messages = self.feed.as_ref().map_or(&none, Feed::receiver).clone();
             let timeout = wake.map_or(never(), crossbeam_channel::at);

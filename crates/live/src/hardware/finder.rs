@@ -94,8 +94,8 @@ impl Finder {
     }
 }
 
-/// The GPUs of each process, by their places among `devices`, and whether NVML lists it there: else its open files say that it may use
-/// them.
+/// The GPUs of each process, by their places among `devices`, and whether NVML lists it there. Else its open files say that it may use
+/// these.
 pub(crate) fn users(
     pids: impl Iterator<Item = u32>,
     devices: &[Device],
