@@ -8,6 +8,7 @@
 
 #![allow(unreachable_pub, reason = "`pub` reaches as far as its module does")]
 
+mod board;
 pub mod bundled;
 pub mod cli;
 pub mod export;

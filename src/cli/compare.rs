@@ -57,6 +57,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Ending> {
     Ok(code_a.max(code_b).max(regressed))
 }
 
+/// Shows two traces that the picker marked.
+pub(super) fn show(two: &[PathBuf; 2], picture: &PictureArgs, first: &First) -> Result<u8, Ending> {
+    above_each_other(two, &Redaction::default(), picture, first)
+}
+
 /// Shows two timelines above each other, on the screen or as a picture.
 fn above_each_other(
     sides: &[PathBuf],

@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod help;
 mod job;
+mod once;
 mod playback;
 mod profile;
 mod redaction;
@@ -95,6 +96,8 @@ fn parse(line: Vec<OsString>) -> Result<Cli, ExitCode> {
 fn dispatch(cli: Cli) -> Result<u8, Ending> {
     args::SCREEN.get_or_init(|| cli.screen);
     match cli.command {
+        Some(_) if cli.once => Err(Ending::input("--once is for cuptop without a command")),
+        None if cli.once => once::once(cli.json),
         None => run::pick(None),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Trace(args)) => trace::trace(&args),

@@ -58,8 +58,18 @@ pub(super) fn opener(
     beside: Option<Arc<OtherRun>>,
     memory: u64,
 ) -> Result<StartFn<'static>, Ending> {
-    let mut first = Some(file::open_live(&paths, Some(&mut super::say)).map_err(Ending::input)?);
-    Ok(Box::new(move |_| {
+    let first = file::open_live(&paths, Some(&mut super::say)).map_err(Ending::input)?;
+    Ok(reopener(Some(first), paths, beside, memory))
+}
+
+/// The same while the screen has the terminal: nothing is asked there. What cannot be opened is said when it is started.
+pub(super) fn reopener(
+    mut first: Option<OpenTrace>,
+    paths: Vec<PathBuf>,
+    beside: Option<Arc<OtherRun>>,
+    memory: u64,
+) -> StartFn<'static> {
+    Box::new(move |_| {
         let opened = match first.take() {
             Some(opened) => opened,
             None => file::open_live(&paths, None).map_err(Ending::input)?,
@@ -72,7 +82,7 @@ pub(super) fn opener(
             gpus: super::profile::kept(),
             ..Running::new(opened.feed, source)
         })
-    }))
+    })
 }
 
 /// Prints the figures of traces.

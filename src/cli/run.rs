@@ -12,12 +12,12 @@ use super::collect::collect;
 use super::exit::{self, Ending};
 use super::playback::Playback;
 use super::redaction::Redaction;
-use super::screen::Shot;
+use super::screen::{Beside, Shot};
 use super::{print, scenario_file, screen};
+use crate::board;
 use crate::report::{KnownGpus, Report};
 use crate::tui::{Exit, NextRun, StillTimeline};
 use activity::feed::Outcome;
-use live::machine::Watch;
 use scenario::plan::Plan;
 use sim::Pace;
 use trace::Trace;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Ending> {
     // screen, which waits for the user to correct it.
     Runner::find(&args.scenario)?;
     let runner = Runner::new(args, choose_target(args.backend)?, Pace::RealTime)?;
-    let exit = on_screen(runner, Some(NextRun::Same), None, &args.first)?;
+    let exit = on_screen(runner, Some(NextRun::Same), Beside::default(), &args.first)?;
     screen::code_of(exit)
 }
 
@@ -51,34 +51,44 @@ pub(super) fn pick(first: Option<NextRun>) -> Result<u8, Ending> {
     let machine = live::machine::watch().ok();
     let args = RunArgs::bundled();
     let runner = Runner::new(&args, choose_target(Backend::Auto)?, Pace::RealTime)?;
-    let exit = on_screen(runner, first, machine, &args.first)?;
+    let board = std::env::current_dir().and_then(board::watch).ok();
+    let exit = on_screen(runner, first, (machine, board), &args.first)?;
+    if let Some(two) = &exit.compare {
+        return super::compare::show(two, &args.picture, &args.first);
+    }
     screen::code_of(exit)
 }
 
 fn on_screen(
     runner: Runner<'_>,
     first: Option<NextRun>,
-    machine: Option<Watch>,
+    beside: Beside,
     show: &First,
 ) -> Result<Exit, Ending> {
     let runner = RefCell::new(runner);
-    let mut program = None;
+    let (mut program, mut trace) = (None, None);
     screen::stay(
         Box::new(|wanted| {
             match wanted {
-                NextRun::Same | NextRun::Look(_) => {}
-                NextRun::Scenario(_) => program = None,
+                NextRun::Same | NextRun::Look(_) | NextRun::Compare(_) => {}
+                NextRun::Scenario(_) => (program, trace) = (None, None),
                 NextRun::Process(pid) | NextRun::Enter(pid) => {
-                    program = Some(super::running_program(*pid)?);
+                    (program, trace) = (Some(super::running_program(*pid)?), None);
+                }
+                NextRun::Open(path) => {
+                    let paths = vec![path.clone()];
+                    let opener = super::report::reopener(None, paths, None, super::DEFAULT_MEMORY);
+                    (program, trace) = (None, Some(opener));
                 }
             }
-            match &mut program {
-                Some(program) => program.start_for_screen(wanted),
-                None => runner.borrow_mut().start_for_screen(wanted),
+            match (&mut program, &mut trace) {
+                (Some(program), _) => program.start_for_screen(wanted),
+                (_, Some(trace)) => trace(wanted),
+                _ => runner.borrow_mut().start_for_screen(wanted),
             }
         }),
         first,
-        machine,
+        beside,
         Box::new(|| scenario_file::editable(&runner.borrow().current)),
         show,
     )

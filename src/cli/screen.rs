@@ -8,6 +8,7 @@ use ratatui::layout::Size;
 
 use super::args::{Color, First, PaletteName, PictureArgs, ReplayOptions, screen_args};
 use super::exit::{self, Ending};
+use crate::board;
 use crate::bundled::LIBRARY;
 use crate::export::page::Page;
 use crate::export::screen::{self, PictureFormat, Shown};
@@ -58,14 +59,17 @@ pub(super) fn picture_theme() -> Theme {
 /// Opens the screen and stays until the user leaves.
 pub(super) fn open(start: StartFn<'_>, file: FileFn<'_>, show: &First) -> Result<u8, Ending> {
     let first = Some(NextRun::Same);
-    code_of(stay(start, first, None, file, show)?)
+    code_of(stay(start, first, Beside::default(), file, show)?)
 }
 
-/// The same, with what runs on this machine in the picker; how it ended comes back.
+/// What stands in the picker beside scenarios: what runs on this machine, and the traces of this folder.
+pub(super) type Beside = (Option<Watch>, Option<board::Watch>);
+
+/// The same, with what stands in the picker; how it ended comes back.
 pub(super) fn stay(
     mut start: StartFn<'_>,
     first: Option<NextRun>,
-    machine: Option<Watch>,
+    (machine, board): Beside,
     file: FileFn<'_>,
     show: &First,
 ) -> Result<Exit, Ending> {
@@ -88,6 +92,7 @@ pub(super) fn stay(
         first,
         choices,
         machine,
+        board,
         file,
         save: Box::new(|buffer| save_beside(buffer, is_light)),
         theme: theme(),

@@ -113,6 +113,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Search, Found, Char('N'), Action::Hit(-1), "previous hit", ""),
     key(Search, List, Char('/'), Action::Find, "only lines with a name", "find"),
     key(Search, Picker, Char('/'), Action::Find, "only those with a word", "filter"),
+    key(Search, Picker, Char(' '), Action::Mark, "compare two traces", "compare two"),
     key(Search, Prompt, KeyCode::Enter, Action::Choose, "take it", "done"),
     key(Search, Prompt, KeyCode::Backspace, Action::Erase, "take a letter back", ""),
     key(Search, Prompt, KeyCode::Esc, Action::Back, "end", "end"),

@@ -32,6 +32,7 @@ pub mod theme;
 pub mod time_scale;
 pub mod view;
 
+use crate::board;
 use crate::export::page;
 use crate::report::KnownGpus;
 use std::path::PathBuf;
@@ -64,6 +65,8 @@ pub struct Session<'a> {
     pub choices: Vec<Choice>,
     /// What runs on this machine, for the picker.
     pub machine: Option<live::machine::Watch>,
+    /// The traces of this folder, for the picker.
+    pub board: Option<board::Watch>,
     /// The file of the scenario that runs, for an editor; one that has no file is copied to a new one first.
     pub file: FileFn<'a>,
     /// Saves the screen and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
@@ -157,6 +160,8 @@ pub struct Exit {
     pub error: Option<StartError>,
     /// The signal that ended the session, when one did.
     pub signal: Option<i32>,
+    /// Two traces that are to be shown above each other, when the user left for that.
+    pub compare: Option<[PathBuf; 2]>,
 }
 
 /// A complete timeline, to be drawn.

@@ -241,6 +241,7 @@ fn child() {
         first: Some(tui::NextRun::Same),
         choices: Vec::new(),
         machine: None,
+        board: None,
         file: Box::new(|| Err(String::new())),
         save: Box::new(|_| Ok(String::new())),
         theme: tui::Theme::default(),

@@ -12,3 +12,5 @@ mod private;
 pub mod python;
 mod rights;
 pub mod runner;
+
+pub use private::cache_folder;

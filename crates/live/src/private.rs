@@ -20,6 +20,14 @@ pub(crate) fn cache() -> Option<PathBuf> {
     Some(strategy.cache_dir().join("cuptop"))
 }
 
+/// A folder of the user's cache, made where it is not there; none where others can put something into it.
+pub fn cache_folder(name: &str) -> Option<PathBuf> {
+    let ours = cache()?;
+    let made = ours.join(name);
+    folder(&ours).and(folder(&made)).ok()?;
+    Some(made)
+}
+
 /// Makes such a folder: its parents as they come, the user's alone whatever the umask. Or it makes sure that the one that is there
 /// is one: a directory and no link, the user's own. Rights of others are taken away.
 ///

@@ -27,6 +27,12 @@ pub struct Cli {
     /// What to do; without it, what runs on this machine's GPUs, and the bundled scenarios.
     #[command(subcommand)]
     pub command: Option<Command>,
+    /// Print what the first screen shows, and end: what runs on this machine's GPUs, and this folder's traces.
+    #[arg(long)]
+    pub once: bool,
+    /// With --once: as JSON.
+    #[arg(long, requires = "once")]
+    pub json: bool,
     #[command(flatten)]
     pub screen: ScreenArgs,
 }

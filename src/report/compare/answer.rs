@@ -68,6 +68,9 @@ pub struct ComparedRow {
     /// Share of the copy time during which a kernel ran, in A and B.
     #[serde(skip)]
     pub(super) overlap: [f64; 2],
+    /// Share of the time in which nothing ran, in A and B.
+    #[serde(skip)]
+    pub(super) idle: [f64; 2],
     /// When those two were, each on the clock of its timeline.
     #[serde(skip)]
     pub spans: [Span; 2],
@@ -92,13 +95,10 @@ impl ComparedRow {
 
     /// The stretch of median time of one side: "8.32 ms · idle 2 % · overlap 0 %".
     pub fn in_words(&self, side: usize) -> String {
-        let length = self.spans[side].len();
-        let idle = self.why.iter().filter(|part| part.cause.is_idle());
-        let idle: Ns = idle.map(|part| [part.a_ns, part.b_ns][side]).sum();
         format!(
             "{} · idle {} · overlap {}",
-            units::duration(length),
-            units::percent(units::share(idle, length)),
+            units::duration(self.spans[side].len()),
+            units::percent(self.idle[side]),
             units::percent(self.overlap[side])
         )
     }
@@ -323,6 +323,7 @@ fn side(runs: &[ComparedRun], subject: &Subject, are_runs: bool) -> Option<Side>
 fn row(of: String, a: &Side, b: &Side) -> Option<ComparedRow> {
     let difference = Difference::of(&a.samples, &b.samples)?;
     let overlap = |s: &Stretch| units::share(s.parts.overlap, s.parts.copy);
+    let idle = |s: &Stretch| units::share(s.parts.idle(), s.window.len());
     Some(ComparedRow {
         of,
         a: Samples::of(&a.samples)?,
@@ -339,6 +340,7 @@ fn row(of: String, a: &Side, b: &Side) -> Option<ComparedRow> {
         why: why(&a.stretch, &b.stretch),
         changed: changes::find(&a.stretch.operations, &b.stretch.operations),
         overlap: [overlap(&a.stretch), overlap(&b.stretch)],
+        idle: [idle(&a.stretch), idle(&b.stretch)],
         spans: [a.stretch.window, b.stretch.window],
         between_steps: None,
         wholes: None,

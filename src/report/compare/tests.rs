@@ -24,6 +24,18 @@ fn trace(slow: i64, is_overlapped: bool) -> Trace {
     scene.trace()
 }
 
+/// 300 of 8,020 ns, on both sides: no part of a difference.
+#[test]
+fn idle_time_that_is_alike_on_both_sides_is_said_all_the_same() {
+    let side = || [ComparedRun::of(&trace(0, false))];
+    let answer = CompareReport::new(&side(), &side(), None).expect("an answer");
+    let words = [0, 1].map(|side| answer.rows[0].in_words(side));
+    assert_eq!(
+        words,
+        ["8.02 µs · idle 4 % · overlap 0 %"; 2].map(str::to_owned)
+    );
+}
+
 fn as_markdown() -> Options {
     Options {
         markdown: true,

@@ -12,8 +12,11 @@ mod stepping;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::board::{Entry, Told};
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
 use crate::tui::state::analyst::{Analyst, Question};
@@ -345,6 +348,41 @@ fn the_picker_starts_what_it_points_at() {
     let effects = press(&mut app, "jjj^");
     let expected = Effect::Start(NextRun::Scenario("two".to_owned()));
     assert_eq!(effects, [expected]);
+}
+
+/// Of two marked traces the older one is what the other is compared with.
+#[test]
+fn the_picker_opens_traces_of_the_folder_and_compares_two() {
+    let trace = |name: &str, told: &str, seconds: u64| Entry {
+        path: PathBuf::from(name),
+        written: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
+        size: 1,
+        told: Some(Told {
+            headline: told.to_owned(),
+            ..Told::default()
+        }),
+        longer: None,
+    };
+    let lesson = Choice {
+        name: "lesson".to_owned(),
+        ..Default::default()
+    };
+    let mut app = App::new(vec![lesson]);
+    app.state.model.board = vec![
+        trace("new.json.gz", "launch-bound", 9),
+        trace("old.json.gz", "copy-bound", 5),
+    ];
+    let [new, old] = ["new.json.gz", "old.json.gz"].map(PathBuf::from);
+    app.prepare();
+    let expected = Effect::Start(NextRun::Open(new.clone()));
+    assert_eq!(press(&mut app, "^"), [expected]);
+    // Marked, and no longer.
+    assert_eq!(press(&mut app, "  "), []);
+    let expected = Effect::Start(NextRun::Compare([old, new]));
+    assert_eq!(press(&mut app, " j "), [expected]);
+    assert_eq!(press(&mut app, "j "), [], "a lesson is no trace");
+    let said = app.state.messages.flash.as_ref().map(|it| it.to_string());
+    assert!(said.is_some_and(|it| it.contains("to compare two")));
 }
 
 #[test]

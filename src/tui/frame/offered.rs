@@ -20,6 +20,9 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
     let is_selected = state.focus.selection.row.is_some();
     // Before a run there is the picker alone.
     if run.is_none() {
+        if action == A::Mark && state.model.board.is_empty() {
+            return Some("no trace lies in this folder: there is nothing to compare");
+        }
         return matches!(
             action,
             A::Show(_) | A::ShowNth(_) | A::View(_) | A::Copy | A::Rerun | A::Predict

@@ -16,6 +16,7 @@ use super::input::Input;
 use super::mouse::Mouse;
 use super::pace::Pace;
 use super::watch::Watch;
+use crate::board::Entry;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::frame::overlay::Overlay;
@@ -142,7 +143,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.watch.as_ref().map(|it| it.due),
             ];
             let wake = wake.into_iter().flatten().min();
-            let (seen, jobs) = (self.machines(), self.jobs());
+            let (seen, traces, jobs) = (self.machines(), self.traces(), self.jobs());
             let none = never();
             let messages = self.feed.as_ref().map_or(&none, Feed::receiver).clone();
             let timeout = wake.map_or(never(), crossbeam_channel::at);
@@ -158,6 +159,13 @@ impl<'a, B: Screen> Loop<'a, B> {
                         self.app.see(machine);
                     }
                     Err(_) => self.session.machine = None,
+                },
+                recv(traces) -> entries => match entries {
+                    Ok(entries) => {
+                        self.pace.changed();
+                        self.app.state.model.board = entries;
+                    }
+                    Err(_) => self.session.board = None,
                 },
                 recv(jobs) -> seen => if let Ok(seen) = seen {
                     self.pace.changed();
@@ -191,6 +199,13 @@ impl<'a, B: Screen> Loop<'a, B> {
         let watch = self.session.machine.as_ref();
         let watch = watch.filter(|_| self.app.is_picking());
         watch.map_or(never(), |it| it.machines.clone())
+    }
+
+    /// The traces of this folder, which are taken while the picker is on screen.
+    fn traces(&self) -> Receiver<Vec<Entry>> {
+        let watch = self.session.board.as_ref();
+        let watch = watch.filter(|_| self.app.is_picking());
+        watch.map_or(never(), |it| it.entries.clone())
     }
 
     /// How the jobs stand that are shown: as long as they are, they are looked at.
@@ -444,6 +459,11 @@ impl<'a, B: Screen> Loop<'a, B> {
         self.pace.changed();
         if let NextRun::Look(pid) = wanted {
             self.app.overlay = Overlay::Job { pid, at: 0 };
+            return;
+        }
+        if let NextRun::Compare(two) = wanted {
+            self.exit.compare = Some(two);
+            self.is_over = true;
             return;
         }
         // The run before ends first: both would use one GPU.

@@ -111,6 +111,7 @@ fn run_of(
             ..Default::default()
         }],
         machine: None,
+        board: None,
         file: Box::new(|| Err("there is no file".to_owned())),
         save: Box::new(move |buffer| {
             saves.borrow_mut().push(text(buffer));

@@ -39,6 +39,8 @@ pub mod troubles;
 pub mod viewport;
 mod why;
 
+use std::path::PathBuf;
+
 use ratatui::layout::Size;
 
 use activity::feed::Outcome;
@@ -72,6 +74,10 @@ pub enum NextRun {
     Enter(u32),
     /// Nothing: how the job of a process stands, or all that use CUDA here.
     Look(Option<u32>),
+    /// Nothing: a trace is shown.
+    Open(PathBuf),
+    /// Nothing: the screen ends, and two traces are shown above each other.
+    Compare([PathBuf; 2]),
 }
 
 /// A line of the picker.

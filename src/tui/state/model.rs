@@ -13,6 +13,7 @@ use super::pulse::Pulse;
 use super::run::Run;
 use super::scope::OnScreen;
 use super::troubles::{self, Trouble};
+use crate::board::Entry;
 use crate::report::standing::Standing;
 use live::machine::{GpuLoad, Machine, Process};
 
@@ -32,6 +33,8 @@ pub struct Model {
     pub run: Run,
     /// What this machine's GPUs do, for the picker.
     pub machine: Machine,
+    /// The traces of this folder, newest first, for the picker.
+    pub board: Vec<Entry>,
     /// How the jobs stand that are looked at, or why that cannot be told; nothing before they were.
     pub seen_jobs: Option<Result<Vec<Standing>, String>>,
     /// Who answers what takes long.

@@ -87,14 +87,13 @@ impl View for Findings {
     }
 
     /// Opens the prediction of the finding under the cursor.
-    fn act(&mut self, at: usize, action: Action, state: &mut State) {
-        if action != Action::Predict {
-            return;
+    fn act(&mut self, at: usize, action: Action, state: &mut State) -> Option<Request> {
+        match self.lines.get(at).and_then(FindingLine::finding) {
+            _ if action != Action::Predict => {}
+            Some(at) => state.predict(|found| found.get(at)),
+            None => state.say("this line is no finding"),
         }
-        let Some(at) = self.lines.get(at).and_then(FindingLine::finding) else {
-            return state.say("this line is no finding");
-        };
-        state.predict(|found| found.get(at));
+        None
     }
 }
 

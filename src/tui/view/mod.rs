@@ -97,7 +97,9 @@ pub trait View: Debug {
     }
 
     /// Any other action, with the cursor on line `at`.
-    fn act(&mut self, _at: usize, _action: Action, _state: &mut State) {}
+    fn act(&mut self, _at: usize, _action: Action, _state: &mut State) -> Option<Request> {
+        None
+    }
 
     /// A few words at the foot of the other views.
     fn note(&self, _state: &State) -> Option<Note> {
@@ -384,7 +386,7 @@ impl Views {
             Some(Chosen::NotMine) if action == Action::Sort && !view.orders().is_empty() => {
                 list.order = (list.order + 1) % view.orders().len();
             }
-            Some(Chosen::NotMine) | None => view.act(list.cursor, action, state),
+            Some(Chosen::NotMine) | None => return view.act(list.cursor, action, state),
         }
         None
     }

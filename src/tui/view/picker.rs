@@ -1,17 +1,21 @@
-//! What is on screen before a run. It lists what runs on this machine's GPUs, the bundled scenarios, what is under the
-//! cursor, and what else there is to do.
+//! What is on screen before a run. It lists what runs on this machine's GPUs, the traces of this folder, and the bundled scenarios.
+//! Beside them stands what is under the cursor, and what else there is to do.
+
+use std::path::PathBuf;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Margin, Rect};
 
 use super::list::{Cell, List};
-use super::{Request, View, running};
+use super::{Request, View, age, running};
+use crate::board::Entry;
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::pen;
 use crate::tui::state::{Choice, NextRun, State, Target};
 use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
+use activity::units::bytes;
 use live::machine::Machine;
 
 /// Lines of the view below which only the list is shown.
@@ -20,6 +24,8 @@ const LOW: u16 = 8;
 const WIDE: u16 = 110;
 /// Columns of the list then.
 const LIST: u16 = 46;
+/// Columns of a trace's name at most.
+const TRACE: usize = 32;
 
 /// What else there is: cuptop is more than its lessons.
 const ELSE: [(&str, &str); 3] = [
@@ -38,12 +44,13 @@ const ELSE: [(&str, &str); 3] = [
 const BELOW: &str = "Below it are its processes: number, user, GPU memory, share of its computing time, time since start, command.";
 
 /// What a line is of, by what it keeps while others come and go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum PickerLine {
     /// A GPU, by NVML's number.
     Gpu(u32),
     /// A GPU's number, and a process on it.
     Process(u32, u32),
+    Trace(PathBuf),
     Choice(usize),
 }
 
@@ -55,6 +62,9 @@ pub(super) struct Picker {
     /// Where the cursor is to go.
     next: Option<PickerLine>,
     has_gpus: bool,
+    has_traces: bool,
+    /// A trace that is to be compared with another.
+    marked: Option<PathBuf>,
     preview: Vec<(String, Role, bool)>,
     area: Rect,
 }
@@ -69,9 +79,14 @@ impl Picker {
     }
 
     /// The lines that the filter lets through, and how many there are. A GPU stands above its processes.
-    fn filtered(&self, list: &List, machine: &Machine) -> (Vec<PickerLine>, usize) {
+    fn filtered(
+        &self,
+        list: &List,
+        machine: &Machine,
+        board: &[Entry],
+    ) -> (Vec<PickerLine>, usize) {
         let filter = &list.filter;
-        let (mut lines, mut all) = (Vec::new(), self.choices.len());
+        let (mut lines, mut all) = (Vec::new(), self.choices.len() + board.len());
         for gpu in &machine.gpus {
             let shown = gpu.processes.iter();
             let mut shown = shown
@@ -83,6 +98,9 @@ impl Picker {
             lines.extend(shown.map(|it| PickerLine::Process(gpu.index, it.pid)));
             all += 1 + gpu.processes.len();
         }
+        let traces = board.iter();
+        let traces = traces.filter(|it| filter.lets([it.name(), it.words()]));
+        lines.extend(traces.map(|it| PickerLine::Trace(it.path.clone())));
         let lets =
             |it: &Choice| filter.lets([&it.name, &it.title, &it.about, &it.look_for, &it.variants]);
         let choices = self.choices.iter().enumerate();
@@ -95,43 +113,51 @@ impl Picker {
     }
 
     /// Makes the lines anew. The cursor stays on what it is on, and leaves a process that is gone for its GPU.
-    fn renew(&mut self, list: &mut List, machine: &Machine) {
-        // Who has not moved when the GPUs come is on the first of them: on nothing that runs.
-        let has_come = !machine.gpus.is_empty() && !std::mem::replace(&mut self.has_gpus, true);
-        self.has_gpus = !machine.gpus.is_empty();
+    fn renew(&mut self, list: &mut List, machine: &Machine, board: &[Entry]) {
+        // Who has not moved when the GPUs or the traces come is on the first of them: on nothing that runs.
+        let (had_gpus, had_traces) = (self.has_gpus, self.has_traces);
+        (self.has_gpus, self.has_traces) = (!machine.gpus.is_empty(), !board.is_empty());
+        let has_come = self.has_gpus && !had_gpus || self.has_traces && !had_traces;
         if has_come && list.cursor == 0 {
             self.lines.clear();
         }
         let next = self.next.take();
-        let at = next.or_else(|| self.lines.get(list.cursor).copied());
-        let (lines, all) = self.filtered(list, machine);
+        let at = next.or_else(|| self.lines.get(list.cursor).cloned());
+        let (lines, all) = self.filtered(list, machine, board);
         list.filter.count(lines.len(), all);
-        let place = |line: PickerLine| lines.iter().position(|it| *it == line);
-        let found = at.and_then(|line| match (place(line), line) {
-            (None, PickerLine::Process(gpu, _)) => place(PickerLine::Gpu(gpu)),
+        let place = |line: &PickerLine| lines.iter().position(|it| it == line);
+        let found = at.and_then(|line| match (place(&line), line) {
+            (None, PickerLine::Process(gpu, _)) => place(&PickerLine::Gpu(gpu)),
             (found, _) => found,
         });
         list.cursor = found.unwrap_or(0);
         self.lines = lines;
     }
 
-    /// Whether the preview stands beside the list. Lines of processes need all the width.
+    /// Whether the preview stands beside the list. Lines of processes and of traces need all the width.
     fn is_wide(&self, area: Rect) -> bool {
-        area.width >= WIDE && !self.has_gpus
+        area.width >= WIDE && !self.has_gpus && !self.has_traces
     }
 
-    fn cells(&self, line: PickerLine, machine: &Machine, area: Rect) -> Vec<Cell> {
+    fn cells(&self, line: &PickerLine, state: &State, area: Rect) -> Vec<Cell> {
+        let machine = &state.model.machine;
         match line {
+            PickerLine::Trace(path) => {
+                let entry = state.model.board.iter().find(|it| it.path == *path);
+                let names = state.model.board.iter().map(|it| it.name().chars().count());
+                let width = names.max().unwrap_or(0).min(TRACE);
+                entry.map_or_else(Vec::new, |it| self.trace(it, width as u16))
+            }
             PickerLine::Gpu(gpu) => {
-                let gpu = machine.gpus.iter().find(|it| it.index == gpu);
+                let gpu = machine.gpus.iter().find(|it| it.index == *gpu);
                 gpu.map_or_else(Vec::new, |it| running::gpu(it, area.width))
             }
             PickerLine::Process(gpu, pid) => {
-                let found = machine.process(gpu, pid);
+                let found = machine.process(*gpu, *pid);
                 found.map_or_else(Vec::new, |it| running::process(it.1))
             }
             PickerLine::Choice(choice) => {
-                let choice = &self.choices[choice];
+                let choice = &self.choices[*choice];
                 let longest = self.choices.iter().map(|c| c.name.len()).max();
                 let about = match self.is_wide(area) {
                     true => choice.title.as_str(),
@@ -143,6 +169,20 @@ impl Picker {
                 ]
             }
         }
+    }
+
+    fn trace(&self, entry: &Entry, columns: u16) -> Vec<Cell> {
+        let is_marked = self.marked.as_ref() == Some(&entry.path);
+        let mark = if is_marked { "[marked] " } else { "" };
+        let role = match &entry.told {
+            Some(_) => Role::Text,
+            None => Role::Dim,
+        };
+        vec![
+            Cell::left(printable(&entry.name()), columns, Role::Accent),
+            Cell::right(age(entry.age()), 6, Role::Dim),
+            Cell::rest(format!("{mark}{}", printable(&entry.words())), role),
+        ]
     }
 
     /// Where the list stands, and where the preview.
@@ -165,7 +205,8 @@ impl Picker {
     }
 
     /// What line `at` is about, in lines of `columns`.
-    fn preview(&self, at: usize, machine: &Machine, columns: usize) -> Vec<(String, Role, bool)> {
+    fn preview(&self, at: usize, state: &State, columns: usize) -> Vec<(String, Role, bool)> {
+        let machine = &state.model.machine;
         let mut lines: Vec<(String, Role, bool)> = Vec::new();
         let mut add = |text: &str, role: Role, is_bold: bool| {
             for line in pen::wrap(&printable(text), columns) {
@@ -178,6 +219,23 @@ impl Picker {
                 let found = machine.process(*gpu, *pid);
                 let said = found.map_or_else(Vec::new, |it| running::sentences(it.1));
                 said.iter().for_each(|text| add(text, Role::Text, false));
+            }
+            Some(PickerLine::Trace(path)) => {
+                let entry = state.model.board.iter().find(|it| it.path == *path);
+                if let Some(entry) = entry {
+                    add(&entry.words(), Role::Text, true);
+                    let gain = entry.told.as_ref().and_then(|it| it.gain.as_deref());
+                    gain.iter().for_each(|text| add(text, Role::Text, false));
+                    let size = bytes(entry.size);
+                    add(&format!("{size}, {}", path.display()), Role::Dim, false);
+                }
+                let said = match self.marked {
+                    Some(_) => "Space compares the marked trace with this one.",
+                    None => {
+                        "Enter opens it. Space marks it; space on another one compares the two."
+                    }
+                };
+                add(said, Role::Text, false);
             }
             _ => {}
         }
@@ -225,13 +283,17 @@ impl View for Picker {
     }
 
     fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
-        let machine = &state.model.machine;
-        self.renew(list, machine);
+        let model = &state.model;
+        self.renew(list, &model.machine, &model.board);
         // Where a scenario was named there is nothing to choose from.
         if self.has_list() {
-            let heading = match self.has_gpus {
-                true => "what runs here, then lessons; / filters",
-                false => "enter runs one, esc comes back, / filters",
+            let heading = match (self.has_gpus, model.board.is_empty()) {
+                (true, true) => "what runs here, then lessons; / filters",
+                (true, false) => {
+                    "what runs here, then this folder's traces, then lessons; / filters"
+                }
+                (false, true) => "enter runs one, esc comes back, / filters",
+                (false, false) => "this folder's traces, newest first, then lessons; / filters",
             };
             list.empty = "nothing here has this";
             list.heading = vec![Cell::rest(heading, Role::Dim)];
@@ -240,7 +302,7 @@ impl View for Picker {
             true => area.width - LIST - 3,
             false => area.width.saturating_sub(2),
         };
-        self.preview = self.preview(list.cursor, machine, usize::from(columns));
+        self.preview = self.preview(list.cursor, state, usize::from(columns));
         let [above, preview] = self.areas(area);
         self.area = preview;
         // What else there is comes last, and is the last to go.
@@ -254,7 +316,7 @@ impl View for Picker {
             }
         }
         list.fill(above, self.lines.len(), |i| {
-            self.cells(self.lines[i], machine, area)
+            self.cells(&self.lines[i], state, area)
         });
     }
 
@@ -267,13 +329,13 @@ impl View for Picker {
     }
 
     fn choose(&mut self, at: usize, state: &State) -> Option<Request> {
-        let mut line = *self.lines.get(at)?;
+        let mut line = self.lines.get(at)?.clone();
         if let PickerLine::Gpu(gpu) = line {
             let is_below =
                 |it: &&PickerLine| matches!(it, PickerLine::Process(of, _) if *of == gpu);
             let below: Vec<&PickerLine> = self.lines.iter().filter(is_below).collect();
-            line = **below.first()?;
-            self.next = Some(line);
+            line = (*below.first()?).clone();
+            self.next = Some(line.clone());
             // Of several one is to be chosen.
             if below.len() > 1 {
                 return None;
@@ -285,9 +347,36 @@ impl View for Picker {
                 pid,
                 began: state.model.machine.process(gpu, pid)?.1.began(),
             })),
+            PickerLine::Trace(path) => Some(Request::Start(NextRun::Open(path))),
             _ => Some(Request::Start(NextRun::Scenario(
                 self.chosen(at)?.name.clone(),
             ))),
         }
+    }
+
+    /// Marks a trace, or compares the one that is marked with another: the older one is what it is compared with.
+    fn act(&mut self, at: usize, action: Action, state: &mut State) -> Option<Request> {
+        if action != Action::Mark {
+            return None;
+        }
+        let Some(PickerLine::Trace(path)) = self.lines.get(at) else {
+            state.say("space marks one of this folder's traces, to compare two");
+            return None;
+        };
+        match self.marked.take() {
+            None => {
+                self.marked = Some(path.clone());
+                state.say("marked: space on another trace compares the two");
+            }
+            Some(other) if other == *path => state.say("no longer marked"),
+            Some(other) => {
+                let place = |of: &PathBuf| state.model.board.iter().position(|it| it.path == *of);
+                let mut two = [other, path.clone()];
+                // The newest comes first.
+                two.sort_by_key(|it| std::cmp::Reverse(place(it)));
+                return Some(Request::Start(NextRun::Compare(two)));
+            }
+        }
+        None
     }
 }

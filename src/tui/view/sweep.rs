@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{List, View};
+use super::{List, Request, View};
 use crate::tui::action::Action;
 use crate::tui::draw::chart::Chart;
 use crate::tui::draw::pen;
@@ -58,10 +58,11 @@ impl View for SweepChart {
         }
     }
 
-    fn act(&mut self, _at: usize, action: Action, _state: &mut State) {
+    fn act(&mut self, _at: usize, action: Action, _state: &mut State) -> Option<Request> {
         if action == Action::Sort {
             self.choice = self.choice.wrapping_add(1);
         }
+        None
     }
 
     fn on_complete(&self, run: &Run) -> Option<&'static str> {

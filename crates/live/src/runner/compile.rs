@@ -119,15 +119,6 @@ impl Compiler {
     }
 }
 
-/// The user's cache folder for kernels; none where nobody else can be kept from writing to it: what lies there will run on
-/// the GPU.
-pub(crate) fn cache_folder() -> Option<PathBuf> {
-    let ours = private::cache()?;
-    let folder = ours.join("kernels");
-    private::folder(&ours).and(private::folder(&folder)).ok()?;
-    Some(folder)
-}
-
 /// The target to compile for. It is machine code for the device where NVRTC can, else for an older
 /// device of the same major version. (Machine code runs on later minor versions.) Else it is PTX for
 /// the newest older architecture, which the driver translates.

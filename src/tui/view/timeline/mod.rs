@@ -13,7 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
-use super::{List, View};
+use super::{List, Request, View};
 use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
@@ -208,7 +208,7 @@ impl View for TimelineView {
         }
     }
 
-    fn act(&mut self, _at: usize, action: Action, state: &mut State) {
+    fn act(&mut self, _at: usize, action: Action, state: &mut State) -> Option<Request> {
         match action {
             Action::Click { x, y }
             | Action::Drag {
@@ -229,6 +229,7 @@ impl View for TimelineView {
             Action::Wheel { x, is_in, .. } => self.wheel(state, x, is_in),
             _ => navigation::act(action, state),
         }
+        None
     }
 }
 

@@ -6,7 +6,7 @@ use collector::{ApiCalls, Collector, Ending, Graphs, Options, StartError};
 
 use scenario::plan::Plan;
 
-use super::super::compile::{Compiler, cache_folder};
+use super::super::compile::Compiler;
 use super::super::driver::Driver;
 use super::super::fault::Fault;
 use super::super::nvrtc::Nvrtc;
@@ -15,6 +15,7 @@ use super::Parent;
 use super::engine::Mark;
 use super::kernels::{Images, capability};
 use super::session::Session;
+use crate::private::cache_folder;
 
 /// Runs a scenario under the collector.
 pub(super) fn run(job: &RunJob, say: &dyn Fn(&Event), parent: &Parent) -> Result<Issued, Fault> {
@@ -99,7 +100,10 @@ fn compile(
         if compilers.iter().all(|(known, _)| *known != capability) {
             let nvrtc =
                 Nvrtc::find(major).map_err(|e| Fault::machine(e.to_string(), e.wanted.help))?;
-            compilers.push((capability, Compiler::new(nvrtc, capability, cache_folder())));
+            compilers.push((
+                capability,
+                Compiler::new(nvrtc, capability, cache_folder("kernels")),
+            ));
         }
     }
     Images::compile(
