@@ -155,7 +155,13 @@ pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
         return None;
     }
     if event.modifiers.contains(KeyModifiers::CONTROL) {
-        return (event.code == Char('c')).then_some(Action::Quit);
+        // As in a shell it takes back the line that is typed.
+        let action = if context == Prompt {
+            Action::Back
+        } else {
+            Action::Quit
+        };
+        return (event.code == Char('c')).then_some(action);
     }
     if context == Prompt {
         // Letters are letters there, and what is no letter and not bound does nothing.
@@ -292,6 +298,9 @@ mod tests {
 
     #[test]
     fn the_context_goes_before_the_rest() {
+        let end = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(resolve(end, Timeline), Some(Action::Quit));
+        assert_eq!(resolve(end, Prompt), Some(Action::Back));
         let press = |code| KeyEvent::new(code, KeyModifiers::NONE);
         assert_eq!(resolve(press(Char('j')), Timeline), Some(Action::Down));
         assert_eq!(resolve(press(Char('q')), Picker), Some(Action::Quit));

@@ -190,7 +190,8 @@ impl LoadedTrace {
             let text = format!("{name} was simulated: no GPU was involved");
             notice(outlet, true, text)?;
         }
-        if converter.operations == 0 {
+        // Of a file that breaks off nobody knows what it held.
+        if converter.operations == 0 && self.end.is_ok() {
             let text = format!(
                 "{name} holds no operation of a GPU: was the profiler told to record CUDA?"
             );

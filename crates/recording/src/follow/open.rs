@@ -227,7 +227,7 @@ impl Following {
             lacks.push(SourceStatus {
                 is_alarming: false,
                 text: format!(
-                    "nothing is recorded in {place} yet\nstart the job's ranks, each with its own cuptop:\n\
+                    "nothing is recorded in {place} yet: is this the folder?\nstart the job's ranks, each with its own cuptop:\n\
                      cuptop trace --headless --out {out} -- PROGRAM"
                 ),
             });

@@ -5,7 +5,9 @@ use activity::text::is_unprintable;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::diagnostics::{Diagnostic, Diagnostics, did_you_mean, instead, list, quoted};
+use super::super::diagnostics::{
+    Diagnostic, Diagnostics, closest, did_you_mean, instead, list, quoted,
+};
 use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
@@ -107,15 +109,18 @@ impl Reader<'_> {
         };
         let items = Self::items(table);
         let known = || keys.iter().flat_map(|keys| keys.iter());
+        // What is missing only because it is misspelt is one mistake.
+        let mut meant = Vec::new();
         for item in &items {
             if known().all(|key| key.name != item.key) {
+                meant.extend(closest(item.key, known().map(|key| key.name)));
                 let help = instead(item.key, "its keys are", known().map(|key| key.name));
                 let message = format!("{what} has no key {}", quoted(item.key));
                 self.error_help(item.field.key_loc, message, help);
             }
         }
         for key in known().filter(|key| key.required) {
-            if !items.iter().any(|item| item.key == key.name) {
+            if !items.iter().any(|item| item.key == key.name) && !meant.contains(&key.name) {
                 let message = format!("{what} needs {}", quoted(key.name));
                 self.error_help(field.key_loc, message, key.doc);
             }
