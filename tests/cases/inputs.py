@@ -776,10 +776,10 @@ def layers_beside_an_op_that_is_done_once(made):
 
 @made
 def copies_before_all_work(made):
-    """A pageable copy of 16 MiB before the first of eight kernels of 1 ms."""
-    made.call("cudaMemcpyAsync", 0, 1600 * US)
-    made.copy("h2d", 16 << 20, 10 * US, 1600 * US, memory="pageable")
-    made.now = 2 * MS
+    """A pageable copy of 8 MiB before the first of eight kernels of 1 ms."""
+    made.call("cudaMemcpyAsync", 0, 800 * US)
+    made.copy("h2d", 8 << 20, 10 * US, 800 * US, memory="pageable")
+    made.now = MS
     for i in range(8):
         made.launch(f"k{i}", 5 * US, MS)
 
@@ -998,6 +998,16 @@ def kernels_of_twice_the_blocks(made):
     made.put("d", 132, 3)
     for i in range(8):
         made.kernel("reduce", i * 100 * US, (i + 1) * 100 * US, grid=[33, 66][i % 2])
+
+
+@made
+def one_launch_far_too_long(made):
+    """Three equal kernels of 10 blocks, the first of which takes 2 ms where the others take 10 us, before one of 3 ms."""
+    made.put("d", 132, 3)
+    made.kernel("few", 0, 2 * MS, grid=10)
+    made.kernel("few", 2 * MS, 2 * MS + 10 * US, grid=10)
+    made.kernel("few", 2 * MS + 10 * US, 2 * MS + 20 * US, grid=10)
+    made.kernel("many", 2 * MS + 20 * US, 5 * MS, grid=1320)
 
 
 # Copies and kernels one after the other.

@@ -272,6 +272,8 @@ table! {
         OTHER_KERNELS: Exception => ["threads_of_other_kernels"];
     }
     "under-filled-gpu" {
+        /// One launch that takes over 0.1 ms, and ten times as long as the others of its grid, says nothing of the kernel.
+        FAR_TOO_LONG: Exception => ["one_launch_far_too_long"];
         /// Kernels that take less are a matter of launching, not of filling the GPU: an empty one takes 1.5 to 2 us.
         UNDER_FILLED_MIN: Ns = 5_000 or 0 => ["graph", "very_short_kernels_of_few_blocks"];
         /// A kernel under-fills the GPU with fewer blocks than this part of the SMs. So do fewer threads in a block than this

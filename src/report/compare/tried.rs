@@ -102,3 +102,84 @@ impl Tried {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::compare::ComparedRun;
+    use trace::testing::Scene;
+
+    /// A report with these findings and no others.
+    fn report(findings: Vec<Finding>) -> Report {
+        let mut scene = Scene::new();
+        let run = ComparedRun::of(&scene.kernel("k", 1, 0, 1_000).trace());
+        Report {
+            findings,
+            ..run.report
+        }
+    }
+
+    /// A finding of steps of 1 ms, 100 ms in all, that could save so much of them.
+    fn bound(rule: Rule, saves: Ns) -> Finding {
+        Finding {
+            rule,
+            severity: Severity::Warning,
+            bound_ns: saves,
+            step: Some((1_000_000, 100_000_000)),
+            ..Finding::default()
+        }
+    }
+
+    #[test]
+    fn a_cure_holds_what_it_promised_or_does_not() {
+        // At most a fifth of each step.
+        let before = report(vec![bound(Rule::PageableCopy, 20_000_000)]);
+        let after = report(Vec::new());
+        let of = |is| Tried::of(&before, &after, [1_000_000.0, is]).expect("it is gone");
+        let told = |is: f64| of(is).text.rsplit(", ").next().map(str::to_owned);
+        assert_eq!(of(850_000.0).predicted_ns, Some([800_000, 1_000_000]));
+        // 2 % more or less is noise.
+        for (is, answer) in [
+            (850_000.0, "as promised"),
+            (785_000.0, "as promised"),
+            (775_000.0, "more than promised"),
+            (1_015_000.0, "as promised"),
+            (1_025_000.0, "less than promised"),
+        ] {
+            assert_eq!(told(is).as_deref(), Some(answer), "{is}");
+            assert_eq!(of(is).held, Some(answer == "as promised"));
+        }
+        // A range is estimated: between a fifth and two fifths.
+        let range = Finding {
+            estimated: Some([20_000_000, 40_000_000]),
+            ..bound(Rule::IdleTensorCores, 50_000_000)
+        };
+        let tried = Tried::of(&report(vec![range]), &after, [1_000_000.0, 900_000.0]);
+        let tried = tried.expect("it is gone");
+        assert_eq!(
+            (tried.predicted_ns, tried.held),
+            (Some([600_000, 800_000]), Some(false))
+        );
+    }
+
+    #[test]
+    fn what_else_changed_by_a_tenth_of_a_step_leaves_nothing_to_check() {
+        let pinned = bound(Rule::PageableCopy, 20_000_000);
+        let with = |it: Finding| vec![pinned.clone(), it];
+        // Odd steps of 30 % are still there in both: of a step that is 0.3, and not 30 of them.
+        let odd = |saves| bound(Rule::OddSteps, saves);
+        let (a, b) = (report(with(odd(30_000_000))), report(vec![odd(31_000_000)]));
+        let tried = Tried::of(&a, &b, [1_000_000.0, 900_000.0]).expect("one is gone");
+        assert_eq!((tried.others.len(), tried.held), (0, Some(true)));
+        // They are 15 % less.
+        let b = report(vec![odd(15_000_000)]);
+        let tried = Tried::of(&a, &b, [1_000_000.0, 900_000.0]).expect("one is gone");
+        assert_eq!(
+            tried.others.iter().copied().collect::<Vec<_>>(),
+            ["odd-steps"]
+        );
+        assert_eq!((tried.predicted_ns, tried.held), (None, None));
+        // Nothing is gone.
+        assert!(Tried::of(&a, &a, [1_000_000.0; 2]).is_none());
+    }
+}

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::program::Framework;
 use super::{Finding, Occurrence, Scope, longest_first};
 use activity::stats::lower_median;
 use activity::text::counted;
@@ -150,11 +151,14 @@ impl Calls {
         let freed = self.by_name.iter().filter(|it| is_free(it.0));
         let freed: usize = freed.map(|it| it.1.len()).sum();
         let mut first = scope.causes.first_use().calls.iter();
+        // PyTorch keeps what it took, and what is never given back is taken once.
+        let keeps = freed == 0 && scope.framework() == Framework::PyTorch;
         10 * freed < self.at.len()
-            && first.any(|(call, (lane, _))| {
-                let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
-                window.is_none_or(|it| call.end > it.start)
-            })
+            && (keeps
+                || first.any(|(call, (lane, _))| {
+                    let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
+                    window.is_none_or(|it| call.end > it.start)
+                }))
     }
 
     /// What calls to a pool take.

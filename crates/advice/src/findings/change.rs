@@ -5,10 +5,9 @@ use std::fmt::{self, Display, Formatter};
 use serde::Serialize;
 
 use super::Scope;
+use super::program::Framework;
 use super::source::{Call, Sources};
 use causes::stacks::LineShare;
-use trace::Trace;
-use trace::samples::short_file;
 
 /// A call to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -62,44 +61,6 @@ impl Display for Setting {
 /// A number that is to grow.
 const MORE: &str = "more";
 
-/// What calls CUDA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framework {
-    PyTorch,
-    Jax,
-    CuPy,
-    Numba,
-    /// CUDA itself, or something else on it.
-    Cuda,
-}
-
-/// By framework, what only its programs have: parts of names of ranges and kernels, and folders of source files.
-const NAMES: [(Framework, &[&str]); 4] = [
-    (
-        Framework::PyTorch,
-        &["aten::", "at::native", "c10::", "torch/"],
-    ),
-    (Framework::Jax, &["Xla", "jit_", "jax/"]),
-    (Framework::CuPy, &["cupy_", "cupy/"]),
-    (Framework::Numba, &["cudapy", "numba/"]),
-];
-
-impl Framework {
-    /// The first of those whose names a timeline has.
-    pub(super) fn of(trace: &Trace) -> Framework {
-        let names = trace.names();
-        let names = (0..names.len() as u32).map(|id| names.full(id));
-        let names: Vec<&str> = names.collect();
-        let files: Vec<&str> = trace.stacks().files().map(short_file).collect();
-        let has = |word: &&str| match word.ends_with('/') {
-            true => files.iter().any(|it| it.starts_with(*word)),
-            false => names.iter().any(|it| it.contains(*word)),
-        };
-        let found = NAMES.iter().find(|it| it.1.iter().any(has));
-        found.map_or(Framework::Cuda, |it| it.0)
-    }
-}
-
 /// The words of a cure. They are data: see the file itself.
 fn told(cure: &str, of: Framework) -> Option<&'static str> {
     let lines = include_str!("changes.txt")
@@ -116,14 +77,20 @@ fn told(cure: &str, of: Framework) -> Option<&'static str> {
 impl Scope<'_> {
     /// What to change of a program that was seen at a line, as far as it is not done there.
     pub(crate) fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        let told = told(cure, Framework::of(self.trace));
+        let told = told(cure, self.framework());
         debug_assert!(cure.is_empty() || told.is_some(), "no words for {cure}");
         told.map_or_else(Vec::new, |told| self.changes(told, seen))
     }
 
     /// The same in words as `changes.txt` has them.
     pub(super) fn changes(&self, told: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        Sources::of(self.trace, seen).changes(told)
+        Sources::of(self.trace, &self.program, seen).changes(told)
+    }
+
+    /// What the program calls CUDA through.
+    pub(super) fn framework(&self) -> Framework {
+        let framework = &self.program.framework;
+        *framework.get_or_init(|| Framework::of(self.trace))
     }
 }
 
@@ -210,7 +177,7 @@ mod tests {
             samples: 9,
             of: 9,
         };
-        let files = vec![("/x/train.py".to_owned(), TEXT.to_owned())];
+        let files = vec![("/x/train.py".to_owned(), TEXT.into())];
         let seen = Some(&seen);
         let sources = Sources { files, seen };
         let changes = sources.changes(cure).into_iter();

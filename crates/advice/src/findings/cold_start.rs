@@ -1,6 +1,6 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
-use super::change::Framework;
+use super::program::Framework;
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use activity::text::listed;
 use activity::units::{duration, share};
@@ -51,7 +51,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         ),
         advice: match cold.has.loading && is_cuda(scope) {
             // Others make PTX themselves, on purpose.
-            _ if cold.has.compiled && Framework::of(scope.trace) == Framework::Cuda => "The driver compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
+            _ if cold.has.compiled && scope.framework() == Framework::Cuda => "The driver compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
             false => "Warm up before measuring: run everything once.",
         }

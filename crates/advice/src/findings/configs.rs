@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::scope::Config;
 use super::{At, Occurrence, Scope, longest_first};
+use activity::stats::lower_median;
 use activity::{Activity, LaunchShape, NameId, Ns, ShapeId, What};
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
@@ -16,7 +17,7 @@ pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config]
 }
 
 fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
-    let mut all: FxHashMap<ShapeId, Config> = FxHashMap::default();
+    let mut all: FxHashMap<ShapeId, (Config, Vec<Ns>)> = FxHashMap::default();
     let device = &scope.trace.devices()[f.index].info;
     for (place, activity) in scope.operations(f) {
         let What::Kernel(kernel) = activity.what else {
@@ -29,17 +30,24 @@ fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
                 fill,
                 ..ShapeRow::default()
             };
-            Config {
+            let config = Config {
                 id: kernel.shape,
                 shape,
                 row,
                 first: place,
-            }
+                usual: 0,
+            };
+            (config, Vec::new())
         });
-        config.row.count += 1;
-        config.row.total_ns += activity.span.len();
+        config.1.push(activity.span.len());
     }
-    let mut all: Vec<Config> = all.into_values().collect();
+    let of_one = |(mut config, mut times): (Config, Vec<Ns>)| {
+        config.usual = lower_median(&mut times).unwrap_or(0);
+        times.retain(|&it| config.is_usual(it));
+        (config.row.count, config.row.total_ns) = (times.len() as u64, times.iter().sum());
+        config
+    };
+    let mut all: Vec<Config> = all.into_values().map(of_one).collect();
     all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.first));
     if is_sampled(scope, f) {
         name_limits(scope, f, &mut all);
@@ -82,8 +90,10 @@ pub(super) fn ran(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<(At, 
     let numbers: FxHashMap<ShapeId, usize> = of.iter().map(|it| it.id).zip(0..).collect();
     let of_one = |(place, activity): (At, Activity)| match activity.what {
         What::Kernel(kernel) => {
-            let number = numbers.get(&kernel.shape)?;
-            Some((place, activity.span.len(), *number))
+            let &number = numbers.get(&kernel.shape)?;
+            let length = activity.span.len();
+            let is_usual = of[number].is_usual(length);
+            is_usual.then_some((place, length, number))
         }
         _ => None,
     };

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::change::Framework;
+use super::program::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
 use activity::units::{duration, percent, share};
@@ -136,9 +136,7 @@ impl Work {
     fn takes_stacks(&self, scope: &Scope) -> bool {
         let is_its = |it: &Frame| matches!(short_file(&it.file), "traceback.py" | "linecache.py");
         let taking = self.seen.filtered(scope.trace, is_its).all;
-        taking > 2
-            && 5 * taking >= self.seen.all
-            && Framework::of(scope.trace) == Framework::PyTorch
+        taking > 2 && 5 * taking >= self.seen.all && scope.framework() == Framework::PyTorch
     }
 
     fn of(scope: &Scope, f: &DeviceFigures) -> Self {

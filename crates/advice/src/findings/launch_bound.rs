@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::change::Framework;
+use super::program::Framework;
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, Severity};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span};
@@ -35,7 +35,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let beside = super::graph_launch::beside(scope, f);
     let line = late.seen.telling(scope.trace);
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
-    let is_jax = Framework::of(scope.trace) == Framework::Jax;
+    let is_jax = scope.framework() == Framework::Jax;
     let (jit, capture) = (
         "one jax.jit around the step",
         "capturing more in the CUDA graph",

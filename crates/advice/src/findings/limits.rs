@@ -1,6 +1,6 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
 
-use super::change::Framework;
+use super::program::Framework;
 use rustc_hash::FxHashMap;
 
 use super::configs;
@@ -144,7 +144,7 @@ fn more_warps(limit: Limit) -> &'static str {
 /// called as their functions in Python.
 fn is_by_design(scope: &Scope, name: &str) -> bool {
     let made = "gemm nvjet cutlass xmma cudnn flash fmha fprop dgrad wgrad triton cute";
-    let framework = || Framework::of(scope.trace);
+    let framework = || scope.framework();
     is_communication(name)
         || has_any(&name.to_ascii_lowercase(), made)
         || !name.contains(['(', '<']) && matches!(framework(), Framework::PyTorch | Framework::Jax)
@@ -268,7 +268,6 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
     let known = known.filter(|it| !waits && it.1[0] > 1.0);
-    let saved = |times: f64| (time(&of) as f64 * (1.0 - 1.0 / times)) as Ns;
     let part = percent(share(time(&of), time(&all)));
     Some(Finding {
         severity: Severity::Info,
@@ -280,7 +279,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: format!(
             "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
         ),
-        estimated: known.map(|it| it.1.map(saved)),
+        estimated: known.map(|it| saved(scope, &of, it.1)),
         says: Some(Says {
             bound: Bound::Compute,
             part: f.part(f.compute_ns),
@@ -293,6 +292,25 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
     })
+}
+
+/// What products of matrices save at least and at most that run so many times as fast. Convolutions gain less where they multiply less to
+/// begin with (Winograd).
+fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
+    let is_convolution = |it: &Config| {
+        let name = full(scope, it).to_ascii_lowercase();
+        has_any(&name, "conv scudnn winograd wgrad dgrad fprop")
+    };
+    let at_least = |it: &&Config| {
+        let times = if is_convolution(it) {
+            least.min(2.0)
+        } else {
+            least
+        };
+        it.row.total_ns as f64 * (1.0 - 1.0 / times)
+    };
+    let at_most = time(of) as f64 * (1.0 - 1.0 / most);
+    [of.iter().map(at_least).sum(), at_most].map(|it| it as Ns)
 }
 
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's.

@@ -35,6 +35,7 @@ mod offload;
 mod one_engine;
 mod optimizer;
 pub(crate) mod pageable;
+mod program;
 mod queue_full;
 mod race;
 mod saving;
@@ -242,6 +243,45 @@ impl Check {
             }
             Check::Timeline(check) => check(scope).into_iter().collect(),
         }
+    }
+}
+
+impl Rule {
+    /// Whether its cure makes kernels shorter.
+    pub(crate) fn speeds_kernels(self) -> bool {
+        use Rule::{
+            BelowRoof, FewWarps, IdleTensorCores, LatencyBound, MemoryChain, TailWave,
+            UnderFilledGpu,
+        };
+        let all = [
+            BelowRoof,
+            FewWarps,
+            IdleTensorCores,
+            LatencyBound,
+            MemoryChain,
+            TailWave,
+            UnderFilledGpu,
+        ];
+        all.contains(&self) || self == Rule::Unfused
+    }
+
+    /// Whether its cure makes copies fewer or shorter, or hides them.
+    pub(crate) fn saves_copies(self) -> bool {
+        use Rule::{
+            CopyBound, LowBandwidth, NoOverlap, Offloading, PageMigration, PageableCopy,
+            ThroughHost, TinyCopies,
+        };
+        let all = [
+            CopyBound,
+            LowBandwidth,
+            NoOverlap,
+            Offloading,
+            PageMigration,
+            PageableCopy,
+            ThroughHost,
+            TinyCopies,
+        ];
+        all.contains(&self)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::change::Framework;
+use super::program::Framework;
 use super::{Finding, Occurrence, Rule, Scope, Severity};
 use crate::thresholds;
 use activity::units::{duration, percent, share};
@@ -173,14 +173,12 @@ fn advised(
         Group::Host if is_once => {
             "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
         }
-        Group::Unknown if scope.trace.threads().next().is_none() => {
-            match Framework::of(scope.trace) {
-                Framework::PyTorch => {
-                    "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
-                }
-                _ => "The trace has no CUDA calls, which may say why.",
+        Group::Unknown if scope.trace.threads().next().is_none() => match scope.framework() {
+            Framework::PyTorch => {
+                "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
             }
-        }
+            _ => "The trace has no CUDA calls, which may say why.",
+        },
         _ => advice(group),
     }
 }

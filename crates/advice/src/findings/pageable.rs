@@ -10,7 +10,7 @@ use activity::units::{bytes, count, duration, rate};
 use activity::{Direction, Ns, What};
 use causes::graph::{CallId, Engine, Graph, NONE, OpId};
 use causes::stacks::StackCounts;
-use causes::{Cause, Culprit, Piece};
+use causes::{Cause, Culprit, Gap, Piece};
 use trace::Trace;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
@@ -86,11 +86,17 @@ impl Staged {
             None => set_up_ends(scope.trace, graph, figures.index),
             Some(_) => None,
         };
+        let is_set_up = |&(_, span, copy): &Copied| {
+            copy.direction == Direction::H2D && set_up.is_some_and(|end| span.start < end)
+        };
+        // What brings a program its data for long is worth a line, be it once.
+        let before = scope.copies(figures).iter().filter(|it| is_set_up(it));
+        let before: Ns = before.map(|it| it.1.len()).sum();
+        let is_little = !cases::LARGE_SHARE.is_reached_by(figures.part(before));
         let mut copies = Staged::default();
-        for &(place, span, copy) in scope.copies(figures) {
-            let is_before = set_up.is_some_and(|end| span.start < end);
-            let is_set_up = copy.direction == Direction::H2D && is_before;
-            if !copy.is_staged() || cases::COPIES_OF_SET_UP.holds(is_set_up) {
+        for it in scope.copies(figures) {
+            let &(place, span, copy) = it;
+            if !copy.is_staged() || cases::COPIES_OF_SET_UP.holds(is_little && is_set_up(it)) {
                 continue;
             }
             let length = span.len();
@@ -114,10 +120,22 @@ impl Staged {
     /// Idle time in their calls, which return when a copy is staged: until then nothing else is launched. Such a copy also
     /// begins in another way: what the device itself takes before it is not the pinned copy's.
     fn idle(&self, scope: &Scope, figures: &DeviceFigures) -> Ns {
-        scope.idle_that(figures, |gap, piece| {
-            let is_devices = matches!(piece.cause, Cause::EngineChange | Cause::Latency);
-            is_devices && self.ops.contains(&gap.next) || is_in(piece, &self.calls)
-        })
+        let calls = &scope.causes.graph().calls;
+        let idle = |gap: &Gap, piece: &Piece| match piece.culprit {
+            // The CPU may have done something else before the call.
+            Culprit::Call(call) if self.calls.contains(&call) => {
+                piece.span.intersect(calls.span(call)).len()
+            }
+            _ if matches!(piece.cause, Cause::EngineChange | Cause::Latency)
+                && self.ops.contains(&gap.next) =>
+            {
+                piece.span.len()
+            }
+            _ => 0,
+        };
+        let gaps = scope.gaps(figures);
+        gaps.map(|(gap, pieces)| pieces.iter().map(|it| idle(&gap, it)).sum::<Ns>())
+            .sum()
     }
 }
 
@@ -156,7 +174,8 @@ pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
     let lanes = info.link.rsplit_once(" x").and_then(|it| it.1.parse().ok());
     let card = match info.capability {
         _ if info.name.contains("GH200") || info.name.contains(" GB") => None,
-        (0, _) | (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, _) | (12, 1) => None,
+        (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, _) | (12, 1) => None,
+        // Of a card that nothing is known of, as of the latest one.
         (1..=7, _) => Some(13.0),
         (8, _) => Some(27.0),
         _ => Some(57.0),
@@ -169,9 +188,4 @@ pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
     let large = scope.copies(f).iter().filter(is_large);
     let seen = large.map(|it| it.2.bytes as f64 / it.1.len().max(1) as f64);
     card.map(|card| seen.fold(card, f64::max))
-}
-
-/// Whether idle time was in one of these calls.
-fn is_in(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
-    matches!(piece.culprit, Culprit::Call(call) if calls.contains(&call))
 }

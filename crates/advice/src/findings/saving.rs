@@ -84,6 +84,10 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
                 let at_most = finding.at_most.as_ref().zip(whatif.ok());
                 if let Some(Ok(most)) = at_most.map(|(edit, whatif)| whatif.likely(edit)) {
                     finding.bound_ns = finding.bound_ns.min(most.whole_saving.max(0));
+                    let part = share(finding.bound_ns, at_most.map_or(0, |it| it.1.whole()));
+                    if !cases::WORTH_SHARE.is_reached_by(part) {
+                        continue;
+                    }
                 }
                 rest.push(finding);
             }

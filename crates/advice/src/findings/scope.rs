@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
+use super::program::Program;
 use super::{Finding, Severity};
 use crate::watching::WatchingCost;
 use activity::units::share;
 use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::OpId;
-use causes::{Causes, Gap, Piece, Pieces};
+use causes::{Causes, Gap, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, Peaks};
 use jobs::JobAnalysis;
@@ -25,6 +26,14 @@ pub(super) struct Config {
     pub row: ShapeRow,
     /// The first one, by stream and start.
     pub first: At,
+    /// The median time of one: what takes far longer, as a first launch may, tells nothing of the kernel.
+    pub usual: Ns,
+}
+
+impl Config {
+    pub(super) fn is_usual(&self, time: Ns) -> bool {
+        !cases::FAR_TOO_LONG.holds(first_use::is_outlier(time, self.usual))
+    }
 }
 
 /// What a rule looks at.
@@ -49,6 +58,8 @@ pub struct Scope<'a> {
     copies: Arc<[OnceLock<Vec<Copied>>]>,
     /// The launch configurations of its kernels, likewise.
     pub(super) configs: Arc<[OnceLock<Vec<Config>>]>,
+    /// What its names and files tell, likewise.
+    pub(super) program: Arc<Program>,
 }
 
 impl<'a> Scope<'a> {
@@ -71,6 +82,7 @@ impl<'a> Scope<'a> {
             watching: None,
             copies: none_yet(trace),
             configs: none_yet(trace),
+            program: Arc::default(),
         }
     }
 

@@ -3,11 +3,10 @@
 //! Files of this machine alone are read, and only those that are no younger than what was recorded. No more of them is told than
 //! arguments. What looks like a call and is none costs a wrong line in an advice, and nothing else.
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::fs;
+use std::sync::Arc;
 
+use super::program::Program;
 use activity::Ns;
 use activity::anonymous::is_own;
 use activity::text::{cut_middle, printable};
@@ -15,8 +14,6 @@ use causes::stacks::LineShare;
 use trace::Trace;
 use trace::samples::short_file;
 
-/// Larger files are not read; nor are those without a size, such as pipes, devices and those of the kernel.
-const BYTES_MAX: u64 = 1 << 20;
 /// So many files are looked through.
 const FILES_MAX: usize = 8;
 /// Arguments behind so many characters of a call are not looked at.
@@ -34,13 +31,13 @@ pub(super) struct Call {
 
 /// Source files of a program, by path, and the line of it that was seen.
 pub(super) struct Sources<'l> {
-    pub files: Vec<(String, String)>,
+    pub files: Vec<(String, Arc<str>)>,
     pub seen: Option<&'l LineShare>,
 }
 
 impl<'l> Sources<'l> {
     /// Those that samples name, where the program ran on this machine. The file that was seen is the first.
-    pub(super) fn of(trace: &Trace, seen: Option<&'l LineShare>) -> Sources<'l> {
+    pub(super) fn of(trace: &Trace, program: &Program, seen: Option<&'l LineShare>) -> Sources<'l> {
         let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let until = trace.extent().map_or(0, |it| it.end);
         let is_here = |it: &str| !it.is_empty() && it == here.trim() && until > SINCE_1970;
@@ -50,10 +47,11 @@ impl<'l> Sources<'l> {
         } else {
             paths.clear();
         }
-        let mut files: Vec<(String, String)> = Vec::new();
+        let mut files: Vec<(String, Arc<str>)> = Vec::new();
         for path in paths {
             if files.len() < FILES_MAX && files.iter().all(|it| it.0 != path) {
-                files.extend(read(path, until).map(|text| (path.to_owned(), text)));
+                let text = program.text(path, until);
+                files.extend(text.map(|text| (path.to_owned(), text)));
             }
         }
         Sources { files, seen }
@@ -89,25 +87,6 @@ impl<'l> Sources<'l> {
         let at = at.or((all.len() == 1).then_some(0))?;
         Some(all.swap_remove(at).1)
     }
-}
-
-fn read(path: &str, until: Ns) -> Option<String> {
-    let about = Path::new(path)
-        .is_absolute()
-        .then(|| fs::metadata(path))?
-        .ok()?;
-    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let is_fit = about.is_file() && (1..=BYTES_MAX).contains(&about.len());
-    if !is_fit || changed.as_nanos() > until as u128 {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What stands before the bracket that closes, and where that is.
@@ -163,7 +142,7 @@ mod tests {
     const TEXT: &str = "# DataLoader(x)\nname = 'DataLoader('\ndef DataLoader(x): pass\nloader = torch.utils.data.DataLoader(\n    Set(a, b=3),  # num_workers=9, or so\n    batch_size=8,\n    num_workers = 4, collate_fn=lambda x: x == 3, sep=',)',\n)\nMyDataLoader(3)\n";
 
     fn sources<'l>(text: &str, seen: Option<&'l LineShare>) -> Sources<'l> {
-        let files = vec![("/x/train.py".to_owned(), text.to_owned())];
+        let files = vec![("/x/train.py".to_owned(), text.into())];
         Sources { files, seen }
     }
 
@@ -211,21 +190,5 @@ mod tests {
             let args = sources(text, None).call("f").map(|it| it.args.len());
             assert!(args.is_none_or(|it| it < 3), "{text}");
         }
-    }
-
-    #[test]
-    fn only_a_plain_file_of_some_size_from_before_is_read() {
-        assert!(
-            read("Cargo.toml", Ns::MAX).is_none(),
-            "a path that says not where"
-        );
-        assert!(read("/dev/zero", Ns::MAX).is_none());
-        assert!(read("/proc/self/maps", Ns::MAX).is_none());
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        assert!(read(file, Ns::MAX).is_some());
-        assert!(
-            read(file, SINCE_1970).is_none(),
-            "younger than what was recorded"
-        );
     }
 }

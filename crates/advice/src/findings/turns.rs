@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::change::Framework;
+use super::program::Framework;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
@@ -70,8 +70,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 /// What lets one thread go on at a time, and what to do about it.
 fn lock(scope: &Scope, waited: f64) -> (&'static str, &'static str) {
-    let is_python = scope.trace.stacks().files().next().is_some()
-        || Framework::of(scope.trace) != Framework::Cuda;
+    let is_python =
+        scope.trace.stacks().files().next().is_some() || scope.framework() != Framework::Cuda;
     match (waited < HELD, is_python) {
         (false, _) => (
             "a lock",

@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first};
+use super::scope::Config;
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, configs, longest_first};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
-use activity::{LaunchShape, NameId, Ns, What, occupancy};
+use activity::{LaunchShape, NameId, Ns, occupancy};
 use figures::communication::is_communication;
 
 /// Threads that an SM works for at once, at most.
@@ -101,11 +102,9 @@ impl<'s, 'a> Kernels<'s, 'a> {
             blocks: (u64::MAX, 0),
             threads: (u64::MAX, 0),
         };
-        for (place, activity) in scope.operations(f) {
-            if let What::Kernel(kernel) = activity.what {
-                let shape = scope.trace.shape(kernel.shape);
-                kernels.add(&shape, activity.span.len(), Occurrence::Row(place));
-            }
+        let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+        for (place, length, number) in configs::ran(scope, f, &all) {
+            kernels.add(&all[number].shape, length, Occurrence::Row(place));
         }
         kernels
     }

@@ -240,7 +240,9 @@ fn instead(trace: &Trace, causes: &Causes<'_>, window: Option<Span>) -> Option<(
 pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     // Where nobody asks, nothing else is worth a change.
     let asleep = findings.iter().find(|it| it.rule == Rule::Asleep);
-    let first = findings.first();
+    let first = verdicts
+        .first()
+        .and_then(|it| of_class(it.bound_by, findings));
     // What is saved for sure by tensor cores is told before what saves less at most.
     let least = |it: &&Finding| it.estimated.map_or(0, |it| it[0]);
     let faster = findings.iter().max_by_key(least);
@@ -266,6 +268,24 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
             }
         }
     }
+}
+
+/// The finding that a headline of what bounds the whole ends with: the first one, or the one that cures just that. Of bounds that one need
+/// only be a quarter as large; what a remark can say must be the largest.
+fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
+    let first = findings.first()?;
+    let is_of = |it: &&Finding| match bound {
+        Bound::Compute | Bound::Memory => it.rule.speeds_kernels(),
+        Bound::Copy => it.rule.saves_copies(),
+        _ => !it.rule.speeds_kernels(),
+    };
+    let own = findings.iter().filter(is_of).max_by_key(|it| it.weight());
+    let own = own.filter(|it| match it.severity < first.severity {
+        true => it.says.is_some() && it.weight() > first.weight(),
+        false if first.saving_ns.is_some() => it.weight() > first.weight(),
+        false => 4 * it.weight() >= first.weight(),
+    });
+    Some(own.filter(|_| !is_of(&first)).unwrap_or(first))
 }
 
 /// Says of the whole what recording made of it, where the CPU's part is what counts.

@@ -92,12 +92,17 @@ impl OddSteps {
 
     /// What is had back where they take no longer than the others.
     pub fn gain(&self) -> String {
-        let mean = self.median as f64 / (1.0 - self.share).max(f64::EPSILON);
-        let saved = duration((mean * self.share) as Ns);
+        let mean = self.mean();
+        let saved = duration((mean as f64 * self.share) as Ns);
         format!(
             "ending that saves at most {saved} of {} a step (mean)",
-            duration(mean as Ns)
+            duration(mean)
         )
+    }
+
+    /// What a step takes at the mean.
+    fn mean(&self) -> Ns {
+        (self.median as f64 / (1.0 - self.share).max(f64::EPSILON)) as Ns
     }
 
     /// As a finding: rules look at the other steps alone.
@@ -121,16 +126,14 @@ impl OddSteps {
                 "",
             ),
         };
+        let all = (self.total_ns as f64 / self.share) as Ns;
         Finding {
             rule: Rule::OddSteps,
             title: self.sentence(),
             advice: advice.to_owned(),
             change: scope.change(cure, self.line.as_ref()),
-            ..scope.found(
-                (self.total_ns as f64 / self.share) as Ns,
-                self.total_ns,
-                &at,
-            )
+            step: Some((self.mean(), all)),
+            ..scope.found(all, self.total_ns, &at)
         }
     }
 

@@ -1,5 +1,6 @@
 use super::split::Split;
 use super::*;
+use crate::findings::{Says, Scope, Severity};
 use activity::{
     Batch, Copy, DeviceInfo, Direction, Frame, Hardware, HostCall, LaunchShape, MemoryKind, Metric,
     Occupant, Owner, Place, RangeKind, Reading, SampleDef, SampledThread as SeenAt, Samples,
@@ -7,6 +8,7 @@ use activity::{
 };
 use causes::Group;
 use causes::graph::Graph;
+use figures::Peaks;
 use trace::testing::{Scene, pinned, place};
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -763,6 +765,65 @@ fn saving(count: i64, saves: fn(i64) -> bool, time: Ns) -> Verdict {
 }
 
 #[test]
+fn a_headline_ends_with_the_change_that_cures_what_it_says() {
+    let found = |rule, severity, bound_ns, cure| Finding {
+        rule,
+        severity,
+        bound_ns,
+        cure,
+        ..Finding::default()
+    };
+    let (warn, remark) = (Severity::Warning, Severity::Info);
+    let cold = found(Rule::ColdStart, warn, 500, "warming up");
+    let says = Says {
+        bound: Bound::Compute,
+        part: 0.9,
+        why: "in fp32".to_owned(),
+    };
+    let fp32 = |bound_ns| Finding {
+        says: Some(says.clone()),
+        ..found(
+            Rule::IdleTensorCores,
+            remark,
+            bound_ns,
+            "using tensor cores",
+        )
+    };
+    let pins = |bound_ns| found(Rule::PageableCopy, warn, bound_ns, "pinning");
+    let grids = found(Rule::UnderFilledGpu, warn, 200, "launching larger grids");
+    for (bound, other, gain) in [
+        (Bound::Copy, pins(200), Some("up to 200 ns from pinning")),
+        // Too little beside the other one.
+        (Bound::Copy, pins(100), Some("up to 500 ns from warming up")),
+        (
+            Bound::Host,
+            grids.clone(),
+            Some("up to 500 ns from warming up"),
+        ),
+        (
+            Bound::Compute,
+            grids,
+            Some("up to 200 ns from launching larger grids"),
+        ),
+        // A remark promises nothing, and yet what it speaks of is the largest.
+        (Bound::Compute, fp32(900), None),
+        (
+            Bound::Compute,
+            fp32(400),
+            Some("up to 500 ns from warming up"),
+        ),
+    ] {
+        let verdict = Verdict {
+            bound_by: bound,
+            ..Verdict::default()
+        };
+        let mut verdicts = [verdict];
+        promise(&mut verdicts, &[cold.clone(), other]);
+        assert_eq!(verdicts[0].gain.as_deref(), gain, "{bound:?}");
+    }
+}
+
+#[test]
 fn odd_steps_that_lose_more_take_the_headline() {
     // Of eleven steps that are seen to their end, 3.01 ms each, one saves before the next begins: 20 of 53.1 ms.
     let once = saving(12, |step| step == 5, 20_000_000);
@@ -776,6 +837,18 @@ fn odd_steps_that_lose_more_take_the_headline() {
     );
     assert!((once.share - 20.0 / 53.11).abs() < 1e-3, "{once:?}");
     assert_eq!(once.cost_a_step_ns, Some(20_000_000));
+    // As a finding it is told by the step, too: 20 ms in eleven steps.
+    let mut scene = Scene::new();
+    let trace = scene.kernel("k", 1, 0, 1_000).trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let scope = Scope::new(&trace, &causes, None, &devices, Peaks::default());
+    let finding = once.odd.as_ref().expect("odd steps").finding(&scope);
+    assert!(
+        (finding.most() - 20_000_000 / 11).abs() < 10_000,
+        "{finding:?}"
+    );
     // Every tenth of 41: 80 of 200 ms.
     let often = saving(42, |step| step % 10 == 5, 20_000_000);
     assert!(

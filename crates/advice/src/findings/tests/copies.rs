@@ -89,8 +89,10 @@ fn a_pageable_copy_saves_its_own_time_and_idle_time_in_its_call() {
     // At the peak it takes 0.305 ms. In the call the GPU idles from 0 to 10 us, and for 12.279 behind the copy.
     let bound = 1_677_721 - 305_041 + 10_000 + 12_279;
     assert_eq!(sick("pageable-copy", &mut scene(true)).bound_ns, bound);
-    // What is copied once before the first kernel is set-up.
-    cured("pageable-copy", &mut scene(false));
+    // What is copied once before the first kernel is set-up, unless it takes much of all: 29 % here, 6 % with a longer kernel.
+    assert_eq!(sick("pageable-copy", &mut scene(false)).count, 1);
+    let mut long = scene(false);
+    cured("pageable-copy", long.kernel("k", 1, 5_703_000, 25_703_000));
     // Copied again, it is not.
     let mut again = scene(false);
     for at in [6_000_000, 9_000_000] {

@@ -1,0 +1,110 @@
+//! What is known of a program by names and by its own files.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use rustc_hash::FxHashMap;
+
+use activity::{Ns, door};
+use trace::Trace;
+use trace::samples::short_file;
+
+/// Larger files are not read; nor are those without a size, such as pipes, devices and those of the kernel.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// What is known of a program by names and files: both are looked at once, by the rule that asks first.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub framework: OnceLock<Framework>,
+    /// The text of each file that was asked for, by path; `None` of what is not read.
+    texts: Mutex<FxHashMap<String, Option<Arc<str>>>>,
+}
+
+impl Program {
+    /// The text of a plain file of some size that is older than what was recorded until then.
+    pub(super) fn text(&self, path: &str, until: Ns) -> Option<Arc<str>> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = texts.entry(path.to_owned());
+        text.or_insert_with(|| read(path, until)).clone()
+    }
+}
+
+/// What calls CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framework {
+    PyTorch,
+    Jax,
+    CuPy,
+    Numba,
+    /// CUDA itself, or something else on it.
+    Cuda,
+}
+
+/// By framework, what only its programs have: parts of names of ranges and kernels, and folders of source files.
+const NAMES: [(Framework, &[&str]); 4] = [
+    (
+        Framework::PyTorch,
+        &["aten::", "at::native", "c10::", "torch/"],
+    ),
+    (Framework::Jax, &["Xla", "jit_", "jax/"]),
+    (Framework::CuPy, &["cupy_", "cupy/"]),
+    (Framework::Numba, &["cudapy", "numba/"]),
+];
+
+impl Framework {
+    /// The first of those whose names a timeline has.
+    pub(super) fn of(trace: &Trace) -> Framework {
+        let names = trace.names();
+        let names = (0..names.len() as u32).map(|id| names.full(id));
+        let names: Vec<&str> = names.collect();
+        let files: Vec<&str> = trace.stacks().files().map(short_file).collect();
+        let has = |word: &&str| match word.ends_with('/') {
+            true => files.iter().any(|it| it.starts_with(*word)),
+            false => names.iter().any(|it| it.contains(*word)),
+        };
+        let found = NAMES.iter().find(|it| it.1.iter().any(has));
+        found.map_or(Framework::Cuda, |it| it.0)
+    }
+}
+
+fn read(path: &str, until: Ns) -> Option<Arc<str>> {
+    let path = Some(Path::new(path)).filter(|it| it.is_absolute())?;
+    let file = door::open(path).ok()?;
+    let about = file.metadata().ok()?;
+    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    if !(1..=BYTES_MAX).contains(&about.len()) || changed.as_nanos() > until as u128 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_file_of_some_size_from_before_is_read() {
+        assert!(
+            read("Cargo.toml", Ns::MAX).is_none(),
+            "a path that says not where"
+        );
+        assert!(read("/dev/zero", Ns::MAX).is_none());
+        let pipe = std::env::temp_dir().join(format!("cuptop-fifo-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|it| it.success()));
+        // Nobody writes: opened in the ordinary way it would be waited for.
+        assert!(read(&pipe.to_string_lossy(), Ns::MAX).is_none());
+        std::fs::remove_file(&pipe).expect("the pipe");
+        assert!(read("/proc/self/maps", Ns::MAX).is_none());
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert!(read(file, Ns::MAX).is_some());
+        assert!(
+            read(file, 1_000_000_000_000_000_000).is_none(),
+            "younger than what was recorded"
+        );
+    }
+}
