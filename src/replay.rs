@@ -95,7 +95,11 @@ impl ReplayBuffer {
             let at = match &hardware {
                 Hardware::Reading(reading) | Hardware::Sample(reading) => reading.span.end,
                 Hardware::Occupants { time, .. } => *time,
-                Hardware::Gpu(_) | Hardware::Limits(_) | Hardware::Note(_) | Hardware::Cost(_) => {
+                Hardware::Gpu(_)
+                | Hardware::Limits(_)
+                | Hardware::Note(_)
+                | Hardware::Cost(_)
+                | Hardware::Stalls(_) => {
                     batch.hardware.push(hardware);
                     continue;
                 }

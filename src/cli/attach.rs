@@ -129,7 +129,7 @@ impl RunningProgram {
             pid: args.pid,
             dir: self.recordings.dir.clone(),
             hardware,
-            counters: args.watched.recorded.counters,
+            counters: args.watched.counters().map_err(Ending::input)?,
             sight,
             collect: is_collected.then(|| args.watched.collect(keep, max_bytes)),
             duration: args.duration,

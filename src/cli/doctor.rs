@@ -62,7 +62,7 @@ pub(super) fn doctor(args: &Doctor) -> Result<u8, Ending> {
     let (probe, trial) = (runner::probe(), trial::trial(crate::inject::LIBRARY));
     let can_trace = matches!(trial.end, TrialEnd::Records { .. });
     // Without a driver that works, that is what is told.
-    let counters = can_trace.then(counters::tried);
+    let counters = can_trace.then(|| counters::tried(None));
     let rows = rows(&probe, &trial, counters);
     let verdict = verdict(&probe, can_trace);
     if args.json {

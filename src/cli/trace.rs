@@ -18,6 +18,7 @@ use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind};
 
 pub(super) fn trace(args: &TraceArgs) -> Result<u8, Ending> {
+    args.watched.counters().map_err(Ending::input)?;
     let shot = screen::shot(&args.picture, ReplayOptions::default())?;
     if shot == Some(screen::Shot::Cast) {
         return Err(
@@ -150,7 +151,7 @@ impl TracedProgram<'_> {
                 range: args.range.clone(),
             },
             hardware: watched.recorded.hardware == Switch::On,
-            counters: watched.recorded.counters,
+            counters: watched.counters().unwrap_or_default(),
             python: watched.looks(),
             output,
         })

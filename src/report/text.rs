@@ -112,9 +112,21 @@ fn write(page: &mut Page, report: &Report, section: Section) {
                 false => "Kernels of all variants, warm-up included",
             };
             names(page, title, &report.kernels, short::unique);
+            stalls(page, report);
         }
         Section::Findings => findings(page, report),
         Section::Calls => calls(page, report),
+    }
+}
+
+/// What the kernels that take most time waited for.
+fn stalls(page: &mut Page, report: &Report) {
+    const MOST: usize = 8;
+    let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
+    for (row, name) in report.kernels.iter().zip(short::unique(&names)).take(MOST) {
+        if let Some((mix, said)) = row.stalls.and_then(|it| Some((it, it.sentence()?))) {
+            page.wrapped(&format!("{name}: {said} ({} samples)", count(mix.samples)));
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn request(command: Vec<OsString>, directory: &Path) -> AttachRequest
             max_bytes: 0,
             keep: None,
             waits: true,
+            stalls: false,
             graphs: Graphs::Nodes,
         },
         command,

@@ -16,4 +16,5 @@ mod modes;
 mod python;
 mod records;
 mod running;
+mod stalls;
 mod standing;

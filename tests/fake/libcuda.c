@@ -25,3 +25,10 @@ int cuDriverGetVersion(int *version) {
     *version = getenv("FAKE_DRIVER") ? atoi(getenv("FAKE_DRIVER")) : 13000;
     return 0;
 }
+
+/* The primary context of the one device is there once CUDA is initialised. */
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) { (void)device; *flags = 0; *active = done; return 0; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { (void)device; *context = &done; return 0; }
+int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
+int cuCtxPushCurrent_v2(void *context) { return context == &done ? 0 : 201; }
+int cuCtxPopCurrent_v2(void **context) { *context = &done; return 0; }

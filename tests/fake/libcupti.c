@@ -377,3 +377,4 @@ void fake_unknown(void) {
 }
 
 #include "pm.c"
+#include "pc.c"

@@ -91,6 +91,10 @@ impl Anonymous {
                     }
                 }
                 Hardware::Note(text) => clean(text),
+                Hardware::Stalls(it) => {
+                    clean(&mut it.kernel);
+                    function(&mut it.kernel);
+                }
                 Hardware::Gpu(_)
                 | Hardware::Limits(_)
                 | Hardware::Reading(_)

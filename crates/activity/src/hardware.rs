@@ -204,6 +204,17 @@ pub struct WatchCost {
     pub lost: u64,
 }
 
+/// What the warps of a kernel were seen waiting for since the samples before these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StallSamples {
+    /// The kernel's name, as records of it have it; empty where none was sampled.
+    pub kernel: String,
+    /// Samples of this GPU that were lost meanwhile, at least.
+    pub lost: u64,
+    /// By reason, under NVIDIA's names (`long_scoreboard`), those that were seen.
+    pub reasons: Vec<(String, u64)>,
+}
+
 /// Something about the hardware, in a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hardware {
@@ -228,6 +239,8 @@ pub enum Hardware {
     Note(String),
     /// What watching took so far.
     Cost(WatchCost),
+    /// What a kernel's warps waited for.
+    Stalls(StallSamples),
 }
 
 /// What one thread did between two looks at it, as the kernel's scheduler counts it.

@@ -20,6 +20,7 @@ use crate::options::{BUFFERS, Caller, Ending, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
 use crate::setup::{StartError, Subscription, enable, release, subscribe};
+use crate::stalls::StallThread;
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
 use recording::file::{Clocks, Entry, Identity, State, Writer};
@@ -43,6 +44,7 @@ pub struct Collector {
     stop: Sender<Ending>,
     closed: Receiver<()>,
     threads: Vec<JoinHandle<()>>,
+    stalls: Option<StallThread>,
 }
 
 impl Collector {
@@ -183,7 +185,11 @@ impl Collector {
         if threads.is_empty() || fork::is_child() {
             // In a forked child these threads do not exist.
             threads.into_iter().for_each(std::mem::forget);
+            std::mem::forget(self.stalls.take());
             return false;
+        }
+        if let Some(stalls) = self.stalls.take() {
+            stalls.end(ending);
         }
         let _ = self.stop.send(ending);
         drop(self.commands.take());
@@ -285,9 +291,14 @@ impl Prepared {
             drop(flushed);
         })
         .map_err(StartError::Thread)?;
+        let stalls = options
+            .stalls
+            .then(|| StallThread::start(&self.cupti, commands.clone()));
+        let stalls = stalls.transpose().map_err(StartError::Thread)?.flatten();
         Ok(Collector {
             cupti: self.cupti,
             commands: Some(commands),
+            stalls,
             flushes,
             stop,
             closed,

@@ -32,6 +32,7 @@ pub mod options;
 mod process;
 mod ranges;
 mod setup;
+mod stalls;
 mod switch;
 mod threads;
 

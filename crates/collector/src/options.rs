@@ -18,6 +18,8 @@ pub const KEEP: &str = "CUPTOP_KEEP_S";
 pub const WAITS: &str = "CUPTOP_WAITS";
 /// The NVTX ranges inside which alone is to be recorded.
 pub const RANGE: &str = "CUPTOP_RANGE";
+/// Whether to sample what kernels wait for: `0` or `1`.
+pub const STALLS: &str = "CUPTOP_STALLS";
 /// How to record CUDA graphs: `nodes` or `whole`.
 pub const GRAPHS: &str = "CUPTOP_GRAPHS";
 
@@ -70,6 +72,8 @@ pub struct Options {
     /// Whether what streams and threads wait for is recorded: synchronisations and events. Host waits are calls too, so
     /// that only waits between streams are lost without it.
     pub waits: bool,
+    /// Whether what kernels wait for is sampled. Nobody else may use the GPU's counters then.
+    pub stalls: bool,
     /// The name of NVTX ranges inside which alone is recorded; a `*` at its end stands for anything.
     pub range: Option<String>,
     /// How CUDA graphs are recorded.
@@ -99,6 +103,7 @@ impl Options {
             keep: None,
             api: ApiCalls::default(),
             waits: true,
+            stalls: false,
             range: None,
             graphs: Graphs::default(),
             caller: Caller::Program,
@@ -121,6 +126,7 @@ impl Options {
         }
         options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
         options.waits = variable(WAITS).is_none_or(|value| value != "0");
+        options.stalls = variable(STALLS).is_some_and(|value| value == "1");
         options.range = variable(RANGE)
             .filter(|name| !name.is_empty())
             .map(|name| name.to_string_lossy().into_owned());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use activity::{Activity, Health, Range, Span, StreamInfo, What};
+use activity::{Activity, Hardware, Health, Range, Span, StreamInfo, What};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, kinds};
@@ -380,6 +380,7 @@ impl DecodeThread {
             })),
             Command::Mode(mode) => self.writer.add(&Entry::Mode(mode)),
             Command::Notice { is_warning, text } => self.writer.notice(is_warning, &text),
+            Command::Stalls(it) => self.writer.add(&Entry::Hardware(Hardware::Stalls(it))),
             Command::Flush(done) => return Some(done),
         }
         None

@@ -97,19 +97,18 @@ pub fn open() -> Result<Library, DriverError> {
 /// calling it. Driver branches from 580 on offer CUDA 13, from 525 on CUDA 12, from 450 on CUDA 11
 /// (NVIDIA's compatibility table).
 pub fn major_of_file(path: &Path) -> Option<u32> {
-    let name = path.file_name()?.to_str()?;
-    let branch: u32 = name
-        .strip_prefix("libcuda.so.")?
-        .split('.')
-        .next()?
-        .parse()
-        .ok()?;
-    match branch {
+    match branch_of_file(path)? {
         580.. => Some(13),
         525.. => Some(12),
         450.. => Some(11),
         _ => None,
     }
+}
+
+/// The branch of a driver's library, from its file name: 580 of `libcuda.so.580.159.04`.
+pub fn branch_of_file(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?.strip_prefix("libcuda.so.")?;
+    name.split('.').next()?.parse().ok().filter(|it| *it > 99)
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub mod pm;
 pub mod records;
 pub mod search;
 pub mod sizes;
+pub mod stalls;
 
 pub use api::Api;
 pub use load::{Caller, Cupti, LoadError};

@@ -6,7 +6,7 @@
 //! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program. [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
-//! counters said meanwhile, and [`lines`] at which line the program was.
+//! counters said meanwhile, [`stalls`] what kernels waited for, and [`lines`] at which line the program was.
 
 pub mod breakdown;
 pub mod busy;
@@ -23,6 +23,7 @@ pub mod memory;
 pub mod off_cpu;
 pub mod passes;
 pub mod shapes;
+pub mod stalls;
 pub mod steps;
 pub mod tables;
 pub mod variants;

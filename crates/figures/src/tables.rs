@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::shapes::{self, Ran, ShapeRow};
+use crate::stalls::{self, StallMix};
 use activity::units::share;
 use activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
 use trace::describe::is_host_wait;
@@ -32,6 +33,9 @@ pub struct NameRow {
     /// Of a kernel: its launch configurations, most time first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shapes: Vec<ShapeRow>,
+    /// Of a kernel: what its warps waited for, where that was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<StallMix>,
 }
 
 /// Durations of one launch configuration of one kernel.
@@ -71,6 +75,7 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
     let mut rows = sums.rows(trace);
     let mut shapes = shapes::rows(trace, sampled, &ran);
     for row in &mut rows {
+        row.stalls = stalls::of_kernel(trace, row.id, row.count, row.total_ns);
         row.shapes = shapes.remove(&row.id).unwrap_or_default();
     }
     rows

@@ -3,7 +3,12 @@
 use super::Clock;
 use super::windows::{Window, Windows};
 use activity::text::printable;
-use activity::{GpuLimits, Hardware, Metric, Ns, Occupant, Owner, Reading, Span, Uuid, WatchCost};
+use activity::{
+    GpuLimits, Hardware, Metric, NameId, Ns, Occupant, Owner, Reading, Span, StallSamples, Uuid,
+    WatchCost,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 const METRICS: usize = Metric::ALL.len();
 
@@ -276,6 +281,10 @@ pub struct HardwareReadings {
     pub notes: Vec<String>,
     /// What watching cost.
     pub cost: WatchCost,
+    /// What kernels waited for, by name: samples by reason, under NVIDIA's names.
+    pub stalls: FxHashMap<NameId, BTreeMap<String, u64>>,
+    /// Samples of that which were lost, at least.
+    pub stalls_lost: u64,
 }
 
 impl HardwareReadings {
@@ -302,7 +311,20 @@ impl HardwareReadings {
             }
             // Of several recordings, the one that watched longest counts.
             Hardware::Cost(cost) if cost.wall_ns >= self.cost.wall_ns => self.cost = cost,
-            Hardware::Cost(_) => {}
+            // With the names of the timeline (`Trace::apply`).
+            Hardware::Cost(_) | Hardware::Stalls(_) => {}
+        }
+    }
+
+    /// Takes in what a kernel waited for.
+    pub(super) fn take_stalls(&mut self, kernel: NameId, it: StallSamples) {
+        self.stalls_lost += it.lost;
+        if it.reasons.is_empty() {
+            return;
+        }
+        let sums = self.stalls.entry(kernel).or_default();
+        for (reason, samples) in it.reasons {
+            *sums.entry(printable(&reason)).or_default() += samples;
         }
     }
 

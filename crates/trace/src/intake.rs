@@ -48,6 +48,10 @@ impl Trace {
         for it in batch.hardware {
             match it {
                 Hardware::Gpu(gpu) => self.define_gpu(gpu),
+                Hardware::Stalls(it) => {
+                    let kernel = self.names.intern(&it.kernel);
+                    self.hardware.take_stalls(kernel, it);
+                }
                 other => {
                     let mut hardware = std::mem::take(&mut self.hardware);
                     hardware.take(process, other, |uuid| self.clock_of_gpu(uuid, process));

@@ -130,6 +130,10 @@ pub struct Watched {
     /// are bound by launches 7 to 12 %, also while recording is off after it was on.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
     pub waits: Switch,
+    /// Sample what the warps of each kernel wait for, on the GPU and in the running program. Nobody else may use the GPU's counters
+    /// then, so --counters auto is off. It needs CUPTI 13.0.1 and driver 580.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
+    pub stalls: Switch,
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
     /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
     /// goes on with them.
@@ -150,7 +154,19 @@ impl Watched {
             max_bytes,
             keep,
             waits: self.waits == Switch::On,
+            stalls: self.stalls == Switch::On,
             graphs: self.recorded.graphs.into(),
+        }
+    }
+
+    /// Whether counters are sampled: not beside stalls, as together no kernel would be recorded.
+    pub(crate) fn counters(&self) -> Result<Counters, &'static str> {
+        match (self.stalls, self.recorded.counters) {
+            (Switch::Off, counters) => Ok(counters),
+            (Switch::On, Counters::Auto | Counters::Off) => Ok(Counters::Off),
+            (Switch::On, _) => {
+                Err("--stalls and --counters use the same part of the GPU: ask for one of them")
+            }
         }
     }
 

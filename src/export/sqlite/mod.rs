@@ -74,6 +74,7 @@ impl TableWriter<'_> {
         self.steps(facts)?;
         self.samples()?;
         self.hardware()?;
+        self.stalls()?;
         let value = serde_json::to_value(&report)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         for table in ["devices", "verdicts", "findings", "ranks"] {
@@ -292,6 +293,17 @@ impl TableWriter<'_> {
                 value,
                 hardware::reason(window.reasons),
             ])?;
+        }
+        Ok(())
+    }
+
+    fn stalls(&self) -> rusqlite::Result<()> {
+        let mut insert = self.insert("stalls", 3)?;
+        for (kernel, reasons) in &self.trace.hardware().stalls {
+            let kernel = self.trace.names().full(*kernel);
+            for (reason, samples) in reasons {
+                insert.execute(params![kernel, reason, whole(*samples)])?;
+            }
         }
         Ok(())
     }

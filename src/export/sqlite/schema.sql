@@ -37,6 +37,9 @@ CREATE TABLE frame (stack_id INTEGER, depth INTEGER, function TEXT, file TEXT, l
 -- What a GPU's counters and sensors said of a window; names and units as in docs/REPORT.md.
 CREATE TABLE hardware (device INTEGER, start_ns INTEGER, end_ns INTEGER, metric TEXT, unit TEXT, value REAL, held_down TEXT);
 
+-- What the warps of a kernel were seen waiting for, under NVIDIA's names (`--stalls on`).
+CREATE TABLE stalls (kernel TEXT, reason TEXT, samples INTEGER);
+
 -- The report's own rows. Columns are the fields of `report --json` by name; those inside an object are joined by `_`.
 CREATE TABLE devices (
     device INTEGER, name TEXT, ops INTEGER, kernels INTEGER, memsets INTEGER, span_ns INTEGER, busy_ns INTEGER, idle_ns INTEGER,

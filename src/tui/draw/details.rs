@@ -15,7 +15,7 @@ use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupanc
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::tables::{self, NameRow};
-use figures::{class, communication};
+use figures::{class, communication, stalls};
 use trace::{LaneId, Trace, describe};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
@@ -140,6 +140,7 @@ impl Details {
     /// What limits a kernel of this configuration; without counters what its launch leaves unused.
     fn limit(&mut self, state: &State, shape: LaunchShape, device: u32) {
         let run = &state.model.run;
+        self.facts.extend(stalls::sentence(&run.trace, shape.name));
         if !run.trace.is_sampled() {
             let info = run.trace.devices().get(device as usize).map(|it| &it.info);
             let name = run.trace.names().full(shape.name);

@@ -5,7 +5,8 @@ use super::definitions::{begin, lossy, text};
 use super::{Entry, Field, Unreadable};
 use crate::{
     Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Occupant, OffCpu, Owner, Reading,
-    SampleDef, SampledThread, Sampling, Span, StackSample, ThreadWindow, Uuid, WatchCost, fields,
+    SampleDef, SampledThread, Sampling, Span, StackSample, StallSamples, ThreadWindow, Uuid,
+    WatchCost, fields,
 };
 
 const LOOK: u8 = 32;
@@ -21,6 +22,7 @@ const GPU: u8 = 83;
 const LIMITS: u8 = 84;
 const NOTE: u8 = 85;
 const COST: u8 = 86;
+const STALLS: u8 = 87;
 
 fields! {
     Sampling { hz @ 4, torn @ 8, lost @ 16, cost_ns @ 24 }
@@ -134,6 +136,14 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
         }
         Hardware::Note(text) => note(bytes, ABOUT_HARDWARE, text),
         Hardware::Cost(cost) => cost.put_fields(begin(bytes, COST, 40, &[])),
+        Hardware::Stalls(it) => {
+            for (reason, samples) in &it.reasons {
+                rest.extend(samples.to_le_bytes());
+                put_text(&mut rest, reason);
+            }
+            let texts = [(16, it.kernel.as_bytes()), (20, &rest[..])];
+            it.lost.put(begin(bytes, STALLS, 24, &texts), 8);
+        }
     }
 }
 
@@ -152,6 +162,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         GPU => gpu(bytes).map(Entry::Hardware),
         LIMITS => limits(bytes).map(Entry::Hardware),
         COST => WatchCost::fields(bytes).map(|it| Entry::Hardware(Hardware::Cost(it))),
+        STALLS => stalls(bytes).map(|it| Entry::Hardware(Hardware::Stalls(it))),
         NOTE => text(bytes, 16, 8).map(lossy).map(|text| match bytes[4] {
             ABOUT_HARDWARE => Entry::Hardware(Hardware::Note(text)),
             _ => Entry::OffCpu(OffCpu::Note(text)),
@@ -275,4 +286,17 @@ fn limits(bytes: &[u8]) -> Option<Hardware> {
         lacks: metrics(text(bytes, 32 + most.len(), 12)?, take_text)?,
         ..Fields::fields(bytes)?
     }))
+}
+
+fn stalls(bytes: &[u8]) -> Option<StallSamples> {
+    let kernel = text(bytes, 24, 16)?;
+    let reasons = list(text(bytes, 24 + kernel.len(), 20)?, |rest| {
+        let samples = take(rest)?;
+        Some((take_text(rest)?, samples))
+    })?;
+    Some(StallSamples {
+        kernel: lossy(kernel),
+        lost: Field::get(bytes, 8)?,
+        reasons,
+    })
 }

@@ -25,7 +25,7 @@ pub use sampling::{Decoded, Sample, Sampling, Trigger, chip};
 pub const HARDWARE_BUSY: Code = 26;
 
 /// `CUPTI_ERROR_OUT_OF_MEMORY`: of decoding, that the hardware's buffer was full (its header, and seen on an H100).
-const OUT_OF_MEMORY: Code = 8;
+pub(crate) const OUT_OF_MEMORY: Code = 8;
 
 type Call<P> = unsafe extern "C" fn(*mut P) -> Code;
 

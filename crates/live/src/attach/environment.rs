@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use collector::{Graphs, options};
 
+use crate::counters;
+
 /// How the kernels of a program are recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Collect {
@@ -21,8 +23,22 @@ pub struct Collect {
     /// Whether to record what streams and threads wait for: it costs launches 7 to 12 %, and shows why a stream waited for
     /// another.
     pub waits: bool,
+    /// Whether to sample what kernels wait for, if nobody uses the counters of any GPU here.
+    pub stalls: bool,
     /// Whether CUDA graphs are recorded by their nodes or as a whole.
     pub graphs: Graphs,
+}
+
+impl Collect {
+    /// Leaves stalls out where somebody has a GPU's counters, or that cannot be told: together with them no kernel would be recorded.
+    /// Returns why.
+    pub(super) fn check_stalls(&mut self) -> Option<String> {
+        let why = self.stalls.then(counters::all_free)?.err()?;
+        self.stalls = false;
+        Some(format!(
+            "no stalls, as another user may have the GPU's counters ({why})"
+        ))
+    }
 }
 
 /// The driver loads this library in `cuInit`, and calls its `InitializeInjection`.
@@ -76,6 +92,7 @@ pub(super) fn options(collect: &Collect) -> Vec<(&'static str, OsString)> {
         (options::FLUSH, flush.to_string().into()),
         (options::MAX_BYTES, collect.max_bytes.to_string().into()),
         (options::WAITS, u8::from(collect.waits).to_string().into()),
+        (options::STALLS, u8::from(collect.stalls).to_string().into()),
         (options::GRAPHS, graphs.into()),
     ];
     if let Some(keep) = collect.keep {

@@ -100,7 +100,7 @@ pub type Attached = (Feed, Recorder);
 /// # Errors
 /// When it cannot be started, or the recording directory cannot be made or holds recordings already. Also when the
 /// library cannot be unpacked, or another tool has claimed the driver's injection variable.
-pub fn run(request: AttachRequest) -> io::Result<Attached> {
+pub fn run(mut request: AttachRequest) -> io::Result<Attached> {
     let Some(program) = request.command.first() else {
         let why = "no program was given";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -109,7 +109,8 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
     let mut live = LiveRecording::start(&request.dir, &request.when)?;
     let library = Library::unpack(request.collect.library)?;
     let name = program.to_string_lossy().into_owned();
-    let warning = outside::warning(&request.command);
+    let mut warnings: Vec<_> = outside::warning(&request.command).into_iter().collect();
+    warnings.extend(request.collect.check_stalls());
     let variables = environment::variables(
         &request.collect,
         request.when.range.as_deref(),
@@ -130,7 +131,7 @@ pub fn run(request: AttachRequest) -> io::Result<Attached> {
             child,
             live,
             name,
-            warning,
+            warnings,
         }
         .follow(outlet)
         .unwrap_or(Outcome::Stopped)
@@ -143,12 +144,12 @@ struct TracedRun {
     live: LiveRecording,
     name: String,
     /// What is to be said of the command.
-    warning: Option<String>,
+    warnings: Vec<String>,
 }
 
 impl TracedRun {
     fn follow(mut self, outlet: &Outlet) -> Result<Outcome, Gone> {
-        if let Some(text) = self.warning.take() {
+        for text in std::mem::take(&mut self.warnings) {
             outlet.notice(true, text)?;
         }
         let ended = self.until_the_end(outlet);

@@ -113,10 +113,11 @@ pub fn check(
 ///
 /// # Errors
 /// When the directory cannot be made or holds a recording, the system gives no thread, or nothing can be loaded into the program.
-pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
+pub fn running(mut request: RunningRequest) -> Result<Attached, Refused> {
     let failed = |error: io::Error| Refused::new(format!("cannot attach: {error}"), "");
     let mut live = LiveRecording::start(&request.dir, &When::default()).map_err(failed)?;
     let began = Instant::now();
+    let lack = request.collect.as_mut().and_then(Collect::check_stalls);
     let (hands, refused) = match &request.collect {
         Some(collect) => enter(request.pid, &live, collect)?,
         None => (Vec::new(), Vec::new()),
@@ -132,6 +133,7 @@ pub fn running(request: RunningRequest) -> Result<Attached, Refused> {
         RunningProgram {
             tried: tried.collect(),
             refused: refused.into_iter().map(|it| it.1).collect(),
+            lack,
             began,
             request,
             live,
@@ -206,6 +208,8 @@ struct RunningProgram {
     tried: Vec<u32>,
     /// Why those could not be, to be said.
     refused: Vec<Refused>,
+    /// Why no stalls are sampled that were asked for.
+    lack: Option<String>,
     began: Instant,
 }
 
@@ -243,6 +247,9 @@ impl RunningProgram {
         };
         if self.request.collect.is_none() {
             notice(outside)?;
+        }
+        if let Some(text) = self.lack.take() {
+            outlet.notice(true, text)?;
         }
         for refused in std::mem::take(&mut self.refused) {
             outlet.notice(true, format!("{}; {}", refused.message, refused.help))?;

@@ -129,6 +129,7 @@ fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> 
         max_bytes: 16 << 20,
         keep: None,
         waits: false,
+        stalls: false,
         graphs: Graphs::Nodes,
     };
     environment::variables(&collect, None, directory, library)

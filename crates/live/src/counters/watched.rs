@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cupti_sys::nvml::uuid_text;
+use cupti_sys::nvml::{self, Nvml, uuid_text};
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::process::{BEAT, SamplingJob};
@@ -21,14 +21,27 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Whether the first GPU's counters can be sampled here, found out by beginning to.
+/// Whether nobody has the counters of any GPU here: they were taken for a moment.
+///
+/// # Errors
+/// Of which GPU that is not so, and why, in words.
+pub(crate) fn all_free() -> Result<(), String> {
+    let all = Nvml::load().map_err(|it| it.to_string())?.devices();
+    let all = all.map_err(|code| nvml::describe(code).to_owned())?;
+    for gpu in all.iter().filter_map(|it| it.uuid().ok()) {
+        tried(Some(gpu)).map_err(|why| format!("{}: {why}", name_of(&gpu)))?;
+    }
+    Ok(())
+}
+
+/// Whether the counters of a GPU, or the first, can be sampled here, found out by beginning to.
 ///
 /// # Errors
 /// Why not, in words.
-pub fn tried() -> Result<(), String> {
+pub fn tried(uuid: Option<Uuid>) -> Result<(), String> {
     let words = |error: io::Error| error.to_string();
     let directory = tempfile::tempdir().map_err(words)?;
-    let mut process = Watched::start(directory.path(), None, Counters::At(100)).map_err(words)?;
+    let mut process = Watched::start(directory.path(), uuid, Counters::At(100)).map_err(words)?;
     let mut said = Vec::new();
     let begun = Instant::now();
     while begun.elapsed() < BEGINNING {

@@ -1,0 +1,228 @@
+//! What kernels wait for: the thread that samples it, from the moment on in which the program has made a GPU's primary context.
+//!
+//! It is asked for (`--stalls on`), and never beside another user of the GPU's counters: together with them CUPTI 13.0 records no
+//! kernel at all, without an error. Whoever asks has looked before whether they are free.
+
+use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use activity::StallSamples;
+use activity::entry::shortened;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use cupti_sys::api::describe;
+use cupti_sys::stalls::{NotSampled, Samples, StallSampler, TRIED};
+use cupti_sys::{Cupti, driver, search};
+
+use crate::command::Command;
+use crate::options::Ending;
+use crate::threads;
+
+/// How soon a new context is noticed.
+const LOOK: Duration = Duration::from_millis(5);
+/// Time between two fetches: CUPTI's own thread reads the hardware as often.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Time between two lots that are written.
+const WRITTEN: Duration = Duration::from_secs(1);
+/// Bytes of names in one lot: what does not fit is lost, and counted.
+const LOT: usize = 1 << 19;
+/// How long the last fetch may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The thread, as its owner has it.
+#[derive(Debug)]
+pub(crate) struct StallThread {
+    stop: Sender<Ending>,
+    gone: Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+impl StallThread {
+    /// Starts it, or says in the recording why not.
+    pub(crate) fn start(
+        cupti: &Cupti,
+        commands: Sender<Command>,
+    ) -> io::Result<Option<StallThread>> {
+        let mapped = search::mapped_files();
+        let branch = mapped.iter().find_map(|it| driver::branch_of_file(it));
+        if !TRIED
+            .iter()
+            .any(|it| (it.0, Some(it.1)) == (cupti.version, branch))
+        {
+            let branch = branch.map_or_else(|| "unknown".to_owned(), |it| it.to_string());
+            notice(
+                &commands,
+                true,
+                format!(
+                    "no stalls: this was not tried with CUPTI {} and driver {branch}, but with 13.0.1 and 580",
+                    cupti.version
+                ),
+            );
+            return Ok(None);
+        }
+        let ((stop, stopped), (going, gone)) = (bounded(1), bounded(0));
+        let mut sampling = StallSampling {
+            cupti: cupti.clone(),
+            commands,
+            gpus: Vec::new(),
+            has_ended: false,
+        };
+        let thread = threads::start("cuptop-stalls", move || {
+            sampling.run(&stopped);
+            drop(going);
+        })?;
+        Ok(Some(StallThread { stop, gone, thread }))
+    }
+
+    /// Has it write the rest and end. One that hangs in CUPTI is left there.
+    pub(crate) fn end(self, ending: Ending) {
+        let _ = self.stop.send(ending);
+        if self.gone.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected) {
+            let _ = self.thread.join();
+        }
+    }
+}
+
+/// What is sampled of one GPU, by its number.
+struct SampledGpu {
+    device: i32,
+    sampler: StallSampler,
+    samples: Samples,
+    lost: u64,
+}
+
+struct StallSampling {
+    cupti: Cupti,
+    commands: Sender<Command>,
+    gpus: Vec<SampledGpu>,
+    /// Whether no further GPU is tried.
+    has_ended: bool,
+}
+
+impl StallSampling {
+    fn run(&mut self, stop: &Receiver<Ending>) {
+        let mut written = Instant::now();
+        let ending = loop {
+            let period = if self.gpus.is_empty() { LOOK } else { PERIOD };
+            match stop.recv_timeout(period) {
+                Err(RecvTimeoutError::Timeout) => {}
+                ending => break ending.unwrap_or(Ending::Exit),
+            }
+            self.find();
+            self.fetch();
+            if written.elapsed() >= WRITTEN {
+                self.write();
+                written = Instant::now();
+            }
+        };
+        self.fetch();
+        self.write();
+        for gpu in std::mem::take(&mut self.gpus) {
+            match ending {
+                Ending::Exit => gpu.sampler.leave(),
+                Ending::Release if gpu.sampler.stop() => {}
+                Ending::Release => {
+                    notice(
+                        &self.commands,
+                        true,
+                        format!(
+                            "CUPTI did not end the sampling of stalls of GPU {}: this program's kernels may not be recorded any more",
+                            gpu.device
+                        ),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Begins with GPUs that have come into use.
+    fn find(&mut self) {
+        for device in 0..StallSampler::devices() {
+            if self.has_ended || self.gpus.iter().any(|it| it.device == device) {
+                continue;
+            }
+            let begun = Instant::now();
+            match StallSampler::start(&self.cupti.path, device) {
+                Ok(sampler) => {
+                    let took = begun.elapsed().as_millis();
+                    let text =
+                        format!("stalls of GPU {device} are sampled: switching on took {took} ms");
+                    notice(&self.commands, false, text);
+                    self.gpus.push(SampledGpu {
+                        device,
+                        sampler,
+                        samples: Samples::new(),
+                        lost: 0,
+                    });
+                }
+                Err(NotSampled::Unused) => {}
+                Err(why) => {
+                    self.has_ended = true;
+                    let why = match why {
+                        NotSampled::Refused(what, code) => {
+                            format!("CUPTI refuses to {what}: {}", describe(code))
+                        }
+                        NotSampled::Lacks(why) => why,
+                        NotSampled::Unused => String::new(),
+                    };
+                    notice(
+                        &self.commands,
+                        true,
+                        format!("no stalls of GPU {device}: {why}"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn fetch(&mut self) {
+        for gpu in &mut self.gpus {
+            match gpu.sampler.fetch(&mut gpu.samples) {
+                Ok(lost) => gpu.lost += lost,
+                Err(code) => {
+                    self.has_ended = true;
+                    notice(
+                        &self.commands,
+                        true,
+                        format!(
+                            "stalls of GPU {} end here (CUPTI says {code}): another user of its counters came, and from here on this \
+                         program's kernels may not be recorded",
+                            gpu.device
+                        ),
+                    );
+                }
+            }
+        }
+        if self.has_ended {
+            self.write();
+            self.gpus.drain(..).for_each(|it| it.sampler.leave());
+        }
+    }
+
+    fn write(&mut self) {
+        for gpu in &mut self.gpus {
+            let mut room = LOT;
+            for (kernel, counts) in gpu.samples.drain() {
+                let kernel = String::from_utf8_lossy(&shortened(&kernel)).into_owned();
+                let Some(left) = room.checked_sub(kernel.len()) else {
+                    gpu.lost += counts.iter().sum::<u64>();
+                    continue;
+                };
+                room = left;
+                let reasons = gpu.sampler.reasons.iter().cloned().zip(counts);
+                let reasons = reasons.filter(|it| it.1 > 0).collect();
+                let lost = std::mem::take(&mut gpu.lost);
+                let samples = StallSamples {
+                    kernel,
+                    lost,
+                    reasons,
+                };
+                let _ = self.commands.send(Command::Stalls(samples));
+            }
+        }
+    }
+}
+
+fn notice(commands: &Sender<Command>, is_warning: bool, text: String) {
+    let _ = commands.send(Command::Notice { is_warning, text });
+}

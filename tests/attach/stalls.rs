@@ -1,0 +1,102 @@
+//! What kernels wait for: the whole way from CUPTI (a fake) to the report, and when it is not sampled.
+
+use std::process::Command;
+
+use crate::hardware::{opened, traced_with};
+use crate::harness::fakes;
+
+/// What is said of the kernel of odd launches.
+fn odd(report: &serde_json::Value) -> &serde_json::Value {
+    let kernels = report["kernels"].as_array().expect("kernels");
+    let mut odd = kernels.iter().filter(|it| it["name"] == "odd()");
+    &odd.next().expect("it ran")["stalls"]
+}
+
+/// The notices of a trace for a second with these variables, and whether anything was sampled.
+fn told(variables: &[(&str, &str)], options: &[&str]) -> (String, bool) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let made = fakes();
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["trace", "--headless", "--stalls", "--save"])
+        .arg(directory.path().join("run"))
+        .args(options)
+        .arg("--")
+        .arg(made.join("program"))
+        .args(["device", "100"])
+        .env("LD_LIBRARY_PATH", made)
+        .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
+        .envs(variables.iter().copied())
+        .output()
+        .expect("runs");
+    let has_some = output.status.success() && odd(&opened(directory.path())).is_object();
+    let said = String::from_utf8_lossy(&output.stderr);
+    (
+        said.split_whitespace().collect::<Vec<_>>().join(" "),
+        has_some,
+    )
+}
+
+#[test]
+fn samples_reach_the_report_and_are_saved() {
+    let (report, directory) = traced_with(&[], &["--stalls", "on"], "150");
+    let mix = odd(&report);
+    let count = |name: &str| mix[name].as_u64().expect("a number");
+    let samples = count("samples");
+    assert!(samples >= 5000 && samples % 1000 == 0, "{mix}");
+    // What the fake makes up, in thousandths.
+    let parts = ["memory", "issued", "other", "sm"].map(|name| 1000 * count(name) / samples);
+    assert_eq!(parts, [800, 120, 80, 0]);
+    assert_eq!(odd(&opened(directory.path())), mix);
+    // Counters never run beside it, and of too few samples nothing is said.
+    let kernels = report["kernels"].as_array().expect("kernels").iter();
+    assert!(
+        kernels
+            .filter(|it| it["name"] == "even()")
+            .all(|it| it["stalls"].is_null())
+    );
+    let metrics = report["hardware"]["devices"][0]["metrics"].as_array();
+    assert!(
+        metrics
+            .expect("metrics")
+            .iter()
+            .all(|it| it["metric"] != "dram_read")
+    );
+}
+
+#[test]
+fn the_page_says_what_a_kernel_waits_for() {
+    let (said, has_some) = told(&[], &["--only", "kernels"]);
+    assert!(
+        has_some && said.contains("waits for memory 80 %, issues 12 %"),
+        "{said}"
+    );
+}
+
+#[test]
+fn it_is_refused_by_name_where_kernels_could_be_lost() {
+    for (variable, why) in [
+        (
+            ("FAKE_PM_ENABLE", "26"),
+            "another user may have the GPU's counters",
+        ),
+        (
+            ("FAKE_VERSION", "130200"),
+            "not tried with CUPTI 130200 and driver 580",
+        ),
+        (
+            ("FAKE_PC_ENABLE", "43"),
+            "CUPTI refuses to sample: not supported on a MIG slice",
+        ),
+    ] {
+        let (said, has_some) = told(&[variable], &[]);
+        assert!(!has_some && said.contains(why), "{why}: {said}");
+    }
+    let (said, _) = told(&[], &["--counters", "on"]);
+    assert!(said.contains("ask for one of them"), "{said}");
+}
+
+#[test]
+fn where_it_ends_early_that_is_said() {
+    let (said, _) = told(&[("FAKE_PC_DATA", "999")], &[]);
+    assert!(said.contains("end here (CUPTI says 999)"), "{said}");
+}
