@@ -1,7 +1,7 @@
 //! What kernels wait for: the thread that samples it, from the moment on in which the program has made a GPU's primary context.
 //!
-//! It is asked for (`--stalls on`), and never beside another user of the GPU's counters: together with them CUPTI 13.0 records no
-//! kernel at all, without an error. Whoever asks has looked before whether they are free.
+//! It is asked for (`--stalls on`), and never beside another user of the GPU's counters. Together with one, CUPTI 13.0 records no kernel
+//! at all, and says no error. Whoever asks has looked before whether they are free.
 
 use std::io;
 use std::thread::JoinHandle;

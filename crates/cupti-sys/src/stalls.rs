@@ -138,6 +138,50 @@ struct Attribute {
     value: [usize; 3],
 }
 
+/// What one fetch brings. It is CUPTI's to write into, and never moves.
+struct Lot {
+    data: Data,
+    places: Vec<Place>,
+    /// The places' reasons, so many for each.
+    _reasons: Vec<Reason>,
+}
+
+impl Lot {
+    fn of(count: usize) -> Lot {
+        let mut reasons = vec![Reason::default(); PLACES * count];
+        let first = reasons.as_mut_ptr();
+        let place = |at| Place {
+            size: size_of::<Place>(),
+            cubin: 0,
+            offset: 0,
+            function: 0,
+            pad: 0,
+            name: std::ptr::null(),
+            count: 0,
+            reasons: first.wrapping_add(at * count),
+            correlation: 0,
+        };
+        let mut places: Vec<Place> = (0..PLACES).map(place).collect();
+        let data = Data {
+            size: size_of::<Data>(),
+            room: PLACES,
+            total: 0,
+            dropped: 0,
+            count: 0,
+            remaining: 0,
+            range: 0,
+            places: places.as_mut_ptr(),
+            others: 0,
+            is_full: 0,
+        };
+        Lot {
+            data,
+            places,
+            _reasons: reasons,
+        }
+    }
+}
+
 /// Samples by function, as CUPTI names it, and by reason, in the order of [`StallSampler::reasons`].
 pub type Samples = HashMap<Vec<u8>, Vec<u64>>;
 
@@ -151,10 +195,7 @@ pub struct StallSampler {
     pub reasons: Vec<String>,
     /// For CUPTI's index of a reason its place above.
     places_of: HashMap<u32, usize>,
-    data: Box<Data>,
-    places: Vec<Place>,
-    /// The places' reasons, so many for each.
-    _rooms: Vec<Reason>,
+    lot: Box<Lot>,
 }
 
 // SAFETY: the driver and CUPTI take a context from any thread; all else is this structure's own.
@@ -214,63 +255,27 @@ impl StallSampler {
         device: i32,
         context: *mut c_void,
     ) -> Result<StallSampler, NotSampled> {
-        let insist = |what, code| match code {
-            SUCCESS => Ok(()),
-            code => Err(NotSampled::Refused(what, code)),
-        };
         insist("sample", call(functions.enable, context, ()))?;
-        let mut count = 0_usize;
-        let code = call(functions.count_reasons, context, &raw mut count);
-        insist("count reasons", code)?;
-        let mut indices = vec![0_u32; count];
-        let mut texts = vec![[0_u8; NAME]; count];
-        let mut pointers: Vec<*mut u8> = texts.iter_mut().map(|it| it.as_mut_ptr()).collect();
-        let asked = Listed {
-            count,
-            indices: indices.as_mut_ptr(),
-            names: pointers.as_mut_ptr(),
-        };
-        insist("name reasons", call(functions.reasons, context, asked))?;
+        let listed = listed(&functions, context);
+        if listed.is_err() {
+            call(functions.disable, context, ());
+        }
+        let mut listed = listed?;
+        let count = listed.len();
         let mut sampler = StallSampler {
             functions,
             driver,
             device,
             context,
-            reasons: texts.iter().map(|it| reason(it)).collect(),
-            places_of: indices
-                .iter()
-                .enumerate()
-                .map(|(at, it)| (*it, at))
+            places_of: listed.iter().map(|it| it.0).zip(0..).collect(),
+            reasons: listed
+                .iter_mut()
+                .map(|it| std::mem::take(&mut it.1))
                 .collect(),
-            data: Box::new(Data {
-                size: size_of::<Data>(),
-                room: PLACES,
-                total: 0,
-                dropped: 0,
-                count: 0,
-                remaining: 0,
-                range: 0,
-                places: std::ptr::null_mut(),
-                others: 0,
-                is_full: 0,
-            }),
-            places: Vec::with_capacity(PLACES),
-            _rooms: vec![Reason::default(); PLACES * count],
+            lot: Box::new(Lot::of(count)),
         };
-        let rooms = sampler._rooms.as_mut_ptr();
-        sampler.places.extend((0..PLACES).map(|at| Place {
-            size: size_of::<Place>(),
-            cubin: 0,
-            offset: 0,
-            function: 0,
-            pad: 0,
-            name: std::ptr::null(),
-            count: 0,
-            reasons: rooms.wrapping_add(at * count),
-            correlation: 0,
-        }));
-        sampler.data.places = sampler.places.as_mut_ptr();
-        let data: *mut Data = &raw mut *sampler.data;
+        let data: *mut Data = &raw mut sampler.lot.data;
+        let mut indices: Vec<u32> = listed.iter().map(|it| it.0).collect();
         let attribute = |kind, value| Attribute {
             kind,
             status: 0,
@@ -304,19 +309,19 @@ impl StallSampler {
             if !is_active(&self.driver, self.device) {
                 break;
             }
-            let data: *mut Data = &raw mut *self.data;
+            let data: *mut Data = &raw mut self.lot.data;
             match call(self.functions.fetch, self.context, data) {
                 SUCCESS => {}
                 // The hardware's buffer or ours was full: what is in ours counts.
                 OUT_OF_MEMORY => lost += 1,
                 code => return Err(code),
             }
-            lost += self.data.dropped;
-            let count = self.data.count.min(self.places.len());
-            for place in &self.places[..count] {
+            lost += self.lot.data.dropped;
+            let count = self.lot.data.count.min(PLACES);
+            for place in &self.lot.places[..count] {
                 self.add(place, into);
             }
-            if self.data.remaining == 0 {
+            if self.lot.data.remaining == 0 {
                 break;
             }
         }
@@ -375,6 +380,34 @@ struct Listed {
 struct Configured {
     count: usize,
     attributes: *mut Attribute,
+}
+
+fn insist(what: &'static str, code: Code) -> Result<(), NotSampled> {
+    match code {
+        SUCCESS => Ok(()),
+        code => Err(NotSampled::Refused(what, code)),
+    }
+}
+
+/// The reasons that can be told apart, with CUPTI's index of each.
+fn listed(functions: &Functions, context: *mut c_void) -> Result<Vec<(u32, String)>, NotSampled> {
+    let mut count = 0_usize;
+    insist(
+        "count reasons",
+        call(functions.count_reasons, context, &raw mut count),
+    )?;
+    let (mut indices, mut texts) = (vec![0_u32; count], vec![[0_u8; NAME]; count]);
+    let mut names: Vec<*mut u8> = texts.iter_mut().map(|it| it.as_mut_ptr()).collect();
+    let asked = Listed {
+        count,
+        indices: indices.as_mut_ptr(),
+        names: names.as_mut_ptr(),
+    };
+    insist("name reasons", call(functions.reasons, context, asked))?;
+    Ok(indices
+        .into_iter()
+        .zip(texts.iter().map(|it| reason(it)))
+        .collect())
 }
 
 fn driver() -> Result<cuda::Driver, String> {
