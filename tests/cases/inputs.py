@@ -142,6 +142,53 @@ def frees_of_a_few_milliseconds(made):
 
 
 @made
+def allocation_between_first_launches(made):
+    """Slow first launches, and between them an allocation of 7 ms behind one of 2."""
+    made.call("cudaMalloc", 0, 2 * MS)
+    made.now = 2 * MS
+    made.launch("a", 10 * MS)
+    made.call("cudaMalloc", made.now, made.now + 7 * MS)
+    made.now += 7 * MS
+    made.launch("b", 5 * MS)
+    for _ in range(8):
+        made.launch("a")
+
+
+@made
+def first_call_beside_unknown_time(made):
+    """A first launch of 7 ms, behind which its kernel waits for 3 ms. Another kernel waits for 5 ms for no recorded reason."""
+    for _ in range(4):
+        made.launch("a")
+    now = made.now
+    made.call("cudaLaunchKernel", now, now + 7 * MS)
+    made.kernel("b", now + 10 * MS, now + 10 * MS + 100 * US)
+    made.call("cudaLaunchKernel", now + 10110 * US, now + 10115 * US)
+    made.kernel("a", now + 15 * MS, now + 15100 * US)
+
+
+@made
+def slow_question(made):
+    """Eight quick questions and a slow one, between launches of a kernel."""
+    for i in range(9):
+        took = 7 * MS if i == 3 else 2 * US
+        made.call("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", made.now, made.now + took)
+        made.now += took
+        made.launch("a", length=MS)
+
+
+@made
+def library_that_starts(made):
+    """A kernel, 80 ms of the CPU with 120 questions for addresses, and the first kernel of a library."""
+    for _ in range(4):
+        made.launch("a")
+    for i in range(120):
+        made.call("cuGetProcAddress_v2", made.now + i * US, made.now + i * US + 500)
+    made.now += 80 * MS
+    for _ in range(4):
+        made.launch("gemm")
+
+
+@made
 def pages_that_are_locked(made):
     """Memory of the host is locked three times: for 1 ms, 715 ms and 4 us."""
     few_calls(made, "cudaHostAlloc", [MS, 715 * MS, 4 * US])

@@ -39,6 +39,14 @@ table! {
         /// The first of fewer calls, and a first operator, are slow from this time on. Contexts take 50 ms and more. The
         /// caches that a first call of Python code fills take a few hundred microseconds.
         FEW_MIN: Ns = 10_000_000 or 0 => ["copies", "frees_of_a_few_milliseconds"];
+        /// An allocation that is slow before the last slow first call has ended is a cold one from this time on.
+        COLD_ALLOCATION: Ns = 1_000_000 or 10_000_000 => ["allocation_between_first_launches"];
+        /// Where first calls take half of the idle time, it is a cold start, though more of the rest has no known cause.
+        COLD_IN_UNKNOWN: Exception => ["first_call_beside_unknown_time"];
+        /// A question for what fits on an SM takes microseconds: a slow one starts a library.
+        SLOW_QUESTION: Exception => ["slow_question"];
+        /// A library that starts asks the driver where so many functions are.
+        STARTS_LIBRARY: Count = 100 or usize::MAX => ["library_that_starts"];
         /// A launch that failed does not load less when it is tried again, so that it tells nothing of a launch's time.
         FAILED_LAUNCH: Exception => ["launches_that_fail"];
         /// Where most launches load code, only the others tell what a launch takes.

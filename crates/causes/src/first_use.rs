@@ -27,6 +27,8 @@ pub struct FirstUse {
     pub operators: Vec<First>,
     /// Kernels that were launched for the first time, each with when the CPU made it ready.
     pub made: FxHashMap<OpId, Span>,
+    /// Of those kernels the ones that a library was started for.
+    pub started: FxHashSet<OpId>,
     /// Of `calls`, those that made their process's context.
     pub opening: FxHashSet<(LaneId, usize)>,
 }
@@ -39,10 +41,13 @@ impl FirstUse {
         let operators = operators(trace, graph);
         let calls = Calls::of(trace, graph);
         let opening = calls.opening.values().map(|&call| graph.calls.at(call));
+        let made = made(trace, graph);
+        let started = made.iter().filter(|it| it.1.1).map(|it| *it.0);
         FirstUse {
             opening: opening.collect(),
             calls: first_calls(&calls, &operators),
-            made: made(trace, graph),
+            started: started.collect(),
+            made: made.into_iter().map(|(op, it)| (op, it.0)).collect(),
             operators,
         }
     }
@@ -214,16 +219,23 @@ impl<'t> Calls<'t> {
         let mut slow = Vec::new();
         for (function, list) in &self.all {
             let median = self.medians.get(function).copied().unwrap_or(0);
+            let name = self.trace.names().full(function.1);
+            // Asking how many blocks fit takes microseconds, whenever that is.
+            let asks = name.contains("Occupancy");
+            let allocates = name.to_lowercase().contains("alloc") && !self.locks(*function);
             let is_long = |call: &&CallId| {
                 let time = self.time(call);
-                cases::FEW_MIN.is_reached_by(time) && is_outlier(time, median)
+                let is_much = cases::FEW_MIN.is_reached_by(time)
+                    || cases::SLOW_QUESTION.holds(asks)
+                    || allocates && cases::COLD_ALLOCATION.is_reached_by(time);
+                is_much && is_outlier(time, median)
             };
             let long: Vec<CallId> = list.iter().filter(is_long).copied().collect();
             let until = match cases::BEFORE_LAUNCHES.holds(median > 0) {
                 true => cold.max(launched),
                 false => cold,
             };
-            let is_cold = |&call: &CallId| calls.start[call as usize] < until;
+            let is_cold = |&call: &CallId| asks || calls.start[call as usize] < until;
             let locks = cases::LOCKS_PAGES.holds(self.locks(*function) && median == 0);
             let is_few = long.len() < cases::CALLS_MIN.value();
             if cases::COLD_MEANWHILE.holds(is_few && long.iter().all(is_cold) && !locks) {
@@ -307,31 +319,58 @@ struct Making {
     /// Whether a tenth of it loaded code, and whether a name says that the kernel was compiled.
     loads: bool,
     compiles: bool,
+    /// Whether a library was started meanwhile: it asks the driver where each function is.
+    starts: bool,
+}
+
+/// What a thread does between two launches.
+#[derive(Clone, Copy)]
+struct Between {
+    since: Ns,
+    /// How long it loaded code, until when, and of how many functions it asked where they are.
+    loading: Ns,
+    loaded: Ns,
+    asked: usize,
 }
 
 /// First launches of a kernel that the CPU made ready, each with the time since the launch or wait before. Libraries that
-/// compile at run time look for it, build it and load it there.
-fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
+/// compile at run time look for it, build it and load it there; others are started, which is told beside it.
+fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)> {
     let calls = &graph.calls;
-    // By thread: since when it has launched nothing, what of that it loaded, and until when.
-    let mut threads: FxHashMap<LaneId, (Ns, Ns, Ns)> = FxHashMap::default();
+    let mut threads: FxHashMap<LaneId, Between> = FxHashMap::default();
     let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
     for call in 0..calls.len() as CallId {
         let (lane, span) = (calls.at(call).0, calls.span(call));
         match calls.kind[call as usize] {
             CallKind::Load => {
-                let load = |it: &mut (Ns, Ns, Ns)| *it = (it.0, it.1 + span.len(), span.end);
+                let load = |it: &mut Between| {
+                    (it.loading, it.loaded) = (it.loading + span.len(), span.end);
+                };
                 threads.entry(lane).and_modify(load);
+            }
+            CallKind::Other => {
+                let What::Call(of) = trace.what(lane, calls.at(call).1) else {
+                    continue;
+                };
+                let asks = trace.names().full(of.name).starts_with("cuGetProcAddress");
+                let ask = |it: &mut Between| it.asked += usize::from(asks);
+                threads.entry(lane).and_modify(ask);
             }
             // A wait for nothing parts nothing.
             kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
             kind if kind.is_wait() || matches!(kind, CallKind::Copy | CallKind::Launch) => {
                 let op = calls.first_op[call as usize];
-                let before = threads.insert(lane, (span.end, 0, Ns::MIN));
-                let Some(((since, loading, loaded), name)) = before.zip(kernel(trace, graph, op))
-                else {
+                let now = Between {
+                    since: span.end,
+                    loading: 0,
+                    loaded: Ns::MIN,
+                    asked: 0,
+                };
+                let before = threads.insert(lane, now);
+                let Some((before, name)) = before.zip(kernel(trace, graph, op)) else {
                     continue;
                 };
+                let (since, loaded) = (before.since, before.loaded);
                 let made = Span::new(since.min(span.start), span.start);
                 let few = made.len() / cases::OUTLIER.value();
                 let key = (trace.lanes()[lane].key().process, name);
@@ -340,11 +379,12 @@ fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
                 first.or_insert_with(|| Making {
                     op,
                     span: made,
-                    loads: cases::BUILDS.holds(loading >= few),
+                    loads: cases::BUILDS.holds(before.loading >= few),
                     compiles: cases::FEW_MIN.is_reached_by(made.len())
                         && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
                         || cases::COLD_MIN.is_reached_by(made.len())
                             && compiles(trace, lane, made, loaded >= span.start - few),
+                    starts: cases::STARTS_LIBRARY.is_reached_by(before.asked),
                     later: Ns::MAX,
                 });
             }
@@ -356,11 +396,12 @@ fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Span> {
         let is_usual = it.later != Ns::MAX && !is_outlier(it.span.len(), it.later);
         !cases::WAITS_AGAIN.holds(is_usual)
             && cases::COLD_MIN.is_reached_by(it.span.len())
-            && (it.loads || it.compiles)
+            && (it.loads || it.compiles || it.starts)
     });
     let is_shown = kernels.values().any(|it| it.later != Ns::MAX);
-    kernels.retain(|_, it| it.compiles || !cases::NEVER_AGAIN.holds(!is_shown));
-    kernels.into_values().map(|it| (it.op, it.span)).collect()
+    kernels.retain(|_, it| it.compiles || it.starts || !cases::NEVER_AGAIN.holds(!is_shown));
+    let all = kernels.into_values();
+    all.map(|it| (it.op, (it.span, it.starts))).collect()
 }
 
 /// Whether a kernel is named as `torch.compile`, nvFuser, CuPy and Julia name what they compile at run time. Numba appends

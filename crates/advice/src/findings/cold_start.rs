@@ -161,7 +161,9 @@ impl Cold<'_, '_> {
         for (&op, &span) in &scope.causes.first_use().made {
             let place = graph.calls.at(graph.ops.call[op as usize]);
             if self.is_looked_at(span, place) {
-                self.has.built = true;
+                let is_started = scope.causes.first_use().started.contains(&op);
+                self.has.first |= is_started;
+                self.has.built |= !is_started;
                 self.spans.push(self.on_all(span, place));
                 self.at.push((span.len(), Occurrence::Row(place)));
             }

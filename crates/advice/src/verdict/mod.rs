@@ -472,7 +472,13 @@ fn bound(split: &Split) -> Bound {
     let unknown = of(Bound::Unknown);
     let is_idle = is_stalled || unknown + stall > of(Bound::Compute);
     if is_idle && unknown > stall && share(unknown, whole) >= BOUND_MIN {
-        return Bound::Unknown;
+        // What is known to be cold may be most of it.
+        let is_cold = cases::COLD_IN_UNKNOWN.holds(split.is_cold());
+        return if is_cold {
+            most(&stalls)
+        } else {
+            Bound::Unknown
+        };
     }
     if is_stalled && !is_other {
         return most(&stalls);

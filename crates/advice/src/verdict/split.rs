@@ -379,7 +379,10 @@ impl Split {
         let doing = || match piece.cause {
             Cause::Load => CpuWork::Load,
             Cause::Pages => CpuWork::Pages,
-            _ if causes.makes(next, piece) => CpuWork::Build,
+            _ if causes.makes(next, piece) => match causes.first_use().started.contains(&next) {
+                true => CpuWork::Load,
+                false => CpuWork::Build,
+            },
             _ => match causes.host_name(piece.culprit) {
                 // What torch.compile calls its code says nothing: the kernel that waited does.
                 Some(name) if trace.names().full(name).starts_with("CompiledFunction") => {
