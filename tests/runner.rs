@@ -63,6 +63,7 @@ fn parent(text: &str, stop_after: Option<Duration>) -> ExitCode {
         save: None,
         flush: Duration::from_millis(20),
         hardware: false,
+        stalls: false,
         counters: live::counters::Counters::Off,
     })
     .expect("the runner process starts");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use start::{Runner, StartedRun, choose_target};
 
-use super::args::{Backend, First, RunArgs};
+use super::args::{Backend, First, RunArgs, counters_beside};
 use super::collect::collect;
 use super::exit::{self, Ending};
 use super::playback::Playback;
@@ -24,6 +24,7 @@ use trace::Trace;
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, Ending> {
     let shot = screen::shot(&args.picture, args.replayed)?;
+    counters_beside(args.stalls, args.recorded.counters).map_err(Ending::input)?;
     if args.headless && shot != Some(Shot::Cast) && args.replayed.replay.is_some() {
         return Err(Ending::input(
             "--replay is for the screen, which --headless does without",

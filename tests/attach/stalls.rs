@@ -91,12 +91,29 @@ fn it_is_refused_by_name_where_kernels_could_be_lost() {
         let (said, has_some) = told(&[variable], &[]);
         assert!(!has_some && said.contains(why), "{why}: {said}");
     }
+    let both = [
+        "run",
+        "transpose",
+        "--headless",
+        "--stalls",
+        "--counters",
+        "on",
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(both)
+        .output();
+    assert_eq!(output.expect("runs").status.code(), Some(2));
     let (said, _) = told(&[], &["--counters", "on"]);
     assert!(said.contains("ask for one of them"), "{said}");
 }
 
 #[test]
 fn where_it_ends_early_that_is_said() {
+    let (said, _) = told(&[("FAKE_PC_DROPPED", "7")], &["--only", "hardware"]);
+    assert!(
+        said.contains("samples of what kernels wait for (--stalls) were lost"),
+        "{said}"
+    );
     let (said, _) = told(&[("FAKE_PC_DATA", "999")], &[]);
     assert!(said.contains("end here (CUPTI says 999)"), "{said}");
 }

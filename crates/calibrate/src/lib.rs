@@ -122,6 +122,7 @@ fn start(source: Source) -> Result<Feed, Failure> {
         graphs: Graphs::Nodes,
         // What is measured shall be the GPU alone.
         hardware: false,
+        stalls: false,
         counters: Counters::Off,
     })
     .map_err(|error| Failure::machine(format!("the calibration cannot be started: {error}")))

@@ -65,7 +65,7 @@ impl StallThread {
             cupti: cupti.clone(),
             commands,
             gpus: Vec::new(),
-            has_ended: false,
+            ended: Vec::new(),
         };
         let thread = threads::start("cuptop-stalls", move || {
             sampling.run(&stopped);
@@ -95,8 +95,8 @@ struct StallSampling {
     cupti: Cupti,
     commands: Sender<Command>,
     gpus: Vec<SampledGpu>,
-    /// Whether no further GPU is tried.
-    has_ended: bool,
+    /// GPUs that are not tried again.
+    ended: Vec<i32>,
 }
 
 impl StallSampling {
@@ -111,13 +111,15 @@ impl StallSampling {
             self.find();
             self.fetch();
             if written.elapsed() >= WRITTEN {
-                self.write();
+                self.gpus
+                    .iter_mut()
+                    .for_each(|it| write(it, &self.commands));
                 written = Instant::now();
             }
         };
         self.fetch();
-        self.write();
-        for gpu in std::mem::take(&mut self.gpus) {
+        for mut gpu in std::mem::take(&mut self.gpus) {
+            write(&mut gpu, &self.commands);
             match ending {
                 Ending::Exit => gpu.sampler.leave(),
                 Ending::Release if gpu.sampler.stop() => {}
@@ -138,7 +140,7 @@ impl StallSampling {
     /// Begins with GPUs that have come into use.
     fn find(&mut self) {
         for device in 0..StallSampler::devices() {
-            if self.has_ended || self.gpus.iter().any(|it| it.device == device) {
+            if self.ended.contains(&device) || self.gpus.iter().any(|it| it.device == device) {
                 continue;
             }
             let begun = Instant::now();
@@ -157,7 +159,7 @@ impl StallSampling {
                 }
                 Err(NotSampled::Unused) => {}
                 Err(why) => {
-                    self.has_ended = true;
+                    self.ended.push(device);
                     let why = match why {
                         NotSampled::Refused(what, code) => {
                             format!("CUPTI refuses to {what}: {}", describe(code))
@@ -175,51 +177,47 @@ impl StallSampling {
         }
     }
 
+    /// Takes what was sampled. What CUPTI refuses while the program goes on ends it for that GPU.
     fn fetch(&mut self) {
-        for gpu in &mut self.gpus {
+        for mut gpu in std::mem::take(&mut self.gpus) {
             match gpu.sampler.fetch(&mut gpu.samples) {
-                Ok(lost) => gpu.lost += lost,
+                Ok(lost) => {
+                    gpu.lost += lost;
+                    self.gpus.push(gpu);
+                }
                 Err(code) => {
-                    self.has_ended = true;
-                    notice(
-                        &self.commands,
-                        true,
-                        format!(
-                            "stalls of GPU {} end here (CUPTI says {code}): another user of its counters came, and from here on this \
-                         program's kernels may not be recorded",
-                            gpu.device
-                        ),
+                    let text = format!(
+                        "stalls of GPU {} end here (CUPTI says {code}): if another user of its counters came, this program's kernels are \
+                         not recorded from here on",
+                        gpu.device
                     );
+                    notice(&self.commands, true, text);
+                    self.ended.push(gpu.device);
+                    write(&mut gpu, &self.commands);
+                    gpu.sampler.leave();
                 }
             }
         }
-        if self.has_ended {
-            self.write();
-            self.gpus.drain(..).for_each(|it| it.sampler.leave());
-        }
     }
+}
 
-    fn write(&mut self) {
-        for gpu in &mut self.gpus {
-            let mut room = LOT;
-            for (kernel, counts) in gpu.samples.drain() {
-                let kernel = String::from_utf8_lossy(&shortened(&kernel)).into_owned();
-                let Some(left) = room.checked_sub(kernel.len()) else {
-                    gpu.lost += counts.iter().sum::<u64>();
-                    continue;
-                };
-                room = left;
-                let reasons = gpu.sampler.reasons.iter().cloned().zip(counts);
-                let reasons = reasons.filter(|it| it.1 > 0).collect();
-                let lost = std::mem::take(&mut gpu.lost);
-                let samples = StallSamples {
-                    kernel,
-                    lost,
-                    reasons,
-                };
-                let _ = self.commands.send(Command::Stalls(samples));
-            }
-        }
+/// Writes what was sampled of a GPU since the last time.
+fn write(gpu: &mut SampledGpu, commands: &Sender<Command>) {
+    let mut room = LOT;
+    for (kernel, counts) in gpu.samples.drain() {
+        let kernel = String::from_utf8_lossy(&shortened(&kernel)).into_owned();
+        let Some(left) = room.checked_sub(kernel.len()) else {
+            gpu.lost += counts.iter().sum::<u64>();
+            continue;
+        };
+        room = left;
+        let reasons = gpu.sampler.reasons.iter().cloned().zip(counts);
+        let samples = StallSamples {
+            kernel,
+            lost: std::mem::take(&mut gpu.lost),
+            reasons: reasons.filter(|it| it.1 > 0).collect(),
+        };
+        let _ = commands.send(Command::Stalls(samples));
     }
 }
 

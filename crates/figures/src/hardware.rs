@@ -124,10 +124,18 @@ pub fn measure(trace: &Trace, devices: &[DeviceFigures]) -> Option<HardwareFigur
             .iter()
             .cloned()
             .chain(devices.iter().filter_map(|f| silent(trace, f)))
+            .chain(lost_stalls(hardware))
             .collect(),
         machine: None,
         watching: watching(hardware),
     })
+}
+
+/// How many samples of what kernels wait for did not come, in a sentence.
+fn lost_stalls(hardware: &HardwareReadings) -> Option<String> {
+    let lost = activity::units::count(hardware.stalls_lost);
+    let is_some = hardware.stalls_lost > 0;
+    is_some.then(|| format!("{lost} or more samples of what kernels wait for (--stalls) were lost"))
 }
 
 /// SMs busy for this part of a sample are no chance of an edge.

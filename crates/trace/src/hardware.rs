@@ -377,7 +377,7 @@ impl HardwareReadings {
 
     /// Whether nothing was read, and there is nothing to report about it.
     pub fn is_empty(&self) -> bool {
-        self.gpus.is_empty() && self.notes.is_empty()
+        self.gpus.is_empty() && self.notes.is_empty() && self.stalls_lost == 0
     }
 }
 

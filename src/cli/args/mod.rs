@@ -17,6 +17,7 @@ pub use screen::{
     Color, First, Json, PaletteName, PictureArgs, Printed, ReplayOptions, ScreenArgs,
 };
 pub(crate) use screen::{SCREEN, screen_args};
+pub(crate) use trace::counters_beside;
 pub use trace::{Attach, JobArgs, Switch, Trace};
 
 /// A terminal timeline for CUDA: see why the GPU is idle, over SSH.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::help::scenarios;
 use super::screen::{First, PictureArgs, Printed, ReplayOptions};
-use super::trace::Recorded;
+use super::trace::{Recorded, Switch};
 use crate::bundled::lessons;
 
 /// Where a scenario runs.
@@ -57,6 +57,9 @@ pub struct RunArgs {
     pub no_watch: bool,
     #[command(flatten)]
     pub recorded: Recorded,
+    /// Sample what the warps of each kernel wait for, on a GPU; --counters is off then. It needs CUPTI 13.0.1 and driver 580.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
+    pub stalls: Switch,
     /// Use this GPU profile for the simulator and "% of peak": a file, or a part of the name of a GPU that `cuptop
     /// calibrate` measured here. Without it, a real GPU's own is used, and the simulator is an H200.
     #[arg(long, value_name = "PROFILE")]
@@ -77,6 +80,7 @@ impl RunArgs {
                 flush: 20,
                 ..Recorded::default()
             },
+            stalls: Switch::Off,
             ..RunArgs::default()
         }
     }

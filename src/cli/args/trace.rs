@@ -159,20 +159,28 @@ impl Watched {
         }
     }
 
-    /// Whether counters are sampled: not beside stalls, as together no kernel would be recorded.
+    /// Whether counters are sampled, beside stalls or not.
     pub(crate) fn counters(&self) -> Result<Counters, &'static str> {
-        match (self.stalls, self.recorded.counters) {
-            (Switch::Off, counters) => Ok(counters),
-            (Switch::On, Counters::Auto | Counters::Off) => Ok(Counters::Off),
-            (Switch::On, _) => {
-                Err("--stalls and --counters use the same part of the GPU: ask for one of them")
-            }
-        }
+        counters_beside(self.stalls, self.recorded.counters)
     }
 
     /// How many times a second stacks are looked at.
     pub(crate) fn looks(&self) -> Option<u32> {
         Some(self.python).filter(|hz| *hz > 0)
+    }
+}
+
+/// Whether counters are sampled: not beside stalls, as together no kernel would be recorded.
+pub(crate) fn counters_beside(
+    stalls: Switch,
+    counters: Counters,
+) -> Result<Counters, &'static str> {
+    match (stalls, counters) {
+        (Switch::Off, counters) => Ok(counters),
+        (Switch::On, Counters::Auto | Counters::Off) => Ok(Counters::Off),
+        (Switch::On, _) => {
+            Err("--stalls and --counters use the same part of the GPU: ask for one of them")
+        }
     }
 }
 

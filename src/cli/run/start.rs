@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::args::{Backend, RunArgs, Switch};
+use crate::cli::args::{Backend, RunArgs, Switch, counters_beside};
 use crate::cli::exit::Ending;
 use crate::cli::profile;
 use crate::report::KnownGpus;
@@ -189,7 +189,8 @@ impl<'a> Runner<'a> {
                 flush: Duration::from_millis(args.flush),
                 graphs: args.graphs.into(),
                 hardware: is_read,
-                counters: args.counters,
+                counters: counters_beside(self.args.stalls, args.counters).unwrap_or_default(),
+                stalls: self.args.stalls == Switch::On,
             }),
             RunTarget::Simulator(_) => {
                 let hz = args.counters.simulated_hz();

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use collector::{Graphs, options};
 
-use crate::counters;
-
 /// How the kernels of a program are recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Collect {
@@ -27,18 +25,6 @@ pub struct Collect {
     pub stalls: bool,
     /// Whether CUDA graphs are recorded by their nodes or as a whole.
     pub graphs: Graphs,
-}
-
-impl Collect {
-    /// Leaves stalls out where somebody has a GPU's counters, or that cannot be told: together with them no kernel would be recorded.
-    /// Returns why.
-    pub(super) fn check_stalls(&mut self) -> Option<String> {
-        let why = self.stalls.then(counters::all_free)?.err()?;
-        self.stalls = false;
-        Some(format!(
-            "no stalls, as another user may have the GPU's counters ({why})"
-        ))
-    }
 }
 
 /// The driver loads this library in `cuInit`, and calls its `InitializeInjection`.

@@ -45,7 +45,7 @@ pub(super) use refused::no_process;
 pub use refused::{Refused, right};
 pub use running::{RunningRequest, StackSight, check, running};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, stalls_lack};
 use crate::hardware::HardwareWatch;
 pub use crate::rights::command;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet};
@@ -110,7 +110,7 @@ pub fn run(mut request: AttachRequest) -> io::Result<Attached> {
     let library = Library::unpack(request.collect.library)?;
     let name = program.to_string_lossy().into_owned();
     let mut warnings: Vec<_> = outside::warning(&request.command).into_iter().collect();
-    warnings.extend(request.collect.check_stalls());
+    warnings.extend(stalls_lack(&mut request.collect.stalls));
     let variables = environment::variables(
         &request.collect,
         request.when.range.as_deref(),

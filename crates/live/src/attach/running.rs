@@ -14,7 +14,7 @@ use super::live::LiveRecording;
 use super::recorder::When;
 use super::refused::{Refused, no_process, permitted};
 use super::{Attached, PERIOD, STRAGGLERS};
-use crate::counters::Counters;
+use crate::counters::{Counters, stalls_lack};
 use crate::hardware;
 use crate::python;
 use crate::rights::command;
@@ -117,7 +117,8 @@ pub fn running(mut request: RunningRequest) -> Result<Attached, Refused> {
     let failed = |error: io::Error| Refused::new(format!("cannot attach: {error}"), "");
     let mut live = LiveRecording::start(&request.dir, &When::default()).map_err(failed)?;
     let began = Instant::now();
-    let lack = request.collect.as_mut().and_then(Collect::check_stalls);
+    let stalls = request.collect.as_mut().map(|it| &mut it.stalls);
+    let lack = stalls.and_then(stalls_lack);
     let (hands, refused) = match &request.collect {
         Some(collect) => enter(request.pid, &live, collect)?,
         None => (Vec::new(), Vec::new()),

@@ -21,11 +21,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Leaves stalls out where somebody has a GPU's counters, or that cannot be told: together with them no kernel would be recorded.
+/// Returns why.
+pub(crate) fn stalls_lack(stalls: &mut bool) -> Option<String> {
+    let why = stalls.then(all_free)?.err()?;
+    *stalls = false;
+    Some(format!(
+        "no stalls, as another user may have the GPU's counters ({why})"
+    ))
+}
+
 /// Whether nobody has the counters of any GPU here: they were taken for a moment.
 ///
 /// # Errors
 /// Of which GPU that is not so, and why, in words.
-pub(crate) fn all_free() -> Result<(), String> {
+fn all_free() -> Result<(), String> {
     let all = Nvml::load().map_err(|it| it.to_string())?.devices();
     let all = all.map_err(|code| nvml::describe(code).to_owned())?;
     for gpu in all.iter().filter_map(|it| it.uuid().ok()) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use collector::Graphs;
 
-use crate::counters::Counters;
+use crate::counters::{Counters, stalls_lack};
 use crate::hardware::{self, HardwareWatch};
 use crate::looking::Looking;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
@@ -39,6 +39,8 @@ pub struct RunRequest {
     pub hardware: bool,
     /// Whether GPUs' counters are sampled, which needs `hardware`.
     pub counters: Counters,
+    /// Whether to sample what kernels wait for, if nobody uses the counters of any GPU here.
+    pub stalls: bool,
 }
 
 /// Runs a scenario in a process of its own and sends what it does.
@@ -56,6 +58,8 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             (temporary.path().to_owned(), Some(temporary))
         }
     };
+    let mut stalls = request.stalls;
+    let lack = stalls_lack(&mut stalls);
     let job = Job::Run(Box::new(RunJob {
         source: request.source,
         overrides: request.overrides,
@@ -63,6 +67,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
         dir: dir.clone(),
         flush: request.flush,
         has_whole_graphs: request.graphs == Graphs::Whole,
+        stalls,
     }));
     let child = Child::start(&job)?;
     let follower = Follower::open(&dir)?;
@@ -75,6 +80,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             child,
             follower,
             watch,
+            lack,
             outlet,
             tally: Tally::default(),
             is_awaited: false,
@@ -95,6 +101,8 @@ struct Run<'a> {
     child: Child,
     follower: Follower,
     watch: Option<HardwareWatch>,
+    /// Why no stalls are sampled that were asked for.
+    lack: Option<String>,
     outlet: &'a Outlet,
     tally: Tally,
     /// Whether the process waits until counters are sampled.
@@ -105,6 +113,9 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn follow(&mut self) -> Result<Outcome, Gone> {
+        if let Some(text) = self.lack.take() {
+            self.outlet.notice(true, text)?;
+        }
         let mut next_look = Instant::now() + LOOK;
         loop {
             if self.outlet.stop.is_stopped() {

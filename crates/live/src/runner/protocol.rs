@@ -41,6 +41,8 @@ pub(crate) struct RunJob {
     pub(crate) flush: Duration,
     /// One record for each launch of a CUDA graph, not one for each of its nodes.
     pub(crate) has_whole_graphs: bool,
+    /// Whether what kernels wait for is sampled.
+    pub(crate) stalls: bool,
 }
 
 /// What the child says.

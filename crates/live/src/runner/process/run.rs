@@ -38,6 +38,7 @@ fn execute(
     let options = Options {
         flush_period: job.flush.max(Duration::from_millis(1)),
         api: ApiCalls::Driver,
+        stalls: job.stalls,
         graphs: if job.has_whole_graphs {
             Graphs::Whole
         } else {
