@@ -257,6 +257,19 @@ def events(made, slow):
 
 
 @made
+def batch_that_was_not_ready(made):
+    """Eight kernels, 3 s of the CPU, a copy of 64 MiB to the GPU, and the eight kernels again."""
+    for at in [0, 3 * S]:
+        made.now = at
+        if at:
+            made.call("cudaMemcpyAsync", at, at + 3 * MS)
+            made.copy("h2d", 64 << 20, at + 10 * US, at + 3 * MS)
+            made.now += 4 * MS
+        for i in range(8):
+            made.launch(f"k{i}", 5 * US, MS)
+
+
+@made
 def one_long_gap(made):
     """Nine kernels twice, in another order. Before one of them the CPU is at other work for 0.7 s."""
     for i, name in enumerate("abcdefghigaidbhcef"):

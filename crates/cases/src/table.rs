@@ -365,5 +365,7 @@ table! {
         NO_CURE_SHARE: Share = 0.2 or 0.0 => ["pageable", "first_launch"];
         /// A gap that holds this part of it is nearly all of it, and the rest may look otherwise.
         ONE_GAP: Share = 0.9 or 2.0 => ["profiler_of_a_later_step"];
+        /// A large copy to the GPU behind such a gap, and behind kernels, brings the next batch, which was not ready.
+        NEXT_BATCH: Exception => ["batch_that_was_not_ready"];
     }
 }

@@ -1,5 +1,7 @@
 //! Calls that take long the first time: a library that starts, a kernel whose code is loaded when it is first launched.
 
+mod made;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
@@ -41,7 +43,7 @@ impl FirstUse {
         let operators = operators(trace, graph);
         let calls = Calls::of(trace, graph);
         let opening = calls.opening.values().map(|&call| graph.calls.at(call));
-        let made = made(trace, graph);
+        let made = made::made(trace, graph);
         let started = made.iter().filter(|it| it.1.1).map(|it| *it.0);
         FirstUse {
             opening: opening.collect(),
@@ -309,143 +311,6 @@ impl<'t> Calls<'t> {
     fn is_of_kineto(&self) -> bool {
         self.trace.source.kind == SourceKind::Kineto
     }
-}
-
-/// A kernel's first launch, the time since the launch or wait before, and the shortest such time before a later launch.
-struct Making {
-    op: OpId,
-    span: Span,
-    later: Ns,
-    /// Whether a tenth of it loaded code, and whether a name says that the kernel was compiled.
-    loads: bool,
-    compiles: bool,
-    /// Whether a library was started meanwhile: it asks the driver where each function is.
-    starts: bool,
-}
-
-/// What a thread does between two launches.
-#[derive(Clone, Copy)]
-struct Between {
-    since: Ns,
-    /// How long it loaded code, until when, and of how many functions it asked where they are.
-    loading: Ns,
-    loaded: Ns,
-    asked: usize,
-}
-
-/// First launches of a kernel that the CPU made ready, each with the time since the launch or wait before. Libraries that
-/// compile at run time look for it, build it and load it there; others are started, which is told beside it.
-fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)> {
-    let calls = &graph.calls;
-    let mut threads: FxHashMap<LaneId, Between> = FxHashMap::default();
-    let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
-    for call in 0..calls.len() as CallId {
-        let (lane, span) = (calls.at(call).0, calls.span(call));
-        match calls.kind[call as usize] {
-            CallKind::Load => {
-                let load = |it: &mut Between| {
-                    (it.loading, it.loaded) = (it.loading + span.len(), span.end);
-                };
-                threads.entry(lane).and_modify(load);
-            }
-            CallKind::Other => {
-                let What::Call(of) = trace.what(lane, calls.at(call).1) else {
-                    continue;
-                };
-                let asks = trace.names().full(of.name).starts_with("cuGetProcAddress");
-                let ask = |it: &mut Between| it.asked += usize::from(asks);
-                threads.entry(lane).and_modify(ask);
-            }
-            // A wait for nothing parts nothing.
-            kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
-            kind if kind.is_wait() || matches!(kind, CallKind::Copy | CallKind::Launch) => {
-                let op = calls.first_op[call as usize];
-                let now = Between {
-                    since: span.end,
-                    loading: 0,
-                    loaded: Ns::MIN,
-                    asked: 0,
-                };
-                let before = threads.insert(lane, now);
-                let Some((before, name)) = before.zip(kernel(trace, graph, op)) else {
-                    continue;
-                };
-                let (since, loaded) = (before.since, before.loaded);
-                let made = Span::new(since.min(span.start), span.start);
-                let few = made.len() / cases::OUTLIER.value();
-                let key = (trace.lanes()[lane].key().process, name);
-                let first = kernels.entry(key);
-                let first = first.and_modify(|it| it.later = it.later.min(made.len()));
-                first.or_insert_with(|| Making {
-                    op,
-                    span: made,
-                    loads: cases::BUILDS.holds(before.loading >= few),
-                    compiles: cases::FEW_MIN.is_reached_by(made.len())
-                        && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
-                        || cases::COLD_MIN.is_reached_by(made.len())
-                            && compiles(trace, lane, made, loaded >= span.start - few),
-                    starts: cases::STARTS_LIBRARY.is_reached_by(before.asked),
-                    later: Ns::MAX,
-                });
-            }
-            _ => {}
-        }
-    }
-    // Other work may lie between, too: reading a file takes much longer than loading.
-    kernels.retain(|_, it| {
-        let is_usual = it.later != Ns::MAX && !is_outlier(it.span.len(), it.later);
-        !cases::WAITS_AGAIN.holds(is_usual)
-            && cases::COLD_MIN.is_reached_by(it.span.len())
-            && (it.loads || it.compiles || it.starts)
-    });
-    let is_shown = kernels.values().any(|it| it.later != Ns::MAX);
-    kernels.retain(|_, it| it.compiles || it.starts || !cases::NEVER_AGAIN.holds(!is_shown));
-    let all = kernels.into_values();
-    all.map(|it| (it.op, (it.span, it.starts))).collect()
-}
-
-/// Whether a kernel is named as `torch.compile`, nvFuser, CuPy and Julia name what they compile at run time. Numba appends
-/// `$` and a number, TorchScript a hash.
-fn is_compiled(name: &str) -> bool {
-    let number_after = |mark: char| {
-        let (_, end) = name.split('(').next()?.rsplit_once(mark)?;
-        end.bytes()
-            .all(|it| it.is_ascii_digit())
-            .then_some(end.len())
-    };
-    let makers = ["triton_", "nvfuser_", "cupy_", "julia_"];
-    makers.iter().any(|maker| name.starts_with(maker))
-        || number_after('$') > Some(0)
-        || name.starts_with("fused_") && number_after('_') >= Some(10)
-}
-
-/// Whether a thread was in ranges named like compiling for half of a time, or waited for another process and then `loads`.
-fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
-    let key = trace.lanes()[thread].key();
-    let LaneKind::Thread { thread } = key.kind else {
-        return false;
-    };
-    let is_mine = |lane: &Lane| {
-        let of = lane.key();
-        of.process == key.process
-            && matches!(of.kind, LaneKind::Range { thread: of, .. } if of == thread)
-    };
-    let lanes = trace.lanes().iter().enumerate().filter(|it| is_mine(it.1));
-    let rows = lanes.flat_map(|(id, lane)| lane.rows(span).map(move |row| (id, row)));
-    let named = rows.filter(|&(id, row)| {
-        let What::Range(range) = trace.what(id, row) else {
-            return false;
-        };
-        let name = trace.names().full(range.name).to_lowercase();
-        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        let waits = ["poll", "ppoll", "waitpid", "wait4"].contains(&name.as_str());
-        cases::WAITS_FOR_COMPILER.holds(loads && waits)
-            || cases::COMPILING.holds(has(&["nvrtc", "compil", "jit"]))
-                && !cases::COMPILED_RUNS.holds(has(&["compiled", "jitter"]))
-    });
-    let named = named.map(|(id, row)| trace.lanes()[id].span(row).intersect(span));
-    let named = Span::merged(named.collect()).into_iter().map(Span::len);
-    2 * named.sum::<Ns>() >= span.len()
 }
 
 /// First operators of a name on their thread that took much longer than those after them, as code is compiled. And those

@@ -70,6 +70,7 @@ pub use watched::distorts;
 
 use activity::Ns;
 use activity::feed::Stop;
+use activity::units::share;
 use figures::DeviceFigures;
 use replay::whatif::WhatIf;
 use scenario::edit::EditSet;
@@ -405,10 +406,16 @@ pub fn weighed<'a>(
     findings
 }
 
-/// What belongs to the start of a program, which its steps do not show: a cold start.
+/// What steps do not show of the start of a program: a cold start, and data that take long to come.
 pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
-    let cold_start = RULES.iter().filter(|rule| rule.rule == Rule::ColdStart);
-    cold_start.flat_map(|rule| rule.findings(scope)).collect()
+    let rules = [Rule::PageableCopy, Rule::ColdStart];
+    let rules = RULES.iter().filter(|it| rules.contains(&it.rule));
+    let whole: Ns = scope.devices.iter().map(|f| f.span_ns).max().unwrap_or(0);
+    let is_told = |it: &Finding| {
+        it.rule == Rule::ColdStart || cases::LARGE_SHARE.is_reached_by(share(it.bound_ns, whole))
+    };
+    let found = rules.flat_map(|rule| rule.findings(scope));
+    found.filter(is_told).collect()
 }
 
 /// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.

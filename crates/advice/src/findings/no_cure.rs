@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 
 use super::program::Framework;
-use super::{Finding, Occurrence, Rule, Scope, Severity};
+use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
-use activity::units::{duration, percent, share};
-use activity::{Ns, Span};
-use causes::{Cause, Gap, Group, Piece, Pieces, Shares};
+use activity::units::{bytes, duration, percent, share};
+use activity::{Direction, Ns, Span, What};
+use causes::graph::OpId;
+use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 
 /// The rules that tell of a group's idle time.
@@ -105,11 +106,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
     at.sort_unstable_by_key(|it| Reverse(*it));
     // Without a gap that holds nearly all of it the rest may look otherwise.
-    let longest = at.first().map_or(0, |it| it.0);
-    let once = match cases::ONE_GAP.is_reached_by(share(longest, time)) {
+    let &(longest, gap) = at.first()?;
+    let is_once = cases::ONE_GAP.is_reached_by(share(longest, time));
+    let batch = batch_behind(scope, f, gap).filter(|_| is_once && group == Group::Host);
+    let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
+    let once = match is_once {
         true => {
             let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
-            format!(", nearly all in one gap (the GPU is busy for {rest} of the remaining time)")
+            format!(
+                ", nearly all in one gap{} (the GPU is busy for {rest} of the remaining time)",
+                before.as_deref().unwrap_or_default()
+            )
         }
         false => String::new(),
     };
@@ -125,15 +132,44 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
             duration(time),
             percent(f.part(time)),
-            if group == Group::SetUp {
-                ""
-            } else {
-                ": cuptop knows no cure"
+            match batch {
+                None if group != Group::SetUp => ": cuptop knows no cure",
+                _ => "",
             },
         ),
-        advice: advised(scope, f, (group, time), !is_cold, !once.is_empty()).to_owned(),
+        advice: match &before {
+            Some(_) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
+            None => advised(scope, f, (group, time), !is_cold, is_once),
+        }
+        .to_owned(),
+        says: batch.map(|it| Says {
+            bound: Bound::Host,
+            part: f.part(time),
+            why: format!("waiting for the next batch of {}", bytes(it)),
+        }),
         ..scope.found(f.span_ns, time, &at)
     })
+}
+
+/// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data
+/// to begin with.
+fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
+    let ops = &scope.causes.graph().ops;
+    let all = ops.of_device(f.index);
+    let at = all.partition_point(|&op| ops.start[op as usize] < gap.end);
+    let what = |op: &OpId| {
+        let (lane, row) = ops.place(*op);
+        scope.trace.what(lane, row)
+    };
+    let mut before = all[..at].iter().map(what);
+    let worked = before.any(|it| matches!(it, What::Kernel(_)));
+    match what(all.get(at)?) {
+        What::Copy(it) if it.direction == Direction::H2D && it.bytes >= thresholds::LARGE_BYTES => {
+            let is_batch = cases::NEXT_BATCH.holds(worked);
+            is_batch.then_some(it.bytes)
+        }
+        _ => None,
+    }
 }
 
 /// Idle time of a gap, by group, that neither a page that comes back nor a cold start explains. What precedes such a page is

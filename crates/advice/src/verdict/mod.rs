@@ -20,7 +20,7 @@ use crate::findings::failed::Failed;
 use crate::findings::lost_records::LostGraphs;
 use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
-use activity::{Ns, Span};
+use activity::{NameId, Ns, Span, What};
 pub use causes::Bound;
 use causes::Causes;
 use causes::stacks::LineShare;
@@ -29,7 +29,7 @@ use figures::steps::{self, Steps};
 use jobs::JobAnalysis;
 pub use odd::OddSteps;
 use split::Split;
-use trace::{Trace, parallel};
+use trace::{LaneKind, Trace, parallel};
 pub use words::{HEADLINE_MAX, nothing_ran};
 use words::{StepScope, Told};
 
@@ -172,6 +172,11 @@ pub fn find(
             main,
             (idle.unwrap_or(0), is_whole, is_late),
         );
+    }
+    if window.is_none() && whole.scope.of == Answered::Run {
+        whole
+            .beside
+            .extend(loaded_before(trace, whole.span_ns, whole.scope.start_ns));
     }
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
@@ -348,6 +353,33 @@ fn beside(
             .beside
             .push(format!("start-up {}", duration(steps.start_up.len())));
     }
+}
+
+/// The first batch of PyTorch's loader, where it takes a tenth as long as what the GPU does from its first operation on, or longer.
+fn loaded_before(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
+    let names = trace.names();
+    let is_loader = |id: NameId| {
+        let name = names.full(id);
+        name.contains("DataLoader") && name.contains("__next__")
+    };
+    let loaders: Vec<NameId> = (0..names.len() as NameId)
+        .filter(|&id| is_loader(id))
+        .collect();
+    let lanes = trace.lanes().iter().enumerate();
+    let lanes =
+        lanes.filter(|it| !loaders.is_empty() && matches!(it.1.key().kind, LaneKind::Range { .. }));
+    let rows = lanes.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
+    let loads = rows.filter(|(_, it)| {
+        matches!(it.what, What::Range(of) if loaders.contains(&of.name)) && it.span.end <= first
+    });
+    let longest = loads.map(|(_, it)| it.span.len()).max()?;
+    let is_worth = cases::LARGE_SHARE.is_reached_by(share(longest, span));
+    is_worth.then(|| {
+        format!(
+            "{} in DataLoader before the first operation",
+            duration(longest)
+        )
+    })
 }
 
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.

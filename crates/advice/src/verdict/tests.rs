@@ -765,6 +765,21 @@ fn saving(count: i64, saves: fn(i64) -> bool, time: Ns) -> Verdict {
 }
 
 #[test]
+fn the_first_batch_before_all_work_stands_behind() {
+    let told = |took: i64| {
+        let mut scene = Scene::new();
+        let name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+        scene.range(RangeKind::Nvtx, name, 0, 0, took);
+        scene.kernel("k", 1, took + 1_000, took + 10_001_000);
+        verdicts(&mut scene)[0].details()
+    };
+    let slow = told(5_000_000_000);
+    assert_eq!(slow, ["5.00 s in DataLoader before the first operation."]);
+    // It is no tenth of 10 ms.
+    assert_eq!(told(900_000), [""; 0]);
+}
+
+#[test]
 fn a_headline_ends_with_the_change_that_cures_what_it_says() {
     let found = |rule, severity, bound_ns, cure| Finding {
         rule,
