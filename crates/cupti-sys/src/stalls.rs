@@ -11,7 +11,8 @@ use crate::api::{Code, SUCCESS};
 use crate::library::{Library, Visibility};
 use crate::pm::OUT_OF_MEMORY;
 
-/// Versions of CUPTI and branches of the driver with which every kernel was recorded beside it (tests/gpu/stalls.py).
+/// Versions of CUPTI and branches of the driver with which every kernel was recorded beside it, by a C++ probe on an H100.
+/// `tests/gpu/stalls.py` asks the same of cuptop.
 pub const TRIED: &[(u32, u32)] = &[(130_001, 580)];
 
 /// Places of code that one fetch brings, at most.
