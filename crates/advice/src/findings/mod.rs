@@ -250,39 +250,21 @@ impl Check {
 impl Rule {
     /// Whether its cure makes kernels shorter.
     pub(crate) fn speeds_kernels(self) -> bool {
-        use Rule::{
-            BelowRoof, FewWarps, IdleTensorCores, LatencyBound, MemoryChain, TailWave,
-            UnderFilledGpu,
-        };
-        let all = [
-            BelowRoof,
-            FewWarps,
-            IdleTensorCores,
-            LatencyBound,
-            MemoryChain,
-            TailWave,
-            UnderFilledGpu,
-        ];
-        all.contains(&self) || self == Rule::Unfused
+        use Rule::*;
+        matches!(
+            self,
+            BelowRoof | FewWarps | IdleTensorCores | LatencyBound | MemoryChain
+        ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
     }
 
     /// Whether its cure makes copies fewer or shorter, or hides them.
     pub(crate) fn saves_copies(self) -> bool {
-        use Rule::{
-            CopyBound, LowBandwidth, NoOverlap, Offloading, PageMigration, PageableCopy,
-            ThroughHost, TinyCopies,
-        };
-        let all = [
-            CopyBound,
-            LowBandwidth,
-            NoOverlap,
-            Offloading,
-            PageMigration,
-            PageableCopy,
-            ThroughHost,
-            TinyCopies,
-        ];
-        all.contains(&self)
+        use Rule::*;
+        matches!(self, CopyBound | LowBandwidth | NoOverlap | Offloading)
+            || matches!(
+                self,
+                PageMigration | PageableCopy | ThroughHost | TinyCopies
+            )
     }
 }
 
