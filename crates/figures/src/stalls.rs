@@ -43,8 +43,7 @@ impl StallMix {
     fn of<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> StallMix {
         let mut mix = StallMix::default();
         for (reason, samples) in reasons {
-            mix.samples += samples;
-            *match reason.strip_suffix("_not_issued").unwrap_or(reason) {
+            let group = match reason.strip_suffix("_not_issued").unwrap_or(reason) {
                 "long_scoreboard" | "lg_throttle" | "lg" | "drain" => &mut mix.memory,
                 "short_scoreboard" | "mio_throttle" | "mio" | "tex_throttle" => &mut mix.sm,
                 "barrier" | "membar" | "warpgroup_arrive" | "gmma" => &mut mix.warps,
@@ -54,9 +53,15 @@ impl StallMix {
                 | "branch_resolve" | "branch" | "imc_miss" => &mut mix.fetch,
                 "selected" => &mut mix.issued,
                 _ => &mut mix.other,
-            } += samples;
+            };
+            *group = group.saturating_add(samples);
         }
-        mix
+        // Samples are counts of what was: a recording that claims more than can be counted says nothing.
+        let groups = [
+            mix.memory, mix.sm, mix.warps, mix.pipe, mix.fetch, mix.issued, mix.other,
+        ];
+        let all = groups.into_iter().try_fold(0_u64, u64::checked_add);
+        all.map_or_else(StallMix::default, |samples| StallMix { samples, ..mix })
     }
 
     /// "waits for memory 72 %, issues 12 %"; `None` where nothing is worth a word.
@@ -125,5 +130,7 @@ mod tests {
             Some("waits for memory 80 %, issues 12 %")
         );
         assert_eq!(StallMix::default().sentence(), None);
+        let hostile = [("drain", u64::MAX), ("drain", 1), ("selected", 1)];
+        assert_eq!(StallMix::of(hostile.into_iter()), StallMix::default());
     }
 }

@@ -318,13 +318,15 @@ impl HardwareReadings {
 
     /// Takes in what a kernel waited for.
     pub(super) fn take_stalls(&mut self, kernel: NameId, it: StallSamples) {
-        self.stalls_lost += it.lost;
+        // A recording may claim any number.
+        self.stalls_lost = self.stalls_lost.saturating_add(it.lost);
         if it.reasons.is_empty() {
             return;
         }
         let sums = self.stalls.entry(kernel).or_default();
         for (reason, samples) in it.reasons {
-            *sums.entry(printable(&reason)).or_default() += samples;
+            let sum = sums.entry(printable(&reason)).or_default();
+            *sum = sum.saturating_add(samples);
         }
     }
 
