@@ -167,6 +167,16 @@ def first_call_beside_unknown_time(made):
 
 
 @made
+def one_kernel_and_its_copies(made):
+    """A copy, a kernel and a copy back in 40 us, most of which is launching."""
+    for at, way in [(0, "h2d"), (30 * US, "d2h")]:
+        made.call("cudaMemcpyAsync", at, at + 8 * US)
+        made.copy(way, 4096, at + 9 * US, at + 10 * US)
+    made.call("cudaLaunchKernel", 15 * US, 20 * US)
+    made.kernel("k", 22 * US, 25 * US)
+
+
+@made
 def slow_question(made):
     """Eight quick questions and a slow one, between launches of a kernel."""
     for i in range(9):

@@ -20,6 +20,9 @@ use trace::{LaneId, Trace};
 /// One operation that takes less says nothing of a program.
 const SHORT: Ns = 1_000_000;
 
+/// So does what a few operations take, where that is shorter.
+const TOO_LITTLE: Ns = 100_000;
+
 /// The time of a device (or of several, added up) by what bounds it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Split {
@@ -219,10 +222,12 @@ impl Split {
         self.groups.iter().sum()
     }
 
-    /// Whether it is one short operation and nothing else.
+    /// Whether it is one short operation and nothing else, or a few that have kernels and copies among them, in next to no time.
     pub(super) fn is_single(&self) -> bool {
-        let is_one = self.counts.iter().sum::<u64>() <= 1 && self.time_of(Bound::Peer) == 0;
-        is_one && self.idle() == 0 && self.sum < SHORT
+        let [kernels, copies] = self.counts;
+        let is_one = kernels + copies <= 1 && self.idle() == 0 && self.sum < SHORT;
+        let are_few = kernels + copies <= 4 && kernels * copies > 0 && self.sum < TOO_LITTLE;
+        (is_one || cases::FEW_OPERATIONS.holds(are_few)) && self.time_of(Bound::Peer) == 0
     }
 
     /// Idle time that only first calls take.

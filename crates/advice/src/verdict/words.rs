@@ -445,7 +445,11 @@ impl Told<'_> {
         let (split, of) = (self.split, self.whole());
         let percent_of = |time: Ns| percent(share(time, split.whole()));
         if split.is_single() {
-            return format!("too little to judge: only one operation in {of}");
+            let all = match split.counts.iter().sum::<u64>() {
+                0 | 1 => "one operation".to_owned(),
+                many => format!("{many} operations"),
+            };
+            return format!("too little to judge: only {all} in {of}");
         }
         let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
         format!(
