@@ -35,11 +35,11 @@ pub struct ReplayBuffer {
 struct Event {
     at: Ns,
     process: u32,
-    entry: Entry,
+    content: Content,
 }
 
 #[derive(Debug)]
-enum Entry {
+enum Content {
     Item(Activity),
     Hardware(Hardware),
     OffCpu(OffCpu),
@@ -49,8 +49,8 @@ enum Entry {
 impl Event {
     /// The series of a look: a batch holds looks of one series.
     fn series(&self) -> Option<u32> {
-        match self.entry {
-            Entry::StackSample(series, ..) => Some(series),
+        match self.content {
+            Content::StackSample(series, ..) => Some(series),
             _ => None,
         }
     }
@@ -89,7 +89,7 @@ impl ReplayBuffer {
         }
         for item in std::mem::take(&mut batch.items) {
             self.note_span(&item);
-            self.push(item.span.end, process, Entry::Item(item));
+            self.push(item.span.end, process, Content::Item(item));
         }
         for hardware in std::mem::take(&mut batch.hardware) {
             let at = match &hardware {
@@ -104,7 +104,7 @@ impl ReplayBuffer {
                     continue;
                 }
             };
-            self.push(at, process, Entry::Hardware(hardware));
+            self.push(at, process, Content::Hardware(hardware));
         }
         for off_cpu in std::mem::take(&mut batch.off_cpu) {
             let at = match &off_cpu {
@@ -115,7 +115,7 @@ impl ReplayBuffer {
                     continue;
                 }
             };
-            self.push(at, process, Entry::OffCpu(off_cpu));
+            self.push(at, process, Content::OffCpu(off_cpu));
         }
         if let Some(samples) = &mut batch.samples {
             for look in std::mem::take(&mut samples.looks) {
@@ -123,7 +123,7 @@ impl ReplayBuffer {
                 self.push(
                     look.time,
                     process,
-                    Entry::StackSample(series, look, sampling),
+                    Content::StackSample(series, look, sampling),
                 );
             }
         }
@@ -157,7 +157,7 @@ impl ReplayBuffer {
                 .copied()
                 .unwrap_or_default();
             event.at = clock.apply(event.at);
-            if let Entry::Item(item) = &event.entry {
+            if let Content::Item(item) = &event.content {
                 let span = clock.span(item.span);
                 self.note_span(&Activity { span, ..*item });
             }
@@ -169,8 +169,12 @@ impl ReplayBuffer {
         }
     }
 
-    fn push(&mut self, at: Ns, process: u32, entry: Entry) {
-        self.events.push(Event { at, process, entry });
+    fn push(&mut self, at: Ns, process: u32, content: Content) {
+        self.events.push(Event {
+            at,
+            process,
+            content,
+        });
     }
 
     fn note_span(&mut self, item: &Activity) {
@@ -325,11 +329,11 @@ impl Cursor<'_> {
             ..Batch::default()
         };
         for event in events {
-            match &event.entry {
-                Entry::Item(item) => batch.items.push(*item),
-                Entry::Hardware(hardware) => batch.hardware.push(hardware.clone()),
-                Entry::OffCpu(off_cpu) => batch.off_cpu.push(off_cpu.clone()),
-                Entry::StackSample(series, look, sampling) => {
+            match &event.content {
+                Content::Item(item) => batch.items.push(*item),
+                Content::Hardware(hardware) => batch.hardware.push(hardware.clone()),
+                Content::OffCpu(off_cpu) => batch.off_cpu.push(off_cpu.clone()),
+                Content::StackSample(series, look, sampling) => {
                     let samples = batch.samples.get_or_insert_with(|| Samples {
                         series: *series,
                         sampling: *sampling,

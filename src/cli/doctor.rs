@@ -19,7 +19,7 @@ use recording::scratch;
 
 /// One part of the machine.
 #[derive(Debug, Serialize)]
-struct Row {
+struct DoctorLine {
     /// "ok", "missing" or "untried".
     state: &'static str,
     name: &'static str,
@@ -31,9 +31,9 @@ struct Row {
     notes: Vec<String>,
 }
 
-impl Row {
-    fn new(state: &'static str, name: &'static str, text: impl Into<String>) -> Row {
-        Row {
+impl DoctorLine {
+    fn new(state: &'static str, name: &'static str, text: impl Into<String>) -> DoctorLine {
+        DoctorLine {
             state,
             name,
             text: text.into(),
@@ -44,14 +44,14 @@ impl Row {
     }
 
     /// One that is there, or else costs this.
-    fn part(name: &'static str, part: &Part, cost: &'static str) -> Row {
+    fn part(name: &'static str, part: &Part, cost: &'static str) -> DoctorLine {
         let text = part.text.clone();
         match part.is_usable {
-            true => Row::new("ok", name, text),
-            false => Row {
+            true => DoctorLine::new("ok", name, text),
+            false => DoctorLine {
                 without_it: cost,
                 help: part.help.clone(),
-                ..Row::new("missing", name, text)
+                ..DoctorLine::new("missing", name, text)
             },
         }
     }
@@ -79,15 +79,15 @@ pub(super) fn doctor(args: &Doctor) -> Result<u8, Ending> {
     })
 }
 
-fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> Vec<Row> {
+fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> Vec<DoctorLine> {
     let cost = "scenarios run on the simulator; trace files can be opened";
-    let mut rows = vec![Row::part("driver", &probe.driver, cost)];
+    let mut rows = vec![DoctorLine::part("driver", &probe.driver, cost)];
     let gpus = probe.gpus.iter();
-    rows.extend(gpus.map(|gpu| Row::new("ok", "GPU", describe(gpu))));
+    rows.extend(gpus.map(|gpu| DoctorLine::new("ok", "GPU", describe(gpu))));
     if probe.driver.is_usable && probe.gpus.is_empty() {
-        rows.push(Row {
+        rows.push(DoctorLine {
             help: "check CUDA_VISIBLE_DEVICES and nvidia-smi".to_owned(),
-            ..Row::new(
+            ..DoctorLine::new(
                 "missing",
                 "GPU",
                 "the driver sees none: scenarios run on the simulator",
@@ -95,12 +95,12 @@ fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> V
         });
     }
     let cost = "nothing on a GPU can be recorded";
-    rows.push(Row::part("libcupti", &probe.cupti, cost));
+    rows.push(DoctorLine::part("libcupti", &probe.cupti, cost));
     let cost = "scenarios with kernels cannot run on a GPU";
-    rows.push(Row::part("NVRTC", &probe.nvrtc, cost));
+    rows.push(DoctorLine::part("NVRTC", &probe.nvrtc, cost));
     rows.push(injection(trial));
     let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
-    rows.push(Row::part("attach", &right(), cost));
+    rows.push(DoctorLine::part("attach", &right(), cost));
     if let Some(tried) = counters {
         let counters = Part {
             is_usable: tried.is_ok(),
@@ -108,7 +108,7 @@ fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> V
             help: String::new(),
         };
         let cost = "no row of DRAM, tensor cores and the like but NVML's, and no class of kernels";
-        rows.push(Row::part("counters", &counters, cost));
+        rows.push(DoctorLine::part("counters", &counters, cost));
     }
     rows.extend([recordings(), terminal()]);
     rows
@@ -130,7 +130,7 @@ fn verdict(probe: &Probe, can_trace: bool) -> &'static str {
     }
 }
 
-fn render(rows: &[Row], verdict: &str) -> String {
+fn render(rows: &[DoctorLine], verdict: &str) -> String {
     let mut out = String::new();
     for row in rows {
         let _ = writeln!(out, "  {:8} {:9} {}", row.state, row.name, row.text);
@@ -144,7 +144,7 @@ fn render(rows: &[Row], verdict: &str) -> String {
     out
 }
 
-fn terminal() -> Row {
+fn terminal() -> DoctorLine {
     let name = std::env::var("TERM").unwrap_or_else(|_| "unset".to_owned());
     let is_ascii = crate::tui::theme::is_ascii_locale(|key| std::env::var(key).ok());
     let mut notes = Vec::new();
@@ -165,7 +165,7 @@ fn terminal() -> Row {
         none if none.is_empty() => none,
         notes => format!(" ({notes})"),
     };
-    Row::new("ok", "terminal", format!("{name} {size}{notes}"))
+    DoctorLine::new("ok", "terminal", format!("{name} {size}{notes}"))
 }
 
 fn describe(gpu: &Gpu) -> String {
@@ -183,36 +183,36 @@ fn describe(gpu: &Gpu) -> String {
 }
 
 /// The result of tracing a process on trial.
-fn injection(trial: &Trial) -> Row {
+fn injection(trial: &Trial) -> DoctorLine {
     let name = "injection";
     let row = match &trial.end {
         TrialEnd::Records { library, with } => {
             let library = library.display();
             let text = format!("{library}: the driver loads it and it records, by {with}");
-            Row::new("ok", name, text)
+            DoctorLine::new("ok", name, text)
         }
         TrialEnd::NoDriver { library, why } => {
             let library = library.display();
             let text = format!("{library} loads and begins; no driver here would load it ({why})");
-            Row::new("untried", name, text)
+            DoctorLine::new("untried", name, text)
         }
-        TrialEnd::Stopped(stopped) => Row::part(name, stopped, "programs cannot be traced"),
+        TrialEnd::Stopped(stopped) => DoctorLine::part(name, stopped, "programs cannot be traced"),
     };
-    Row {
+    DoctorLine {
         notes: trial.remarks.iter().map(ToString::to_string).collect(),
         ..row
     }
 }
 
 /// Where followed recordings lie, and how much room is there.
-fn recordings() -> Row {
+fn recordings() -> DoctorLine {
     let Some(place) = scratch::places().next() else {
-        return Row::new("missing", "recordings", "there is no temporary directory");
+        return DoctorLine::new("missing", "recordings", "there is no temporary directory");
     };
     let room = rustix::fs::statvfs(&place)
         .map(|stat| bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
         .unwrap_or_else(|_| "unknown room".to_owned());
-    Row::new(
+    DoctorLine::new(
         "ok",
         "recordings",
         format!("{} ({room} free)", place.display()),

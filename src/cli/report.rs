@@ -11,7 +11,7 @@ use super::playback::Playback;
 use super::redaction::Redaction;
 use super::screen::Shot;
 use super::{print, screen};
-use crate::export::{self, Readers, Timeline};
+use crate::export::{self, Readers, TimelineFormat};
 use crate::report::Report;
 use crate::tui::{OtherRun, Running, StartFn, StillTimeline};
 use activity::feed::Outcome;
@@ -104,7 +104,9 @@ pub(super) fn export(args: &Export) -> Result<u8, Ending> {
     let (first, redaction) = (&args.first, Redaction::new(args.anonymous));
     // Whole timelines hold command lines, as reports do.
     let readers = match format.format {
-        export::Format::Timeline(Timeline::Chrome) | export::Format::Page if !args.anonymous => {
+        export::Format::Timeline(TimelineFormat::Chrome) | export::Format::Page
+            if !args.anonymous =>
+        {
             Readers::Owner
         }
         _ => Readers::AsUmask,

@@ -10,7 +10,7 @@ use super::args::{Color, First, PaletteName, PictureArgs, ReplayOptions, screen_
 use super::exit::{self, Ending};
 use crate::board;
 use crate::bundled::LIBRARY;
-use crate::export::page::Page;
+use crate::export::page::TracePage;
 use crate::export::screen::{self, PictureFormat, Shown};
 use crate::export::{self, Readers};
 use crate::report::{self, Report};
@@ -19,7 +19,7 @@ use crate::tui::{
 };
 use activity::feed::Outcome;
 use activity::text;
-use live::machine::Watch;
+use live::machine::MachineWatch;
 use scenario::bundled::Bundled;
 use scenario::plan::Plan;
 use scenario::{Overrides, compile};
@@ -63,7 +63,7 @@ pub(super) fn open(start: StartFn<'_>, file: FileFn<'_>, show: &First) -> Result
 }
 
 /// What stands in the picker beside scenarios: what runs on this machine, and the traces of this folder.
-pub(super) type Beside = (Option<Watch>, Option<board::Watch>);
+pub(super) type Beside = (Option<MachineWatch>, Option<board::Watch>);
 
 /// The same, with what stands in the picker; how it ended comes back.
 pub(super) fn stay(
@@ -232,7 +232,7 @@ pub(super) fn page(
     mut trace: Trace,
     (width, height): (u16, u16),
     show: &First,
-    write: impl FnOnce(&Page<'_>) -> Result<(), Ending>,
+    write: impl FnOnce(&TracePage<'_>) -> Result<(), Ending>,
 ) -> Result<(), Ending> {
     entitle(&mut trace.source, show);
     let gpus = super::profile::kept();
@@ -258,7 +258,7 @@ pub(super) fn page(
     let mut picture = Vec::new();
     screen::write(PictureFormat::Svg, &drawn, &mut picture).map_err(Ending::input)?;
     let picture = String::from_utf8_lossy(&picture);
-    write(&Page {
+    write(&TracePage {
         title: &title,
         report: &report,
         picture: &picture,

@@ -24,7 +24,7 @@ use trace::Trace;
 
 /// What the data of a timeline can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timeline {
+pub enum TimelineFormat {
     /// Chrome JSON as PyTorch's profiler writes it, for <https://ui.perfetto.dev>; cuptop opens it again.
     Chrome,
     /// One line an operation.
@@ -37,7 +37,7 @@ pub enum Timeline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Its data.
-    Timeline(Timeline),
+    Timeline(TimelineFormat),
     /// A picture of its screen.
     Screen(screen::PictureFormat),
     /// Its report, its screen and its timeline to move about in, as one HTML file.
@@ -58,12 +58,16 @@ pub struct FormatEntry {
 
 /// All formats. The command line, the guess from a file's name and the refusal on a terminal read this table.
 pub const FORMATS: [FormatEntry; 8] = [
-    entry("chrome", &["json"], Format::Timeline(Timeline::Chrome)),
-    entry("csv", &["csv"], Format::Timeline(Timeline::Csv)),
+    entry(
+        "chrome",
+        &["json"],
+        Format::Timeline(TimelineFormat::Chrome),
+    ),
+    entry("csv", &["csv"], Format::Timeline(TimelineFormat::Csv)),
     entry(
         "sqlite",
         &["sqlite", "db"],
-        Format::Timeline(Timeline::Sqlite),
+        Format::Timeline(TimelineFormat::Sqlite),
     ),
     entry("html", &["html", "htm"], Format::Page),
     entry("svg", &["svg"], Format::Screen(screen::PictureFormat::Svg)),
@@ -90,7 +94,7 @@ impl FormatEntry {
         use screen::PictureFormat::Png;
         matches!(
             self.format,
-            Format::Timeline(Timeline::Sqlite) | Format::Screen(Png)
+            Format::Timeline(TimelineFormat::Sqlite) | Format::Screen(Png)
         )
     }
 
@@ -139,15 +143,15 @@ pub fn compressed(
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_data(
-    format: Timeline,
+    format: TimelineFormat,
     trace: &Trace,
     gpus: &KnownGpus,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        Timeline::Chrome => chrome::write(trace, out),
-        Timeline::Csv => csv::write(trace, out),
-        Timeline::Sqlite => sqlite::write(trace, gpus, out),
+        TimelineFormat::Chrome => chrome::write(trace, out),
+        TimelineFormat::Csv => csv::write(trace, out),
+        TimelineFormat::Sqlite => sqlite::write(trace, gpus, out),
     }
 }
 

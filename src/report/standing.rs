@@ -33,7 +33,7 @@ pub struct Standing {
 }
 
 /// Threads at one place.
-struct Row {
+struct ThreadsAtPlace {
     /// Places of their ranks among the job's.
     ranks: Vec<usize>,
     place: String,
@@ -230,20 +230,20 @@ impl Standing {
     }
 
     /// Threads at one place together: those that lead, or the others.
-    fn rows(&self, leading: bool) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::new();
+    fn rows(&self, leading: bool) -> Vec<ThreadsAtPlace> {
+        let mut rows: Vec<ThreadsAtPlace> = Vec::new();
         for (at, process) in self.job.ranks.iter().enumerate() {
             let lead = process.leading().map(|it| it.tid);
             let mut add = |place: String, doing: String| {
                 let is_behind = leading && self.verdict.behind.contains(&at);
-                let same = |it: &&mut Row| {
+                let same = |it: &&mut ThreadsAtPlace| {
                     it.place == place
                         && it.is_behind == is_behind
                         && kind(&it.doing) == kind(&doing)
                 };
                 match rows.iter_mut().find(same) {
                     Some(row) => row.ranks.push(at),
-                    None => rows.push(Row {
+                    None => rows.push(ThreadsAtPlace {
                         ranks: vec![at],
                         place,
                         doing,
@@ -306,7 +306,7 @@ impl Standing {
         out
     }
 
-    fn line(&self, out: &mut String, row: &Row) {
+    fn line(&self, out: &mut String, row: &ThreadsAtPlace) {
         let mut ranks = row.ranks.clone();
         ranks.dedup();
         let behind = if row.is_behind { "  <- behind" } else { "" };

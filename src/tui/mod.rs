@@ -64,7 +64,7 @@ pub struct Session<'a> {
     /// The lines of the picker.
     pub choices: Vec<Choice>,
     /// What runs on this machine, for the picker.
-    pub machine: Option<live::machine::Watch>,
+    pub machine: Option<live::machine::MachineWatch>,
     /// The traces of this folder, for the picker.
     pub board: Option<board::Watch>,
     /// The file of the scenario that runs, for an editor; one that has no file is copied to a new one first.

@@ -13,7 +13,7 @@ use super::state::rows::{self, counters::Counters};
 use super::state::{State, nest};
 use super::theme::{Role, ThemeChoice};
 use super::{ColorLevel, Theme};
-use crate::export::page::{self, Look, Mark, PageRow, PageStep, Timeline};
+use crate::export::page::{Look, PageMark, PageRow, PageRowKind, PageStep, Timeline};
 
 /// Bars that a page holds at least, if there are so many. Beyond that, short calls and ranges are left out; operations and idle
 /// time are all there.
@@ -66,16 +66,16 @@ fn steps(state: &State) -> Vec<PageStep> {
 impl Outline<'_> {
     fn add(&mut self, facts: &Facts<'_>, kind: RowKind, label: String) {
         let (kind, levels, used) = match kind {
-            RowKind::Title => (page::RowKind::Title, vec![Vec::new()], None),
+            RowKind::Title => (PageRowKind::Title, vec![Vec::new()], None),
             RowKind::Gpu(device) => {
                 let used = self.trace.devices()[device].usage.span();
-                (page::RowKind::Gpu, vec![self.idle(facts, device)], used)
+                (PageRowKind::Gpu, vec![self.idle(facts, device)], used)
             }
-            RowKind::Stream(lane) => (page::RowKind::Stream, self.marks(lane, 1), None),
+            RowKind::Stream(lane) => (PageRowKind::Stream, self.marks(lane, 1), None),
             RowKind::Thread(lane) | RowKind::Overhead(lane) => {
-                (page::RowKind::Host, self.marks(lane, 1), None)
+                (PageRowKind::Host, self.marks(lane, 1), None)
             }
-            RowKind::Range(lane, 0) => (page::RowKind::Host, self.marks(lane, nest::USUAL), None),
+            RowKind::Range(lane, 0) => (PageRowKind::Host, self.marks(lane, nest::USUAL), None),
             // Of depths the first brings all. Levels and counters are the screen's alone.
             _ => return,
         };
@@ -92,7 +92,7 @@ impl Outline<'_> {
     }
 
     /// Everything in a lane; ranges by depth, of which the deepest stand in what holds them.
-    fn marks(&mut self, lane: LaneId, depths: usize) -> Vec<Vec<Mark>> {
+    fn marks(&mut self, lane: LaneId, depths: usize) -> Vec<Vec<PageMark>> {
         let all = &self.trace.lanes()[lane];
         let levels = match depths {
             1 => vec![all.spans(all.kept()).collect()],
@@ -100,7 +100,7 @@ impl Outline<'_> {
         };
         let mut marks = Vec::new();
         for level in levels {
-            let mark = |(row, span)| Mark {
+            let mark = |(row, span)| PageMark {
                 span,
                 look: self.find_look(lane, row),
             };
@@ -110,7 +110,7 @@ impl Outline<'_> {
     }
 
     /// The gaps of a device, each in the colour of what most of it was due to.
-    fn idle(&mut self, facts: &Facts<'_>, device: usize) -> Vec<Mark> {
+    fn idle(&mut self, facts: &Facts<'_>, device: usize) -> Vec<PageMark> {
         let causes = facts.causes();
         let mut marks = Vec::new();
         for (gap, pieces) in causes.gaps_with_pieces(device, None) {
@@ -124,7 +124,7 @@ impl Outline<'_> {
             };
             let group = causes.group(gap, piece);
             let look = self.add_look(short, whole, Role::Cause(group as u8));
-            marks.push(Mark {
+            marks.push(PageMark {
                 span: gap.span,
                 look,
             });
@@ -159,7 +159,7 @@ impl Outline<'_> {
     /// Leaves out the shortest calls and ranges where there are too many.
     fn leave_short_out(&mut self, most: usize, most_of_host: usize) {
         let rows = &mut self.timeline.rows;
-        let is_host = |row: &&mut PageRow| row.kind == page::RowKind::Host;
+        let is_host = |row: &&mut PageRow| row.kind == PageRowKind::Host;
         let all: usize = rows.iter().map(|row| row.marks.len()).sum();
         let mut lengths: Vec<i64> = rows
             .iter_mut()
@@ -216,7 +216,7 @@ mod tests {
         (collect(&app), app)
     }
 
-    fn sum(rows: &[PageRow], kind: page::RowKind) -> Ns {
+    fn sum(rows: &[PageRow], kind: PageRowKind) -> Ns {
         let rows = rows.iter().filter(|row| row.kind == kind);
         rows.flat_map(|row| row.marks.iter().map(|mark| mark.span.len()))
             .sum()
@@ -233,11 +233,8 @@ mod tests {
         let (timeline, app) = outline(&mut scene);
         let trace = &app.state.model.run.trace;
         let figures: Vec<DeviceFigures> = Facts::new(trace).devices().to_vec();
-        assert_eq!(sum(&timeline.rows, page::RowKind::Gpu), figures[0].idle_ns);
-        assert_eq!(
-            sum(&timeline.rows, page::RowKind::Stream),
-            figures[0].busy_ns
-        );
+        assert_eq!(sum(&timeline.rows, PageRowKind::Gpu), figures[0].idle_ns);
+        assert_eq!(sum(&timeline.rows, PageRowKind::Stream), figures[0].busy_ns);
         // Made: 0 + 10 + … + 490 ns of kernels.
         assert_eq!(figures[0].busy_ns, 10 * 49 * 50 / 2);
         assert_eq!(timeline.left_out, 0);
@@ -261,7 +258,7 @@ mod tests {
         let host = timeline
             .rows
             .iter()
-            .filter(|row| row.kind == page::RowKind::Host);
+            .filter(|row| row.kind == PageRowKind::Host);
         let kept: usize = host.map(|row| row.marks.len()).sum();
         assert_eq!(kept, 500, "1 of 501 is the operation");
         assert_eq!(kept + timeline.left_out, 1_000);

@@ -4,10 +4,10 @@ use activity::{
     Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, Health, HostCall, Kernel,
     LaunchShape, MemoryKind, Place, ProcessInfo, Range, RangeKind, Span, Sync, SyncKind, What,
 };
-use cuptop::export::{self, Timeline};
+use cuptop::export::{self, TimelineFormat};
 use trace::{SourceInfo, SourceKind, Trace};
 
-pub(crate) fn written(format: Timeline, trace: &Trace) -> Vec<u8> {
+pub(crate) fn written(format: TimelineFormat, trace: &Trace) -> Vec<u8> {
     let mut out = Vec::new();
     export::write_data(
         format,

@@ -3,7 +3,7 @@
 use crate::common::job::{Clock, Job};
 use activity::feed::{Message, Outcome};
 use activity::{Batch, Span};
-use cuptop::export::{self, Timeline};
+use cuptop::export::{self, TimelineFormat};
 use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::tui::app::App;
@@ -159,7 +159,7 @@ fn a_report_says_the_same_of_a_timeline_on_one_clock_and_of_times_as_recorded() 
     }
 }
 
-fn exported(trace: &Trace, format: Timeline) -> Vec<u8> {
+fn exported(trace: &Trace, format: TimelineFormat) -> Vec<u8> {
     let mut out = Vec::new();
     export::write_data(format, trace, &KnownGpus::default(), &mut out).expect("memory");
     out
@@ -167,7 +167,7 @@ fn exported(trace: &Trace, format: Timeline) -> Vec<u8> {
 
 /// By process: when operations start, in their order, and when they were recorded to.
 fn csv(trace: &Trace) -> Vec<Vec<[i64; 2]>> {
-    let text = String::from_utf8(exported(trace, Timeline::Csv)).expect("text");
+    let text = String::from_utf8(exported(trace, TimelineFormat::Csv)).expect("text");
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().expect("columns").split(',').collect();
     let place = |name| columns.iter().position(|it| *it == name).expect(name);
@@ -203,7 +203,7 @@ fn exports_are_on_one_clock_and_have_what_was_recorded() {
             }
         }
         let times = |trace: &Trace| {
-            let json = exported(trace, Timeline::Chrome);
+            let json = exported(trace, TimelineFormat::Chrome);
             let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
             json["rankClocks"]["times"].clone()
         };

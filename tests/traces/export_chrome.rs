@@ -6,7 +6,7 @@ use crate::common::made::{made, written};
 use crate::common::{figures, load, real_traces};
 use activity::What;
 use activity::feed::Outcome;
-use cuptop::export::{self, Readers, Timeline};
+use cuptop::export::{self, Readers, TimelineFormat};
 use trace::{LaneKind, Trace};
 
 /// Exports, opens the export, and hands the new timeline out with the text.
@@ -15,7 +15,7 @@ fn round_trip(trace: &Trace) -> (crate::common::Loaded, String) {
     let path = folder.path().join("again.json");
     export::to_file(&path, Readers::Owner, |out| {
         export::write_data(
-            Timeline::Chrome,
+            TimelineFormat::Chrome,
             trace,
             &cuptop::report::KnownGpus::default(),
             out,
@@ -128,7 +128,7 @@ fn real_traces_come_back_from_chrome_json_with_the_same_figures() {
 
 #[test]
 fn an_empty_timeline_is_a_whole_document() {
-    let text = written(Timeline::Chrome, &Trace::default());
+    let text = written(TimelineFormat::Chrome, &Trace::default());
     let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     assert_eq!(json["simulated"], false);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::common::made::{made, written};
-use cuptop::export::{self, Readers, Timeline};
+use cuptop::export::{self, Readers, TimelineFormat};
 use trace::Trace;
 
 /// Cells of CSV with quotes (RFC 4180).
@@ -31,7 +31,7 @@ fn cells(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn csv_has_one_line_an_operation() {
-    let text = String::from_utf8(written(Timeline::Csv, &made())).expect("UTF-8");
+    let text = String::from_utf8(written(TimelineFormat::Csv, &made())).expect("UTF-8");
     let table = cells(&text);
     assert_eq!(table.len(), 1 + 6);
     assert!(table.iter().all(|row| row.len() == 25), "{table:?}");
@@ -120,7 +120,7 @@ fn csv_has_one_line_an_operation() {
 
 #[test]
 fn an_empty_timeline_is_a_head_without_lines() {
-    let text = String::from_utf8(written(Timeline::Csv, &Trace::default())).expect("UTF-8");
+    let text = String::from_utf8(written(TimelineFormat::Csv, &Trace::default())).expect("UTF-8");
     assert_eq!(cells(&text).len(), 1);
 }
 
@@ -129,7 +129,7 @@ fn errors_name_the_file() {
     let path = PathBuf::from("/nowhere/at/all.csv");
     let error = export::to_file(&path, Readers::Owner, |out| {
         export::write_data(
-            Timeline::Csv,
+            TimelineFormat::Csv,
             &made(),
             &cuptop::report::KnownGpus::default(),
             out,
@@ -140,7 +140,7 @@ fn errors_name_the_file() {
     if Path::new("/dev/full").exists() {
         let error = export::to_file("/dev/full".as_ref(), Readers::Owner, |out| {
             export::write_data(
-                Timeline::Csv,
+                TimelineFormat::Csv,
                 &made(),
                 &cuptop::report::KnownGpus::default(),
                 out,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::common::made::{made, written};
 use crate::common::{load, real_traces};
 use activity::{Batch, Def, DeviceInfo, Hardware, Metric, Reading, Span};
-use cuptop::export::Timeline;
+use cuptop::export::TimelineFormat;
 use serde_json::Value;
 use trace::{Lane, LaneKind, Trace};
 
@@ -118,7 +118,7 @@ fn shown(bytes: &[u8]) -> Shown {
 
 #[test]
 fn perfetto_shows_every_slice_where_and_when_it_was() {
-    let shown = shown(&written(Timeline::Chrome, &made()));
+    let shown = shown(&written(TimelineFormat::Chrome, &made()));
     let marks = "SIMULATED · INCOMPLETE: 4 records lost";
     let base = 1_000_000_000_000_123;
     let kernel = "void say<\"a,b\">(int)\\n\\u{1b}[31m";
@@ -219,7 +219,7 @@ fn perfetto_has_a_track_of_each_counter() {
         ],
         ..Batch::default()
     });
-    let mut counters = shown(&written(Timeline::Chrome, &trace)).counters;
+    let mut counters = shown(&written(TimelineFormat::Chrome, &trace)).counters;
     counters.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
     let of = |words: &str, time, value| (format!("GPU 0 Model / {words}"), time, value);
     assert_eq!(
@@ -255,7 +255,7 @@ fn perfetto_keeps_apart_what_has_the_same_number() {
             ..Batch::default()
         });
     }
-    let shown = shown(&written(Timeline::Chrome, &trace));
+    let shown = shown(&written(TimelineFormat::Chrome, &trace));
     let tracks: HashSet<&String> = shown.slices.iter().map(|it| &it.track).collect();
     let expected = [
         "GPU 0 Model 1 / stream 7 · process 0",
@@ -311,7 +311,7 @@ fn perfetto_has_every_record_of_real_traces() {
     for (path, expected) in real_traces() {
         let name = path.display();
         let trace = load(std::slice::from_ref(&path)).trace;
-        let shown = shown(&written(Timeline::Chrome, &trace));
+        let shown = shown(&written(TimelineFormat::Chrome, &trace));
         // Allocations are drawn as a counter.
         let is_drawn = |lane: &&Lane| !matches!(lane.key().kind, LaneKind::Memory { .. });
         let rows: usize = trace.lanes().iter().filter(is_drawn).map(Lane::len).sum();

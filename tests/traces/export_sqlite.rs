@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::made::{made, written};
-use cuptop::export::Timeline;
+use cuptop::export::TimelineFormat;
 use rusqlite::Connection;
 
 fn opened(bytes: &[u8]) -> (tempfile::TempDir, Connection) {
@@ -35,7 +35,7 @@ fn every_view_answers_and_gaps_are_what_lies_between_operations() {
         "copies.json.gz",
     ] {
         let trace = crate::common::load(&[traces.join(name)]).trace;
-        let (_folder, db) = opened(&written(Timeline::Sqlite, &trace));
+        let (_folder, db) = opened(&written(TimelineFormat::Sqlite, &trace));
         assert_eq!(
             one(&db, "SELECT sum(duration_ns) FROM gap_pieces"),
             one(&db, IDLE),
@@ -73,7 +73,7 @@ fn every_view_answers_and_gaps_are_what_lies_between_operations() {
 
 #[test]
 fn operations_lead_to_their_calls() {
-    let (_folder, db) = opened(&written(Timeline::Sqlite, &made()));
+    let (_folder, db) = opened(&written(TimelineFormat::Sqlite, &made()));
     assert_eq!(one(&db, "SELECT count(*) FROM operations"), 6);
     let wrong = "SELECT count(*) FROM operations o JOIN calls c ON c.id = o.call_id WHERE c.correlation != o.correlation";
     assert_eq!(one(&db, wrong), 0);

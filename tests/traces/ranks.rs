@@ -888,7 +888,7 @@ fn clocks_are_said_on_the_screen_and_carried_by_exports() {
             .expect("written");
         out
     };
-    let chrome = export(cuptop::export::Timeline::Chrome);
+    let chrome = export(cuptop::export::TimelineFormat::Chrome);
     let chrome: serde_json::Value = serde_json::from_slice(&chrome).expect("JSON");
     let clocks = &chrome["rankClocks"];
     assert_eq!(clocks["clocks"], "collectives");

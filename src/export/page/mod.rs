@@ -37,7 +37,7 @@ pub struct Look {
 
 /// A bar of a row.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub struct PageMark {
     pub span: Span,
     /// Index into [`Timeline::looks`].
     pub look: u32,
@@ -46,7 +46,7 @@ pub struct Mark {
 /// What a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RowKind {
+pub enum PageRowKind {
     /// A heading of the rows below.
     Title,
     /// A GPU: busy where no mark says why it is idle.
@@ -60,12 +60,12 @@ pub enum RowKind {
 /// A row of the timeline.
 #[derive(Clone, Debug)]
 pub struct PageRow {
-    pub kind: RowKind,
+    pub kind: PageRowKind,
     pub label: String,
     /// From its first operation to its last, of a GPU.
     pub used: Option<Span>,
     /// By begin.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<PageMark>,
 }
 
 /// A step in the strip above the timeline.
@@ -93,7 +93,7 @@ pub struct Timeline {
 
 /// All that a page shows.
 #[derive(Debug)]
-pub struct Page<'a> {
+pub struct TracePage<'a> {
     pub title: &'a str,
     /// The report, as Markdown.
     pub report: &'a str,
@@ -117,13 +117,13 @@ struct Head<'a> {
 
 #[derive(Serialize)]
 struct HeadRow<'a> {
-    kind: RowKind,
+    kind: PageRowKind,
     label: &'a str,
     marks: usize,
     used: Option<[i64; 2]>,
 }
 
-impl Page<'_> {
+impl TracePage<'_> {
     /// Writes it.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::*;
 
 /// A page with a name in all its places.
 fn page(name: &str, unit: Ns) -> String {
-    let mark = |start: Ns, end: Ns| Mark {
+    let mark = |start: Ns, end: Ns| PageMark {
         span: Span::new(start, end),
         look: 0,
     };
@@ -32,9 +32,9 @@ fn page(name: &str, unit: Ns) -> String {
             colors: [0x10_20_30, 0x40_50_60],
         }],
         rows: vec![
-            row(RowKind::Gpu, vec![mark(2_000, 4_500)]),
+            row(PageRowKind::Gpu, vec![mark(2_000, 4_500)]),
             row(
-                RowKind::Stream,
+                PageRowKind::Stream,
                 vec![mark(1_000, 2_000), mark(1_500, 1_501), mark(4_500, 9_000)],
             ),
         ],
@@ -43,7 +43,7 @@ fn page(name: &str, unit: Ns) -> String {
     };
     let report = format!("### {name}\n\n- {name}\n\n| {name} | b |\n|---|--:|\n| {name} | 1 |\n");
     let mut out = Vec::new();
-    let page = Page {
+    let page = TracePage {
         title: name,
         report: &report,
         picture: "<svg><style>text{font:14px}</style></svg>",

@@ -19,12 +19,12 @@ const MARGIN: usize = 16;
 
 /// Writes a screen, row by row: the picture of a large one is hundreds of megabytes, of which a few lines are held.
 pub(super) fn write(buffer: &Buffer, ground: &Palette, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Kept { out, error: None };
+    let mut out = ErrorKeeper { out, error: None };
     let drawn = draw(buffer, ground, &mut out);
     drawn.map_err(|error| out.error.take().unwrap_or(error))
 }
 
-fn draw(buffer: &Buffer, ground: &Palette, out: &mut Kept<'_>) -> io::Result<()> {
+fn draw(buffer: &Buffer, ground: &Palette, out: &mut ErrorKeeper<'_>) -> io::Result<()> {
     let mut canvas = Canvas::new(
         usize::from(buffer.area.width) * WIDTH + 2 * MARGIN,
         usize::from(buffer.area.height) * HEIGHT + 2 * MARGIN,
@@ -56,12 +56,12 @@ fn draw(buffer: &Buffer, ground: &Palette, out: &mut Kept<'_>) -> io::Result<()>
 }
 
 /// Keeps what went wrong: the encoder hands on the words of an error alone, and not that the reader went away.
-struct Kept<'a> {
+struct ErrorKeeper<'a> {
     out: &'a mut dyn Write,
     error: Option<io::Error>,
 }
 
-impl Write for Kept<'_> {
+impl Write for ErrorKeeper<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes).map_err(|error| {
             let kind = error.kind();

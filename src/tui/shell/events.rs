@@ -15,7 +15,7 @@ use super::frame_log::FrameLog;
 use super::input::Input;
 use super::mouse::Mouse;
 use super::pace::Pace;
-use super::watch::Watch;
+use super::watch::FileWatch;
 use crate::board::Entry;
 use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
@@ -71,7 +71,7 @@ pub struct Loop<'a, B: Screen> {
     app: App,
     feed: Option<Feed>,
     controls: Option<Box<dyn Controls>>,
-    watch: Option<Watch>,
+    watch: Option<FileWatch>,
     began: Instant,
     exit: Exit,
     pace: Pace,
@@ -508,7 +508,7 @@ impl<'a, B: Screen> Loop<'a, B> {
         match (file, &self.watch) {
             (None, _) => self.watch = None,
             (Some(file), Some(watch)) if watch.path == file => {}
-            (Some(file), _) => self.watch = Some(Watch::new(file)),
+            (Some(file), _) => self.watch = Some(FileWatch::new(file)),
         }
     }
 }

@@ -17,21 +17,21 @@ const PERIOD: Duration = Duration::from_millis(100);
 type Stamp = (u64, u64, i64, i64);
 
 #[derive(Debug)]
-pub struct Watch {
+pub struct FileWatch {
     pub path: PathBuf,
     content: Option<Vec<u8>>,
     /// The file at the last look, and when its content was read.
     seen: Option<Stamp>,
     read: Option<Stamp>,
-    /// When to ask [`Watch::has_changed`] next.
+    /// When to ask [`FileWatch::has_changed`] next.
     pub due: Instant,
 }
 
-impl Watch {
+impl FileWatch {
     /// Watches `path` from now on.
     pub fn new(path: &Path) -> Self {
         let seen = stamp(path);
-        Watch {
+        FileWatch {
             path: path.to_owned(),
             content: read(path).ok(),
             seen,
@@ -86,9 +86,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("x.toml");
         std::fs::write(&path, "one").expect("a file");
-        let mut watch = Watch::new(&path);
+        let mut watch = FileWatch::new(&path);
         assert_eq!(watch.has_changed(Instant::now()), None, "it is not time");
-        let look = |watch: &mut Watch| watch.has_changed(watch.due);
+        let look = |watch: &mut FileWatch| watch.has_changed(watch.due);
         for (content, is_changed) in [("two", true), ("two", false), ("three", true)] {
             let swap = dir.path().join("swap");
             std::fs::write(&swap, content).expect("a file");

@@ -14,10 +14,10 @@ static SHOWN: Mutex<Option<Arc<Passing>>> = Mutex::new(None);
 
 /// The way to a program. Whoever waits for it has its lock, so that no signal goes to an id that was given back.
 #[derive(Debug)]
-pub(super) struct Passing(Mutex<State>);
+pub(super) struct Passing(Mutex<Traced>);
 
 #[derive(Debug)]
-struct State {
+struct Traced {
     pid: Option<Pid>,
     /// Whether it leads a process group of its own.
     own_group: bool,
@@ -30,7 +30,7 @@ struct State {
 impl Passing {
     /// The way to a process that has just been started.
     pub(super) fn to(id: u32, own_group: bool) -> Arc<Passing> {
-        Arc::new(Passing(Mutex::new(State {
+        Arc::new(Passing(Mutex::new(Traced {
             pid: i32::try_from(id).ok().and_then(Pid::from_raw),
             own_group,
             asked: None,
@@ -43,7 +43,7 @@ impl Passing {
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(self));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Traced> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,7 +82,7 @@ impl Passing {
     }
 }
 
-impl State {
+impl Traced {
     fn send(&self, signal: Signal) {
         // A program that was waited for has given its id back. Its group may live on.
         if let Some(pid) = self.pid.filter(|_| self.code.is_none() || self.own_group) {

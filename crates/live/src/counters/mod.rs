@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 pub use process::process_main;
 pub use watched::tried;
-pub(crate) use watched::{Watched, name_of, stalls_lack};
+pub(crate) use watched::{CounterProcess, name_of, stalls_lack};
 
 /// The hidden subcommand that is the process: its whole work is [`process_main`].
 const PROCESS_COMMAND: &str = "sample-counters";

@@ -51,7 +51,8 @@ fn all_free() -> Result<(), String> {
 pub fn tried(uuid: Option<Uuid>) -> Result<(), String> {
     let words = |error: io::Error| error.to_string();
     let directory = tempfile::tempdir().map_err(words)?;
-    let mut process = Watched::start(directory.path(), uuid, Counters::At(100)).map_err(words)?;
+    let mut process =
+        CounterProcess::start(directory.path(), uuid, Counters::At(100)).map_err(words)?;
     let mut said = Vec::new();
     let begun = Instant::now();
     while begun.elapsed() < BEGINNING {
@@ -73,7 +74,7 @@ pub fn tried(uuid: Option<Uuid>) -> Result<(), String> {
 
 /// A process that samples. Dropping it ends it.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct CounterProcess {
     process: Child,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
@@ -82,7 +83,7 @@ pub(crate) struct Watched {
     patience: Duration,
 }
 
-impl Watched {
+impl CounterProcess {
     /// Starts it for a GPU, or for the first that there is.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl Watched {
         directory: &Path,
         uuid: Option<Uuid>,
         counters: Counters,
-    ) -> io::Result<Watched> {
+    ) -> io::Result<CounterProcess> {
         let mut command = Command::new(std::env::current_exe()?);
         if let Some(uuid) = &uuid {
             command.env("CUDA_VISIBLE_DEVICES", format!("GPU-{}", uuid_text(uuid)));
@@ -125,7 +126,7 @@ impl Watched {
         if let Some(stdout) = &stdout {
             fcntl_setfl(stdout, OFlags::NONBLOCK)?;
         }
-        Ok(Watched {
+        Ok(CounterProcess {
             process,
             stdin,
             stdout,
@@ -179,7 +180,7 @@ pub(crate) fn name_of(uuid: &Uuid) -> String {
     format!("GPU {}", &uuid_text(uuid)[..8])
 }
 
-impl Drop for Watched {
+impl Drop for CounterProcess {
     fn drop(&mut self) {
         drop(self.stdin.take());
         drop(self.stdout.take());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::gpu::WatchedGpu;
-use crate::counters::{Counters, Watched, name_of};
+use crate::counters::{CounterProcess, Counters, name_of};
 use activity::Uuid;
 
 /// Of each GPU that the program uses, its process.
@@ -13,7 +13,7 @@ pub(super) struct SampledGpus {
     directory: PathBuf,
     counters: Counters,
     /// `None` of a GPU whose process ended, or that must not have one.
-    processes: HashMap<Uuid, Option<Watched>>,
+    processes: HashMap<Uuid, Option<CounterProcess>>,
 }
 
 impl SampledGpus {
@@ -36,7 +36,7 @@ impl SampledGpus {
         let is_meant = self.counters != Counters::Auto || is_shared == Some(false);
         let Some(known) = self.processes.get_mut(&uuid) else {
             if is_meant {
-                let started = Watched::start(&self.directory, Some(uuid), self.counters);
+                let started = CounterProcess::start(&self.directory, Some(uuid), self.counters);
                 let failed = started.as_ref().err().map(ToString::to_string);
                 self.processes.insert(uuid, started.ok());
                 return failed.map(|why| format!("no counters of {name}: {why}"));
@@ -67,13 +67,14 @@ impl SampledGpus {
 
     /// How many GPUs are sampled, or cannot be.
     pub(super) fn settled(&self) -> usize {
-        let settled = |it: &&Option<Watched>| it.as_ref().is_none_or(Watched::has_begun);
+        let settled =
+            |it: &&Option<CounterProcess>| it.as_ref().is_none_or(CounterProcess::has_begun);
         self.processes.values().filter(settled).count()
     }
 
     /// Their ids.
     pub(super) fn ids(&self) -> Vec<u32> {
         let running = self.processes.values().flatten();
-        running.map(Watched::id).collect()
+        running.map(CounterProcess::id).collect()
     }
 }

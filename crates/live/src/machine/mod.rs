@@ -99,7 +99,7 @@ impl Process {
 
 /// The thread that looks. Dropping it ends it.
 #[derive(Debug)]
-pub struct Watch {
+pub struct MachineWatch {
     /// What it saw. As long as nobody takes it the thread does not look again.
     pub machines: Receiver<Machine>,
     /// The thread ends when this end is gone.
@@ -111,12 +111,12 @@ pub struct Watch {
 ///
 /// # Errors
 /// When the system gives no thread.
-pub fn watch() -> io::Result<Watch> {
+pub fn watch() -> io::Result<MachineWatch> {
     let (sender, machines) = bounded(1);
     // Nothing is ever sent.
     let (stop, stopped) = bounded(0);
     let thread = Joined::spawn("cuptop-machine", move || follow(&sender, &stopped))?;
-    Ok(Watch {
+    Ok(MachineWatch {
         machines,
         _stop: stop,
         _thread: thread,

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process of the program.
 #[derive(Debug)]
-struct Member {
+struct PythonProcess {
     /// When it began, in clock ticks since boot: with its id it is one process.
     began: u64,
     program: Option<PathBuf>,
@@ -30,7 +30,7 @@ struct Member {
 #[derive(Debug)]
 pub(super) struct Tree {
     root: u32,
-    members: FxHashMap<u32, Member>,
+    members: FxHashMap<u32, PythonProcess>,
     /// How long the next search may wait.
     pub(super) pause: Duration,
 }
@@ -73,7 +73,7 @@ impl Tree {
                     continue;
                 };
                 has_changed = true;
-                entry.insert(Member {
+                entry.insert(PythonProcess {
                     began,
                     program: None,
                     is_python: false,
@@ -93,7 +93,7 @@ impl Tree {
     }
 }
 
-impl Member {
+impl PythonProcess {
     /// Finds out whether there is Python in it, if it is time. Returns whether that is new.
     fn ask(&mut self, pid: u32, now: Instant) -> bool {
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();

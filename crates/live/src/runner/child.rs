@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::PROCESS_COMMAND;
-use super::protocol::{Event, Job, write_line};
+use super::protocol::{Event, RunnerJob, write_line};
 use crate::ending::{await_end, exit_code};
 
 /// How long a process may take to end by itself after it was asked to.
@@ -76,7 +76,7 @@ pub(crate) struct Child {
 
 impl Child {
     /// Starts this program again, as the process for a job.
-    pub(crate) fn start(job: &Job) -> io::Result<Child> {
+    pub(crate) fn start(job: &RunnerJob) -> io::Result<Child> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(PROCESS_COMMAND)
             // The runner collects for itself; a second collector in its process would take CUPTI from it.

@@ -15,7 +15,7 @@ use recording::{Follower, scratch};
 use scenario::{Overrides, Source};
 
 use super::child::{Child, ChildEvent, End};
-use super::protocol::{Event, Issued, Job, RunJob};
+use super::protocol::{Event, Issued, RunJob, RunnerJob};
 use super::tally::Tally;
 
 /// How often the recording is looked at. With a flush every 20 ms this adds 2.5 ms on average to the time
@@ -60,7 +60,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     };
     let mut stalls = request.stalls;
     let lack = stalls_lack(&mut stalls);
-    let job = Job::Run(Box::new(RunJob {
+    let job = RunnerJob::Run(Box::new(RunJob {
         source: request.source,
         overrides: request.overrides,
         awaits_counters: request.hardware && request.counters != Counters::Off,

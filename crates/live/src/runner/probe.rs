@@ -7,7 +7,7 @@ use super::child::{Child, ChildEvent};
 use super::driver::Driver;
 use super::found::{Part, Probe};
 use super::nvrtc::Nvrtc;
-use super::protocol::{Event, Job};
+use super::protocol::{Event, RunnerJob};
 
 /// How long a driver may take to answer. The first use after boot, or with many GPUs and no persistence
 /// daemon, takes several seconds.
@@ -22,7 +22,7 @@ pub fn probe() -> Probe {
         ),
         ..Probe::default()
     };
-    let mut child = match Child::start(&Job::Probe) {
+    let mut child = match Child::start(&RunnerJob::Probe) {
         Ok(child) => child,
         Err(error) => return failed(format!("the probe cannot be started: {error}")),
     };

@@ -1,6 +1,6 @@
 //! What the runner process and its parent say to each other: one JSON object a line.
 //!
-//! The parent writes one [`Job`] to the child's stdin and leaves the pipe open. When it closes, because
+//! The parent writes one [`RunnerJob`] to the child's stdin and leaves the pipe open. When it closes, because
 //! the parent wants an end or is gone itself, the child ends. The child writes [`Event`]s to its stdout
 //! and nothing else. A line that is no event (a library that prints) is passed on as output. What was
 //! measured does not come this way but through the recording.
@@ -21,7 +21,7 @@ use super::found::Probe;
 /// What the child is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "kebab-case")]
-pub(crate) enum Job {
+pub(crate) enum RunnerJob {
     /// Run a scenario under the collector.
     Run(Box<RunJob>),
     /// Say what the machine has.
@@ -67,7 +67,7 @@ pub(crate) enum Event {
     },
     /// The GPUs that the job uses, before its first pass. It waits for a line where that was asked for.
     Gpus { uuids: Vec<Uuid> },
-    /// The answer to [`Job::Probe`].
+    /// The answer to [`RunnerJob::Probe`].
     Probe(Box<Probe>),
     /// The job failed. The last event.
     Error {

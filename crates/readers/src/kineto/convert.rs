@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::event::{Args, Event};
 use super::header::Header;
 use super::values::{direction, memory_kinds, thread_id, times};
-use super::xla::{self, Waiting};
+use super::xla::{self, PendingEvent};
 use crate::gather::{self, Gather};
 use activity::{
     Collective, Copy, Def, DeviceInfo, EventRecord, Graph, HostCall, Kernel, LaunchShape, Memset,
@@ -43,7 +43,7 @@ pub(super) struct Converter {
     process_names: FxHashMap<i64, String>,
     thread_names: FxHashMap<(i64, i64), String>,
     /// Events that cannot be told before all names are known.
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingEvent>,
     /// The timeline's process of each host process and thread.
     threads: FxHashMap<(i64, i64), u32>,
 }
@@ -86,7 +86,7 @@ impl Converter {
             "user_annotation" => self.range(event, RangeKind::Nvtx),
             "cpu_op" | "Operator" => self.range(event, RangeKind::CpuOp),
             "python_function" => self.range(event, RangeKind::Function),
-            "" | "Op" => match Waiting::of(event) {
+            "" | "Op" => match PendingEvent::of(event) {
                 Some(it) => self.waiting.push(it),
                 None => self.gather.timeless(0),
             },

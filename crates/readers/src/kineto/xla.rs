@@ -15,7 +15,7 @@ use activity::{
 
 /// An event until the names of its process and thread are known.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingEvent {
     track: (i64, i64),
     span: Span,
     name: Box<str>,
@@ -97,13 +97,13 @@ fn is_call(name: &str) -> bool {
     rest.starts_with("da") || rest.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-impl Waiting {
+impl PendingEvent {
     /// Keeps an event without a category of Kineto's; `None` for one without a time.
-    pub(super) fn of(event: &Event<'_>) -> Option<Waiting> {
+    pub(super) fn of(event: &Event<'_>) -> Option<PendingEvent> {
         let (start, end) = times(event)?;
         let args = Args::read(event);
         let correlation = args.correlation.and_then(|it| it.try_into().ok());
-        Some(Waiting {
+        Some(PendingEvent {
             track: (event.pid.unwrap_or(0), event.tid.unwrap_or(0)),
             span: Span { start, end },
             name: event.name.0.as_ref().into(),
@@ -186,7 +186,7 @@ type Names<'n> = (
 /// Gathers what has waited, now that all names are known. Says how many operations that were, and of what each event is that was
 /// left out.
 pub(super) fn settle(
-    waiting: &[Waiting],
+    waiting: &[PendingEvent],
     (processes, threads): Names<'_>,
     gather: &mut Gather,
 ) -> (u64, Vec<String>) {

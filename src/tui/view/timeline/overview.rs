@@ -25,7 +25,7 @@ const BRACKETS: u16 = 2;
 
 /// A bar: a step, or several where there are more of them than columns, or a stretch of time.
 #[derive(Clone, Debug, PartialEq)]
-struct Bar {
+struct OverviewBar {
     /// Its height.
     share: f64,
     role: Role,
@@ -39,7 +39,7 @@ struct Bar {
 #[derive(Debug, Default)]
 pub(super) struct Overview {
     title: &'static str,
-    bars: Vec<Bar>,
+    bars: Vec<OverviewBar>,
     /// Columns of a bar.
     columns: u16,
     /// The bars that are in view.
@@ -140,12 +140,12 @@ impl Overview {
 }
 
 /// A bar is as high as its step is long: one of median length fills half. Of several in a column the longest is seen.
-fn bars_of_steps(steps: &StepList, room: usize) -> Vec<Bar> {
+fn bars_of_steps(steps: &StepList, room: usize) -> Vec<OverviewBar> {
     let full = (2 * steps.median).max(1) as f64;
     let columns = steps.all.chunks(steps.all.len().div_ceil(room).max(1));
     let bar = columns.filter_map(|some| {
         let step = some.iter().max_by_key(|it| it.span.len())?;
-        Some(Bar {
+        Some(OverviewBar {
             share: step.span.len() as f64 / full,
             role: step.idle.map_or(Role::Good, |it| Role::Cause(it as u8)),
             is_odd: step.is_odd,
@@ -157,7 +157,7 @@ fn bars_of_steps(steps: &StepList, room: usize) -> Vec<Bar> {
 }
 
 /// How busy the GPUs were in each column.
-fn bars_of_time(state: &State, room: u16) -> Vec<Bar> {
+fn bars_of_time(state: &State, room: u16) -> Vec<OverviewBar> {
     let scale = TimeScale::new(state.focus.camera.viewport.bounds, room);
     let edges = scale.edges();
     let gpus: Vec<usize> = state.rows.gpus().take(GPUS).collect();
@@ -167,7 +167,7 @@ fn bars_of_time(state: &State, room: u16) -> Vec<Bar> {
         let times = usage.times(Measure::Busy, &edges);
         busy.iter_mut().zip(times).for_each(|(sum, ns)| *sum += ns);
     }
-    let bar = |(x, ns): (u16, Ns)| Bar {
+    let bar = |(x, ns): (u16, Ns)| OverviewBar {
         share: ns as f64 / (scale.cell(x).len() * gpus.len() as Ns).max(1) as f64,
         role: Role::Dim,
         is_odd: false,

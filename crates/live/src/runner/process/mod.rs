@@ -29,7 +29,7 @@ use scenario::bundled::Library;
 
 use super::fault::Fault;
 use super::probe;
-use super::protocol::{Event, EventWriter, Issued, Job};
+use super::protocol::{Event, EventWriter, Issued, RunnerJob};
 
 /// How long the job may go on after the parent wants an end, before the process ends anyway.
 const GRACE: Duration = Duration::from_millis(400);
@@ -64,7 +64,7 @@ pub fn process_main(library: Library) -> ExitCode {
     }
 }
 
-fn read_job() -> Result<Job, Fault> {
+fn read_job() -> Result<RunnerJob, Fault> {
     let mut line = String::new();
     io::stdin()
         .lock()
@@ -125,17 +125,17 @@ fn exit_now() -> ! {
 }
 
 fn work(
-    job: Job,
+    job: RunnerJob,
     library: Library,
     say: &dyn Fn(&Event),
     parent: &Parent,
 ) -> Result<Issued, Fault> {
     match job {
-        Job::Run(mut job) => {
+        RunnerJob::Run(mut job) => {
             job.source.library = library;
             run::run(&job, say, parent)
         }
-        Job::Probe => {
+        RunnerJob::Probe => {
             say(&Event::Probe(Box::new(probe::run())));
             Ok(Issued::default())
         }
