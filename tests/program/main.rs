@@ -9,6 +9,7 @@ mod cli;
 mod follow_ssh;
 mod hostile_text;
 mod phrases;
+mod promises;
 mod pty;
 mod rooms;
 mod screens;

@@ -25,8 +25,6 @@ static HAS_HAND: AtomicBool = AtomicBool::new(false);
 static AT_EXIT: Once = Once::new();
 /// How often CUPTI was asked to record here.
 static TIMES: AtomicU32 = AtomicU32::new(0);
-/// How often it may be. libcupti 13.0 crashed 5 of 13 programs after 212 to 270 times, and none before.
-const TIMES_MAX: u32 = 150;
 
 /// Where the memory of the call lies that loaded this library.
 #[unsafe(no_mangle)]
@@ -116,9 +114,10 @@ impl Hand {
         })?;
         options.caller = Caller::Attached;
         options.api = ApiCalls::MixedLate;
-        if TIMES.fetch_add(1, Ordering::Relaxed) >= TIMES_MAX {
+        if options::is_worn(&TIMES) {
             let text = format!(
-                "it was attached to {TIMES_MAX} times, and NVIDIA's libcupti crashes programs after some 200"
+                "it was attached to {} times, and NVIDIA's libcupti crashes programs after some 200",
+                options::TIMES_MAX
             );
             let help = "from outside it can still be looked at: cuptop attach --stacks-only";
             self.say(&Said::Refused(text, help.to_owned()));
