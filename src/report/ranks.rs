@@ -214,6 +214,8 @@ pub struct LateReport {
     pub step_ns: Option<Ns>,
     /// What a step would take without it (predicted), ns. Null for the same reason.
     pub step_without_ns: Option<Ns>,
+    /// Whether their power cap held the GPUs down: that much is saved at most.
+    pub is_capped: bool,
     /// The whole in a sentence.
     pub text: String,
 }
@@ -389,6 +391,7 @@ fn late_report(ranks: &JobAnalysis, late: &Lateness) -> LateReport {
         saving_ns: late.saving.map(|saving| saving.all_ns),
         step_ns: late.saving.map(|saving| saving.now_ns),
         step_without_ns: late.saving.map(|saving| saving.without_ns),
+        is_capped: late.saving.is_some_and(|it| it.is_capped),
         text: printable(&ranks.sentence(late)),
     }
 }

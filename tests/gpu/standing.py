@@ -38,6 +38,36 @@ def checkpoint():
 def locked():
     lock = threading.Lock(); lock.acquire(); lock.acquire()   # LINE lock
 
+def held():
+    import ctypes
+    ctypes.PyDLL(None).sleep(600)                  # LINE gil
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, at): return time.sleep(600)
+
+def deadlock():
+    next(iter(torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context="fork")))   # LINE loader
+
+def crossed():
+    first = second if RANK == LATE else other
+    dist.all_reduce(x, group=first)                # LINE crossed
+    torch.cuda.synchronize()                       # LINE crossed sync
+    dist.all_reduce(x, group=other if RANK == LATE else second)
+
+def replayed():
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        dist.all_reduce(x)
+    for n in range(20):
+        graph.replay()
+    torch.cuda.synchronize()
+    if RANK == LATE: time.sleep(600)               # LINE graph
+    graph.replay()
+    torch.cuda.synchronize()
+
+other, second = (dist.new_group() for _ in range(2)) if KIND == "crossed" else (None, None)
+
 def reduce():
     dist.all_reduce(x)                             # LINE reduce
 
@@ -52,6 +82,10 @@ def step(n):
     if late and KIND == "lock": locked()
     if late and KIND == "stop": os.kill(os.getpid(), signal.SIGSTOP)
     if late and KIND == "breakpoint": breakpoint() # LINE breakpoint
+    if late and KIND == "gil": held()
+    if late and KIND == "loader": deadlock()
+    if n == 20 and KIND == "crossed": crossed()
+    if n == 20 and KIND == "graph": replayed()
     if late and KIND == "mismatch":
         dist.all_gather_into_tensor(torch.empty(dist.get_world_size() << 20, device="cuda"), x)   # LINE gather
     else:
@@ -76,6 +110,10 @@ KINDS = {
     "breakpoint": (-1, "breakpoint", None),
     "mismatch": (None, "sync", None),
     "kernel": (None, "sync", None),
+    "gil": (-1, "gil", True),
+    "loader": (-1, "loader", True),
+    "graph": (-1, "graph", True),
+    "crossed": (None, "crossed sync", None),
     "compute": (-1, "compute", False),
     "checkpoint": (-1, "checkpoint", False),
     "healthy": (None, None, False),
@@ -154,6 +192,8 @@ def main():
     import torch
     gpus = int(sys.argv[2]) if len(sys.argv) > 2 else torch.cuda.device_count()
     kinds = sys.argv[3:] or list(KINDS)
+    # Jobs side by side would share the port that NCCL answers at.
+    os.environ.setdefault("NCCL_RAS_ADDR", f"localhost:{28100 + os.getpid() % 800}")
     strings = f"strings -n 8 $(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])')/lib/libnccl.so.2 | grep -m3 'NCCL version'"
     print("nccl", torch.cuda.nccl.version(), subprocess.run(strings, shell=True, capture_output=True, text=True).stdout.strip())
     rows = []

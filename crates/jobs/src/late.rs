@@ -16,14 +16,19 @@ use causes::IdleCause;
 const WORTH: f64 = 0.01;
 /// Ranks that are replayed without, those first that came last by most.
 const ASKED: usize = 8;
+/// Lateness of less than this part of the run is ordinary unevenness where nothing says why, or on a few steps here and there. GPUs of one
+/// kind differ by so much (see `kernels`).
+const ORDINARY: f64 = 0.05;
 /// A part of what a rank is behind by that is the reason of it.
 const MOST: f64 = 0.5;
 /// The part of idle time that is the reason of it.
 const CAUSE: f64 = 0.3;
 /// The part of all lateness that it has when it is on each step what it is on the usual one, to be called steady.
 const STEADY: f64 = 0.3;
-/// Where a rank falls behind by this part of what it does at most, it is asked why.
+/// Where a rank falls behind by this part of what it usually does, it is asked why.
 const TELLING: f64 = 0.25;
+/// So many standard errors of a mean are no chance.
+const CLEAR: f64 = 3.0;
 /// Stretches between collectives that tell how a rank is late, where no steps do.
 const STRETCHES_MIN: usize = 8;
 /// The bit of NVML's reasons for low clocks that says power cap.
@@ -144,7 +149,11 @@ pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
         let price = replayed.as_ref().map(|it| it.price(rank, split));
         let late = one(known, split, rank, &by_rank[rank], price);
         let cost = late.saving.map_or(late.late_ns, |it| it.all_ns);
-        if is_worth(cost) {
+        let has_pattern =
+            late.pattern != Pattern::Unknown || late.saving.is_none_or(|it| it.steps == 0);
+        let is_ordinary = late.saving.is_some() && !(has_pattern && late.reason != Reason::Unknown);
+        let least = if is_ordinary { ORDINARY } else { WORTH };
+        if cost as f64 > least * known.span as f64 {
             found.push(late);
         }
     }
@@ -163,9 +172,11 @@ fn one(
     let units = units(known, rank);
     let spans = &units.spans;
     let whole = spans.iter().copied().reduce(Span::hull);
-    let asked = whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX));
-    let saved = price.as_ref().map(|it| it.within(asked));
-    let is_capped = is_capped(known, asked);
+    let looked = whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX));
+    let saved = price.as_ref().map(|it| it.within(looked).max(0));
+    let on_steps = price
+        .as_ref()
+        .map(|it| spans.iter().map(|step| it.within(*step) as f64).collect());
     // Without a replay what the others waited is all that is known of it.
     let behind = price.map_or_else(
         || {
@@ -189,6 +200,8 @@ fn one(
             }
         }
     }
+    // By how much it falls behind is often made up for by the end of a step.
+    let by_step: Vec<f64> = on_steps.unwrap_or(by_step);
     let late = late_steps(&by_step, known.noise as f64, units.median as f64);
     let named = late.iter().filter_map(|step| {
         let it = of_step.get(step)?;
@@ -200,8 +213,10 @@ fn one(
     });
     let count = (spans.len() as Ns).max(1);
     let now_ns = whole.unwrap_or_default().len() / count;
-    let within = |it: &&Behind| {
-        late.is_empty() || step_of(spans, it.span.end).is_some_and(|step| late.contains(&step))
+    // Start-up does other things than the steps that are told of.
+    let within = |it: &&Behind| match step_of(spans, it.span.end) {
+        Some(step) => late.is_empty() || late.contains(&step),
+        None => spans.is_empty(),
     };
     let asked: Vec<Behind> = behind.iter().filter(within).copied().collect();
     let told = of_step
@@ -221,7 +236,7 @@ fn one(
             now_ns,
             without_ns: (now_ns - all_ns / count).max(0),
             all_ns,
-            is_capped,
+            is_capped: is_capped(known, looked),
         }),
     }
 }
@@ -269,13 +284,21 @@ fn pattern(late: usize, by_step: &[f64]) -> Pattern {
     let cost = by_step.iter().sum::<f64>();
     let usual = stats::median(by_step).unwrap_or(0.0) * by_step.len() as f64;
     match late {
-        0 if cost > 0.0 && usual >= STEADY * cost => Pattern::Steady,
+        0 if usual >= STEADY * cost && is_clear(by_step) => Pattern::Steady,
         0 => Pattern::Unknown,
         late => Pattern::ByTurns {
             late,
             of: by_step.len(),
         },
     }
+}
+
+/// Whether the mean is above 0 by more than chance makes of steps that scatter like these.
+fn is_clear(by_step: &[f64]) -> bool {
+    let count = by_step.len().max(1) as f64;
+    let mean = by_step.iter().sum::<f64>() / count;
+    let squares = by_step.iter().map(|by| (by - mean).powi(2));
+    mean > CLEAR * (squares.sum::<f64>() / count).sqrt() / count.sqrt()
 }
 
 /// Which of some stretches a moment lies in; they are in order.
@@ -314,10 +337,18 @@ fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
 
 /// What a rank did where it fell behind.
 fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, behind: &[Behind]) -> Reason {
-    let most = behind.iter().map(|it| it.by).max().unwrap_or(0);
+    // Half of all lateness is in stretches with as much as this and more. A single long one of many is not what to ask.
+    let mut sorted: Vec<Ns> = behind.iter().map(|it| it.by).collect();
+    sorted.sort_unstable_by_key(|by| Reverse(*by));
+    let all: Ns = sorted.iter().sum();
+    let mut sum = 0;
+    let usual = sorted.into_iter().find(|by| {
+        sum += by;
+        2 * sum >= all
+    });
     let telling = behind
         .iter()
-        .filter(|it| it.by as f64 >= TELLING * most as f64);
+        .filter(|it| it.by as f64 >= TELLING * usual.unwrap_or(0) as f64);
     let by: Ns = telling.clone().map(|it| it.by).sum();
     let spans: Vec<Span> = telling.map(|it| it.span).collect();
     let is_most = |time: Ns| time > 0 && time as f64 >= MOST * by as f64;
@@ -384,5 +415,16 @@ mod tests {
             .collect();
         assert!(late_steps(&every, 30_000.0, 2e7).is_empty());
         assert!(late_steps(&[], 30_000.0, 2e7).is_empty());
+    }
+
+    /// Two ranks of which now this, now that one launches faster: 2.4 ms a step are no more than such steps scatter by (2.4 of 7 ms over
+    /// the root of 12). Twelve times as many steps are.
+    #[test]
+    fn what_scatters_is_steady_only_where_it_is_clear() {
+        let some = [
+            16.6, -1.5, 5.3, -8.5, 8.2, 4.0, 3.8, -14.4, 6.1, 2.2, 5.7, 1.3,
+        ];
+        assert_eq!(pattern(0, &some), Pattern::Unknown);
+        assert_eq!(pattern(0, &some.repeat(12)), Pattern::Steady);
     }
 }

@@ -48,13 +48,13 @@ pub(super) struct Price {
 }
 
 impl Price {
-    /// What is saved in a stretch of the rank's own time.
+    /// What is saved in a stretch of the rank's own time; below 0 where the others were ahead anyway.
     pub(super) fn within(&self, span: Span) -> Ns {
         let at = |time: Ns| {
-            let before = self.saved.partition_point(|it| it.0 <= time);
+            let before = self.saved.partition_point(|it| it.0 < time);
             before.checked_sub(1).map_or(0, |it| self.saved[it].1)
         };
-        (at(span.end) - at(span.start)).max(0)
+        at(span.end) - at(span.start)
     }
 }
 
