@@ -16,11 +16,11 @@ use cupti_sys::{Cupti, RecordSizes, kinds};
 use crate::host::Host;
 use crate::marks::Marks;
 use crate::ranges::RangeWatch;
-use recording::file::{Clocks, Entry, Writer};
+use crate::steady::{self, AFTER, SteadyClock};
+use recording::file::{Entry, Writer};
 
-/// A time this long before the start of the session, or this long after now, is a broken clock.
+/// A time this long before the start of the session, or `AFTER` now, is a broken clock.
 const BEFORE: i64 = 600_000_000_000;
-const AFTER: i64 = 1_000_000_000;
 
 /// Turns records into entries.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ pub(crate) struct Decoder {
     pub(crate) marks: Marks,
     /// The device of each context.
     contexts: HashMap<u32, u32>,
+    clock: SteadyClock,
     earliest: i64,
-    latest: i64,
     pub(crate) health: Health,
     /// Kernels of CUDA graphs that came without times.
     pub(crate) timeless_nodes: u64,
@@ -47,22 +47,30 @@ pub(crate) enum Decoded {
 
 impl Decoder {
     pub(crate) fn new(cupti: &Cupti, watch: Option<RangeWatch>) -> Decoder {
-        let now = Clocks::now().realtime;
+        let (now, boot) = steady::read();
         Decoder {
             sizes: RecordSizes::of(&cupti.api, cupti.version),
             host: Host::new(cupti.api),
             marks: Marks::watching(watch),
             contexts: HashMap::new(),
+            clock: SteadyClock::new(now, boot),
             earliest: now - BEFORE,
-            latest: now + AFTER,
             health: Health::default(),
             timeless_nodes: 0,
         }
     }
 
+    /// Notices where somebody set the clock.
+    pub(crate) fn check_clocks(&mut self, writer: &mut Writer) {
+        let (realtime, boot) = steady::read();
+        if let Some(text) = self.clock.check(realtime, boot) {
+            writer.notice(true, &text);
+        }
+    }
+
     /// Decodes a buffer.
     pub(crate) fn buffer(&mut self, mut bytes: &[u8], writer: &mut Writer) {
-        self.latest = Clocks::now().realtime + AFTER;
+        self.check_clocks(writer);
         while let Some(kind) = records::kind(bytes) {
             let Some(size) = self.sizes.get(kind) else {
                 // Without its length the rest of the buffer cannot be read: an estimate of what is lost,
@@ -320,20 +328,16 @@ impl Decoder {
             self.health.no_timestamp += 1;
             return None;
         }
-        if end < start {
-            self.health.end_before_start += 1;
-            return None;
+        let steady = |time: u64| i64::try_from(time).ok().map(|it| self.clock.steady(it));
+        let (first, last) = (self.earliest, self.clock.now() + AFTER);
+        match (steady(start), steady(end)) {
+            (Some(start), Some(end)) if end < start => self.health.end_before_start += 1,
+            (Some(start), Some(end)) if first <= start && end <= last => {
+                return Some(Span { start, end });
+            }
+            _ => self.health.bad_clock += 1,
         }
-        let inside = |time: u64| {
-            i64::try_from(time)
-                .ok()
-                .filter(|it| (self.earliest..=self.latest).contains(it))
-        };
-        let times = inside(start).zip(inside(end));
-        if times.is_none() {
-            self.health.bad_clock += 1;
-        }
-        times.map(|(start, end)| Span { start, end })
+        None
     }
 
     pub(crate) fn place_of(&self, context: u32, stream: u32) -> Place {

@@ -33,6 +33,7 @@ mod process;
 mod ranges;
 mod setup;
 mod stalls;
+mod steady;
 mod switch;
 mod threads;
 

@@ -271,6 +271,7 @@ impl DecodeThread {
                 waiting = self.command(command).or(waiting);
             }
             self.count();
+            self.decoder.check_clocks(&mut self.writer);
             if busy || self.decoder.health != published || last.elapsed() >= HEARTBEAT {
                 self.writer.publish(&self.decoder.health);
                 // A new part of the recording is another file.

@@ -39,6 +39,11 @@ impl Clocks {
     }
 }
 
+/// `CLOCK_BOOTTIME` in nanoseconds, which nobody can set and which goes on while the machine sleeps.
+pub fn boot_time() -> i64 {
+    read_clock(ClockId::Boottime)
+}
+
 fn read_clock(clock: ClockId) -> i64 {
     let time = rustix::time::clock_gettime(clock);
     time.tv_sec * 1_000_000_000 + time.tv_nsec

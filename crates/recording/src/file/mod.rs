@@ -93,7 +93,7 @@ mod tests;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};
-pub use header::{Clocks, Identity, MAGIC, OpenError, State, Status, WriteError};
+pub use header::{Clocks, Identity, MAGIC, OpenError, State, Status, WriteError, boot_time};
 pub use reader::{Damage, Reader, Wait};
 pub use stacks::StackLog;
 pub use writer::Writer;
