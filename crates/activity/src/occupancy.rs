@@ -65,7 +65,14 @@ impl Occupancy {
 
 /// Blocks of a launch.
 pub fn blocks(shape: &LaunchShape) -> u64 {
-    shape.grid.iter().map(|&n| u64::from(n)).product()
+    product(shape.grid)
+}
+
+/// How many there are in a grid or a block of these sides; `u64::MAX` stands for more.
+pub fn product(sides: [u32; 3]) -> u64 {
+    sides
+        .into_iter()
+        .fold(1, |all, side| all.saturating_mul(u64::from(side)))
 }
 
 /// SMs that no block of the launch reaches. `None` where the grid or the device's SMs are unknown.
@@ -89,8 +96,9 @@ fn most_blocks(device: &DeviceInfo) -> Option<u32> {
 /// The occupancy of a launch on a device. `None` when the source did not say enough about either, or
 /// when the launch cannot run there.
 pub fn theoretical(shape: &LaunchShape, device: &DeviceInfo) -> Option<Occupancy> {
-    let threads: u64 = shape.block.iter().map(|&n| u64::from(n)).product();
-    let threads = u32::try_from(threads).ok().filter(|&t| t > 0)?;
+    let threads = u32::try_from(product(shape.block))
+        .ok()
+        .filter(|&t| t > 0)?;
     let warp = device.warp_size;
     if warp == 0 || device.max_warps_per_sm == 0 {
         return None;
@@ -216,6 +224,13 @@ mod tests {
     }
 
     /// The table of the CUDA programming guide: a source that does not say it is no reason to be wrong.
+    #[test]
+    fn sides_of_any_length_have_a_product() {
+        assert_eq!(product([2, 3, 4]), 24);
+        assert_eq!(product([7, 0, u32::MAX]), 0);
+        assert_eq!(product([1 << 31; 3]), u64::MAX);
+    }
+
     #[test]
     fn blocks_of_an_sm_are_known_by_the_capability() {
         let with = |capability, most| DeviceInfo {

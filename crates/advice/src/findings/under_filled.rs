@@ -113,7 +113,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
         self.all += length;
         let blocks = occupancy::blocks(shape);
         // Where the source does not say, they fill an SM.
-        let threads = match shape.block.iter().map(|&n| u64::from(n)).product() {
+        let threads = match occupancy::product(shape.block) {
             0 => LANES,
             threads => threads,
         };

@@ -2,7 +2,7 @@
 
 use super::{Bound, Editing, names};
 use crate::program::NONE;
-use activity::{Ns, What};
+use activity::{Ns, What, occupancy};
 use causes::graph::Engine;
 
 /// Kernels behind one another with no wait of the host between them. Every kernel keeps what its bytes take; with
@@ -70,8 +70,7 @@ fn threads(on: &Editing<'_, '_>, op: u32) -> u64 {
     match on.what(op) {
         What::Kernel(kernel) => {
             let shape = on.scene.trace.shape(kernel.shape);
-            let all = shape.grid.iter().chain(&shape.block);
-            all.map(|&x| u64::from(x)).product()
+            occupancy::product(shape.grid).saturating_mul(occupancy::product(shape.block))
         }
         _ => 0,
     }
