@@ -11,6 +11,7 @@ mod hostile_text;
 mod phrases;
 mod promises;
 mod pty;
+mod questions;
 mod rooms;
 mod screens;
 mod words;
