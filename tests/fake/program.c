@@ -141,9 +141,11 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (!strcmp(how, "soak")) {
-        /* rounds of so many launches, 10 ms apart, for so many seconds */
+        /* so many launches at once before (the fifth word), then rounds of so many, 10 ms apart, for so many seconds */
         long rounds = argc > 3 ? atol(argv[3]) * 100 : 100;
-        for (long i = 0; i < rounds; i++) { launches(1 + i * count, count); usleep(10000); }
+        long before = argc > 4 ? atol(argv[4]) : 0;
+        launches(1, before);
+        for (long i = 0; i < rounds; i++) { launches(1 + before + i * count, count); usleep(10000); }
         return 0;
     }
     launches(1, count);
