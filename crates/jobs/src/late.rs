@@ -25,8 +25,8 @@ const MOST: f64 = 0.5;
 const CAUSE: f64 = 0.3;
 /// The part of all lateness that it has when it is on each step what it is on the usual one, to be called steady.
 const STEADY: f64 = 0.3;
-/// Where a rank falls behind by this part of what it usually does, it is asked why.
-const TELLING: f64 = 0.25;
+/// Where a rank falls behind by this part of what it does where it does most, it is asked why.
+const TELLING: f64 = 0.5;
 /// So many standard errors of a mean are no chance.
 const CLEAR: f64 = 3.0;
 /// Stretches between collectives that tell how a rank is late, where no steps do.
@@ -337,14 +337,14 @@ fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
 
 /// What a rank did where it fell behind.
 fn reason(known: &Input<'_>, waits: &[Wait], rank: usize, behind: &[Behind]) -> Reason {
-    // Half of all lateness is in stretches with as much as this and more. A single long one of many is not what to ask.
+    // A quarter of all lateness is in stretches with as much as this and more. A single long one of many is not what to ask.
     let mut sorted: Vec<Ns> = behind.iter().map(|it| it.by).collect();
     sorted.sort_unstable_by_key(|by| Reverse(*by));
     let all: Ns = sorted.iter().sum();
     let mut sum = 0;
     let usual = sorted.into_iter().find(|by| {
         sum += by;
-        2 * sum >= all
+        4 * sum >= all
     });
     let telling = behind
         .iter()
