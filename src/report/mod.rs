@@ -18,7 +18,7 @@ pub mod operations;
 mod page;
 mod pairs;
 pub mod ranks;
-mod recording;
+pub mod recording;
 pub mod runs;
 pub mod standing;
 pub mod steps;

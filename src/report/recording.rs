@@ -18,7 +18,7 @@ pub struct Recording {
 }
 
 /// Of each process for which recording was off for some time.
-pub(super) fn find(trace: &Trace) -> Vec<Recording> {
+pub fn find(trace: &Trace) -> Vec<Recording> {
     let Some(extent) = trace.extent() else {
         return Vec::new();
     };
@@ -39,7 +39,7 @@ pub(super) fn find(trace: &Trace) -> Vec<Recording> {
 
 impl Recording {
     /// In a sentence.
-    pub(super) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         format!(
             "NOT RECORDED: process {} for {} ({}); figures are of the rest",
             self.pid,

@@ -220,7 +220,11 @@ impl Details {
         let length = units::duration(gap.len());
         let why = state.why();
         let of = why.map_or_else(String::new, |why| format!(": {}", why.group.label()));
-        self.name = Some((format!("{word} {length}{of}"), Role::Warning));
+        let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
+        let part = part.map_or_else(String::new, |it| {
+            format!(" · {} of the idle time in view before", units::percent(it))
+        });
+        self.name = Some((format!("{word} {length}{of}{part}"), Role::Warning));
         if kind.device().is_some() || matches!(kind, RowKind::Stream(_)) {
             let why = why.map_or("computing why …", |why| &why.sentence);
             self.say(printable(why));

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::pen;
+use crate::report::recording;
 use crate::tui::state::{Scope, State, Status};
 use crate::tui::theme::{ColorLevel, Role, Theme};
 use activity::feed::Outcome;
@@ -98,6 +99,11 @@ fn right(state: &State, theme: &Theme) -> Vec<(String, Style, bool)> {
         // What it did last may be missing.
         add("INCOMPLETE", bad, false);
     }
+    let gaps = recording::find(trace).into_iter().map(|it| it.off_ns);
+    let gap = gaps
+        .max()
+        .map(|ns| format!("{} not recorded", units::duration(ns)));
+    add(&gap.unwrap_or_default(), bad, false);
     let (status, role) = status(state);
     add(&status, theme.bold(role), false);
     if let Some([words, _]) = &state.model.job.clocks(&state.model.run) {

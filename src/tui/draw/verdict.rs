@@ -171,8 +171,10 @@ fn headline(state: &State, answer: &Answer) -> Option<(String, Role)> {
 
 /// "every 20th step takes 727 ms more in torch.save: 12 % of the time · start-up 11.0 s"
 fn beside(answer: &Answer) -> String {
-    let told = answer.verdicts.first().map_or(&[][..], |it| &it.beside);
-    printable(&told.join(" · "))
+    let verdict = answer.verdicts.first().into_iter();
+    // What recording made of the shares goes before all else that is said of them.
+    let told = verdict.flat_map(|it| it.distorted.iter().chain(&it.beside));
+    printable(&told.map(String::as_str).collect::<Vec<_>>().join(" · "))
 }
 
 /// "as of 0:03.2"

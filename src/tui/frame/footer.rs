@@ -248,6 +248,11 @@ impl Footer {
             (key, order.unwrap_or(b.hint), b.action)
         };
         let mut hints: Vec<Hint> = self.hints.iter().map(hint).collect();
+        // Who has jumped wants to know the way back.
+        if let Some(at) = hints.iter().position(|it| it.2 == Action::Return) {
+            let back = hints.remove(at);
+            hints.insert(hints.len().min(1), back);
+        }
         if let Some((view, number, after)) = self.next {
             let hint = (format!("{number}:"), VIEWS[view].title, Action::Show(view));
             hints.insert(after.min(hints.len()), hint);

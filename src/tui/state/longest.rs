@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use super::row::RowKind;
 use super::selection::{Item, Selection};
 use super::{State, camera};
-use activity::{Ns, Span};
-use trace::Trace;
+use activity::{Ns, Span, units};
+use trace::{Measure, Trace};
 
 /// A gap that takes less of what is in view is zoomed to.
 const SMALL: Ns = 8;
@@ -56,6 +56,16 @@ impl State {
         let is_small = gap.len() < view.len() / SMALL;
         let viewport = &mut self.focus.camera.viewport;
         viewport.show(if is_small { around } else { view });
+    }
+
+    /// Which part of a device's idle time a selected gap is: of what was in view when the longest one was asked for.
+    pub fn part_of_idle(&self, device: usize, gap: Span) -> Option<f64> {
+        let asked = self.focus.longest?;
+        let usage = &self.model.run.trace.devices()[device].usage;
+        let used = usage.span()?.intersect(asked.view);
+        let idle = used.len() - usage.time(Measure::Busy, used);
+        (asked.last == self.focus.selection && idle >= gap.len())
+            .then(|| units::share(gap.len(), idle))
     }
 
     /// The gaps of some rows that lie within a stretch, the longest first. Time in which only other GPUs have work counts as one, and so

@@ -4,7 +4,7 @@ use super::answers::Answers;
 use super::messages::Messages;
 use super::run::Run;
 use super::scope::Scope;
-use crate::report::Checked;
+use crate::report::{Checked, recording};
 use activity::feed::SourceStatus;
 use activity::text::printable;
 use activity::units;
@@ -61,6 +61,8 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
         );
         troubles.push(Trouble::new(Weight::Note, text));
     }
+    let gaps = recording::find(&run.trace).into_iter();
+    troubles.extend(gaps.map(|it| Trouble::new(Weight::Note, it.line())));
     let has_ended_badly = |p: &trace::Process| p.info.ended_well == Some(false);
     if run.trace.processes().iter().any(has_ended_badly) {
         let text = "INCOMPLETE: a process did not end well, what it did last may be missing";

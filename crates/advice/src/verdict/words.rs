@@ -333,6 +333,8 @@ impl Told<'_> {
         let beside = match hidden < HIDDEN_MIN {
             // Of what is mostly idle that goes without saying.
             true if run == "take" => String::new(),
+            // Nor is it said where there are next to no kernels to overlap with.
+            true if share(split.computing, split.copying) < HIDDEN_MIN => String::new(),
             true => ", not overlapped by kernels".to_owned(),
             false => format!(", overlapped by kernels for {} of it", percent(hidden)),
         };
