@@ -130,6 +130,22 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     }
     let short = sick("under-filled-gpu", &mut short);
     assert_eq!((short.bound_ns, short.severity), (180_000, Severity::Info));
+    // Seven launches of 10 us, and two of the same grid that have more to do: three quarters of 10.07 ms.
+    let mut uneven = Scene::new();
+    uneven.device(h200());
+    let shape = LaunchShape {
+        grid: [33, 1, 1],
+        block: [256, 1, 1],
+        ..LaunchShape::default()
+    };
+    for i in 0..7 {
+        uneven.shaped(shape, "reduce", 1, i * 10_000, (i + 1) * 10_000);
+    }
+    for at in [70_000, 5_070_000] {
+        uneven.shaped(shape, "reduce", 1, at, at + 5_000_000);
+    }
+    let uneven = sick("under-filled-gpu", &mut uneven);
+    assert_eq!((uneven.count, uneven.bound_ns), (9, 7_552_500));
     let mut one = scene(1, 1);
     let one = sick("under-filled-gpu", &mut one);
     assert!(one.title.starts_with("8 kernels with 1 block for"));
