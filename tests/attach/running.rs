@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use activity::feed::Message;
-use activity::{Def, Hardware, What};
+use activity::{Def, What};
 
 use crate::harness::fakes;
 
@@ -178,42 +178,13 @@ fn a_running_program_is_recorded_left_and_recorded_again() {
 }
 
 #[test]
-fn stalls_are_sampled_while_somebody_is_attached_and_end_with_it() {
+fn stalls_of_a_program_that_runs_are_refused() {
     let program = Program::start(&["late"], &[]);
-    // CUPTI (the fake) refuses to begin again what was not ended.
-    for _ in 0..2 {
-        let (_folder, save) = folder();
-        let mut command = attach(
-            program.pid(),
-            &save,
-            &["--stalls", "on", "--duration", "1s"],
-        );
-        command
-            .env("LD_LIBRARY_PATH", fakes())
-            .env("CUPTOP_CUPTI", fakes().join("libcupti.so.13"));
-        let output = command.output().expect("runs");
-        assert!(output.status.success(), "{}", words(&output));
-        let feed = recording::open(&[save]).expect("opens");
-        let mut samples = 0;
-        for message in feed.receiver() {
-            let Message::Batch(batch) = message else {
-                continue;
-            };
-            for it in batch.hardware {
-                if let Hardware::Stalls(it) = it
-                    && it.kernel == "_Z3oddv"
-                {
-                    samples += it.reasons.iter().map(|it| it.1).sum::<u64>();
-                }
-            }
-        }
-        // A thousand in each fetch, ten times a second.
-        assert!(
-            samples >= 2000 && samples.is_multiple_of(1000),
-            "{samples}: {}",
-            words(&output)
-        );
-    }
+    let (_folder, save) = folder();
+    let output = attach(program.pid(), &save, &["--stalls", "on"]).output();
+    let output = output.expect("runs");
+    assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+    assert!(words(&output).contains("stood still"), "{}", words(&output));
     assert_eq!(program.ours(), 0);
     program.end_well();
 }

@@ -69,7 +69,7 @@ int cuptiPCSamplingGetData(pc_get_t *p) {
     d->dropped = number("FAKE_PC_DROPPED", 0);
     d->remaining = pc_gets % 2;
     if (d->remaining) {
-        pc_place(d, "_Z3oddv", 0, 300);
+        pc_place(d, "_Z3oddv", 0, 720);
         pc_place(d, "_Z3oddv", 1, 420);
         pc_place(d, "_Z4evenv", 1, 2);
     } else {

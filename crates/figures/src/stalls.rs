@@ -43,7 +43,11 @@ impl StallMix {
     fn of<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> StallMix {
         let mut mix = StallMix::default();
         for (reason, samples) in reasons {
-            let group = match reason.strip_suffix("_not_issued").unwrap_or(reason) {
+            // A part of the reason without this ending: ncu's "not-issued samples" of "all samples". On an H100 none of 57 pairs had more.
+            if reason.ends_with("_not_issued") {
+                continue;
+            }
+            let group = match reason {
                 "long_scoreboard" | "lg_throttle" | "lg" | "drain" => &mut mix.memory,
                 "short_scoreboard" | "mio_throttle" | "mio" | "tex_throttle" => &mut mix.sm,
                 "barrier" | "membar" | "warpgroup_arrive" | "gmma" => &mut mix.warps,
@@ -109,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_add_up_and_a_pair_is_one_cause() {
+    fn groups_add_up_and_what_was_not_issued_is_a_part() {
         let reasons = [
-            ("long_scoreboard", 300),
+            ("long_scoreboard", 720),
             ("long_scoreboard_not_issued", 420),
             ("drain", 80),
         ];
