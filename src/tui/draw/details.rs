@@ -222,9 +222,9 @@ impl Details {
         let of = why.map_or_else(String::new, |why| format!(": {}", why.group.label()));
         let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
         let part = part.map_or_else(String::new, |it| {
-            format!(" · {} of the idle time in view before", units::percent(it))
+            format!(" ({} of idle)", units::percent(it))
         });
-        self.name = Some((format!("{word} {length}{of}{part}"), Role::Warning));
+        self.name = Some((format!("{word} {length}{part}{of}"), Role::Warning));
         if kind.device().is_some() || matches!(kind, RowKind::Stream(_)) {
             let why = why.map_or("computing why …", |why| &why.sentence);
             self.say(printable(why));
