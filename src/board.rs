@@ -136,10 +136,7 @@ fn follow(folder: &Path, entries: &Sender<Vec<Entry>>, stopped: &Receiver<()>) {
     let mut sent = Vec::new();
     loop {
         let all = kept.list(folder);
-        let next = all
-            .iter()
-            .find(|it| it.told.is_none() && it.size <= LARGEST);
-        let next = next.map(|it| it.path.clone());
+        let next = next_unread(&all);
         let shown: Vec<Entry> = all.into_iter().filter(Entry::is_shown).collect();
         if shown != sent {
             sent.clone_from(&shown);
@@ -160,18 +157,21 @@ fn follow(folder: &Path, entries: &Sender<Vec<Entry>>, stopped: &Receiver<()>) {
     }
 }
 
+/// The newest trace that nothing is known of and that is read unasked.
+fn next_unread(newest_first: &[Entry]) -> Option<PathBuf> {
+    let is_next = |it: &&Entry| it.told.is_none() && it.size <= LARGEST;
+    Some(newest_first.iter().find(is_next)?.path.clone())
+}
+
 /// The traces of a folder as they are told of now, read where that is not known yet.
 pub fn read(folder: &Path) -> Vec<Entry> {
     let (_stop, stopped) = bounded(0);
     let mut kept = Kept::load();
     loop {
         let all = kept.list(folder);
-        let next = all
-            .iter()
-            .find(|it| it.told.is_none() && it.size <= LARGEST);
-        let told = next.and_then(|it| Some((it.path.clone(), ask(&it.path, &stopped)?)));
+        let told = next_unread(&all).and_then(|path| Some((ask(&path, &stopped)?, path)));
         match told {
-            Some((path, told)) => kept.keep(&path, told),
+            Some((told, path)) => kept.keep(&path, told),
             None => return all.into_iter().filter(Entry::is_shown).collect(),
         }
     }
