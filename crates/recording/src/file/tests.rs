@@ -31,6 +31,7 @@ fn record(number: i64) -> Activity {
             place: Place::default(),
             bytes: 1,
             graph: 0,
+            node: 0,
         }),
     }
 }
