@@ -13,9 +13,9 @@ const MOST: usize = 128;
 /// Characters of a name or a path, and bytes of a table of lines, that are read.
 const MOST_TEXT: usize = 4096;
 const MOST_TABLE: usize = 64 << 10;
-/// Bytes of a frame up to its owner or its instruction, and of a code object up to its table of lines.
-const FRAME: usize = 104;
+/// Bytes of a code object up to its table of lines.
 const CODE: usize = 144;
+const PAGE: usize = 4096;
 /// Where an object's type stands, and in a string or bytes its length and its state.
 const TYPE: usize = 8;
 const LENGTH: usize = 16;
@@ -46,6 +46,17 @@ struct Layout {
     instructions: Option<u64>,
     /// Where the characters of an ASCII string begin, and of any other.
     text: [u64; 2],
+}
+
+impl Layout {
+    /// Where a frame's code is: a pointer, or a number of bytes.
+    fn position(&self, frame: &[u8]) -> u64 {
+        match self.instructions {
+            Some(_) => word(frame, self.at),
+            // Counted in pairs of bytes.
+            None => u64::from(half(frame, self.at)) * 2,
+        }
+    }
 }
 
 #[rustfmt::skip]
@@ -159,42 +170,43 @@ impl Python {
 
     fn find_levels(&mut self, thread: u64) -> Result<(), Refused> {
         let it = self.layout;
-        let first = it
-            .to_frame
-            .iter()
-            .fold(thread, |at, step| word_at(at + step));
-        let mut frame = [0; FRAME];
-        let mut there = read([(first, it.frame), (0, 0)], &mut frame) == it.frame;
+        let step = |at: u64, step: &u64| word_at(at.wrapping_add(*step));
+        let mut next = it.to_frame.iter().fold(thread, step);
+        let mut pages = Pages {
+            bytes: [0; 2 * PAGE],
+            start: 0,
+            length: 0,
+        };
+        // Code objects, and where in them the frames are.
+        let mut found: Vec<(u64, u64)> = Vec::with_capacity(MOST);
         // Frames of the C stack lie between those of Python.
         for _ in 0..2 * MOST {
-            if self.levels.len() == MOST || !there {
+            let Some(frame) = pages.get(next, it.frame) else {
+                break;
+            };
+            next = word(frame, it.previous);
+            match it.owner.map_or(0, |at| frame[at]) {
+                C_STACK => {}
+                0..C_STACK => found.push((word(frame, it.code), it.position(frame))),
+                _ => found.push((0, 0)),
+            }
+            if found.len() == MOST {
                 break;
             }
-            let object = word(&frame, it.code);
-            let owner = it.owner.map_or(0, |at| frame[at]);
-            let at = (word(&frame, it.at), half(&frame, it.at));
-            // A code object, and the frame that called it.
-            let mut both = [0; CODE + FRAME];
-            let code = if owner == C_STACK { 0 } else { CODE };
-            let places = [(object, code), (word(&frame, it.previous), it.frame)];
-            let length = read(places, &mut both);
-            let (code, next) = both.split_at(code);
-            there = length == code.len() + it.frame;
-            frame[..it.frame].copy_from_slice(&next[..it.frame]);
-            match owner {
-                C_STACK => continue,
-                0..C_STACK if length >= CODE && word(code, TYPE) == self.code_type => {}
-                // A thread that switches stacks by itself ends its chain with something else.
-                _ if self.is_proved || !self.levels.is_empty() => break,
-                _ => return Err("its frames are laid out otherwise".to_owned()),
+        }
+        let places: Vec<_> = found.iter().map(|it| place(it.0, CODE)).collect();
+        let mut codes = vec![0; found.len() * CODE];
+        let length = read(&places, &mut codes);
+        for ((object, at), code) in found.into_iter().zip(codes[..length].chunks_exact(CODE)) {
+            // A thread that switches stacks by itself ends its chain with something else.
+            if word(code, TYPE) != self.code_type {
+                break;
             }
-            let offset = match it.instructions {
-                Some(begin) => at.0.wrapping_sub(object + begin),
-                // Counted in pairs of bytes.
-                None => u64::from(at.1) * 2,
-            };
+            let begin = it
+                .instructions
+                .map_or(0, |begin| object.wrapping_add(begin));
             // One that has not begun stands before its first instruction.
-            if let Ok(offset) = u32::try_from(offset) {
+            if let Ok(offset) = u32::try_from(at.wrapping_sub(begin)) {
                 self.levels.push(Level {
                     code: object,
                     file: word(code, it.file),
@@ -205,7 +217,10 @@ impl Python {
                 });
             }
         }
-        Ok(())
+        match self.is_proved || !self.levels.is_empty() || places.is_empty() {
+            true => Ok(()),
+            false => Err("its frames are laid out otherwise".to_owned()),
+        }
     }
 
     /// What a frame of the present walk is called. Its code object lives as long as the frame does.
@@ -247,7 +262,7 @@ impl Python {
 /// The beginning of an object of this type.
 fn head(address: u64, of_type: u64) -> Option<[u8; STATE + 4]> {
     let mut head = [0; STATE + 4];
-    let is_there = read([(address, STATE + 4), (0, 0)], &mut head) == head.len();
+    let is_there = read(&[place(address, STATE + 4)], &mut head) == head.len();
     (is_there && word(&head, TYPE) == of_type).then_some(head)
 }
 
@@ -255,27 +270,59 @@ fn head(address: u64, of_type: u64) -> Option<[u8; STATE + 4]> {
 fn content(head: &[u8], at: u64, width: usize, most: usize) -> Option<Vec<u8>> {
     let length = usize::try_from(word(head, LENGTH)).ok()?.min(most) * width;
     let mut bytes = vec![0; length];
-    (read([(at, length), (0, 0)], &mut bytes) == length).then_some(bytes)
+    (read(&[place(at, length)], &mut bytes) == length).then_some(bytes)
 }
 
 /// The word at an address; 0 where there is none.
 fn word_at(address: u64) -> u64 {
     let mut bytes = [0; 8];
-    read([(address, 8), (0, 0)], &mut bytes);
+    read(&[place(address, 8)], &mut bytes);
     u64::from_ne_bytes(bytes)
 }
 
-/// Reads this process's memory at two places, one after the other. Returns how many bytes are there.
-fn read(places: [(u64, usize); 2], into: &mut [u8]) -> usize {
-    let place = |base: *mut u8, iov_len| libc::iovec {
-        iov_base: base.cast(),
-        iov_len,
+/// The pages that the last frame lies in: the next ones are near.
+struct Pages {
+    bytes: [u8; 2 * PAGE],
+    start: u64,
+    length: usize,
+}
+
+impl Pages {
+    /// Less than a page of memory; `None` where it is not there.
+    fn get(&mut self, address: u64, length: usize) -> Option<&[u8]> {
+        let is_here = |start: u64, there: usize| {
+            let at = usize::try_from(address.checked_sub(start)?).ok()?;
+            (at.checked_add(length)? <= there).then_some(at)
+        };
+        if is_here(self.start, self.length).is_none() {
+            self.start = address - address % PAGE as u64;
+            let end = (address % PAGE as u64) as usize + length;
+            let wanted = end.next_multiple_of(PAGE);
+            self.length = read(&[place(self.start, wanted)], &mut self.bytes[..wanted]);
+        }
+        let at = is_here(self.start, self.length)?;
+        Some(&self.bytes[at..at + length])
+    }
+}
+
+fn place(address: u64, length: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: address as usize as *mut c_void,
+        iov_len: length,
+    }
+}
+
+/// Reads this process's memory, one place after the other. Returns how many bytes are there.
+fn read(places: &[libc::iovec], into: &mut [u8]) -> usize {
+    let to = libc::iovec {
+        iov_base: into.as_mut_ptr().cast(),
+        iov_len: into.len(),
     };
-    let from = places.map(|(at, length)| place(at as usize as *mut u8, length));
-    let to = place(into.as_mut_ptr(), into.len());
     // SAFETY: the kernel writes into `into` alone, and only as much as it holds. What it reads it checks itself.
-    let done =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, from.as_ptr(), 2, 0) };
+    let done = unsafe {
+        let count = places.len() as libc::c_ulong;
+        libc::process_vm_readv(libc::getpid(), &raw const to, 1, places.as_ptr(), count, 0)
+    };
     usize::try_from(done).unwrap_or(0)
 }
 
