@@ -87,11 +87,7 @@ pub struct Copy {
 
 /// One more than the number of a node within its graph, by CUPTI's id of the node; 0 for none.
 pub fn node_number(id: u64) -> u32 {
-    if id == 0 {
-        0
-    } else {
-        (id as u32).saturating_add(1)
-    }
+    (id as u32).saturating_add(u32::from(id != 0))
 }
 
 impl Copy {

@@ -52,24 +52,16 @@ struct GraphData {
     original_node: *mut c_void,
 }
 
-/// What CUPTI told of a node.
-#[derive(Clone, Copy, Debug)]
-struct Event {
-    /// What became of it, of [`resource`].
-    what: u32,
-    node: u64,
-    /// The other node that it was told with; 0 for none.
-    other: u64,
-    /// Who asked for it; 0 where unknown.
-    chain: u32,
-}
+/// What became of a node, of [`resource`]; the node, and the other one that it was told with; 0 for none.
+type Event = (u32, [u64; 2]);
 
 /// What is found out on the program's threads, in order.
 #[derive(Debug)]
 enum Found {
     /// Frames, innermost first. Chains count from 1.
     Chain(Vec<Frame>),
-    Node(Event),
+    /// Of a new node also the chain that asked for it; 0 where unknown.
+    Node(Event, u32),
     /// No more are named, and why.
     Over(Refused),
 }
@@ -156,13 +148,8 @@ impl Nodes {
             resource::NODE_CREATED => self.chain(),
             _ => 0,
         };
-        let [node, other] = [data.node, data.original_node].map(|node| self.id_of(node));
-        self.found.push(Found::Node(Event {
-            what,
-            node,
-            other,
-            chain,
-        }));
+        let nodes = [data.node, data.original_node].map(|node| self.id_of(node));
+        self.found.push(Found::Node((what, nodes), chain));
     }
 
     /// The id that records have; 0 for none.
@@ -260,8 +247,8 @@ impl NodeLog {
 
     /// Takes it in. Returns a node of an executable graph that is to be named.
     fn take(&mut self, found: Found, writer: &mut Writer) -> Option<(u64, StackId)> {
-        let event = match found {
-            Found::Node(event) => event,
+        let ((what, [node, other]), chain) = match found {
+            Found::Node(event, chain) => (event, chain),
             Found::Chain(frames) => {
                 let deeper = |stack, frame| self.log.deeper(writer, stack, frame);
                 self.stacks.push(frames.iter().rev().fold(0, deeper));
@@ -273,13 +260,9 @@ impl NodeLog {
                 return None;
             }
         };
-        let (node, other) = (event.node, event.other);
-        match event.what {
+        match what {
             resource::NODE_CREATED => {
-                let stack = event
-                    .chain
-                    .checked_sub(1)
-                    .and_then(|at| self.stacks.get(at as usize));
+                let stack = self.stacks.get((chain as usize).wrapping_sub(1));
                 self.remember(node, stack.copied().unwrap_or(0));
                 None
             }

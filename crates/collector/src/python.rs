@@ -15,7 +15,7 @@ const MOST_TEXT: usize = 4096;
 const MOST_TABLE: usize = 64 << 10;
 /// Bytes of a code object up to its table of lines.
 const CODE: usize = 144;
-const PAGE: usize = 4096;
+const PAGE: u64 = 4096;
 /// Where an object's type stands, and in a string or bytes its length and its state.
 const TYPE: usize = 8;
 const LENGTH: usize = 16;
@@ -96,6 +96,8 @@ pub(crate) struct Python {
     bytes_type: u64,
     /// Whether a walk has shown that all is where it should be.
     is_proved: bool,
+    /// What the present one has read of frames, from an address on, and what it has found.
+    pages: (u64, Vec<u8>),
     levels: Vec<Level>,
 }
 
@@ -131,6 +133,7 @@ impl Python {
                 text_type: symbol(c"PyUnicode_Type")?,
                 bytes_type: symbol(c"PyBytes_Type")?,
                 is_proved: false,
+                pages: Default::default(),
                 levels: Vec::with_capacity(MOST),
             })
         }
@@ -142,6 +145,7 @@ impl Python {
     /// When they can never be read here.
     pub(crate) fn walk(&mut self) -> Result<&[Level], Refused> {
         self.levels.clear();
+        self.pages.1.clear();
         // SAFETY: reads a word of this thread's storage.
         let thread = unsafe { (self.this_thread)() } as u64;
         if self.is_ending() || thread == 0 {
@@ -172,16 +176,11 @@ impl Python {
         let it = self.layout;
         let step = |at: u64, step: &u64| word_at(at.wrapping_add(*step));
         let mut next = it.to_frame.iter().fold(thread, step);
-        let mut pages = Pages {
-            bytes: [0; 2 * PAGE],
-            start: 0,
-            length: 0,
-        };
         // Code objects, and where in them the frames are.
         let mut found: Vec<(u64, u64)> = Vec::with_capacity(MOST);
         // Frames of the C stack lie between those of Python.
         for _ in 0..2 * MOST {
-            let Some(frame) = pages.get(next, it.frame) else {
+            let Some(frame) = self.frame_at(next) else {
                 break;
             };
             next = word(frame, it.previous);
@@ -223,10 +222,26 @@ impl Python {
         }
     }
 
+    /// A frame, of the pages that the last one lies in where it is there, too.
+    fn frame_at(&mut self, address: u64) -> Option<&[u8]> {
+        let length = self.layout.frame;
+        let is_here = |(start, bytes): &(u64, Vec<u8>)| {
+            let at = usize::try_from(address.checked_sub(*start)?).ok()?;
+            (at.checked_add(length)? <= bytes.len()).then_some(at)
+        };
+        if is_here(&self.pages).is_none() {
+            let before = address % PAGE;
+            let length = (before as usize + length).next_multiple_of(PAGE as usize);
+            self.pages = (address - before, content(address - before, length)?);
+        }
+        let at = is_here(&self.pages)?;
+        self.pages.1.get(at..at + length)
+    }
+
     /// What a frame of the present walk is called. Its code object lives as long as the frame does.
     pub(crate) fn frame(&self, level: &Level) -> Option<Frame> {
-        let (head, at) = (head(level.table, self.bytes_type)?, level.table + 32);
-        let table = content(&head, at, 1, MOST_TABLE)?;
+        let (_, length) = head(level.table, self.bytes_type)?;
+        let table = content(level.table + 32, length.min(MOST_TABLE))?;
         let line = match self.layout.instructions {
             Some(_) => line_at(&table, level.first_line, level.offset / 2),
             None => old_line_at(&table, level.first_line, level.offset),
@@ -240,69 +255,36 @@ impl Python {
     }
 
     fn text(&self, address: u64) -> Option<String> {
-        let head = head(address, self.text_type)?;
+        let (head, length) = head(address, self.text_type)?;
         let state = half(&head, STATE);
         let (width, is_compact, is_other) = (state as usize >> 2 & 7, state & 32, state & 64 == 0);
         if is_compact == 0 || ![1, 2, 4].contains(&width) {
             return None;
         }
         let at = address + self.layout.text[usize::from(is_other)];
-        let bytes = content(&head, at, width, MOST_TEXT)?;
-        let letter = |it: &[u8]| {
-            let number = it
-                .iter()
-                .rev()
-                .fold(0, |sum, byte| sum << 8 | u32::from(*byte));
-            char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)
-        };
+        let bytes = content(at, length.min(MOST_TEXT) * width)?;
+        let number = |it: &[u8]| it.iter().rfold(0, |sum, it| sum << 8 | u32::from(*it));
+        let letter = |it| char::from_u32(number(it)).unwrap_or(char::REPLACEMENT_CHARACTER);
         Some(bytes.chunks_exact(width).map(letter).collect())
     }
 }
 
-/// The beginning of an object of this type.
-fn head(address: u64, of_type: u64) -> Option<[u8; STATE + 4]> {
-    let mut head = [0; STATE + 4];
-    let is_there = read(&[place(address, STATE + 4)], &mut head) == head.len();
-    (is_there && word(&head, TYPE) == of_type).then_some(head)
+/// The beginning of an object of this type, and the length that it says.
+fn head(address: u64, of_type: u64) -> Option<(Vec<u8>, usize)> {
+    let head = content(address, STATE + 4).filter(|it| word(it, TYPE) == of_type)?;
+    let length = usize::try_from(word(&head, LENGTH)).ok()?;
+    Some((head, length))
 }
 
-/// What is in it: items of this width, from `at` on.
-fn content(head: &[u8], at: u64, width: usize, most: usize) -> Option<Vec<u8>> {
-    let length = usize::try_from(word(head, LENGTH)).ok()?.min(most) * width;
+/// What is at an address; `None` where it is not all there.
+fn content(address: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length];
-    (read(&[place(at, length)], &mut bytes) == length).then_some(bytes)
+    (read(&[place(address, length)], &mut bytes) == length).then_some(bytes)
 }
 
 /// The word at an address; 0 where there is none.
 fn word_at(address: u64) -> u64 {
-    let mut bytes = [0; 8];
-    read(&[place(address, 8)], &mut bytes);
-    u64::from_ne_bytes(bytes)
-}
-
-/// The pages that the last frame lies in: the next ones are near.
-struct Pages {
-    bytes: [u8; 2 * PAGE],
-    start: u64,
-    length: usize,
-}
-
-impl Pages {
-    /// Less than a page of memory; `None` where it is not there.
-    fn get(&mut self, address: u64, length: usize) -> Option<&[u8]> {
-        let is_here = |start: u64, there: usize| {
-            let at = usize::try_from(address.checked_sub(start)?).ok()?;
-            (at.checked_add(length)? <= there).then_some(at)
-        };
-        if is_here(self.start, self.length).is_none() {
-            self.start = address - address % PAGE as u64;
-            let end = (address % PAGE as u64) as usize + length;
-            let wanted = end.next_multiple_of(PAGE);
-            self.length = read(&[place(self.start, wanted)], &mut self.bytes[..wanted]);
-        }
-        let at = is_here(self.start, self.length)?;
-        Some(&self.bytes[at..at + length])
-    }
+    content(address, 8).map_or(0, |it| word(&it, 0))
 }
 
 fn place(address: u64, length: usize) -> libc::iovec {
@@ -314,10 +296,7 @@ fn place(address: u64, length: usize) -> libc::iovec {
 
 /// Reads this process's memory, one place after the other. Returns how many bytes are there.
 fn read(places: &[libc::iovec], into: &mut [u8]) -> usize {
-    let to = libc::iovec {
-        iov_base: into.as_mut_ptr().cast(),
-        iov_len: into.len(),
-    };
+    let to = place(into.as_mut_ptr() as u64, into.len());
     // SAFETY: the kernel writes into `into` alone, and only as much as it holds. What it reads it checks itself.
     let done = unsafe {
         let count = places.len() as libc::c_ulong;
@@ -328,8 +307,7 @@ fn read(places: &[libc::iovec], into: &mut [u8]) -> usize {
 
 /// The line of an instruction, by the table of Python 3.11 and later (its `Objects/locations.md`).
 fn line_at(table: &[u8], first: u32, wanted: u32) -> Option<u32> {
-    let (mut line, mut end) = (i64::from(first), 0);
-    let mut rest = table;
+    let (mut line, mut end, mut rest) = (i64::from(first), 0, table);
     while let Some((&head, after)) = rest.split_first() {
         let length = after.iter().take_while(|it| **it < 0x80).count();
         let (entry, others) = after.split_at(length);
@@ -351,13 +329,9 @@ fn line_at(table: &[u8], first: u32, wanted: u32) -> Option<u32> {
 /// A number of six bits a byte, its sign last.
 fn signed(bytes: &[u8]) -> i64 {
     let more = bytes.iter().take_while(|it| *it & 64 != 0).count();
-    let six = bytes.iter().take((more + 1).min(6)).rev();
-    let number = six.fold(0, |sum, it| sum << 6 | i64::from(it & 63));
-    if number & 1 == 1 {
-        -(number >> 1)
-    } else {
-        number >> 1
-    }
+    let six = &bytes[..bytes.len().min(more + 1).min(6)];
+    let number = six.iter().rfold(0, |sum, it| sum << 6 | i64::from(it & 63));
+    (number >> 1) * (1 - 2 * (number & 1))
 }
 
 /// The same by the table of Python 3.10 (its `Objects/lnotab_notes.txt`).

@@ -36,15 +36,9 @@ pub struct NodeName<'t> {
 impl NodeName<'_> {
     /// "model.py:12 forward", where that is known.
     pub fn place(&self) -> Option<String> {
-        let Frame {
-            file,
-            function,
-            line,
-        } = self.line?;
-        Some(printable(&format!(
-            "{}:{line} {function}",
-            short_file(file)
-        )))
+        let it = self.line?;
+        let file = short_file(&it.file);
+        Some(printable(&format!("{file}:{} {}", it.line, it.function)))
     }
 
     /// "model.py:12 forward · kernel 2 of 3 · round 5 of 32"; `None` where nothing is known.
@@ -94,15 +88,8 @@ fn of_graph<'t>(
         let group = (round, line.map(|it| (&it.file, it.line)), kind);
         groups.entry(group).or_default().push(at);
         let nth = (0, 0);
-        names.push((
-            *node,
-            NodeName {
-                line,
-                kind,
-                nth,
-                round,
-            },
-        ));
+        #[rustfmt::skip]
+        names.push((*node, NodeName { line, kind, nth, round }));
     }
     for group in groups.into_values() {
         for (number, &at) in (1..).zip(&group) {
@@ -167,15 +154,12 @@ impl Rounds {
         let of_length = |length: usize| {
             let (mut run, mut best) = (0, Rounds::default());
             for at in length..all.len() {
-                run = if all[at] == all[at - length] {
-                    run + 1
-                } else {
-                    0
-                };
+                run = (run + 1) * usize::from(all[at] == all[at - length]);
                 let count = (run + length) / length;
                 if count > best.count {
+                    let first = at + 1 - run - length;
                     best = Rounds {
-                        first: at + 1 - run - length,
+                        first,
                         length,
                         count,
                     };

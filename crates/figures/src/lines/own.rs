@@ -32,9 +32,7 @@ pub fn is_own(name: &str) -> bool {
 /// code that a compiler made.
 pub fn is_passed_through(file: &str) -> bool {
     let is_everybodys = EVERYBODYS.iter().any(|part| file.contains(part));
-    let is_package = ["/site-packages/", "/dist-packages/"]
-        .iter()
-        .any(|it| file.contains(it));
+    let is_package = file.contains("/site-packages/") || file.contains("/dist-packages/");
     let first = short_file(file).split('/').next().unwrap_or_default();
     let is_made = file.starts_with('<') || file.contains("/torchinductor_");
     is_made || is_everybodys && (!is_package || PACKAGES.contains(&first))
