@@ -104,6 +104,7 @@ fn operation(stream: u32, i: usize, random: &mut Random) -> What {
         bytes: 1 << (12 + random.next() % 8),
         peer: 0,
         graph: 0,
+        node: 0,
     })
 }
 

@@ -21,6 +21,7 @@ use super::rows::{self, Caveats};
 use activity::units::gb_per_s;
 use activity::{Activity, Collective, Direction, LaunchShape, Metric, Ns, RangeKind, SLOWED, What};
 use figures::memory::MemoryUse;
+use figures::nodes::{self, NodeName};
 use trace::{LaneKey, LaneKind, Trace, describe};
 
 /// The row of a process's synchronizations, which CUPTI tells without their threads; no system has as many threads.
@@ -35,6 +36,7 @@ pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         marks: Caveats::of(trace),
         hosts: rows::pids(trace).into_iter().map(u64::from).collect(),
         streams: FxHashMap::default(),
+        nodes: nodes::all(trace),
         named: 0,
         separator: "",
         // Viewers keep microseconds as doubles: small numbers keep their nanoseconds.
@@ -66,6 +68,8 @@ struct ChromeWriter<'a> {
     hosts: Vec<u64>,
     /// The id of the thread that stands for each stream.
     streams: FxHashMap<LaneKey, u64>,
+    /// What nodes of CUDA graphs are called.
+    nodes: FxHashMap<(usize, u64), NodeName<'a>>,
     /// Processes and rows that have been named, in the order in which viewers show them.
     named: usize,
     /// What stands before the next event.
@@ -254,15 +258,10 @@ impl ChromeWriter<'_> {
                 if let Some(collective) = self.trace.collective(&shape) {
                     collective_args(args, collective);
                 }
-                put_some(args, "graph id", u64::from(k.graph));
-                put_some(args, "graph node id", k.node);
             }
-            What::Copy(c) => {
-                put_some(args, "graph id", u64::from(c.graph));
-                if c.peer != c.place.device {
-                    put(args, "fromDevice", self.gpu(c.place.device as usize));
-                    put(args, "toDevice", self.gpu(c.peer as usize));
-                }
+            What::Copy(c) if c.peer != c.place.device => {
+                put(args, "fromDevice", self.gpu(c.place.device as usize));
+                put(args, "toDevice", self.gpu(c.peer as usize));
             }
             What::Call(c) if c.code != 0 => put(args, "return value", c.code),
             What::Sync(s) => {
@@ -279,7 +278,13 @@ impl ChromeWriter<'_> {
                     put(args, "index", r.index);
                 }
             }
-            other => put_some(args, "graph id", u64::from(other.graph())),
+            _ => {}
+        }
+        put_some(args, "graph id", u64::from(activity.what.graph()));
+        let node = activity.what.node();
+        put_some(args, "graph node id", node);
+        if let Some(name) = self.nodes.get(&(process, node)).and_then(NodeName::text) {
+            put(args, "source", name);
         }
         if let Some(place) = activity.what.place() {
             put(args, "device", self.gpu(place.device as usize));

@@ -43,6 +43,7 @@ use advice::{Facts, JudgedPart, Judgement};
 use figures::hardware::HardwareFigures;
 use figures::launches::{self, LaunchDelay, QueueDepth};
 use figures::lines::{DeviceLines, Worker};
+use figures::nodes;
 use figures::off_cpu::{self, OffCpuFigures};
 use figures::tables::{self, NameRow};
 use figures::variants::measure::{self, Speedup};
@@ -74,6 +75,9 @@ pub struct Report {
     pub launches: Vec<Launches>,
     /// Kernels by name, most time first.
     pub kernels: Vec<NameRow>,
+    /// What CUDA graphs did by source line, most time first; absent where nobody saw one being captured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub graph_lines: Vec<NameRow>,
     /// Host calls by name, most time first.
     pub calls: Vec<NameRow>,
     /// Time for which the host waited for the GPU.
@@ -306,6 +310,7 @@ impl From<&Facts<'_>> for Report {
             origin_ns: extent.start,
             launches,
             kernels,
+            graph_lines: nodes::by_line(trace),
             calls,
             sync_ns: tables::sync_time(trace, None),
             peak_memory: facts.memory().peak(extent),

@@ -104,7 +104,13 @@ fn write(page: &mut Page, report: &Report, section: Section) {
                 super::ranks::section(page, &report.ranks, job);
             }
         }
-        Section::Lines => super::lines::section(page, report),
+        Section::Lines => {
+            super::lines::section(page, report);
+            let (title, rows) = ("CUDA graphs by source line", &report.graph_lines);
+            names(page, title, rows, |it| {
+                it.iter().map(ToString::to_string).collect()
+            });
+        }
         Section::Steps => super::steps::section(page, report),
         Section::Kernels => {
             let title = match variants.is_empty() {

@@ -13,6 +13,7 @@ mod harness;
 mod limits;
 mod lines;
 mod modes;
+mod nodes;
 mod python;
 mod records;
 mod running;

@@ -227,6 +227,7 @@ impl Written {
                 place: place(next()),
                 bytes: number(next()),
                 graph: 0,
+                node: 0,
             }),
             "r" => {
                 correlation = 0;
@@ -313,5 +314,6 @@ fn copy(place: Place, direction: &str, bytes: u64, memory: &str) -> What {
         bytes,
         peer: 0,
         graph: 0,
+        node: 0,
     })
 }

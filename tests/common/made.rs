@@ -122,6 +122,7 @@ pub(crate) fn made() -> Trace {
                         bytes: 10_000,
                         peer: process,
                         graph: 0,
+                        node: 0,
                     }),
                 ),
                 item(

@@ -191,6 +191,7 @@ fn copy(ns: Ns, direction: Direction, engine: Engine) -> Item {
         bytes: ns.unsigned_abs(),
         peer: 0,
         graph: 0,
+        node: 0,
     });
     Item::Run(Operation { what, engine, ns })
 }

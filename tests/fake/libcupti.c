@@ -60,8 +60,13 @@ static size_t size_of(uint32_t kind) {
 
 int cuptiGetVersion(uint32_t *version) { *version = number("FAKE_VERSION", 130001); return 0; }
 
+typedef void (*callback_t)(void *, uint32_t, uint32_t, const void *);
+static callback_t notice;
+static void *notice_data;
+static int noticed[32];
+
 int cuptiSubscribe(void **subscriber, void *callback, void *data) {
-    (void)callback; (void)data;
+    notice = (callback_t)callback; notice_data = data;
     if (subscribed || getenv("FAKE_TAKEN")) return 39;
     subscribed = 1;
     *subscriber = &subscribed;
@@ -77,6 +82,28 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *data, struct para
         return 39;
     }
     return cuptiSubscribe(subscriber, callback, data);
+}
+
+/* Of the resource domain alone: nobody is called at launches. */
+int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t id) {
+    (void)subscriber;
+    if (domain != 3) return 0;
+    if (id >= 32 || (id > 21 && number("FAKE_VERSION", 130001) < 130000)) return 1;
+    noticed[id] = on;
+    return 0;
+}
+
+/* A node is as good as its id. */
+int cuptiGetGraphNodeId(void *node, uint64_t *id) { *id = (uint64_t)(uintptr_t)node; return 0; }
+
+struct graph_data { void *graph, *original_graph, *node, *original_node; uint32_t type; void *dependency, *executable; };
+struct resource { void *context, *handle; struct graph_data *descriptor; };
+
+/* What CUPTI tells of a node of a graph: 13 it was made, 20 cloned, 22 updated. */
+void fake_node(uint32_t id, uint64_t node, uint64_t of, uint32_t type) {
+    struct graph_data data = { .node = (void *)(uintptr_t)node, .original_node = (void *)(uintptr_t)of, .type = type };
+    struct resource resource = { .descriptor = &data };
+    if (id < 32 && noticed[id] && notice) notice(notice_data, 3, id, &resource);
 }
 
 /* Ends programs that replay graphs: nobody is to call it. */
@@ -164,6 +191,7 @@ int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name) {
     if (domain == 2 && id == 211) *name = "cudaLaunchKernel_v7000";
     else if (domain == 2 && id == 135) *name = "cudaEventRecord_v3020";
     else if (domain == 1 && id == 307) *name = "cuLaunchKernel";
+    else if (domain == 2 && id == 335) *name = "cudaGraphExecUpdate_v10020";
     else return 1;
     return 0;
 }
@@ -255,6 +283,24 @@ void fake_wait(uint32_t correlation) {
         uint8_t *r = record(38, size_of(38));
         p32(r, 4, 2); p64(r, 8, time - 100); p64(r, 16, time); p32(r, 24, correlation); p32(r, 28, 1); p32(r, 32, 7); p32(r, 36, 21);
     }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A call of a function by its number. */
+void fake_call(uint32_t id, uint32_t correlation) {
+    pthread_mutex_lock(&lock);
+    uint64_t time = now() - 1000000;
+    call(5, id, correlation, time, time + 100);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A kernel of a graph that runs now. */
+void fake_replay(uint32_t correlation, uint64_t node) {
+    pthread_mutex_lock(&lock);
+    uint64_t time = now() - 1000000;
+    kernel(correlation, time, time + 1000, "_Z4nodev");
+    p64(buffer + used - size_of(10), 144, node);
+    p32(buffer + used - size_of(10), 156, node >> 32);
     pthread_mutex_unlock(&lock);
 }
 

@@ -285,6 +285,7 @@ fn made_of_one(process: u32) -> (Vec<Def>, Vec<activity::Activity>) {
             place,
             bytes: 100,
             graph: 0,
+            node: 0,
         }),
     };
     let info = activity::ProcessInfo {

@@ -190,6 +190,7 @@ fn by_hand() -> Trace {
             bytes: 1_000,
             peer: 0,
             graph: 0,
+            node: 0,
         };
         item(start, end, What::Copy(copy))
     };

@@ -340,6 +340,7 @@ fn recording() -> tempfile::TempDir {
                     place: Place::default(),
                     bytes: 64,
                     graph: 0,
+                    node: 0,
                 }),
             }],
             ..Batch::default()

@@ -58,7 +58,7 @@ pub struct Kernel {
     pub shape: ShapeId,
     /// The CUDA graph that it was a node of; 0 when launched by itself.
     pub graph: u32,
-    /// The node within the graph; 0 when none.
+    /// The node, with the graph's number in its upper half; 0 when none.
     pub node: u64,
 }
 
@@ -81,6 +81,13 @@ pub struct Copy {
     pub peer: u32,
     /// The CUDA graph that it was a node of; 0 when none.
     pub graph: u32,
+    /// The node, as [`node_number`] has it; 0 where unknown.
+    pub node: u32,
+}
+
+/// One more than the number of a node within its graph, by CUPTI's id of the node; 0 for none.
+pub fn node_number(id: u64) -> u32 {
+    (id as u32).saturating_add(u32::from(id != 0))
 }
 
 impl Copy {
@@ -111,6 +118,8 @@ pub struct Memset {
     pub bytes: u64,
     /// The CUDA graph that it was a node of; 0 when none.
     pub graph: u32,
+    /// The node, as [`node_number`] has it; 0 where unknown.
+    pub node: u32,
 }
 
 /// One launch of a CUDA graph, where the source records graphs as a whole and not their nodes.
@@ -329,6 +338,18 @@ impl What {
             | What::Copy(Copy { graph, .. })
             | What::Memset(Memset { graph, .. })
             | What::Graph(Graph { graph, .. }) => *graph,
+            _ => 0,
+        }
+    }
+
+    /// The node of a CUDA graph that it was, as CUPTI numbers them: the graph's number in the upper half. 0 when none.
+    pub fn node(&self) -> u64 {
+        match *self {
+            What::Kernel(Kernel { node, .. }) => node,
+            What::Copy(Copy { graph, node, .. }) | What::Memset(Memset { graph, node, .. }) => {
+                let number = node.checked_sub(1);
+                number.map_or(0, |number| u64::from(graph) << 32 | u64::from(number))
+            }
             _ => 0,
         }
     }

@@ -37,6 +37,8 @@ pub enum SampleDef {
         /// The innermost frame.
         frame: FrameId,
     },
+    /// Nodes of CUDA graphs by their ids, each with the stack that asked for it; 0 where that is not known any more.
+    Nodes(Vec<(u64, StackId)>),
 }
 
 /// What one thread was seen doing.

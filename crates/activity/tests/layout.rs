@@ -33,12 +33,13 @@ fn a_copy_lies_where_the_format_says() {
         bytes: 0x1122_3344_5566_7788,
         peer: 4,
         graph: 5,
+        node: 6,
     }));
     let mut expected = vec![
         2, 0, 1, 0, 0x0d, 0x0c, 0x0b, 0x0a, // tag, length, correlation
         6, 5, 4, 3, 2, 1, 0, 0, 7, 5, 4, 3, 2, 1, 0, 0, // start, end
         1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, // place
-        4, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, // peer, graph, nothing
+        4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, // peer, graph, node
         0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, // bytes
         3, 1, 5, 1, // direction, from, to, asynchronous
     ];

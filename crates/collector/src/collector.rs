@@ -16,10 +16,11 @@ use crate::command::Command;
 use crate::decode::Decoder;
 use crate::fork;
 use crate::gate;
-use crate::options::{BUFFERS, Caller, Ending, MOST_BUFFERS, Options};
+use crate::nodes::NodeLog;
+use crate::options::{BUFFERS, Caller, Ending, Graphs, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::setup::{StartError, Subscription, enable, release, subscribe};
+use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
 use crate::stalls::StallThread;
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
@@ -254,6 +255,13 @@ impl Prepared {
         let (mode, more) = self.switch.begin(&self.cupti, commands.clone());
         writer.add(&Entry::Mode(mode));
         self.lacks.extend(more);
+        let mut nodes = NodeLog::default();
+        if options.names && options.graphs == Graphs::Nodes {
+            let [are_told, tells_changes] = notice_nodes(&self.cupti, &self.subscription);
+            nodes.tells_changes = tells_changes;
+            let lack = "this CUPTI does not tell of nodes of CUDA graphs: they get no names";
+            self.lacks.extend((!are_told).then(|| lack.to_owned()));
+        }
         self.lacks.extend(self.cupti.fault().map(str::to_owned));
         for lack in self.lacks.iter().chain(&self.decoder.sizes.surprises) {
             writer.notice(true, lack);
@@ -274,6 +282,7 @@ impl Prepared {
             decoder: self.decoder,
             writer,
             counts,
+            nodes,
             told: false,
             told_timeless: false,
         };

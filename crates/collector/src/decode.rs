@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use activity::{
     Activity, Copy, DeviceInfo, Direction, Graph, Health, Kernel, LaunchShape, MemoryAction,
     MemoryKind, MemoryOp, Memset, Overhead, Place, Span, StreamInfo, Sync, SyncKind, What,
+    node_number,
 };
 use cupti_sys::records::{self, Text};
 use cupti_sys::{Cupti, RecordSizes, kinds};
@@ -166,6 +167,7 @@ impl Decoder {
             bytes: it.bytes,
             peer: it.device,
             graph: it.graph,
+            node: node_number(it.graph_node),
         });
         self.put(it.start, it.end, it.correlation, what, writer);
         Some(())
@@ -187,6 +189,7 @@ impl Decoder {
             bytes: it.bytes,
             peer,
             graph: it.graph,
+            node: node_number(it.graph_node),
         });
         self.put(it.start, it.end, it.correlation, what, writer);
         Some(())
@@ -198,6 +201,7 @@ impl Decoder {
             place: Place::new(it.device, it.context, it.stream),
             bytes: it.bytes,
             graph: it.graph,
+            node: node_number(it.graph_node),
         });
         self.put(it.start, it.end, it.correlation, what, writer);
         Some(())

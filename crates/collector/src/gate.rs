@@ -47,13 +47,16 @@ struct Call {
     correlation: u32,
 }
 
-/// CUPTI's callback at the entry and the exit of the calls that are noticed.
+/// CUPTI's callback, for all that is asked for: at the entry and the exit of the calls that are noticed, and of nodes of graphs.
 pub(crate) unsafe extern "C" fn called(
     _data: *mut c_void,
     of: u32,
-    _id: u32,
+    id: u32,
     details: *const c_void,
 ) {
+    if of == domain::RESOURCE {
+        return crate::nodes::called(id, details);
+    }
     if of != domain::DRIVER_API || details.is_null() {
         return;
     }

@@ -120,6 +120,7 @@ impl Host {
         }
         let name = callback_name(&self.api, domain, id)
             .unwrap_or_else(|| format!("{} function {id}", ["driver", "runtime"][index]));
+        crate::nodes::note_call(&name);
         let function = Function {
             name: writer.name(name.as_bytes()),
             records_event: name.starts_with("cudaEventRecord") || name.starts_with("cuEventRecord"),

@@ -22,6 +22,8 @@ pub const RANGE: &str = "CUPTOP_RANGE";
 pub const STALLS: &str = "CUPTOP_STALLS";
 /// How to record CUDA graphs: `nodes` or `whole`.
 pub const GRAPHS: &str = "CUPTOP_GRAPHS";
+/// What is not to be done inside the program, words with commas between them: `graphs` gives nodes of CUDA graphs no names.
+pub const OFF: &str = "CUPTOP_OFF";
 
 /// Which host calls are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +80,8 @@ pub struct Options {
     pub range: Option<String>,
     /// How CUDA graphs are recorded.
     pub graphs: Graphs,
+    /// Whether nodes of CUDA graphs get the names of the source lines that asked for them.
+    pub names: bool,
     /// Who asks: decides whether CUDA may be called.
     pub caller: Caller,
 }
@@ -106,6 +110,7 @@ impl Options {
             stalls: false,
             range: None,
             graphs: Graphs::default(),
+            names: true,
             caller: Caller::Program,
         }
     }
@@ -133,6 +138,8 @@ impl Options {
         if variable(GRAPHS).is_some_and(|value| value == "whole") {
             options.graphs = Graphs::Whole;
         }
+        let off = variable(OFF).unwrap_or_default();
+        options.names = off.to_string_lossy().split(',').all(|it| it != "graphs");
         Some(options)
     }
 }
@@ -165,6 +172,7 @@ mod tests {
         assert!(with(&[(DIRECTORY, "")]).is_none());
         let options = with(&[(DIRECTORY, "/tmp"), (FLUSH, "soon"), (MAX_BYTES, "-1")])
             .expect("a directory is given");
+        assert!(options.names);
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
         assert_eq!(options.api, ApiCalls::Mixed);
@@ -174,9 +182,10 @@ mod tests {
             (FLUSH, "5"),
             (MAX_BYTES, "10"),
             (WAITS, "0"),
+            (OFF, "lines,graphs"),
         ])
         .expect("a directory is given");
-        assert!(!options.waits);
+        assert!(!options.waits && !options.names);
         assert_eq!(options.flush_period, Duration::from_millis(5));
         assert_eq!(options.max_bytes, 10);
     }

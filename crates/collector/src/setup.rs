@@ -5,11 +5,12 @@ use std::ffi::CStr;
 use cupti_sys::api::{
     Callback, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, SubscriberParams, describe,
 };
-use cupti_sys::kinds::{self, attribute, domain};
+use cupti_sys::kinds::{self, attribute, domain, resource};
 use cupti_sys::names::{self, callback_name};
 use cupti_sys::{Cupti, LoadError};
 
 use crate::buffers;
+use crate::nodes;
 use crate::options::{ApiCalls, Graphs, Options};
 
 /// Why nothing is collected.
@@ -221,6 +222,18 @@ pub(crate) fn notice_launches(cupti: &Cupti, subscription: &Subscription, on: bo
             unsafe { set(u32::from(on), subscription.0, domain::DRIVER_API, id) };
         }
     }
+}
+
+/// Has the subscription's callback called for nodes of graphs. Returns whether it will be, and also for those that change.
+pub(crate) fn notice_nodes(cupti: &Cupti, subscription: &Subscription) -> [bool; 2] {
+    let set = cupti
+        .api
+        .enable_callback
+        .filter(|_| nodes::begin(&cupti.api));
+    // SAFETY: takes numbers and the handle that CUPTI gave.
+    let enable = |id| unsafe { set.map(|it| it(1, subscription.0, domain::RESOURCE, id)) };
+    let are_told = |ids: &[u32]| ids.iter().all(|id| enable(*id) == Some(SUCCESS));
+    [are_told(&resource::MADE), are_told(&resource::CHANGED)]
 }
 
 fn disable_kind(cupti: &Cupti, kind: u32) {

@@ -16,6 +16,7 @@ use crate::buffers::Pool;
 use crate::command::Command;
 use crate::decode::Decoder;
 use crate::gate;
+use crate::nodes::NodeLog;
 use crate::options::Ending;
 use crate::setup::{Subscription, release};
 use crate::switch::Switch;
@@ -232,6 +233,7 @@ pub(crate) struct DecodeThread {
     pub(crate) decoder: Decoder,
     pub(crate) writer: Writer,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) nodes: NodeLog,
     /// Whether the user knows that buffers ran out.
     pub(crate) told: bool,
     /// Whether the user knows that CUPTI loses the times of graphs.
@@ -272,6 +274,7 @@ impl DecodeThread {
             }
             self.count();
             self.decoder.check_clocks(&mut self.writer);
+            self.nodes.write(&mut self.writer);
             if busy || self.decoder.health != published || last.elapsed() >= HEARTBEAT {
                 self.writer.publish(&self.decoder.health);
                 // A new part of the recording is another file.
@@ -304,6 +307,7 @@ impl DecodeThread {
         if let Some(text) = watch.and_then(|it| it.ranges.summary()) {
             self.writer.notice(true, &text);
         }
+        self.nodes.write(&mut self.writer);
         self.decoder.end(&mut self.writer);
         self.count();
         crate::fork::forget();

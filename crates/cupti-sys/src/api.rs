@@ -147,6 +147,8 @@ crate::functions! {
         device_id = c"cuptiGetDeviceId" (*mut c_void, *mut u32);
         /// `cuptiGetStreamIdEx(context, stream, per thread, id)`
         stream_id = c"cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32);
+        /// `cuptiGetGraphNodeId(node, id)`
+        graph_node_id = c"cuptiGetGraphNodeId" (*mut c_void, *mut u64);
         /// `InitializeInjectionNvtx2(export table getter)`: 1 when NVTX calls will be recorded
         nvtx_injection = c"InitializeInjectionNvtx2" (*mut c_void);
     }

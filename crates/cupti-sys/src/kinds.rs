@@ -169,6 +169,21 @@ pub fn overhead_name(kind: u32) -> &'static str {
 pub mod domain {
     pub const DRIVER_API: u32 = 1;
     pub const RUNTIME_API: u32 = 2;
+    pub const RESOURCE: u32 = 3;
+}
+
+/// `CUpti_CallbackIdResource`, as far as it is of graphs.
+pub mod resource {
+    pub const NODE_CREATED: u32 = 13;
+    pub const EXEC_STARTS: u32 = 17;
+    pub const EXEC_CREATED: u32 = 18;
+    pub const NODE_CLONED: u32 = 20;
+    /// From CUDA 13.0 on, as the next.
+    pub const NODE_UPDATED: u32 = 22;
+    pub const NODE_SET_PARAMS: u32 = 23;
+    /// What tells of new nodes, and of those that become others.
+    pub const MADE: [u32; 4] = [NODE_CREATED, NODE_CLONED, EXEC_STARTS, EXEC_CREATED];
+    pub const CHANGED: [u32; 2] = [NODE_UPDATED, NODE_SET_PARAMS];
 }
 
 /// Flag of a flush: hand out buffers with unfinished records too.

@@ -133,6 +133,7 @@ records! {
         context: u32 = 36, "Context.";
         stream: u32 = 40, "Stream.";
         correlation: u32 = 44, "Joins it with its API call.";
+        graph_node: u64 = 64, "The graph's node, 0 for none.";
         graph: u32 = 72, "The graph, 0 for none.";
     }
 
@@ -151,6 +152,7 @@ records! {
         source_device: u32 = 44, "Device that was read.";
         target_device: u32 = 52, "Device that was written.";
         correlation: u32 = 60, "Joins it with its API call.";
+        graph_node: u64 = 72, "The graph's node, 0 for none.";
         graph: u32 = 80, "The graph, 0 for none.";
     }
 
@@ -163,6 +165,7 @@ records! {
         context: u32 = 36, "Context.";
         stream: u32 = 40, "Stream.";
         correlation: u32 = 44, "Joins it with its API call.";
+        graph_node: u64 = 64, "The graph's node, 0 for none.";
         graph: u32 = 72, "The graph, 0 for none.";
     }
 

@@ -5,14 +5,42 @@ use cupti_sys::{api, kinds};
 
 #[test]
 fn constants() {
+    use cupti_sys::kinds::{domain, resource};
     use sys::CUpti_ActivityAttribute as Attribute;
     use sys::CUpti_ActivityKind as Kind;
     use sys::CUpti_ActivityMemcpyKind as CopyKind;
     use sys::CUpti_ActivityMemoryKind as MemoryKind;
     use sys::CUpti_ActivityObjectKind as Object;
     use sys::CUpti_ActivitySynchronizationType as SyncType;
+    use sys::CUpti_CallbackDomain as Domain;
+    use sys::CUpti_CallbackIdResource as Notice;
     use sys::CUptiResult as Result;
     let pairs: &[(u32, u32)] = &[
+        (domain::RESOURCE, Domain::CUPTI_CB_DOMAIN_RESOURCE as u32),
+        (
+            resource::NODE_CREATED,
+            Notice::CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED as u32,
+        ),
+        (
+            resource::EXEC_STARTS,
+            Notice::CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING as u32,
+        ),
+        (
+            resource::EXEC_CREATED,
+            Notice::CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED as u32,
+        ),
+        (
+            resource::NODE_CLONED,
+            Notice::CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED as u32,
+        ),
+        (
+            resource::NODE_UPDATED,
+            Notice::CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED as u32,
+        ),
+        (
+            resource::NODE_SET_PARAMS,
+            Notice::CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS as u32,
+        ),
         (kinds::MEMCPY, Kind::CUPTI_ACTIVITY_KIND_MEMCPY as u32),
         (kinds::MEMSET, Kind::CUPTI_ACTIVITY_KIND_MEMSET as u32),
         (kinds::KERNEL, Kind::CUPTI_ACTIVITY_KIND_KERNEL as u32),

@@ -6,7 +6,8 @@
 //! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program. [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
-//! counters said meanwhile, [`stalls`] what kernels waited for, and [`lines`] at which line the program was.
+//! counters said meanwhile, [`stalls`] what kernels waited for, and [`lines`] at which line the program was. [`nodes`] has
+//! who asked for what in a CUDA graph.
 
 pub mod breakdown;
 pub mod busy;
@@ -20,6 +21,7 @@ pub mod hardware;
 pub mod launches;
 pub mod lines;
 pub mod memory;
+pub mod nodes;
 pub mod off_cpu;
 pub mod passes;
 pub mod shapes;

@@ -162,6 +162,23 @@ fn for_each(
     }
 }
 
+/// Nodes of CUDA graphs that ran, by the name that each has: a number of `texts`.
+pub(crate) fn nodes(
+    trace: &Trace,
+    names: &FxHashMap<(usize, u64), NameId>,
+    texts: &[String],
+) -> Vec<NameRow> {
+    let mut sums = Sums::default();
+    for (id, lane) in trace.streams() {
+        for (_, activity) in trace.activities(id, lane.kept()) {
+            if let Some(name) = names.get(&(lane.key().process, activity.what.node())) {
+                sums.add(*name, activity.span.len());
+            }
+        }
+    }
+    sums.named(|name| texts[name as usize].clone())
+}
+
 /// Rows under way.
 #[derive(Default)]
 struct Sums(FxHashMap<NameId, NameRow>);
@@ -180,9 +197,13 @@ impl Sums {
     }
 
     fn rows(self, trace: &Trace) -> Vec<NameRow> {
+        self.named(|name| trace.names().full(name).to_owned())
+    }
+
+    fn named(self, name: impl Fn(NameId) -> String) -> Vec<NameRow> {
         let all: Ns = self.0.values().map(|row| row.total_ns).sum();
         let named = |row: NameRow| NameRow {
-            name: trace.names().full(row.id).to_owned(),
+            name: name(row.id),
             mean_ns: row.total_ns / row.count.max(1) as Ns,
             share: share(row.total_ns, all),
             ..row

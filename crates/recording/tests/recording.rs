@@ -33,6 +33,7 @@ fn memset(start: i64) -> Activity {
         place: Place::default(),
         bytes: 64,
         graph: 0,
+        node: 0,
     };
     record(start, What::Memset(memset))
 }
@@ -60,11 +61,13 @@ fn all_kinds(name: u32, shape: u32) -> Vec<What> {
             bytes: 1 << 41,
             peer: 4,
             graph: 5,
+            node: 0,
         }),
         What::Memset(Memset {
             place,
             bytes: 9,
             graph: 5,
+            node: 0,
         }),
         What::Graph(Graph { place, graph: 19 }),
         What::Call(HostCall {

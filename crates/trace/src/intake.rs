@@ -110,6 +110,7 @@ impl Trace {
                 .map(|place| place.device as usize)
                 .zip(engine_of(&what)),
         };
+        self.processes[process].graphs.see(&what, route.detail);
         let table = &mut self.processes[process].routes;
         if table.len() >= KNOWN_MAX {
             table.clear();

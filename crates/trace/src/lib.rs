@@ -22,6 +22,7 @@ mod intake;
 mod key;
 mod lane;
 mod names;
+mod nodes;
 mod off_cpu;
 pub mod parallel;
 mod pool;
@@ -154,6 +155,8 @@ pub struct Process {
     pub off_cpu: ProcessOffCpu,
     /// Its stack samples.
     pub sampled: ProcessSamples,
+    /// The nodes of its CUDA graphs.
+    graphs: nodes::Graphs,
     /// Converts its times to those of the timeline.
     clock: Clock,
     names: Vec<NameId>,

@@ -56,6 +56,7 @@ impl Process {
             threads: self.threads.clone(),
             off_cpu: self.off_cpu.clone(),
             sampled: self.sampled.snapshot(),
+            graphs: self.graphs.clone(),
             clock: self.clock,
             ..Process::default()
         }

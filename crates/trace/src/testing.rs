@@ -154,6 +154,7 @@ impl Scene {
             place: place(stream),
             bytes,
             graph: 0,
+            node: 0,
         });
         self.push(start, end, self.cause, what)
     }
@@ -265,6 +266,7 @@ pub fn pinned(direction: Direction, stream: u32, bytes: u64) -> Copy {
         bytes,
         peer: 0,
         graph: 0,
+        node: 0,
     }
 }
 

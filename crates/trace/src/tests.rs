@@ -38,6 +38,7 @@ fn copy(start: Ns, end: Ns, stream: u32, bytes: u64) -> Activity {
             bytes,
             peer: 0,
             graph: 0,
+            node: 0,
         }),
     }
 }

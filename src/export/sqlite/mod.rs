@@ -10,9 +10,9 @@ use rusqlite::{CachedStatement, Connection, params};
 use rustc_hash::FxHashMap;
 
 use super::rows::{self, Caveats};
-use activity::{RangeKind, Span, What};
+use activity::{RangeKind, Span, StackId, What};
 use advice::Facts;
-use figures::hardware;
+use figures::{hardware, nodes};
 use trace::{LaneId, LaneKind, Trace};
 
 use crate::report::{self, KnownGpus, Report};
@@ -73,6 +73,7 @@ impl TableWriter<'_> {
         self.gaps(facts)?;
         self.steps(facts)?;
         self.samples()?;
+        self.graph_nodes()?;
         self.hardware()?;
         self.stalls()?;
         let value = serde_json::to_value(&report)
@@ -168,7 +169,7 @@ impl TableWriter<'_> {
             let name = it.name.map(|name| self.name(&name)).transpose()?;
             let call = facts.calls().find(it.process, it.activity.correlation);
             let call = call.and_then(|at| self.calls.get(&at).copied());
-            self.insert("operation", 20)?.execute(params![
+            self.insert("operation", 21)?.execute(params![
                 None::<i64>,
                 it.process,
                 it.pid,
@@ -189,6 +190,9 @@ impl TableWriter<'_> {
                 it.activity.what.graph(),
                 it.activity.correlation,
                 call,
+                Some(it.activity.what.node())
+                    .filter(|it| *it != 0)
+                    .map(whole),
             ])?;
             self.operations
                 .insert(it.place, self.db.last_insert_rowid());
@@ -243,11 +247,41 @@ impl TableWriter<'_> {
         Ok(())
     }
 
+    fn graph_nodes(&self) -> rusqlite::Result<()> {
+        let mut insert = self.insert("graph_node", 11)?;
+        for ((process, node), it) in nodes::all(self.trace) {
+            let stack = self.trace.node_stack(process, node);
+            insert.execute(params![
+                process,
+                whole(node),
+                it.text(),
+                it.line.map(|it| &it.file),
+                it.line.map(|it| it.line),
+                it.line.map(|it| &it.function),
+                it.nth.0,
+                it.nth.1,
+                it.round.map(|it| it.0),
+                it.round.map(|it| it.1),
+                stack,
+            ])?;
+            if let Some(stack) = stack {
+                self.frames(stack)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn frames(&self, stack: StackId) -> rusqlite::Result<()> {
+        let into = "INSERT OR IGNORE INTO frame VALUES (?,?,?,?,?)";
+        let mut frame = self.db.prepare_cached(into)?;
+        for (depth, it) in self.trace.stacks().frames(stack).enumerate() {
+            frame.execute(params![stack, depth, it.function, it.file, it.line])?;
+        }
+        Ok(())
+    }
+
     fn samples(&self) -> rusqlite::Result<()> {
         let mut insert = self.insert("sample", 6)?;
-        let mut frame = self
-            .db
-            .prepare("INSERT OR IGNORE INTO frame VALUES (?,?,?,?,?)")?;
         let mut known = rustc_hash::FxHashSet::default();
         for (process, of) in self.trace.processes().iter().enumerate() {
             let Some(extent) = of.sampled.extent() else {
@@ -265,15 +299,7 @@ impl TableWriter<'_> {
                         sample.is_running
                     ])?;
                     if known.insert(sample.stack) {
-                        for (depth, it) in self.trace.stacks().frames(sample.stack).enumerate() {
-                            frame.execute(params![
-                                sample.stack,
-                                depth,
-                                it.function,
-                                it.file,
-                                it.line
-                            ])?;
-                        }
+                        self.frames(sample.stack)?;
                     }
                 }
             }

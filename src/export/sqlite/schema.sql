@@ -10,7 +10,13 @@ CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE operation (
     id INTEGER PRIMARY KEY, process INTEGER, pid INTEGER, device INTEGER, context INTEGER, stream INTEGER, kind TEXT,
     name_id INTEGER, start_ns INTEGER, end_ns INTEGER, bytes INTEGER, memory_from TEXT, memory_to TEXT, grid TEXT, block TEXT,
-    registers INTEGER, shared_bytes INTEGER, graph INTEGER, correlation INTEGER, call_id INTEGER);
+    registers INTEGER, shared_bytes INTEGER, graph INTEGER, correlation INTEGER, call_id INTEGER, graph_node INTEGER);
+
+-- A node of a CUDA graph that ran, by the id that `operation` has. `source`: the line that asked for it, and which of several it is.
+-- `stack_id`: its frames in `frame`; null where nobody saw the graph being captured.
+CREATE TABLE graph_node (
+    process INTEGER, node INTEGER, source TEXT, file TEXT, line INTEGER, function TEXT, number INTEGER, of_line INTEGER,
+    round INTEGER, rounds INTEGER, stack_id INTEGER, PRIMARY KEY (process, node)) WITHOUT ROWID;
 
 -- A call of the CUDA API. `result`: what it returned, 0 for success.
 CREATE TABLE call (
@@ -55,7 +61,8 @@ CREATE TABLE ranks (
 CREATE VIEW operations AS
     SELECT o.id, process, pid, device, context, stream, kind, n.text AS name, start_ns, end_ns, end_ns - start_ns AS duration_ns, bytes,
         round(1.0 * bytes / nullif(end_ns - start_ns, 0), 4) AS gb_per_s, memory_from, memory_to, grid, block, registers, shared_bytes,
-        graph, correlation, call_id
+        graph, correlation, call_id, graph_node,
+        (SELECT source FROM graph_node g WHERE g.process = o.process AND g.node = o.graph_node) AS source
     FROM operation o LEFT JOIN name n ON n.id = name_id;
 CREATE VIEW calls AS
     SELECT c.id, process, pid, thread, n.text AS name, start_ns, end_ns, end_ns - start_ns AS duration_ns, result, correlation

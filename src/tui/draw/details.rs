@@ -15,7 +15,7 @@ use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupanc
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::tables::{self, NameRow};
-use figures::{class, communication, stalls};
+use figures::{class, communication, nodes, stalls};
 use trace::{LaneId, Trace, describe};
 
 /// The details, ready to be drawn: a name in its colour and facts, set apart by dots.
@@ -30,6 +30,8 @@ pub struct Details {
     prose: String,
     /// What limits kernels, where their counters were sampled.
     limits: Question<(), Vec<NameRow>>,
+    /// What a node of a CUDA graph is called.
+    node: Question<(usize, u64), Option<String>>,
 }
 
 impl Details {
@@ -89,7 +91,7 @@ impl Details {
                     self.say(format!("waits {time} of it for {rank}"));
                 }
                 self.limit(state, trace.shape(k.shape), k.place.device);
-                self.kernel(trace, trace.shape(k.shape), k.place.device, k.graph);
+                self.kernel(trace, trace.shape(k.shape), k.place.device);
             }
             What::Copy(c) => {
                 self.say(units::bytes(c.bytes));
@@ -100,12 +102,8 @@ impl Details {
                 self.say(format!("{from} → {to}"));
                 let word = if c.is_async { "async" } else { "synchronous" };
                 self.say(word);
-                self.graph(c.graph);
             }
-            What::Memset(m) => {
-                self.say(units::bytes(m.bytes));
-                self.graph(m.graph);
-            }
+            What::Memset(m) => self.say(units::bytes(m.bytes)),
             What::Call(c) if c.code != 0 => self.say(format!("returned error {}", c.code)),
             What::Range(r) if r.kind == RangeKind::Python => self.facts.extend(
                 trace.processes().get(process).and_then(|it| it.sampled.words()),
@@ -118,6 +116,7 @@ impl Details {
             What::Range(r) => self.say(format!("number {}", r.index + 1)),
             _ => {}
         }
+        self.graph(state, process, activity.what);
         self.cause(trace, process, &activity);
         self.own_clock(trace, process, activity.span);
     }
@@ -159,7 +158,7 @@ impl Details {
         self.facts.extend(row.map(ShapeRow::sentence));
     }
 
-    fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32, graph: u32) {
+    fn kernel(&mut self, trace: &Trace, shape: LaunchShape, device: u32) {
         let (grid, block) = (dimensions(shape.grid), dimensions(shape.block));
         self.say(format!("grid {grid} block {block}"));
         let info = trace.devices().get(device as usize).map(|d| &d.info);
@@ -173,13 +172,20 @@ impl Details {
         if shape.registers > 0 {
             self.say(format!("{} registers", shape.registers));
         }
-        self.graph(graph);
     }
 
-    fn graph(&mut self, graph: u32) {
-        if graph != 0 {
-            self.say(format!("in graph {graph}"));
+    /// Which CUDA graph it was a node of, and who asked for that node.
+    fn graph(&mut self, state: &State, process: usize, what: What) {
+        if what.graph() == 0 || matches!(what, What::Graph(_)) {
+            return;
         }
+        self.say(format!("in graph {}", what.graph()));
+        let (run, about) = (&state.model.run, (process, what.node()));
+        let find = move |trace: &Trace, _: &Stop| nodes::of_operation(trace, process, &what);
+        self.node.ask(&state.model.analyst, run, about, find);
+        let name = self.node.answer_to(run, about).cloned().flatten();
+        self.facts
+            .extend(name.map(|it| format!("asked for at {it}")));
     }
 
     /// Which call launched it and how long before; of a call, what it launched.

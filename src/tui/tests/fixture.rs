@@ -153,6 +153,7 @@ fn copy(start: Ns, stream: u32, direction: Direction, correlation: u32) -> Activ
             bytes: 16 << 20,
             peer: 0,
             graph: 0,
+            node: 0,
         }),
     }
 }

@@ -269,6 +269,7 @@ mod tests {
                 bytes,
                 peer: 0,
                 graph: 0,
+                node: 0,
             }),
         }
     }

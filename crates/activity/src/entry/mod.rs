@@ -45,6 +45,7 @@
 //! | 85 | why something is not there | about u8@4: 0 the hardware, 1 the threads; length u32@8, text@16 |
 //! | 86 | what watching took so far | rounds u64@8, ns of a core u64@16, ns since its begin u64@24, windows lost u64@32 |
 //! | 87 | what a kernel's warps waited for since the last time | samples lost u64@8, length of kernel u32@16, of the list u32@20, kernel@24, then each samples u64, reason |
+//! | 88 | who asked for nodes of graphs | length u32@4, then from 8 on each node u64, stack u32 (0: not known any more) |
 //!
 //! A new kind of these is a variant of [`Entry`] with its line in the table above and its bytes (`observed.rs`). One
 //! with a time also stands in [`Entry::span`]. In `cuptop-recording` it is an arm of `map::entry_into` (into a field of
@@ -61,6 +62,7 @@ mod records;
 
 pub use field::{Field, Fields};
 pub use long::{LONGEST_NAME, fingerprint, shortened};
+pub use observed::{FRAME, STACK};
 pub use records::encode_record;
 
 use crate::{

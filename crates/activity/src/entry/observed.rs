@@ -15,14 +15,17 @@ const THREAD: u8 = 34;
 const GROUP: u8 = 35;
 const OCCUPANTS: u8 = 36;
 const SAMPLE: u8 = 37;
-const FRAME: u8 = 80;
-const STACK: u8 = 81;
+/// The tag of frames.
+pub const FRAME: u8 = 80;
+/// That of stacks.
+pub const STACK: u8 = 81;
 const SAMPLING: u8 = 82;
 const GPU: u8 = 83;
 const LIMITS: u8 = 84;
 const NOTE: u8 = 85;
 const COST: u8 = 86;
 const STALLS: u8 = 87;
+const NODES: u8 = 88;
 
 fields! {
     Sampling { hz @ 4, torn @ 8, lost @ 16, cost_ns @ 24 }
@@ -73,6 +76,14 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
         }
         Entry::SampleDef(SampleDef::Stack { id, caller, frame }) => {
             [*id, *caller, *frame].put(begin(bytes, STACK, 16, &[]), 4);
+        }
+        Entry::SampleDef(SampleDef::Nodes(nodes)) => {
+            let mut rest = Vec::with_capacity(12 * nodes.len());
+            for (node, stack) in nodes {
+                rest.extend(node.to_le_bytes());
+                rest.extend(stack.to_le_bytes());
+            }
+            begin(bytes, NODES, 8, &[(4, &rest)]);
         }
         Entry::StackSample(look) => {
             let seen = look.changed.iter().flat_map(|it| {
@@ -153,6 +164,9 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         FRAME => frame(bytes),
         STACK => <[u32; 3]>::get(bytes, 4)
             .map(|[id, caller, frame]| Entry::SampleDef(SampleDef::Stack { id, caller, frame })),
+        NODES => text(bytes, 8, 4)
+            .and_then(|rest| list(rest, |it| Some((take(it)?, take(it)?))))
+            .map(|nodes| Entry::SampleDef(SampleDef::Nodes(nodes))),
         SAMPLING => Sampling::fields(bytes).map(Entry::Sampling),
         THREAD => thread(bytes).map(|it| Entry::OffCpu(OffCpu::Thread(it))),
         GROUP => group(bytes).map(|it| Entry::OffCpu(OffCpu::Group(it))),

@@ -31,8 +31,8 @@ macro_rules! records {
 
 records! {
     1 Kernel(Kernel) { place @ 24, shape @ 36, graph @ 40, node @ 48 }
-    2 Copy(Copy) { place @ 24, peer @ 36, graph @ 40, bytes @ 48, direction @ 56, from @ 57, to @ 58, is_async @ 59 }
-    3 Memset(Memset) { place @ 24, graph @ 40, bytes @ 48 }
+    2 Copy(Copy) { place @ 24, peer @ 36, graph @ 40, node @ 44, bytes @ 48, direction @ 56, from @ 57, to @ 58, is_async @ 59 }
+    3 Memset(Memset) { place @ 24, graph @ 40, node @ 44, bytes @ 48 }
     4 Call(HostCall) { thread @ 24, name @ 28, code @ 32 }
     5 Sync(Sync) { kind @ 24, context @ 28, stream @ 32, event @ 36 }
     6 Overhead(Overhead) { thread @ 24, name @ 28 }

@@ -22,7 +22,7 @@ use activity::units::{duration, percent};
 use activity::{Ns, Span, StackId};
 use causes::stacks::{Key, main_of};
 pub use exact::parse;
-pub use own::is_own;
+pub use own::{is_own, is_passed_through};
 use trace::samples::{short_file, wants};
 use trace::{CallIndex, LaneId, Measure, Trace};
 

@@ -70,6 +70,7 @@ mod tests {
             bytes: 4,
             peer: 0,
             graph: 0,
+            node: 0,
         }));
         let mut tally = Tally::default();
         tally.count(&Batch {

@@ -188,6 +188,7 @@ impl Converter {
             bytes: number(args.bytes),
             peer: peer.unwrap_or(place.device),
             graph: number(args.graph),
+            node: activity::node_number(number(args.node)),
         })
     }
 
@@ -196,6 +197,7 @@ impl Converter {
             place: place(event, args),
             bytes: number(args.bytes),
             graph: number(args.graph),
+            node: activity::node_number(number(args.node)),
         })
     }
 

@@ -129,6 +129,7 @@ impl PendingEvent {
                 bytes: number(details, "size"),
                 peer: detail(details, "dest").map_or(place.device, |_| number(details, "dest")),
                 graph: 0,
+                node: 0,
             });
         }
         if lower.contains("memset") {
@@ -136,6 +137,7 @@ impl PendingEvent {
                 place,
                 bytes: number(details, "size"),
                 graph: 0,
+                node: 0,
             });
         }
         let shape = LaunchShape {

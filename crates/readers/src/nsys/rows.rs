@@ -213,6 +213,7 @@ impl<'a> RowReader<'a> {
             bytes: large(row, 7),
             peer: peer.filter(|_| is_peer).unwrap_or(place.device),
             graph: graph_of(int(row, 13)),
+            node: activity::node_number(large(row, 13)),
         })))
     }
 
@@ -221,6 +222,7 @@ impl<'a> RowReader<'a> {
             place: self.place(process, row),
             bytes: large(row, 7),
             graph: graph_of(int(row, 8)),
+            node: activity::node_number(large(row, 8)),
         })))
     }
 

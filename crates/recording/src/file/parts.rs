@@ -5,10 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use activity::Mode;
 use activity::entry::{self, UNIT};
+use activity::{Mode, SampleDef};
 
-use super::block::{self, Counts};
+use super::block::{self, Counts, FRAMES, STACKS};
 use super::steps;
 
 /// Bytes of definitions that are repeated at the beginning of a part. A process has some hundred streams and threads;
@@ -58,30 +58,38 @@ pub(super) struct Defined {
 
 impl Defined {
     pub(super) fn add(&mut self, entry: &super::Entry<'_>) {
-        if self.bytes.len() < MOST_DEFINED {
+        // Readers count frames and stacks: where one is left out, the next ones would be taken for damaged.
+        let is_counted = matches!(
+            entry,
+            super::Entry::SampleDef(SampleDef::Frame { .. } | SampleDef::Stack { .. })
+        );
+        if is_counted || self.bytes.len() < MOST_DEFINED {
             entry.encode(&mut self.bytes);
         }
     }
 
-    /// Writes them from `offset` on. Returns where they end.
-    pub(super) fn write(&self, file: &File, mut offset: u64) -> io::Result<u64> {
+    /// Writes them from `offset` on. Returns where they end, and what they count.
+    pub(super) fn write(&self, file: &File, mut offset: u64) -> io::Result<(u64, Counts)> {
+        let mut counts = Counts::default();
         let mut all = self.bytes.clone();
         if let Some(mode) = self.mode {
             super::Entry::Mode(mode).encode(&mut all);
         }
         let mut rest = &all[..];
         while !rest.is_empty() {
-            let mut length = 0;
+            let (mut length, before) = (0, counts);
             while length < rest.len() && length < block::FULL {
+                counts.ids[FRAMES] += u32::from(rest[length] == entry::FRAME);
+                counts.ids[STACKS] += u32::from(rest[length] == entry::STACK);
                 length += entry::length(&rest[length..]).unwrap_or(UNIT);
             }
             let mut bytes = vec![0; UNIT];
             bytes.extend_from_slice(&rest[..length]);
-            block::seal(&mut bytes, offset, Counts::default());
+            block::seal(&mut bytes, offset, before);
             steps::write(file, &bytes, offset)?;
             offset += bytes.len() as u64;
             rest = &rest[length..];
         }
-        Ok(offset)
+        Ok((offset, counts))
     }
 }

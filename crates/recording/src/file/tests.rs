@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use activity::{Activity, Health, Memset, Place, Span, What};
+use activity::{Activity, Frame, Health, Memset, Place, SampleDef, Span, What};
 use proptest::prelude::*;
 
 use super::header::SLOTS;
@@ -31,6 +31,7 @@ fn record(number: i64) -> Activity {
             place: Place::default(),
             bytes: 1,
             graph: 0,
+            node: 0,
         }),
     }
 }
@@ -322,4 +323,41 @@ pub(super) mod seen {
         body();
         STEPS.take().unwrap_or_default()
     }
+}
+
+#[test]
+fn a_part_repeats_stacks_however_much_else_was_defined() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let frame = |id| {
+        let frame = Frame {
+            file: "train.py".to_owned(),
+            ..Frame::default()
+        };
+        Entry::SampleDef(SampleDef::Frame { id, frame })
+    };
+    write(directory.path(), |writer| {
+        writer.keep_last(Duration::ZERO);
+        let nodes = vec![(1, 1); 4096];
+        for _ in 0..120 {
+            writer.add(&Entry::SampleDef(SampleDef::Nodes(nodes.clone())));
+        }
+        writer.add(&frame(1));
+        writer.publish(&Health::default());
+        writer.add(&frame(2));
+    });
+    let parts = directory.path().read_dir().expect("there");
+    let paths = parts.map(|it| it.expect("there").path());
+    let mut readers: Vec<Reader> = paths.map(|it| Reader::open(&it).expect("one")).collect();
+    let last = readers
+        .iter_mut()
+        .max_by_key(|it| it.identity.part)
+        .expect("one");
+    let mut frames = Vec::new();
+    let mut note = |entry: Entry<'_>| {
+        if let Entry::SampleDef(SampleDef::Frame { id, .. }) = entry {
+            frames.push(id);
+        }
+    };
+    while last.read(&mut note).expect("readable") {}
+    assert_eq!((frames, last.lost), (vec![1, 2], 0));
 }

@@ -171,6 +171,7 @@ impl Writer {
                 self.defined.add(entry);
             }
             Entry::Mode(mode) => self.defined.mode = Some(*mode),
+            Entry::SampleDef(_) if self.parts.is_some() => self.defined.add(entry),
             _ => {}
         }
         let is_record = u64::from(entry.span().is_some());
@@ -272,23 +273,23 @@ impl Writer {
             ..self.identity
         };
         let (file, path) = create_file(directory, &mut identity)?;
-        let begin = |status: &mut Status| -> io::Result<()> {
-            status.published = self.defined.write(&file, HEADER as u64)?;
+        let begin = |status: &mut Status| -> io::Result<Counts> {
+            let (end, counts) = self.defined.write(&file, HEADER as u64)?;
+            status.published = end;
             status.records = 0;
             status.sequence = 1;
-            steps::write(&file, &status.encode(), SLOTS[1] as u64)
+            steps::write(&file, &status.encode(), SLOTS[1] as u64).map(|()| counts)
         };
         let mut status = self.status;
-        if let Err(error) = begin(&mut status) {
+        let counts = begin(&mut status).inspect_err(|_| {
             let _ = std::fs::remove_file(&path);
-            return Err(error);
-        }
+        })?;
         self.status.state = State::Continued;
         let _ = self.write_status();
         self.end = status.published;
         self.status = status;
         self.identity = identity;
-        (self.sealed, self.so_far) = (Counts::default(), Counts::default());
+        (self.sealed, self.so_far) = (counts, counts);
         // Kept open until the next part: the caller knows its descriptor.
         self.retired = Some(std::mem::replace(&mut self.file, file));
         self.names = Interner::default();

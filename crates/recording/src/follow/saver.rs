@@ -180,6 +180,12 @@ impl Saved {
                     let stack = log.deeper(writer, own(&series.stacks, caller), frame);
                     series.stacks.insert(*id, stack);
                 }
+                SampleDef::Nodes(nodes) => {
+                    let nodes = nodes
+                        .iter()
+                        .map(|(node, id)| (*node, own(&series.stacks, id)));
+                    writer.add(&Entry::SampleDef(SampleDef::Nodes(nodes.collect())));
+                }
             }
         }
         for look in &samples.looks {

@@ -46,11 +46,13 @@ fn everything() -> Batch {
             bytes: 1 << 35,
             peer: 6,
             graph: 7,
+            node: 0,
         }),
         What::Memset(Memset {
             place: PLACE,
             bytes: 12,
             graph: 8,
+            node: 0,
         }),
         What::Graph(Graph {
             place: PLACE,
@@ -278,6 +280,7 @@ fn memset(start: i64) -> Activity {
             place: Place::default(),
             bytes: 1,
             graph: 0,
+            node: 0,
         }),
     }
 }
@@ -593,6 +596,7 @@ fn saved_samples_and_readings_are_the_same() {
                 caller: 0,
                 frame: 1,
             },
+            SampleDef::Nodes(vec![(u64::from(series) << 32, 1), (7, 0)]),
         ],
         looks: vec![look(i64::from(series) * 100, vec![seen(7, 1)])],
         sampling: Sampling {
@@ -655,6 +659,7 @@ fn saved_samples_and_readings_are_the_same() {
                 caller: 0,
                 frame: id,
             },
+            SampleDef::Nodes(vec![(u64::from(id) << 32, id), (7, 0)]),
         ]
     };
     assert_eq!(defs, [stacked(1, 10), stacked(2, 20)].concat());

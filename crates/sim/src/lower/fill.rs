@@ -41,6 +41,7 @@ impl Lowering {
                 bytes: 0,
                 peer: device,
                 graph: 0,
+                node: 0,
             };
             self.push_copy(template, buffer.bytes, None, default);
         }

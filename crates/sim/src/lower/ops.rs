@@ -171,6 +171,7 @@ impl Lowering {
             bytes: 0,
             peer,
             graph: 0,
+            node: 0,
         }
     }
 
@@ -180,6 +181,7 @@ impl Lowering {
             place,
             bytes,
             graph: 0,
+            node: 0,
         });
         Operation { what, engine, ns }
     }

@@ -43,6 +43,7 @@ fn copy(device: u32, stream: u32, span: Span, bytes: u64) -> Activity {
             bytes,
             peer: 0,
             graph: 0,
+            node: 0,
         }),
     }
 }

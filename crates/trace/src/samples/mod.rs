@@ -7,6 +7,8 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 pub use activity::anonymous::short_file;
@@ -15,7 +17,7 @@ pub use stacks::{Stacks, loads, wants};
 use super::intake::put;
 use super::pool::Pool;
 use super::rows::Row;
-use super::{LaneId, LaneKey, LaneKind, Trace};
+use super::{LaneId, LaneKey, LaneKind, Process, Trace};
 use activity::{
     Frame, Ns, Range, RangeKind, SampleDef, SampledThread, Samples, Sampling, Span, StackId, What,
 };
@@ -242,7 +244,9 @@ impl Trace {
 
     /// Takes samples in.
     pub(super) fn sample(&mut self, process: usize, samples: Samples) {
-        let sampled = &mut self.processes[process].sampled;
+        let Process {
+            sampled, graphs, ..
+        } = &mut self.processes[process];
         let series = samples.series;
         for def in samples.defs {
             match def {
@@ -259,6 +263,14 @@ impl Trace {
                     let frame = frame.cloned().unwrap_or_default();
                     let global = self.stacks.define(caller.copied().unwrap_or(0), frame);
                     put(ids, id.wrapping_sub(1), global, 0);
+                }
+                SampleDef::Nodes(nodes) => {
+                    let ids = sampled.ids.get(&series);
+                    let global = |id: u32| ids?.get((id as usize).checked_sub(1)?).copied();
+                    let named = nodes
+                        .iter()
+                        .map(|&(node, id)| (node, global(id).unwrap_or(0)));
+                    Arc::make_mut(&mut graphs.named).extend(named);
                 }
             }
         }

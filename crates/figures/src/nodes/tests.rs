@@ -1,0 +1,106 @@
+use super::*;
+use activity::{
+    Activity, Batch, Def, Kernel, LaunchShape, Place, SampleDef, Samples, Span, What as Did,
+};
+use trace::SourceInfo;
+
+const GRAPH: u32 = 5;
+
+/// A graph of kernels of these names, run twice, with the stacks (of one frame) of those whose line is given.
+fn graph(kernels: &[(&str, u32)]) -> Trace {
+    let mut batch = Batch::default();
+    let mut nodes = Vec::new();
+    let mut defs = Vec::new();
+    for (at, (name, line)) in (1..).zip(kernels) {
+        let text = (*name).to_owned();
+        batch.defs.push(Def::Name { id: at, text });
+        let shape = LaunchShape {
+            name: at,
+            ..LaunchShape::default()
+        };
+        batch.defs.push(Def::Shape { id: at, shape });
+        let node = u64::from(GRAPH) << 32 | u64::from(at);
+        for run in 0..2 {
+            let start = run * 1_000_000 + i64::from(at) * 100;
+            batch.items.push(Activity {
+                span: Span::new(start, start + 10),
+                correlation: 0,
+                what: Did::Kernel(Kernel {
+                    place: Place::default(),
+                    shape: at,
+                    graph: GRAPH,
+                    node,
+                }),
+            });
+        }
+        let frame = Frame {
+            file: "/home/me/model.py".to_owned(),
+            function: "forward".to_owned(),
+            line: *line,
+        };
+        defs.push(SampleDef::Frame { id: at, frame });
+        defs.push(SampleDef::Stack {
+            id: at,
+            caller: 0,
+            frame: at,
+        });
+        if *line > 0 {
+            nodes.push((node, at));
+        }
+    }
+    defs.push(SampleDef::Nodes(nodes));
+    batch.samples = Some(Samples {
+        defs,
+        ..Samples::default()
+    });
+    let mut trace = Trace::new(SourceInfo::default());
+    trace.apply(batch);
+    trace
+}
+
+fn texts(trace: &Trace) -> Vec<Option<String>> {
+    let names = of_process(trace, 0).into_iter();
+    names.map(|it| it.1.text()).collect()
+}
+
+#[test]
+fn the_order_of_nodes_alone_tells_rounds_which_is_likely() {
+    let layers = ["norm", "matmul", "matmul", "add"].repeat(32);
+    let all = ["embed"].into_iter().chain(layers).chain(["head"]);
+    let kernels: Vec<(&str, u32)> = all.map(|name| (name, 0)).collect();
+    let names = texts(&graph(&kernels));
+    assert_eq!(names.len(), 130);
+    assert_eq!((&names[0], &names[129]), (&None, &None));
+    let told = |at: usize| names[at].as_deref();
+    assert_eq!(told(1), Some("kernel 1 of 4 · round 1 of 32 (likely)"));
+    assert_eq!(told(128), Some("kernel 4 of 4 · round 32 of 32 (likely)"));
+    // Two rounds may be chance, and so may be three that are little of the graph.
+    for few in [
+        vec!["a", "b", "a", "b"],
+        vec!["a", "a", "a", "b", "c", "d", "e"],
+    ] {
+        let kernels: Vec<(&str, u32)> = few.into_iter().map(|name| (name, 0)).collect();
+        assert!(texts(&graph(&kernels)).iter().all(Option::is_none));
+    }
+}
+
+#[test]
+fn lines_are_added_up_over_all_runs() {
+    let trace = graph(&[("a", 3), ("b", 3), ("c", 4), ("d", 0)]);
+    let names = texts(&trace);
+    let told = |at: usize| names[at].as_deref();
+    assert_eq!(told(1), Some("model.py:3 forward · kernel 2 of 2"));
+    assert_eq!((told(2), told(3)), (Some("model.py:4 forward"), None));
+    let rows = by_line(&trace);
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|it| (&*it.name, it.count, it.total_ns))
+        .collect();
+    let expected = [
+        ("model.py:3 forward", 4, 40),
+        ("model.py:4 forward", 2, 20),
+        ("no line known", 2, 20),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(by_line(&graph(&[("a", 0)])), []);
+}
