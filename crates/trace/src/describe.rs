@@ -116,8 +116,12 @@ pub fn host_name(trace: &Trace, name: NameId) -> String {
     host_label(trace.names().full(name))
 }
 
-/// The same of such a name.
+/// The same of such a name; of a Python function without the folders of its file.
 pub fn host_label(name: &str) -> String {
+    if let Some((file, line, function)) = function_parts(name) {
+        let file = file.rsplit('/').next().unwrap_or(file);
+        return cut_middle(&format!("{function} at {file}:{line}"), 2 * NAME_MAX);
+    }
     match name.split_once('#') {
         Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
         // XLA's ranges have keys and values: what one is of is the first.
@@ -131,6 +135,13 @@ pub fn host_label(name: &str) -> String {
         }
         _ => cut_middle(name, NAME_MAX),
     }
+}
+
+/// "torch/nn/module.py(99): forward", as PyTorch's profiler calls a Python function, as its parts. `None` for what is built in.
+pub fn function_parts(name: &str) -> Option<(&str, u32, &str)> {
+    let (place, function) = name.split_once("): ")?;
+    let (file, line) = place.rsplit_once('(')?;
+    Some((file, line.parse().ok()?, function))
 }
 
 /// The kind of a GPU operation, in a word. `None` for other records.

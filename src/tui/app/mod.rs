@@ -127,8 +127,9 @@ impl App {
         self.state.prepare(self.views.shown());
         self.say_rerun();
         self.go_to_first();
-        let room = Layout::of(&self.state).rows.height;
-        self.state.set_room(usize::from(room));
+        let layout = Layout::of(&self.state);
+        let room = usize::from(layout.rows.height) - layout.below;
+        self.state.set_room(room);
         self.views.prepare(&self.state);
         let here = self.context();
         self.frame

@@ -22,6 +22,9 @@ pub const FIGURE: u16 = 15;
 /// Lines of the screen from which a rule stands above the details. Lower ones are for rows.
 const TALL: u16 = 30;
 
+/// Lines for what could be better below the rows, on screens that are no lower than usual.
+const BELOW: usize = 5;
+
 /// Lines that a headline may take, and those for details, by the screen's: of what is longer the end is cut. On low screens what is
 /// selected takes lines of the headline's, and so does what stands over the axis.
 fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
@@ -75,6 +78,8 @@ pub struct Layout {
     pub panel: Rect,
     /// The rule above the details; empty on low screens.
     pub details_rule: Rect,
+    /// Lines for that below the rows: before further depths of what is nested and further lines of a row.
+    pub below: usize,
     /// Details of the selection.
     pub details: Rect,
     /// Totals and hints.
@@ -142,6 +147,10 @@ impl Layout {
             axis: Rect::new(gutter.min(width), axis.y, plot, axis.height),
             rows: beside(rows),
             panel: Rect::new(left, axis.y, panel, rows.height + 1),
+            below: match has_findings && panel == 0 {
+                true => BELOW.min(usize::from(rows.height) / 5),
+                false => 0,
+            },
             details_rule,
             details,
             footer,

@@ -189,7 +189,12 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     // What it went to stands below the first GPU.
     if views.is_home() {
         let length = units::duration(window.len());
-        totals.push(Total::new(format!("{length} in view"), Role::Text));
+        // Where little of what is in view is the GPU's, shares are of that.
+        let words = match 2 * window.len() < state.focus.camera.viewport.window.len() {
+            true => format!("% of the {length} with GPU work"),
+            false => format!("{length} in view"),
+        };
+        totals.push(Total::new(words, Role::Text));
     }
     totals.extend(
         views

@@ -6,9 +6,8 @@ use super::State;
 use super::row::RowKind;
 use super::selection::Item;
 use activity::{Frame, RangeKind, Span, What};
-use figures::lines;
 use trace::samples::short_file;
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneId, LaneKind, Trace, describe};
 
 /// A line of a source file, as the interpreter names that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl State {
         match key(id).kind {
             LaneKind::Range { thread, .. } => match trace.what(id, row) {
                 What::Range(it) if it.kind == RangeKind::Function => {
-                    let (file, line, _) = lines::parse(trace.names().full(it.name))?;
+                    let (file, line, _) = describe::function_parts(trace.names().full(it.name))?;
                     let file = file.to_owned();
                     Some(SourceLine { file, line })
                 }

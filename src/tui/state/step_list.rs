@@ -35,7 +35,9 @@ pub struct StepList {
     pub typical: usize,
     /// How long it takes.
     pub median: Ns,
-    /// The one that the headline is of: the typical one, an odd or a slow one.
+    /// How many are steady: what could be better is of those.
+    steady: usize,
+    /// One that shows what the headline says: the typical one, another of its kind, an odd or a slow one.
     first: usize,
 }
 
@@ -45,14 +47,11 @@ impl StepList {
         let (trace, main) = (facts.trace, steps.main());
         let why = |kind| OddSteps::of(trace, &facts.causes(), steps, kind)?.why;
         let why: Vec<Option<String>> = steps.kinds.iter().map(why).collect();
-        // The middle one of those that the headline is of, by length: a late rank makes steps slow.
-        let mut these = match (headline.scope.of, headline.bound_by) {
+        let these = match (headline.scope.of, headline.bound_by) {
             (Answered::OddSteps, _) => main.odd.clone(),
             (_, Bound::Peer) => main.slow.iter().map(|it| it.step).collect(),
             _ => Vec::new(),
         };
-        these.sort_by_key(|step| steps.spans[*step].len());
-        let first = these.get(these.len() / 2).copied();
         let all = steps
             .spans
             .iter()
@@ -65,11 +64,17 @@ impl StepList {
             streams.any(|(_, lane)| lane.key().process == steps.process)
         };
         let devices: Vec<usize> = (0..trace.devices().len()).filter(uses).collect();
-        let listed = |(at, &span): (usize, &Span)| {
+        let add = |sum: Shares, of: Shares| std::array::from_fn(|i| sum[i] + of[i]);
+        let (mut in_regular, mut regular) = (Shares::default(), 0);
+        let mut listed = |(at, &span): (usize, &Span)| {
             let each = devices.iter().map(|&it| idle.idle_within(it, span));
-            let add = |sum: Shares, of: Shares| std::array::from_fn(|i| sum[i] + of[i]);
             let (is_odd, what) = told(steps, &why, at);
-            let most = Group::most(each.fold(Shares::default(), add), span.len() / 10);
+            let shares = each.fold(Shares::default(), add);
+            if !is_odd && main.steps.binary_search(&at).is_ok() {
+                in_regular = add(in_regular, shares);
+                regular += span.len();
+            }
+            let most = Group::most(shares, span.len() / 10);
             let busy = |it: &usize| trace.devices()[*it].usage.time(Measure::Busy, span);
             let busy: Ns = devices.iter().map(busy).sum();
             // Of more operations than are looked at nobody knows why.
@@ -84,10 +89,22 @@ impl StepList {
                 what,
             }
         };
+        let all: Vec<ListedStep> = steps.spans.iter().enumerate().map(&mut listed).collect();
+        // Of the steps that the headline is of, the middle one by length: a late rank makes steps slow.
+        // Where the typical one is idle for another cause than most are, it would not show what the headline says.
+        let most = Group::most(in_regular, regular / 10).first().map(|it| it.0);
+        let is_told = |at: &usize| all[*at].idle == most;
+        let mut these = match these.is_empty() && !is_told(&main.typical) {
+            true => main.regular().filter(is_told).collect(),
+            false => these,
+        };
+        these.sort_by_key(|step| steps.spans[*step].len());
+        let first = these.get(these.len() / 2).copied();
         StepList {
-            all: steps.spans.iter().enumerate().map(listed).collect(),
+            all,
             typical: main.typical,
             median: main.median_ns,
+            steady: steps.steady.len(),
             first: first.unwrap_or(main.typical),
         }
     }
@@ -96,6 +113,14 @@ impl StepList {
     pub fn at(&self, time: Ns) -> usize {
         let after = self.all.partition_point(|it| it.span.start <= time);
         after.saturating_sub(1)
+    }
+
+    /// The steady ones: "2 of 4 steps of 40.0 ms".
+    pub fn steady_words(&self) -> String {
+        match self.steady < self.all.len() {
+            true => format!("{} of {}", count(self.steady as u64), self.words(None)),
+            false => self.words(None),
+        }
     }
 
     /// "step 318 of 752 · 56.1 ms · typical", of all "752 steps of 56.1 ms · 37 odd".

@@ -10,6 +10,7 @@ use activity::{Frame, NameId, Ns};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Bound, Group, Piece, first_use, needs};
+use figures::lines;
 use trace::describe::host_name;
 use trace::samples::short_file;
 
@@ -26,6 +27,7 @@ const WORKERS: Cure = (
     "",
     "workers",
 );
+const MORE_WORKERS: &str = "using more DataLoader workers";
 const LOADS: Cure = (
     "Prepare the next batch before the GPU needs it, in another thread or process.",
     "",
@@ -96,13 +98,24 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ if on_fetched => FETCHED,
         _ => OTHER,
     };
+    let mut told = (advice.to_owned(), cure);
+    // Workers that have nothing to do are not what is slow.
+    if change == "workers" && seen.contains("DataLoader") {
+        let workers = lines::workers(scope.trace);
+        if workers.iter().any(|it| 5 * it.waiting < 4 * it.samples) {
+            told = (WORKERS.0.to_owned(), MORE_WORKERS);
+        }
+        let words = lines::workers_in_words(&workers).map(|it| format!(" {it}."));
+        told.0.extend(words);
+    }
+    let (advice, cure) = told;
     Some(Finding {
         title: format!(
             "the GPU waits for the CPU for {} ({}){doing}{seen}",
             duration(idle),
             percent(f.part(idle)),
         ),
-        advice: advice.to_owned(),
+        advice,
         change: scope.change(change, line.as_ref()),
         says: is_traced.then(|| Says {
             bound: Bound::Host,

@@ -13,6 +13,7 @@ use crate::steps::Steps;
 use activity::{NameId, RangeKind, Span, What};
 use causes::nested::{LEVELS, NONE, Nested};
 use causes::stacks::Key;
+use trace::describe::function_parts;
 use trace::{CallIndex, Lane, LaneId, LaneKind, Trace};
 
 /// Where PyTorch's own files lie.
@@ -54,7 +55,8 @@ pub(super) fn of_device(
     let of_these = steps.iter().filter(|it| processes.contains(&it.process));
     let mut lines: BTreeMap<Key, Count> = BTreeMap::new();
     for ((function, called), of) in sums {
-        let (file, line, function) = parse(trace.names().full(function)).unwrap_or_default();
+        let (file, line, function) =
+            function_parts(trace.names().full(function)).unwrap_or_default();
         let call = called.map_or_else(String::new, |it| words(trace.names().full(it)));
         let key = Key {
             file: file.to_owned(),
@@ -139,7 +141,7 @@ impl Functions {
                 break;
             }
             let name = self.name(trace, row);
-            match parse(trace.names().full(name)) {
+            match function_parts(trace.names().full(name)) {
                 Some((file, ..)) if file.starts_with(TORCH) => {
                     of_torch = of_torch.or(Some((name, called)));
                 }
@@ -155,7 +157,7 @@ impl Functions {
 
 /// What a function that was called is called: "torch/nn/module.py forward", "isinstance".
 fn words(name: &str) -> String {
-    match parse(name) {
+    match function_parts(name) {
         Some((file, _, function)) => format!("{file} {function}"),
         None => {
             let built_in = name.strip_prefix("<built-in ").and_then(|rest| {
@@ -165,11 +167,4 @@ fn words(name: &str) -> String {
             built_in.unwrap_or(name).to_owned()
         }
     }
-}
-
-/// "torch/nn/module.py(99): forward" as its parts. `None` for what is built in.
-pub fn parse(name: &str) -> Option<(&str, u32, &str)> {
-    let (place, function) = name.split_once("): ")?;
-    let (file, line) = place.rsplit_once('(')?;
-    Some((file, line.parse().ok()?, function))
 }

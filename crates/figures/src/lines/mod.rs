@@ -21,7 +21,6 @@ use activity::text::{plural, printable};
 use activity::units::{duration, percent};
 use activity::{Ns, Span, StackId};
 use causes::stacks::{Key, main_of};
-pub use exact::parse;
 pub use own::{is_own, is_passed_through};
 use trace::samples::{short_file, wants};
 use trace::{CallIndex, LaneId, Measure, Trace};
@@ -109,7 +108,7 @@ pub struct DeviceLines {
     /// Whether only the steady steps were looked at: those of a program that has some.
     #[serde(rename = "in_steps")]
     pub is_of_steps: bool,
-    /// Its idle time between operations while its processes were being sampled.
+    /// Its idle time while its processes were being sampled.
     pub idle_ns: Ns,
     /// Idle time in gaps into which no sample fell.
     pub unseen_ns: Ns,
@@ -186,13 +185,17 @@ pub fn workers_in_words(workers: &[Worker]) -> Option<String> {
 }
 
 /// The stretch that each device's lines and stacks are of, and whether it is that of the steady steps. The time before them is
-/// the program's start-up.
+/// the program's start-up; what lies before the first operation of the only step that is marked belongs to it.
 fn stretches(trace: &Trace, steps: &[Steps]) -> Vec<(Span, bool)> {
     let steady = steps::by_device(trace, steps);
     let devices = trace.devices().iter().enumerate();
     let of_device = devices.map(|(index, device)| match steady.get(&index) {
         Some(steps) => (steps.steady_span(), true),
-        None => (device.usage.span().unwrap_or_default(), false),
+        None => {
+            let used = device.usage.span().unwrap_or_default();
+            let begins = steps::begins(trace, index).unwrap_or(used.start);
+            (Span::new(begins.min(used.start), used.end), false)
+        }
     });
     of_device.collect()
 }
@@ -311,7 +314,10 @@ fn launched_gaps<'a>(
     stretch: Span,
 ) -> impl Iterator<Item = (Span, usize, u32)> + 'a {
     let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    let gaps = trace.devices()[device].usage.gaps_within(stretch);
+    let usage = &trace.devices()[device].usage;
+    let lead = usage.span().map(|it| Span::new(stretch.start, it.start));
+    let lead = lead.filter(|it| it.start < it.end);
+    let gaps = lead.into_iter().chain(usage.gaps_within(stretch));
     let recorded = gaps.filter(move |gap| !trace.is_unrecorded(device, *gap));
     recorded.filter_map(move |gap| {
         let (process, thread) = launcher(trace, calls, &streams, gap.end)?;

@@ -2,8 +2,7 @@
 //! packages lie.
 
 use activity::anonymous::{EVERYBODYS, short_file};
-
-use super::exact::parse;
+use trace::describe::function_parts;
 
 /// Packages and modules that come with Python, and PyTorch: what a program's own functions pass through.
 #[rustfmt::skip]
@@ -19,7 +18,7 @@ const PACKAGES: [&str; 4] = ["torch", "triton", "functorch", "torchgen"];
 /// Whether a function as a profiler names it ("train.py(19): main") is of the program's own files, or of a package that does its
 /// work.
 pub fn is_own(name: &str) -> bool {
-    let Some((file, ..)) = parse(name) else {
+    let Some((file, ..)) = function_parts(name) else {
         return false;
     };
     let first = file.split('/').next().unwrap_or(file);

@@ -83,6 +83,9 @@ pub fn lines(
     calls: impl Fn(usize) -> bool,
 ) -> Vec<Row> {
     let mut lines: Vec<String> = Vec::new();
+    // What they do before the GPU has work and behind it says nothing of what it waits for.
+    let with_work = trace.operations_extent().map(|it| it.intersect(scope));
+    let scope = with_work.filter(|it| !it.is_empty()).unwrap_or(scope);
     let (mut others, mut of_others) = (FxHashSet::default(), Seen::default());
     let mut sorted: Vec<_> = threads.iter().copied().collect();
     sorted.sort_unstable();
@@ -110,7 +113,10 @@ pub fn lines(
     if !others.is_empty() {
         let is_loader = |stack: StackId| wants(trace.stacks(), stack).is_some();
         let count = at_once(trace, &others);
-        let who = match (of_others.keys().any(|it| is_loader(it.0)), count) {
+        let has_loaders = of_others.keys().any(|it| is_loader(it.0));
+        // Their other threads hand on what is loaded.
+        of_others.retain(|it, _| !has_loaders || is_loader(it.0));
+        let who = match (has_loaders, count) {
             (true, _) => plural(count, "DataLoader worker"),
             (false, 1) => "1 process without CUDA".to_owned(),
             (false, _) => format!("{count} processes without CUDA"),

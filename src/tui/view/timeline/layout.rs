@@ -100,10 +100,14 @@ pub(super) fn lines(
 fn heights(state: &State, layout: &Layout, rows: &[(usize, &Row)], legend: usize) -> Heights {
     let spare = usize::from(layout.rows.height).saturating_sub(rows.len());
     // The variants go before more lines of a row, where there is room for them at all.
-    let reserved = SummaryPanel::reserved(state);
+    let reserved = SummaryPanel::reserved(state) + layout.below;
     let spare = spare.checked_sub(reserved).unwrap_or(spare);
     // Findings that stand beside the rows need nothing below them.
-    let below = if layout.panel.is_empty() { BELOW } else { 0 };
+    let below = if layout.panel.is_empty() {
+        BELOW - layout.below
+    } else {
+        0
+    };
     let kinds = rows.iter().map(|(_, row)| row.kind);
     Heights::new(kinds, MOST, spare.saturating_sub(legend), below)
 }

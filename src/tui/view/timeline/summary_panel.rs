@@ -77,7 +77,7 @@ impl SummaryPanel {
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
             let steps = found.and_then(|answer| answer.step_list.as_deref());
-            let of = steps.map_or_else(String::new, |it| format!(" in {}", it.words(None)));
+            let of = steps.map_or_else(String::new, |it| format!(" in {}", it.steady_words()));
             lines.push(SummaryLine::Title(format!("what could be better{of}")));
             let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
