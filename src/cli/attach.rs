@@ -23,12 +23,6 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
             "--headless with --stacks-only keeps what it sees: --save DIR says where",
         ));
     }
-    if args.watched.stalls == Switch::On {
-        let why =
-            "--stalls is not for a program that runs already: on an H100 one stood still after it";
-        let help = "start the program with it: cuptop trace --stalls on -- PROGRAM";
-        return Err(Ending::input(why).help(help));
-    }
     let mut target = RunningProgram::new(args.clone());
     if args.headless {
         return headless(&mut target);

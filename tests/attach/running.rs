@@ -178,14 +178,18 @@ fn a_running_program_is_recorded_left_and_recorded_again() {
 }
 
 #[test]
-fn stalls_of_a_program_that_runs_are_refused() {
+fn a_program_whose_stalls_were_sampled_goes_on_and_keeps_the_counters() {
     let program = Program::start(&["late"], &[]);
     let (_folder, save) = folder();
-    let output = attach(program.pid(), &save, &["--stalls", "on"]).output();
-    let output = output.expect("runs");
-    assert_eq!(output.status.code(), Some(2), "{}", words(&output));
-    assert!(words(&output).contains("stood still"), "{}", words(&output));
-    assert_eq!(program.ours(), 0);
+    let options = ["--stalls", "on", "--duration", "2s"];
+    let mut attach = attach(program.pid(), &save, &options);
+    let output = attach.env("LD_LIBRARY_PATH", fakes()).output();
+    let said = words(&output.expect("runs"));
+    assert!(said.contains("stalls of GPU 0 are sampled"), "{said}");
+    assert!(
+        said.contains("keeps the counters of GPU 0 until it ends"),
+        "{said}"
+    );
     program.end_well();
 }
 

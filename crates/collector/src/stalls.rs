@@ -120,20 +120,14 @@ impl StallSampling {
         self.fetch();
         for mut gpu in std::mem::take(&mut self.gpus) {
             write(&mut gpu, &self.commands);
-            match ending {
-                Ending::Exit => gpu.sampler.leave(),
-                Ending::Release if gpu.sampler.stop() => {}
-                Ending::Release => {
-                    notice(
-                        &self.commands,
-                        true,
-                        format!(
-                            "CUPTI did not end the sampling of stalls of GPU {}: this program's kernels may not be recorded any more",
-                            gpu.device
-                        ),
-                    );
-                }
+            if ending == Ending::Release {
+                let text = format!(
+                    "this program keeps the counters of GPU {} until it ends: no other tool can sample them, nor stalls again",
+                    gpu.device
+                );
+                notice(&self.commands, true, text);
             }
+            gpu.sampler.leave();
         }
     }
 
