@@ -244,20 +244,16 @@ impl Details {
         let used = state.used(device);
         let gpu = describe::device_id(&state.model.run.trace, device);
         let (word, at) = match time < used.start {
-            true => ("before the first operation", used.start),
-            false => ("after the last operation", used.end),
+            true => ("its first operation begins", used.start),
+            false => ("its last operation ended", used.end),
         };
-        self.name = Some((format!("{word} of {gpu}"), Role::Text));
-        let zero = state.zero();
-        let is_alone = state.rows.gpus().nth(1).is_none();
-        let why = match is_alone {
-            true => "not counted as idle",
-            false => "only other GPUs have work then: not counted as idle",
+        self.name = Some((format!("{gpu} is not used here"), Role::Text));
+        let why = match state.rows.gpus().nth(1) {
+            None => "not counted as idle",
+            Some(_) => "only other GPUs have work: not counted as idle",
         };
-        self.facts = vec![
-            format!("which is at {}", units::duration(at - zero)),
-            why.to_owned(),
-        ];
+        let at = units::duration(at - state.zero());
+        self.facts = vec![format!("{word} at {at}"), why.to_owned()];
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Plot {
     /// A height for each column, from 0 to 1, over as many lines as the row has, and its colour; none where nothing is
     /// known. What is zero has a line of its own, to be told from what is not known.
     Levels(Vec<Option<(f64, Role)>>),
+    /// What is the same in all columns, or why there is nothing: a line of text.
+    Words(String),
     /// What would be left, and what would be saved: columns with their words.
     Bound([(Range<u16>, String); 2]),
 }
@@ -101,6 +103,12 @@ impl LaneRow {
                 }
             }
             Plot::Gpu(gpu) => gpu.draw(theme, plot, buf),
+            Plot::Words(words) => {
+                let style = theme.fg(Role::Dim);
+                let words = pen::cut(words, usize::from(plot.width).saturating_sub(4));
+                pen::fill(buf, base(plot), '─', theme.fg(Role::Rule));
+                pen::text(buf, base(plot), 2, &format!(" {words} "), style);
+            }
             Plot::Bound(parts) => draw_bound(theme, parts, plot, buf),
         }
         let side = Rect {

@@ -191,7 +191,7 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
         let length = units::duration(window.len());
         // Where little of what is in view is the GPU's, shares are of that.
         let words = match 2 * window.len() < state.focus.camera.viewport.window.len() {
-            true => format!("% of the {length} with GPU work"),
+            true => format!("shares are of {length} with GPU work"),
             false => format!("{length} in view"),
         };
         totals.push(Total::new(words, Role::Text));

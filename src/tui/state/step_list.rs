@@ -35,6 +35,8 @@ pub struct StepList {
     pub typical: usize,
     /// How long it takes.
     pub median: Ns,
+    /// That in words, of uneven ones their range.
+    length: String,
     /// How many are steady: what could be better is of those.
     steady: usize,
     /// One that shows what the headline says: the typical one, another of its kind, an odd or a slow one.
@@ -104,6 +106,7 @@ impl StepList {
             all,
             typical: main.typical,
             median: main.median_ns,
+            length: main.length(),
             steady: steps.steady.len(),
             first: first.unwrap_or(main.typical),
         }
@@ -131,11 +134,7 @@ impl StepList {
                 0 => String::new(),
                 odd => format!(" · {odd} odd"),
             };
-            return format!(
-                "{} of {}{odd}",
-                counted(all, "step", "steps"),
-                duration(self.median)
-            );
+            return format!("{} of {}{odd}", counted(all, "step", "steps"), self.length);
         };
         let (step, number) = (&self.all[at], count(at as u64 + 1));
         let length = duration(step.span.len());

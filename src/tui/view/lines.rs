@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
+use rustc_hash::FxHashMap;
 
 use super::list::{Cell, Filter, List};
 use super::table::TableLayout;
@@ -18,6 +19,7 @@ use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration};
 use advice::Facts;
+use advice::findings::at_lines;
 use figures::lines::{self, DeviceLines, Line};
 use trace::{Trace, describe};
 
@@ -27,12 +29,21 @@ struct LineAnswer {
     devices: Vec<DeviceLines>,
     /// Of DataLoader workers, where there are any.
     workers: Option<String>,
+    /// What stands at lines whose files are here.
+    texts: FxHashMap<(String, u32), String>,
 }
 
 impl LineAnswer {
     /// A line of a device, or a function below one.
     fn line(&self, device: usize, at: usize) -> Option<&Line> {
         self.devices.get(device)?.with_functions().nth(at)
+    }
+
+    /// What stands at a line, behind two blanks; empty where nobody knows.
+    fn text(&self, line: &Line) -> String {
+        let at = line.file.clone().zip(line.line);
+        let text = at.and_then(|at| self.texts.get(&at));
+        text.map_or_else(String::new, |it| format!("  {it}"))
     }
 }
 
@@ -56,9 +67,13 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
     if stop.is_stopped() {
         return LineAnswer::default();
     }
+    let devices = lines::find(trace, calls, facts.steps());
+    let all = devices.iter().flat_map(DeviceLines::with_functions);
+    let all = all.filter_map(|it| Some((it.file.as_deref()?, it.line?)));
     LineAnswer {
-        devices: lines::find(trace, calls, facts.steps()),
+        texts: at_lines(trace, all),
         workers: lines::workers_in_words(&lines::workers(trace)),
+        devices,
     }
 }
 
@@ -102,7 +117,7 @@ impl View for LinesView {
                 let device = &found.devices[device];
                 let mut cells = layout.cells(&(device, line), |_| None);
                 cells[0] = Cell::left(
-                    fitted(&line.name(), layout.room()),
+                    fitted(&line.name(), &found.text(line), layout.room()),
                     layout.room() as u16,
                     Role::Text,
                 );
@@ -174,10 +189,10 @@ fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<SourceRow> {
     rows
 }
 
-/// A line's name in so many columns: files without their folders, which tell least, then cut.
-fn fitted(name: &str, room: usize) -> String {
+/// A line's name in so many columns with what stands there: files without their folders, which tell least, then cut.
+fn fitted(name: &str, text: &str, room: usize) -> String {
     if pen::width(name) <= room {
-        return name.to_owned();
+        return pen::cut(&format!("{name}{text}"), room);
     }
     let words = name.split(' ').map(|word| match word.rsplit_once('/') {
         Some((_, file)) if !file.is_empty() => format!("…/{file}"),
@@ -210,8 +225,9 @@ fn in_full(trace: &Trace, found: &LineAnswer, row: SourceRow) -> String {
                 ),
             };
             format!(
-                "{}; {file}; {samples}its longest gap lasts {} (enter shows it)",
+                "{}{}; {file}; {samples}its longest gap lasts {} (enter shows it)",
                 line.name().trim_start(),
+                found.text(line),
                 duration(line.longest.len())
             )
         }

@@ -66,6 +66,7 @@ pub use saving::{Per, Predicted};
 pub(crate) use scope::Occurrence;
 pub use scope::Scope;
 use scope::{At, Copied, longest_first};
+pub use source::at_lines;
 pub use watched::distorts;
 
 use activity::Ns;

@@ -6,6 +6,8 @@
 use std::fs;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::program::Program;
 use activity::Ns;
 use activity::anonymous::is_own;
@@ -38,15 +40,13 @@ pub(super) struct Sources<'l> {
 impl<'l> Sources<'l> {
     /// Those that samples name, where the program ran on this machine. The file that was seen is the first.
     pub(super) fn of(trace: &Trace, program: &Program, seen: Option<&'l LineShare>) -> Sources<'l> {
-        let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let until = trace.extent().map_or(0, |it| it.end);
-        let is_here = |it: &str| !it.is_empty() && it == here.trim() && until > SINCE_1970;
         let mut paths: Vec<&str> = seen.map(|it| it.file.as_str()).into_iter().collect();
-        if trace.processes().iter().any(|it| is_here(&it.info.host)) {
-            paths.extend(trace.stacks().files().filter(|it| is_own(it)));
-        } else {
-            paths.clear();
+        let until = recorded_here(trace);
+        match until {
+            Some(_) => paths.extend(trace.stacks().files().filter(|it| is_own(it))),
+            None => paths.clear(),
         }
+        let until = until.unwrap_or_default();
         let mut files: Vec<(String, Arc<str>)> = Vec::new();
         for path in paths {
             if files.len() < FILES_MAX && files.iter().all(|it| it.0 != path) {
@@ -87,6 +87,29 @@ impl<'l> Sources<'l> {
         let at = at.or((all.len() == 1).then_some(0))?;
         Some(all.swap_remove(at).1)
     }
+}
+
+/// Until when it was recorded, where the program ran on this machine.
+fn recorded_here(trace: &Trace) -> Option<Ns> {
+    let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let is_here = |it: &str| !it.is_empty() && it == here.trim();
+    let mut hosts = trace.processes().iter().map(|it| &it.info.host);
+    let until = trace.extent()?.end;
+    (until > SINCE_1970 && hosts.any(|it| is_here(it))).then_some(until)
+}
+
+/// What stands at some lines of a program's own files, as far as those are here and as they were.
+pub fn at_lines<'l>(
+    trace: &Trace,
+    lines: impl Iterator<Item = (&'l str, u32)>,
+) -> FxHashMap<(String, u32), String> {
+    let (program, until) = (Program::default(), recorded_here(trace));
+    let text = |(file, line): (&str, u32)| {
+        let text = program.text(file, until?)?;
+        let text = text.lines().nth((line as usize).checked_sub(1)?)?;
+        Some(((file.to_owned(), line), printable(text.trim())))
+    };
+    lines.filter_map(text).collect()
 }
 
 /// What stands before the bracket that closes, and where that is.
@@ -138,6 +161,8 @@ fn argument(text: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use activity::{Def, ProcessInfo};
+    use trace::testing::Scene;
 
     const TEXT: &str = "# DataLoader(x)\nname = 'DataLoader('\ndef DataLoader(x): pass\nloader = torch.utils.data.DataLoader(\n    Set(a, b=3),  # num_workers=9, or so\n    batch_size=8,\n    num_workers = 4, collate_fn=lambda x: x == 3, sep=',)',\n)\nMyDataLoader(3)\n";
 
@@ -171,6 +196,30 @@ mod tests {
             sources("f(1)\nf(2)\n", None).call("f").is_none(),
             "nobody knows which"
         );
+    }
+
+    #[test]
+    fn lines_are_read_where_the_program_ran_here_alone() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let here = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+        let read = |host: &str, start: Ns| {
+            let mut made = Scene::new();
+            let info = ProcessInfo {
+                host: host.trim().to_owned(),
+                ..ProcessInfo::default()
+            };
+            let mut batch = made.kernel("k", 1, start, start + 1).take();
+            batch.defs.push(Def::Process(info));
+            at_lines(
+                &made.put(batch).trace(),
+                [(file, 1), (file, 0), (file, 1 << 30)].into_iter(),
+            )
+        };
+        let found = read(&here, 4 * SINCE_1970);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[&(file.to_owned(), 1)], "[package]");
+        assert!(read("elsewhere", 4 * SINCE_1970).is_empty());
+        assert!(read(&here, SINCE_1970).is_empty(), "the file is younger");
     }
 
     #[test]

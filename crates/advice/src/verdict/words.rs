@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::split::{CpuWork, Split};
 use super::{Bound, STALL_SHARE, Verdict};
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
-use activity::units::{self, duration, percent, share};
+use activity::units::{duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
@@ -102,10 +102,7 @@ impl StepScope {
             median: kind.median_ns,
             steps: kind.regular().count(),
             kind: Some(kind.name.clone()).filter(|it| !it.is_empty()),
-            words: match kind.is_uneven {
-                true => format!("{} {}", units::range(kind.range), step_of(kind)),
-                false => format!("{} {}", duration(kind.median_ns), step_of(kind)),
-            },
+            words: format!("{} {}", kind.length(), step_of(kind)),
         }
     }
 }

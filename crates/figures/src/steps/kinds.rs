@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use super::operations;
 use super::slow::{self, Slow};
 use crate::breakdown::Breakdown;
-use activity::stats;
 use activity::{Direction, NameId, Ns, Span, What};
+use activity::{stats, units};
 use trace::{Trace, short};
 
 /// So many kinds are told apart; what is like none of them counts to the nearest.
@@ -55,6 +55,14 @@ impl StepKind {
     pub fn regular(&self) -> impl Iterator<Item = usize> + '_ {
         let is_odd = |step: &usize| self.odd.binary_search(step).is_ok();
         self.steps.iter().copied().filter(move |step| !is_odd(step))
+    }
+
+    /// How long they take: "56.1 ms", of uneven ones "36.4 to 203 ms".
+    pub fn length(&self) -> String {
+        match self.is_uneven {
+            true => units::range(self.range),
+            false => units::duration(self.median_ns),
+        }
     }
 
     /// How many steps lie from one odd one to the next, where that is the same three times or more: "every 20th step".

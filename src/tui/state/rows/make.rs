@@ -139,7 +139,14 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
             LaneKind::Thread { thread } => {
                 let label = describe::thread(trace, key.process, thread);
-                (RowKind::Thread(id), short_thread(&label).to_owned())
+                let label = match short_thread(&label) {
+                    // A number alone says nothing; ids differ in their last digits.
+                    it if it.bytes().all(|byte| byte.is_ascii_digit()) => {
+                        format!("thread …{}", &it[it.len() - 4..])
+                    }
+                    it => it.to_owned(),
+                };
+                (RowKind::Thread(id), label)
             }
             _ => (RowKind::Thread(id), String::new()),
         };

@@ -16,9 +16,9 @@ pub(super) enum RowContent {
 }
 
 impl RowContent {
-    /// Whether nothing stands in its plot: words need one line.
+    /// Whether words stand in its plot, which need one line.
     pub(super) fn is_flat(&self) -> bool {
-        matches!(self, RowContent::Lane(LaneRow { plot: Plot::Levels(cells), .. }) if cells.is_empty())
+        matches!(self, RowContent::Lane(it) if matches!(it.plot, Plot::Words(_)))
     }
 }
 

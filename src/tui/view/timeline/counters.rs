@@ -9,6 +9,9 @@ use activity::{Metric, SLOWED, Span};
 use figures::hardware;
 use trace::GpuReadings;
 
+/// Of the most that is possible, what says nothing.
+const LITTLE: f64 = 0.01;
+
 /// Whether heights change by so little of their row that they are constant: a line of text, and no wall.
 pub(super) fn is_flat(heights: impl Iterator<Item = f64> + Clone) -> bool {
     let range = heights.clone().fold(0.0, f64::max) - heights.fold(1.0, f64::min);
@@ -28,7 +31,7 @@ pub(super) fn make(
     if let Some(why) = gpu.lack(metric).filter(|_| !gpu.has(metric)) {
         return LaneRow {
             role: Role::Dim,
-            side: why.to_owned(),
+            plot: Plot::Words(why.to_owned()),
             ..LaneRow::default()
         };
     }
@@ -51,16 +54,20 @@ pub(super) fn make(
     let is_flat = is_flat(cells.iter().flatten().map(|it| it.0));
     LaneRow {
         role: Role::Host,
-        figure: shown.map_or_else(String::new, |level| hardware::show(metric, level.mean)),
+        figure: shown
+            .filter(|_| !is_flat)
+            .map_or_else(String::new, |level| hardware::show(metric, level.mean)),
         side: match shown {
-            Some(_) if is_flat => fit(room, ["constant".to_owned()]),
-            Some(level) => words(gpu, metric, level.max, window, room),
-            None => fit(
-                room,
-                ["too short to sample", "too short"].map(str::to_owned),
-            ),
+            Some(level) if !is_flat => words(gpu, metric, level.max, window, room),
+            _ => String::new(),
         },
-        plot: Plot::Levels(if is_flat { Vec::new() } else { cells }),
+        plot: match shown {
+            None => Plot::Words("too short to sample".to_owned()),
+            Some(level) if is_flat => {
+                Plot::Words(format!("{} all along", hardware::show(metric, level.mean)))
+            }
+            Some(_) => Plot::Levels(cells),
+        },
         ..LaneRow::default()
     }
 }
@@ -73,10 +80,14 @@ fn window(state: &State) -> Span {
     }
 }
 
-/// Whether what is in view is too short for the samples of a metric that is there.
+/// Whether what is in view is too short for the samples of a metric that is there, or they are next to nothing.
 pub(super) fn is_blank(state: &State, device: usize, metric: Metric) -> bool {
-    let gpu = state.model.run.trace.readings(device);
-    gpu.is_some_and(|gpu| gpu.has(metric) && !gpu.resolves(metric, window(state)))
+    let (gpu, window) = (state.model.run.trace.readings(device), window(state));
+    let is_little = |gpu: &GpuReadings| {
+        let level = gpu.level(metric, window).zip(gpu.most(metric));
+        level.is_some_and(|(level, most)| level.max < LITTLE * most)
+    };
+    gpu.is_some_and(|it| it.has(metric) && (!it.resolves(metric, window) || is_little(it)))
 }
 
 /// Where clocks were held down is marked where clocks are shown, and where power is.

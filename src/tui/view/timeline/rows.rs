@@ -87,12 +87,10 @@ impl Shared {
             }
             _ => return false,
         };
-        let levels = self.levels(
-            &state.model.run.trace,
-            lane,
-            state.focus.camera.viewport.window,
-        );
-        let is_empty = levels.is_none_or(|it| it.get(depth).is_none_or(Vec::is_empty));
+        let window = state.focus.camera.viewport.window;
+        let levels = self.levels(&state.model.run.trace, lane, window);
+        let level = levels.and_then(|it| it.get(depth)).into_iter().flatten();
+        let is_empty = !{ level }.any(|(_, span)| span.overlaps(window));
         is_empty && state.focus.selection.row != Some(row.kind)
     }
 }
@@ -397,11 +395,13 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRo
         in_use(cell) as f64 / most.max(1) as f64
     });
     let most = units::bytes(most);
-    let (plot, words) = match counters::is_flat(shares.clone()) {
-        true => (Plot::Levels(Vec::new()), format!("{most} all along")),
-        false => (Plot::meter(shares, Role::Memset), format!("at most {most}")),
+    let (plot, side) = match counters::is_flat(shares.clone()) {
+        true => (Plot::Words(format!("{most} all along")), String::new()),
+        false => (
+            Plot::meter(shares, Role::Memset),
+            fit(room, [format!("at most {most}"), most]),
+        ),
     };
-    let side = fit(room, [words, most]);
     LaneRow {
         role: Role::Memset,
         side,

@@ -168,6 +168,10 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
         let mut figures = units::duration(time(v));
         if let Some(faster) = faster {
             figures = format!("{figures}  {}", units::factor(faster.factor));
+            // The first is what all are compared with, unless that is said.
+            if faster.over != all[0].label() {
+                figures.push_str(&format!(" of {}", printable(&faster.over)));
+            }
         }
         lines.push(SummaryLine::Variant(Bar {
             name: printable(&v.label()),

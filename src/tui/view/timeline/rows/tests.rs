@@ -9,7 +9,7 @@ use ratatui::layout::{Rect, Size};
 use super::*;
 use crate::tui::app::App;
 use crate::tui::theme::{Role, Theme};
-use activity::{DeviceInfo, Direction};
+use activity::{DeviceInfo, Direction, RangeKind};
 use ratatui::style::Modifier;
 use trace::testing::Scene;
 
@@ -260,4 +260,23 @@ fn no_colour_is_drawn_without_a_name() {
         let is_named = |role: Role| shown.iter().any(|it| it.0 == role);
         assert!(all.iter().all(|it| is_named(it.0)), "{room}: {shown:?}");
     }
+}
+
+#[test]
+fn a_depth_of_a_stack_without_anything_in_view_takes_no_line() {
+    let mut made = Scene::new();
+    made.device(DeviceInfo::default());
+    made.call("cuLaunchKernel", 0, 10);
+    made.kernel("kernel", 1, 10, 1_000);
+    made.range(RangeKind::Nvtx, "step", 0, 0, 1_000);
+    made.range(RangeKind::Nvtx, "load", 0, 0, 300);
+    let mut app = App::of_trace(made.trace(), None, KnownGpus::default());
+    app.prepare();
+    let deep = |row: &&Row| matches!(row.kind, RowKind::Range(_, 1));
+    let row = app.state.rows.list.iter().find(deep).cloned();
+    let row = row.expect("a row of its own");
+    assert!(!Shared::default().is_blank(&app.state, &row));
+    // What holds the window is among its rows, and so is what ended within that before it.
+    app.state.focus.camera.viewport.show(Span::new(500, 900));
+    assert!(Shared::default().is_blank(&app.state, &row));
 }
