@@ -384,8 +384,9 @@ fn thread(it: &ThreadSeen, leads: bool) -> Value {
 fn place(thread: &ThreadSeen) -> String {
     let own = thread.python.iter().position(Frame::is_own);
     let called = thread.python[..own.unwrap_or(0)].iter().rev();
+    // A function within another one is named with that: "log.<locals>.wrapper".
     let called = called
-        .map(|it| it.function.as_str())
+        .map(|it| it.function.rsplit("<locals>.").next().unwrap_or_default())
         .find(|it| !WRAPPERS.contains(it));
     let at = |it: &Frame| format!("{}:{}", short_file(&it.file), it.line);
     let python = thread.python.get(own.unwrap_or(0));
@@ -439,5 +440,13 @@ mod tests {
         assert_eq!(place(&thread), "stopped at a breakpoint (train.py:41)");
         thread.python.remove(1);
         assert_eq!(place(&thread), "cmdloop (train.py:41)");
+        // As torch 2.11 was seen with Python 3.12, in a collective that makes its connections.
+        let distributed = "/opt/venv/lib/python3.12/site-packages/torch/distributed/";
+        let c10d = format!("{distributed}distributed_c10d.py");
+        thread.python[0] = frame(&c10d, "all_reduce", 3007);
+        let wrapper = "_exception_logger.<locals>.wrapper";
+        let logger = format!("{distributed}c10d_logger.py");
+        thread.python.insert(1, frame(&logger, wrapper, 83));
+        assert_eq!(place(&thread), "all_reduce (train.py:41)");
     }
 }

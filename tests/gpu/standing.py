@@ -2,10 +2,11 @@
 """How jobs stand, on real GPUs: standing.py CUPTOP [GPUS] [KIND ...].
 
 Starts a small job under torchrun for each kind, brings it to its end state, and asks `cuptop job LAUNCHER`. It checks who is said to be
-behind, at which line, how long the answer took, that each rank lives as before, and for healthy kinds that none is said to stand still.
-The last lines are a table. Needs torch with NCCL, and as many GPUs."""
+behind, at which line, how long the answer took, and for healthy kinds that none is said to stand still. The job is unharmed when each rank
+lives as before, and goes on where the kind lets it. The last lines are a table. Needs torch with NCCL, and as many GPUs."""
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ x = torch.ones(1 << 20, device="cuda")
 a = torch.randn(2048, 2048, device="cuda")
 
 def load_batch():
-    time.sleep(600)                                # LINE sleep
+    time.sleep(30)                                 # LINE sleep
 
 def compute():
     sum(range(10**11))                             # LINE compute
@@ -41,6 +42,12 @@ def locked():
 def held():
     import ctypes
     ctypes.PyDLL(None).sleep(600)                  # LINE gil
+
+def stuck():
+    # Who starts a process this way is in D state until the child has opened its files; nobody opens the other end of this one.
+    path = os.path.join(sys.path[0], "fifo")
+    os.mkfifo(path)
+    os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 3, path, os.O_RDONLY, 0)])   # LINE device
 
 class Data(torch.utils.data.Dataset):
     def __len__(self): return 8
@@ -67,6 +74,9 @@ def replayed():
     torch.cuda.synchronize()
 
 other, second = (dist.new_group() for _ in range(2)) if KIND == "crossed" else (None, None)
+for group in (other, second):
+    # Connections are made at the first collective of each.
+    if group: dist.all_reduce(x, group=group)
 
 def reduce():
     dist.all_reduce(x)                             # LINE reduce
@@ -83,6 +93,8 @@ def step(n):
     if late and KIND == "stop": os.kill(os.getpid(), signal.SIGSTOP)
     if late and KIND == "breakpoint": breakpoint() # LINE breakpoint
     if late and KIND == "gil": held()
+    if late and KIND == "device": stuck()
+    if late and KIND == "dead": os.kill(os.getpid(), signal.SIGKILL)
     if late and KIND == "loader": deadlock()
     if n == 20 and KIND == "crossed": crossed()
     if n == 20 and KIND == "graph": replayed()
@@ -97,12 +109,25 @@ def step(n):
     torch.cuda.synchronize()                       # LINE sync
     if n == 19:
         print("ready", flush=True)
+    elif n % 20 == 0 and n > 20:
+        print("goes on", flush=True)
 
 for n in range(10**9):
     step(n)
 '''
 
-# kind: who is behind (-1: the last rank, None: nobody), the line, whether it may be said to stand still
+# Ranks without an agent that ends all when one has died.
+LAUNCHER = '''
+import os, subprocess, sys, time
+world = int(sys.argv[1])
+own = lambda rank: {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world),
+                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": sys.argv[2]}
+ranks = [subprocess.Popen([sys.executable, *sys.argv[3:]], env=own(rank)) for rank in range(world)]
+while any([it.poll() is None for it in ranks]): time.sleep(0.2)
+'''
+
+# kind: who is behind (-1: the last rank, None: nobody), the line (of the last rank, or of all where nobody is), whether it may be said to
+# stand still (None: either)
 KINDS = {
     "sleep": (-1, "sleep", True),
     "lock": (-1, "lock", True),
@@ -114,6 +139,8 @@ KINDS = {
     "loader": (-1, "loader", True),
     "graph": (-1, "graph", True),
     "crossed": (None, "crossed sync", None),
+    "device": (-1, "device", True),
+    "dead": (-1, None, True),
     "compute": (-1, "compute", False),
     "checkpoint": (-1, "checkpoint", False),
     "healthy": (None, None, False),
@@ -139,16 +166,44 @@ def ranks_of(launcher):
     return found
 
 
-def one(cuptop, gpus, kind, folder):
-    program = os.path.join(folder, "train.py")
+def goes_on(job, within):
+    """Whether a line is printed from now on, in time: the pipe's former ones are read first."""
+    os.set_blocking(job.stdout.fileno(), False)
+    job.stdout.buffer.read()
+    return bool(select.select([job.stdout], [], [], within)[0])
+
+
+def start(gpus, kind, folder):
+    program, launcher = os.path.join(folder, "train.py"), os.path.join(folder, "launch.py")
     open(program, "w").write(PROGRAM)
+    open(launcher, "w").write(LAUNCHER)
     port = 29500 + os.getpid() % 1000 + list(KINDS).index(kind)
-    job = subprocess.Popen([sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={gpus}", f"--master-port={port}", program, kind],
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True, start_new_session=True)
+    with_agent = ["-m", "torch.distributed.run", f"--nproc-per-node={gpus}", f"--master-port={port}"]
+    before = [launcher, str(gpus), str(port)] if kind == "dead" else with_agent
+    log = open(os.path.join(folder, kind + ".log"), "w")
+    job = subprocess.Popen([sys.executable, *before, program, kind], stdout=subprocess.PIPE, stderr=log, stdin=subprocess.PIPE, text=True,
+                           bufsize=1, start_new_session=True)
+    for text in job.stdout:
+        if "ready" in text:
+            return job
+    print(open(log.name).read()[-2000:], flush=True)
+    raise RuntimeError("it was never ready")
+
+
+def is_at(kind, leads, gpus):
+    """Whether the threads that lead are said to be at the line."""
+    late, at, _ = KINDS[kind]
+    # The debugger stops at the next line.
+    expected = line(at) + (kind == "breakpoint") if at else None
+    of = [gpus - 1] if late is not None else range(gpus)
+    lines = lambda rank: [it["line"] for it in leads.get(rank, {}).get("python", []) if it["file"].endswith("train.py")]
+    return at is None or all(expected in lines(rank) for rank in of)
+
+
+def one(cuptop, gpus, kind, folder):
+    job = start(gpus, kind, folder)
+    pids = {}
     try:
-        for text in job.stdout:
-            if "ready" in text:
-                break
         time.sleep(8)
         pids = ranks_of(job.pid)
         said = os.path.join(folder, kind + ".json")
@@ -163,22 +218,23 @@ def one(cuptop, gpus, kind, folder):
         whole = time.perf_counter() - begin
         print(f"--- {kind}: exit {code}, first line after {first or 0:.2f} s, end after {whole:.2f} s")
         print("".join(lines), flush=True)
+        late, _, still = KINDS[kind]
         alive = sum(os.path.exists(f"/proc/{pid}") for pid in pids.values())
-        whole_said = json.load(open(said))["jobs"][0]
-        late, at, still = KINDS[kind]
-        expected = [] if late is None else [gpus - 1]
-        leads = {it["rank"]: next((t for t in it["threads"] if t["leads"]), {}) for it in whole_said["ranks"]}
-        lead = leads.get(gpus - 1, {})
-        lines_there = [it["line"] for it in lead.get("python", []) if it["file"].endswith("train.py")]
-        ok = whole_said["behind"] == expected and alive == gpus and len(leads) == gpus
-        ok = ok and (still is None or (whole_said["state"] == "still") == still) and (first or 9) < 2.5
-        if at and late is not None and kind != "stop":
-            # The debugger stops at the next line.
-            ok = ok and line(at) + (kind == "breakpoint") in lines_there
-        return [kind, "ok" if ok else "WRONG", whole_said["state"], str(whole_said["behind"]), f"{first or 0:.2f}", f"{alive}/{gpus}",
-                str(leads.get(0, {}).get("native")), str((whole_said["nccl"] or ["-"])[0])[:70]]
+        unharmed = alive == gpus - (kind == "dead")
+        if kind == "stop":
+            os.kill(pids[gpus - 1], signal.SIGCONT)
+        if kind == "device":
+            os.close(os.open(os.path.join(folder, "fifo"), os.O_WRONLY | os.O_NONBLOCK))
+        if kind in ("sleep", "stop", "device", "healthy"):
+            unharmed = unharmed and goes_on(job, 40)
+        there = json.load(open(said))["jobs"][0]
+        leads = {it["rank"]: next((t for t in it["threads"] if t["leads"]), {}) for it in there["ranks"]}
+        who = there["behind"] == ([] if late is None else [gpus - 1]) and (still is None or (there["state"] == "still") == still)
+        where = is_at(kind, leads, gpus) and len(leads) == gpus
+        return [kind, who, where, unharmed, (first or 9) < 2.5, there["state"], str(there["behind"]), f"{first or 0:.2f}", f"{alive}/{gpus}",
+                str(leads.get(0, {}).get("native")), str((there["nccl"] or ["-"])[0])[:70]]
     finally:
-        for pid in ranks_of(job.pid).values():
+        for pid in {**ranks_of(job.pid), **pids}.values():
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
@@ -189,6 +245,8 @@ def one(cuptop, gpus, kind, folder):
 
 def main():
     cuptop = os.path.abspath(sys.argv[1])
+    # Ended from outside it ends its job, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     import torch
     gpus = int(sys.argv[2]) if len(sys.argv) > 2 else torch.cuda.device_count()
     kinds = sys.argv[3:] or list(KINDS)
@@ -202,11 +260,12 @@ def main():
             try:
                 rows.append(one(cuptop, gpus, kind, folder))
             except Exception as error:  # One kind that fails must not hide the others.
-                rows.append([kind, "FAILED", repr(error)[:80]])
-    print("kind        result state             behind  first  alive  native (rank 0)              nccl")
+                rows.append([kind, False, False, False, False, repr(error)[:80]])
+    print("kind        who   where unharmed soon  state             behind  first  alive  native (rank 0)              nccl")
+    word = lambda it: "ok" if it else "WRONG"
     for row in rows:
-        print(f"{row[0]:11} {row[1]:6} " + "  ".join(f"{it:6}" for it in row[2:]))
-    return any(row[1] != "ok" for row in rows)
+        print(f"{row[0]:11} {word(row[1]):5} {word(row[2]):5} {word(row[3]):8} {word(row[4]):5} " + "  ".join(f"{it:6}" for it in row[5:]))
+    return not all(all(row[1:5]) for row in rows)
 
 
 if __name__ == "__main__":
