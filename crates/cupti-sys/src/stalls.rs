@@ -352,8 +352,8 @@ impl StallSampler {
         }
     }
 
-    /// Leaves it as it is: CUPTI may write into its memory until the program ends. `cuptiPCSamplingDisable` is not called where a program
-    /// goes on: on an H100 (driver 580.159, CUPTI 13.0.1) its threads stood in a lock from then on, with its context current or not.
+    /// Leaves it as it is: CUPTI may write into its memory until the program ends. A program that goes on is not spared that:
+    /// after `cuptiPCSamplingDisable` its threads stood in a lock, on an H100 with CUPTI 13.0.1.
     pub fn leave(self) {
         std::mem::forget(self);
     }
