@@ -97,48 +97,19 @@ fn step() -> impl Strategy<Value = OpKind> {
     ]
 }
 
-/// Puts work on the streams that a fork allows: 0, then 0 and 1 side by side, then 0 again.
+/// Puts work on the stream that is captured.
 fn graph_ops(work: &[OpKind]) -> Vec<OpKind> {
-    let on = |kind: OpKind, new: StreamId| {
-        let mut kind = kind;
+    let on_first = |mut kind: OpKind| {
         match &mut kind {
             OpKind::Copy(CopySpec {
                 stream, is_async, ..
-            }) => {
-                *stream = new;
-                *is_async = true;
-            }
-            OpKind::Memset { stream, .. } | OpKind::Launch { stream, .. } => *stream = new,
+            }) => (*stream, *is_async) = (0, true),
+            OpKind::Memset { stream, .. } | OpKind::Launch { stream, .. } => *stream = 0,
             _ => {}
         }
         kind
     };
-    let third = work.len() / 3;
-    let mut ops: Vec<OpKind> = work[..third].iter().map(|kind| on(*kind, 0)).collect();
-    ops.push(OpKind::Record {
-        event: 0,
-        stream: 0,
-    });
-    ops.push(OpKind::Wait {
-        event: 0,
-        stream: 1,
-    });
-    ops.extend(
-        work[third..2 * third]
-            .iter()
-            .enumerate()
-            .map(|(at, kind)| on(*kind, at % 2)),
-    );
-    ops.push(OpKind::Record {
-        event: 1,
-        stream: 1,
-    });
-    ops.push(OpKind::Wait {
-        event: 1,
-        stream: 0,
-    });
-    ops.extend(work[2 * third..].iter().map(|kind| on(*kind, 0)));
-    ops
+    work.iter().copied().map(on_first).collect()
 }
 
 fn numbered(kinds: Vec<OpKind>, first: usize) -> Vec<Op> {

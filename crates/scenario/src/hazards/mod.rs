@@ -1,8 +1,8 @@
 //! Races: one stream writes memory that another stream, or the host, uses, and nothing orders the two.
 //!
-//! The check walks one pass of a variant in program order. It keeps a vector clock for the host and for each stream
-//! (`clock`). Each piece of memory remembers who wrote it last and who has read it since (`ranges`). An access that is
-//! not after those races with them.
+//! The check walks one pass of a variant in program order, with a vector clock for the host and for each stream. Each
+//! piece of memory remembers who wrote it last and who has read it since. An access that is not after those races with
+//! them.
 //!
 //! CUDA's rules, as the runner uses CUDA, give the order:
 //! - operations of one stream run in their order;
@@ -14,47 +14,31 @@
 //! - a plain free runs after everything on its device.
 //!
 //! Streams are created non-blocking, so the default stream orders nothing but itself. Kernels read what they get as
-//! pointer to const. They read and write all of every other buffer they get.
+//! pointer to const. They read and write all of every other buffer they get. What a graph holds counts as work of the
+//! stream that it is launched on: races within one graph are not looked for.
 
-mod clock;
-mod ranges;
 mod report;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 pub use super::plan::Side;
-use super::plan::{
-    BufferId, EventId, GraphId, HostMemory, Op, OpKind, SiteId, StreamId, SyncTarget, Touch,
-    VariantPlan,
-};
+use super::plan::{BufferId, HostMemory, Op, OpKind, SiteId, StreamId, SyncTarget, VariantPlan};
 use super::signature::{self, ParamKind};
 use activity::Direction;
-use clock::{Agent, Clock, Clocks};
-use ranges::Ranges;
 
 pub(super) use report::report;
 
 /// Races reported of one variant.
 const MAX_HAZARDS: usize = 20;
 
-/// Who touches memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Who {
-    /// The host thread.
-    Host,
-    /// A stream (in a graph, the one that was captured).
-    Stream(StreamId),
-}
-
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Index into [`VariantPlan::ops`]; for an operation of a graph, the graph's launch.
-    pub op: usize,
     /// The step that does it.
     pub site: SiteId,
-    /// Who does it.
-    pub who: Who,
+    /// The stream that does it; `None` for the host.
+    pub stream: Option<StreamId>,
     /// Whether it writes.
     pub writes: bool,
 }
@@ -63,8 +47,6 @@ pub struct Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hazard {
     pub buffer: BufferId,
-    /// Which side of it.
-    pub side: Side,
     /// The one that comes first in the program.
     pub first: Access,
     /// The other.
@@ -83,265 +65,202 @@ pub struct Findings {
 /// Looks for races in one pass of a variant. `budget` is how much work may be done, in about
 /// tens of nanoseconds; it is taken from.
 pub fn find(variant: &VariantPlan, budget: &mut u64) -> Findings {
-    let mut walk = Walk::new(variant, budget);
-    for (at, op) in variant.ops.iter().enumerate() {
-        walk.op(at, op);
-        if walk.clocks.work > *walk.budget || walk.hazards.len() >= MAX_HAZARDS {
+    let mut walk = Walk::new(variant);
+    for op in &variant.ops {
+        walk.op(op);
+        if walk.work > *budget || walk.hazards.len() >= MAX_HAZARDS {
             break;
         }
     }
-    let is_complete = walk.clocks.work <= *walk.budget;
-    let (hazards, work) = (walk.hazards, walk.clocks.work);
-    *budget = budget.saturating_sub(work);
+    let is_complete = walk.work <= *budget;
+    *budget = budget.saturating_sub(walk.work);
     Findings {
-        hazards,
+        hazards: walk.hazards,
         is_complete,
     }
 }
 
-/// A graph as far as it was walked.
-#[derive(Default)]
-struct GraphState {
-    /// The stream it was captured on, which stands for the one it is launched on.
-    origin: Option<StreamId>,
-    /// The end of its last launch.
-    last: Option<Clock>,
+/// For each agent, up to which of its accesses something is known to come after. Agent 0 is the host, 1 the first stream.
+type Clock = Vec<u32>;
+
+/// An access to some bytes, and when it was, by its agent's clock.
+struct LastTouch {
+    bytes: Range<u64>,
+    epoch: u32,
+    access: Access,
 }
 
 struct Walk<'a> {
     variant: &'a VariantPlan,
-    budget: &'a mut u64,
-    clocks: Clocks,
+    clocks: Vec<Clock>,
     events: Vec<Option<Clock>>,
-    graphs: Vec<GraphState>,
-    /// The agents of streams inside graphs other than the origin's.
-    inner: HashMap<(GraphId, StreamId), Agent>,
-    memory: HashMap<(BufferId, Side), Ranges>,
+    /// The end of each graph's last launch.
+    graphs: Vec<Option<Clock>>,
+    /// The last writes of each piece of memory, and the reads since.
+    memory: HashMap<(BufferId, Side), Vec<LastTouch>>,
     /// Which pointer arguments of each kernel are only read through.
     const_args: Vec<Vec<bool>>,
     hazards: Vec<Hazard>,
     known: HashSet<(SiteId, SiteId)>,
+    work: u64,
 }
 
-/// Where an operation stands: its place in the program and who does it.
-#[derive(Clone, Copy)]
-struct At {
-    op: usize,
-    site: SiteId,
-    agent: Agent,
-    who: Who,
+fn agent(stream: Option<StreamId>) -> usize {
+    stream.map_or(0, |stream| stream + 1)
 }
 
 impl<'a> Walk<'a> {
-    fn new(variant: &'a VariantPlan, budget: &'a mut u64) -> Self {
+    fn new(variant: &'a VariantPlan) -> Self {
         let const_args = variant.kernels.iter().map(|kernel| {
             let params = signature::params(&kernel.source, &kernel.entry).unwrap_or_default();
-            params
-                .iter()
-                .map(|param| param.kind == ParamKind::Pointer { is_const: true })
+            let is_const = params.iter().map(|param| &param.kind);
+            is_const
+                .map(|kind| *kind == ParamKind::Pointer { is_const: true })
                 .collect()
         });
+        let agents = variant.streams.len() + 1;
         Self {
-            budget,
-            clocks: Clocks::new(variant.streams.len()),
+            clocks: vec![vec![0; agents]; agents],
             events: vec![None; variant.events.len()],
-            graphs: variant
-                .graphs
-                .iter()
-                .map(|_| GraphState::default())
-                .collect(),
-            inner: HashMap::new(),
+            graphs: vec![None; variant.graphs.len()],
             memory: HashMap::new(),
             const_args: const_args.collect(),
             hazards: Vec::new(),
             known: HashSet::new(),
+            work: 0,
             variant,
         }
     }
 
-    fn op(&mut self, at: usize, op: &Op) {
-        let host = At {
-            op: at,
-            site: op.site,
-            agent: Agent::HOST,
-            who: Who::Host,
-        };
+    fn op(&mut self, op: &Op) {
+        let on = op.kind.stream();
+        if on.is_some() {
+            // The host issues it: it comes after all that the host knows of.
+            self.follow(agent(on), 0);
+        }
         match op.kind {
-            OpKind::Sync(SyncTarget::Stream(stream)) => {
-                self.clocks.host_joins(Agent::stream(stream));
-            }
+            OpKind::Sync(SyncTarget::Stream(stream)) => self.follow(0, agent(Some(stream))),
             OpKind::Sync(SyncTarget::Event(event)) => {
-                if let Some(clock) = &self.events[event] {
-                    self.clocks.host_joins_clock(clock);
-                }
+                self.join(0, self.events[event].clone().as_ref());
             }
             OpKind::Sync(SyncTarget::Device(device)) => self.device_sync(device),
-            OpKind::Free {
-                buffer,
-                stream: None,
-            } => {
-                self.device_sync(self.variant.buffers[buffer].device.unwrap_or(0));
-                self.touches(op, host);
-            }
-            OpKind::Capture { graph, stream } => self.graphs[graph].origin = Some(stream),
-            OpKind::GraphLaunch { graph, stream } => self.graph_launch(graph, stream, at),
             OpKind::Record { event, stream } => {
-                self.clocks.issue(stream);
-                self.events[event] = Some(self.clocks.snapshot(Agent::stream(stream)));
+                self.events[event] = Some(self.clocks[agent(Some(stream))].clone());
             }
-            OpKind::Wait { event, stream } => {
-                self.clocks.issue(stream);
-                if let Some(clock) = &self.events[event] {
-                    self.clocks.joins_clock(Agent::stream(stream), clock);
+            OpKind::Wait { event, .. } => self.join(agent(on), self.events[event].clone().as_ref()),
+            OpKind::GraphLaunch { graph, .. } => {
+                let last = self.graphs[graph].take();
+                self.join(agent(on), last.as_ref());
+                for inner in &self.variant.graphs[graph].ops {
+                    self.touches(inner, on);
+                }
+                self.graphs[graph] = Some(self.clocks[agent(on)].clone());
+            }
+            OpKind::Capture { .. } => {}
+            kind => {
+                if let OpKind::Free {
+                    buffer,
+                    stream: None,
+                } = kind
+                {
+                    self.device_sync(self.variant.buffers[buffer].device.unwrap_or(0));
+                }
+                self.touches(op, on);
+                if let Some(stream) = on.filter(|_| kind.waits_for_itself(self.variant)) {
+                    self.follow(0, agent(Some(stream)));
                 }
             }
-            // What orders nothing but itself is known by its stream and by what it touches.
-            kind => match kind.stream() {
-                Some(stream) => {
-                    self.clocks.issue(stream);
-                    let agent = Agent::stream(stream);
-                    let who = Who::Stream(stream);
-                    self.stream_op(op, At { agent, who, ..host });
-                }
-                None => self.touches(op, host),
-            },
         }
+    }
+
+    /// What `agent` does next comes after this.
+    fn join(&mut self, agent: usize, clock: Option<&Clock>) {
+        let clock = clock.map_or(&[][..], |clock| clock);
+        self.work += 1 + clock.len() as u64 / 16;
+        for (own, other) in self.clocks[agent].iter_mut().zip(clock) {
+            *own = (*own).max(*other);
+        }
+    }
+
+    /// What `agent` does next comes after all that another one has done.
+    fn follow(&mut self, agent: usize, other: usize) {
+        let clock = std::mem::take(&mut self.clocks[other]);
+        self.join(agent, Some(&clock));
+        self.clocks[other] = clock;
     }
 
     fn device_sync(&mut self, device: u32) {
         for (stream, spec) in self.variant.streams.iter().enumerate() {
             if spec.device == device {
-                self.clocks.host_joins(Agent::stream(stream));
+                self.follow(0, agent(Some(stream)));
             }
         }
     }
 
-    /// What an operation on a stream touches.
-    fn stream_op(&mut self, op: &Op, at: At) {
-        self.touches(op, at);
-        if op.kind.waits_for_itself(self.variant) {
-            self.clocks.host_joins(at.agent);
-        }
-    }
-
-    fn touches(&mut self, op: &Op, at: At) {
+    /// What an operation touches, as work of a stream, or of the host.
+    fn touches(&mut self, op: &Op, on: Option<StreamId>) {
         let variant = self.variant;
-        op.kind.touches(variant, |touch| self.access(op, touch, at));
-    }
-
-    fn access(&mut self, op: &Op, touch: Touch, at: At) {
-        let mut writes = touch.writes;
-        let mut at = at;
-        match op.kind {
-            OpKind::Launch { launch, .. } => {
-                let of_kernel = &self.const_args[self.variant.launches[launch].kernel];
-                let is_const = touch.arg.and_then(|arg| of_kernel.get(arg)) == Some(&true);
-                writes &= !is_const;
-            }
-            // The call returns when the driver has taken the data, so the host's side is the host's own.
-            OpKind::Copy(it)
-                if (it.direction, it.is_async) == (Direction::H2D, false)
-                    && !writes
-                    && self.variant.buffers[it.from.buffer].host == HostMemory::Pageable =>
-            {
-                at.agent = Agent::HOST;
-                at.who = Who::Host;
-            }
-            _ => {}
-        }
-        self.note(Touch { writes, ..touch }, at);
-    }
-
-    fn graph_launch(&mut self, graph: GraphId, stream: StreamId, op: usize) {
-        self.clocks.issue(stream);
-        let launch = Agent::stream(stream);
-        if let Some(last) = self.graphs[graph].last.take() {
-            self.clocks.joins_clock(launch, &last);
-        }
-        let origin = self.graphs[graph].origin;
-        let mut events: HashMap<EventId, Clock> = HashMap::new();
-        let variant = self.variant;
-        for inner in &variant.graphs[graph].ops {
-            let Some(on) = inner.kind.stream() else {
-                continue;
-            };
-            let agent = if Some(on) == origin {
-                launch
-            } else {
-                let clocks = &mut self.clocks;
-                *self
-                    .inner
-                    .entry((graph, on))
-                    .or_insert_with(|| clocks.add())
-            };
-            match inner.kind {
-                OpKind::Record { event, .. } => {
-                    events.insert(event, self.clocks.snapshot(agent));
+        op.kind.touches(variant, |touch| {
+            let (mut writes, mut stream) = (touch.writes, on);
+            match op.kind {
+                OpKind::Launch { launch, .. } => {
+                    let of_kernel = &self.const_args[variant.launches[launch].kernel];
+                    writes &= touch.arg.and_then(|arg| of_kernel.get(arg)) != Some(&true);
                 }
-                OpKind::Wait { event, .. } => {
-                    if let Some(clock) = events.get(&event) {
-                        self.clocks.joins_clock(agent, clock);
-                    }
-                }
-                _ => {
-                    let at = At {
-                        op,
-                        site: inner.site,
-                        agent,
-                        who: Who::Stream(on),
-                    };
-                    self.stream_op(inner, at);
-                }
-            }
-            if self.clocks.work > *self.budget {
-                return;
-            }
-        }
-        self.graphs[graph].last = Some(self.clocks.snapshot(launch));
-    }
-
-    fn note(&mut self, touch: Touch, at: At) {
-        let Touch {
-            at: from,
-            bytes,
-            side,
-            writes,
-            ..
-        } = touch;
-        let epoch = self.clocks.tick(at.agent);
-        let access = Access {
-            op: at.op,
-            site: at.site,
-            who: at.who,
-            writes,
-        };
-        let ranges = self.memory.entry((from.buffer, side)).or_default();
-        let clocks = &mut self.clocks;
-        let (hazards, known) = (&mut self.hazards, &mut self.known);
-        let span = from.offset..from.offset.saturating_add(bytes);
-        clocks.work += ranges.touch(
-            span,
-            ranges::LastTouch {
-                agent: at.agent,
-                epoch,
-                access,
-            },
-            |earlier| {
-                if clocks.is_before(earlier.agent, earlier.epoch, at.agent) {
-                    return true;
-                }
-                if (earlier.access.writes || writes)
-                    && known.insert((earlier.access.site, access.site))
+                // The call returns when the driver has taken the data, so the host's side is the host's own.
+                OpKind::Copy(it)
+                    if (it.direction, it.is_async) == (Direction::H2D, false)
+                        && !writes
+                        && variant.buffers[it.from.buffer].host == HostMemory::Pageable =>
                 {
-                    hazards.push(Hazard {
-                        buffer: from.buffer,
-                        side,
-                        first: earlier.access,
-                        second: access,
-                    });
+                    stream = None;
                 }
-                false
-            },
-        );
+                _ => {}
+            }
+            let bytes = touch.at.offset..touch.at.offset.saturating_add(touch.bytes);
+            let site = op.site;
+            let access = Access {
+                site,
+                stream,
+                writes,
+            };
+            if !bytes.is_empty() {
+                self.access((touch.at.buffer, touch.side), bytes, access);
+            }
+        });
+    }
+
+    /// Compares an access with what touched the same bytes before. A write forgets what it covers: what races with that
+    /// later also races with the write, or the write raced itself and is reported already.
+    fn access(&mut self, memory: (BufferId, Side), bytes: Range<u64>, access: Access) {
+        let now = agent(access.stream);
+        let epoch = self.clocks[now][now] + 1;
+        self.clocks[now][now] = epoch;
+        let touches = self.memory.entry(memory).or_default();
+        self.work += 2 + touches.len() as u64;
+        touches.retain(|earlier| {
+            if earlier.bytes.end <= bytes.start || bytes.end <= earlier.bytes.start {
+                return true;
+            }
+            let other = agent(earlier.access.stream);
+            let is_before = other == now || self.clocks[now][other] >= earlier.epoch;
+            let pair = (earlier.access.site, access.site);
+            if !is_before && (earlier.access.writes || access.writes) && self.known.insert(pair) {
+                self.hazards.push(Hazard {
+                    buffer: memory.0,
+                    first: earlier.access,
+                    second: access,
+                });
+            }
+            // Nor does a read say anything more once its agent reads the same again.
+            let is_covered = bytes.start <= earlier.bytes.start && earlier.bytes.end <= bytes.end;
+            let says_more = !access.writes && (earlier.access.writes || other != now);
+            says_more || !is_covered
+        });
+        touches.push(LastTouch {
+            bytes,
+            epoch,
+            access,
+        });
     }
 }

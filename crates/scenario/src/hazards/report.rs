@@ -3,7 +3,7 @@
 use super::super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::super::file::File;
 use super::super::plan::{DEFAULT_STREAM, Plan, Site, VariantPlan};
-use super::{Hazard, Who, find};
+use super::{Hazard, find};
 
 /// Work for all variants and values of the sweep together; about a second.
 const BUDGET: u64 = 60_000_000;
@@ -38,56 +38,39 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
 }
 
 fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site]) -> Diagnostic {
-    let (first, second) = (&hazard.first, &hazard.second);
-    let buffer = quoted(&variant.buffers[hazard.buffer].name);
-    let stream = |who: Who| match who {
-        Who::Host => "",
-        Who::Stream(stream) => variant.streams[stream].name.as_str(),
-    };
-    let [earlier, later] = [first, second].map(|it| {
-        let who = match it.who {
-            Who::Host => "the host".to_owned(),
-            it => format!("stream {}", quoted(stream(it))),
+    let [first, second] = [&hazard.first, &hazard.second].map(|it| {
+        let stream = it.stream.map_or("", |it| &variant.streams[it].name);
+        let who = match it.stream {
+            None => "the host".to_owned(),
+            Some(_) => format!("stream {}", quoted(stream)),
         };
-        (
-            who,
-            if it.writes { "writes it" } else { "reads it" },
-            &sites[it.site as usize],
-        )
+        let does = if it.writes { "writes it" } else { "reads it" };
+        (stream, who, does, &sites[it.site as usize])
     });
-    let (
-        _,
-        _,
-        Site {
-            line: after,
-            column: after_column,
-            ..
-        },
-    ) = earlier;
-    let (_, _, Site { line, column, .. }) = later;
+    let ((from, earlier, did, at), (to, later, does, place)) = (&first, &second);
+    let (line, after) = (place.line, at.line);
     let message = format!(
-        "race on {buffer}: {} {} ({line}:{column}) while {} still {} ({after}:{after_column}); nothing orders the two",
-        later.0, later.1, earlier.0, earlier.1
+        "race on {}: {later} {does} ({line}:{}) while {earlier} still {did} ({after}:{}); nothing orders the two",
+        quoted(&variant.buffers[hazard.buffer].name),
+        place.column,
+        at.column,
     );
-    let (from, to) = (stream(first.who), stream(second.who));
-    let mut help = if to.is_empty() {
-        format!(
+    let mut help = match to.is_empty() {
+        true => format!(
             "let the host wait before line {line}: {{ sync = \"stream\", stream = \"{from}\" }}"
-        )
-    } else {
-        format!(
+        ),
+        false => format!(
             "after line {after} {{ record = \"done\", stream = \"{from}\" }}, and before line {line} {{ wait = \"done\", \
-                 stream = \"{to}\" }}"
-        )
+             stream = \"{to}\" }}"
+        ),
     };
-    if [from, to].contains(&DEFAULT_STREAM) {
+    if [from, to].contains(&&DEFAULT_STREAM) {
         help.push_str("; the default stream does not wait for other streams, nor they for it (they are non-blocking)");
     }
-    let here = |(who, does, _): &(String, &str, _)| format!("{who} {does} here");
-    let diagnostic = Diagnostic::warning(later.2.span.clone(), message);
-    let diagnostic = diagnostic.label(here(&later)).help(help);
-    if first.site == second.site {
+    let diagnostic = Diagnostic::warning(place.span.clone(), message);
+    let diagnostic = diagnostic.label(format!("{later} {does} here")).help(help);
+    if hazard.first.site == hazard.second.site {
         return diagnostic;
     }
-    diagnostic.related(earlier.2.span.clone(), here(&earlier))
+    diagnostic.related(at.span.clone(), format!("{earlier} {did} here"))
 }
