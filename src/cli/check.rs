@@ -1,52 +1,69 @@
 //! `cuptop check`, `list` and `schema`: for people who edit scenarios.
 
-use super::args::Check;
+use super::args::{Check, CheckFormat};
 use super::exit::{self, Ending};
 use super::print;
 use crate::bundled::{LIBRARY, lessons};
-use activity::text::{count, plural, printable, printable_lines};
+use activity::text::{count, plural, printable};
 use scenario::plan::BYTES_A_RUN;
-use scenario::{Overrides, Severity, Source, compile};
+use scenario::{Diagnostic, Diagnostics, Overrides, Severity, Source, compile};
+use serde_json::json;
 
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
     let overrides = Overrides {
         set: args.set.clone(),
         ..Overrides::default()
     };
-    let color = super::stdout_has_color();
-    let mut code = exit::FINE;
+    let (mut code, mut files) = (exit::FINE, Vec::new());
     for name in &args.scenarios {
-        let source = match Source::find(name, LIBRARY) {
-            Ok(source) => source,
+        let (found, verdict) = match Source::find(name, LIBRARY) {
+            Ok(source) => checked(&source, &overrides),
             Err(error) => {
-                print(&format!("error: {}\n", printable_lines(&error.to_string())))?;
-                code = exit::INPUT;
-                continue;
+                let error = error.to_string();
+                let (message, help) = error.split_once("\n  help: ").unwrap_or((&error, ""));
+                let help = Some(help.to_owned()).filter(|it| !it.is_empty());
+                let mut found = Diagnostics::new(name, "".into());
+                found.push(Diagnostic::error(0..0, message).maybe_help(help));
+                (found, String::new())
             }
         };
-        match compile(&source, &overrides) {
-            Ok(compiled) => {
-                print(&compiled.warnings.render(color))?;
-                let warnings = compiled.warnings.count(Severity::Warning);
-                let verdict = match warnings {
-                    0 => "fine".to_owned(),
-                    warnings => format!("it runs, with {}", plural(warnings as u64, "warning")),
-                };
-                if args.deny && warnings > 0 {
-                    code = code.max(exit::EXPECTATION);
-                }
-                let name = printable(&source.name);
-                print(&format!("{name}: {verdict}{}\n", cost(compiled.plan.runs)))?;
+        code = match found.count(Severity::Warning) {
+            _ if found.has_errors() => exit::INPUT,
+            warnings if args.deny && warnings > 0 => code.max(exit::EXPECTATION),
+            _ => code,
+        };
+        match args.format {
+            CheckFormat::Text => {
+                print(&found.render(super::stdout_has_color()))?;
+                print(&verdict)?;
             }
-            Err(diagnostics) => {
-                print(&diagnostics.render(color))?;
-                let errors = diagnostics.count(Severity::Error);
-                print(&format!("{}: {errors} error(s)\n", printable(&source.name)))?;
-                code = exit::INPUT;
-            }
+            CheckFormat::Short => _ = print(&found.short())?,
+            CheckFormat::Json => files.push(json!({ "file": name, "found": found.items })),
         }
     }
+    if args.format == CheckFormat::Json {
+        print(&format!("{:#}\n", json!({ "schema": 1, "files": files })))?;
+    }
     Ok(code)
+}
+
+/// What is found in a scenario, and one line on the whole.
+fn checked(source: &Source, overrides: &Overrides) -> (Diagnostics, String) {
+    let name = printable(&source.name);
+    match compile(source, overrides) {
+        Ok(compiled) => {
+            let verdict = match compiled.warnings.count(Severity::Warning) {
+                0 => "fine".to_owned(),
+                warnings => format!("it runs, with {}", plural(warnings as u64, "warning")),
+            };
+            let cost = cost(compiled.plan.runs);
+            (compiled.warnings, format!("{name}: {verdict}{cost}\n"))
+        }
+        Err(found) => {
+            let errors = found.count(Severity::Error);
+            (found, format!("{name}: {errors} error(s)\n"))
+        }
+    }
 }
 
 /// What a run takes, where that is much.

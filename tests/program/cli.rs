@@ -603,6 +603,39 @@ fn a_check_that_denies_ends_with_1_at_a_race() {
     );
 }
 
+#[test]
+fn a_check_says_what_is_wrong_in_a_line_each_and_as_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario::template("t").replace("{ h2d = \"batch[i]\"", "{ h2d = \"batsh[i]\"");
+    std::fs::write(folder.path().join("t.toml"), &file).expect("a file");
+    let line = 1 + file[..file.find("batsh").expect("it is there")]
+        .matches('\n')
+        .count();
+    let check = |format: &str| {
+        let run = cuptop(
+            folder.path(),
+            &["check", "--format", format, "t.toml", "pipelime"],
+        );
+        assert_eq!(run.status.code(), Some(2), "{format}");
+        text(&run.stdout)
+    };
+    let short = check("short");
+    let expected =
+        format!("t.toml:{line}:14: error: there is no buffer `batsh` (did you mean `batch`?)");
+    assert_eq!(short.lines().next(), Some(&*expected));
+    assert_eq!(short.lines().count(), 2, "{short}");
+    let json: serde_json::Value = serde_json::from_str(&check("json")).expect("JSON");
+    let [known, unknown] = [0, 1].map(|at| &json["files"][at]["found"][0]);
+    assert_eq!(
+        (&json["schema"], &known["line"], &known["severity"]),
+        (&1.into(), &line.into(), &"error".into())
+    );
+    let bytes = [&known["span"]["start"], &known["span"]["end"]]
+        .map(|it| it.as_u64().expect("a byte") as usize);
+    assert_eq!(&file[bytes[0]..bytes[1]], "batsh");
+    assert!(unknown.to_string().contains("pipeline"), "{unknown}");
+}
+
 /// A script fails by a program's figures: 599 us of the 3.90 ms of this trace nothing ran, and no steps are in it.
 #[test]
 fn a_report_fails_where_a_condition_holds() {

@@ -74,10 +74,62 @@ fn invalid_scenarios_are_refused_for_the_right_reason() {
 }
 
 #[test]
-fn a_bracket_that_is_not_closed_is_one_mistake() {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/invalid_scenarios/toml_open_array.toml");
-    let source = Source::read(&path, LIBRARY).expect("it is read");
-    let diagnostics = compile(&source, &Overrides::default()).expect_err("it is refused");
-    assert_eq!(diagnostics.items.len(), 1, "{}", diagnostics.render(false));
+fn what_is_no_toml_is_one_mistake_with_its_cure() {
+    let good = scenario::template("t");
+    let compiled = |text: String| {
+        let source = Source {
+            name: "t.toml".to_owned(),
+            path: None,
+            text: text.into(),
+            kernel_dir: None,
+            library: LIBRARY,
+        };
+        compile(&source, &Overrides::default())
+    };
+    assert!(compiled(good.clone()).is_ok());
+    let step = "{ h2d = \"batch[i]\", stream = \"main\" },";
+    let end = "stream = \"main\" },\n  ] },\n]\n";
+    for (from, to, words) in [
+        ("\"16 MiB\"", "16 MiB", "size = \"16 MiB\""),
+        ("\"pinned\"", "“pinned”", "host = \"pinned\""),
+        ("batches = 4", "batches = 4;", "leave out the `;`"),
+        ("batches = 4", "batches = 4 // four", "begins with `#`"),
+        ("batches = 4", "batches: 4", "behind `=`"),
+        ("batches = 4", "batches 4", "write batches = 4"),
+        ("look_for", "look for", "put a `_`"),
+        (step, &step[..step.len() - 1], "put a `,` before this"),
+        (step, &step.replace('}', ""), "this `{` is not closed"),
+        (end, &end.replace("]\n", "\n"), "this `[` is not closed"),
+        (
+            end,
+            &end.replace("] }", "}"),
+            "a `]` is missing before this",
+        ),
+        (end, &end.replace("]\n", "]\n]\n"), "this `]` closes"),
+        (
+            "[buffers.batch]",
+            "[buffers.batch",
+            "this `[` is not closed",
+        ),
+        ("\"size\"", "\"size", "a \" is missing at its end"),
+        (
+            "[[variant]]\nname = \"st",
+            "[variant]\nname = \"st",
+            "write [[variant]]",
+        ),
+        ("[[variant]]", "[variant]", "write [[variant]]"),
+        ("[buffers", "[bufers", "did you mean `buffers`?"),
+        ("0..batches", "0..=batches", "ends before its end"),
+        ("\"pinned\"", "\"none\"", "set host ="),
+    ] {
+        let text = match from {
+            "[[variant]]" | "0..batches" => good.replace(from, to),
+            _ => good.replacen(from, to, 1),
+        };
+        assert_ne!(text, good, "{from}");
+        let found = compiled(text).expect_err(to);
+        let shown = found.render(false);
+        assert_eq!(found.count(Severity::Error), 1, "{to}:\n{shown}");
+        assert!(shown.contains(words), "{to}:\n{shown}");
+    }
 }

@@ -8,10 +8,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use activity::text::{is_unprintable, listed, printable};
+use serde::Serialize;
+
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; nothing is wrong.
     Note,
@@ -22,7 +25,7 @@ pub enum Severity {
 }
 
 /// Another place that belongs to a diagnostic.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Related {
     /// Bytes in the file.
     pub span: Range<usize>,
@@ -31,7 +34,7 @@ pub struct Related {
 }
 
 /// One thing that is wrong, or worth knowing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
@@ -109,6 +112,10 @@ impl Diagnostic {
     }
 }
 
+/// What stands at further places of a mistake, and how many of them are shown.
+const ELSEWHERE: &str = "and here";
+const PLACES_MAX: usize = 5;
+
 /// Errors kept of one file; what comes after them is counted.
 const MAX_ITEMS: usize = 50;
 
@@ -149,13 +156,32 @@ impl Diagnostics {
             related.label = printable(&related.label);
             related.span = self.inside(related.span.clone());
         }
+        let is_elsewhere = |it: &Related| it.label == ELSEWHERE && it.span == item.span;
         let is_known = self.items.iter().any(|known| {
-            known.span == item.span
-                && known.severity >= item.severity
-                && (known.message == item.message
-                    || (!item.span.is_empty() && known.severity == Severity::Error))
+            known.related.iter().any(is_elsewhere)
+                || known.span == item.span
+                    && known.severity >= item.severity
+                    && (known.message == item.message
+                        || (!item.span.is_empty() && known.severity == Severity::Error))
         });
         if is_known {
+            return;
+        }
+        // The same mistake elsewhere is one mistake, as long as its places are on one screen.
+        let is_like = |known: &&mut Diagnostic| {
+            (&known.message, &known.help, known.severity)
+                == (&item.message, &item.help, Severity::Error)
+        };
+        if let Some(known) = self.items.iter_mut().find(is_like)
+            && !item.span.is_empty()
+        {
+            let places = known.related.iter().filter(|it| it.label == ELSEWHERE);
+            if places.count() < PLACES_MAX {
+                known.related.push(Related {
+                    span: item.span,
+                    label: ELSEWHERE.to_owned(),
+                });
+            }
             return;
         }
         if self.items.len() >= MAX_ITEMS {
@@ -211,6 +237,18 @@ impl Diagnostics {
         }
         out.pop();
         out
+    }
+
+    /// A line for each: "mine.toml:24:1: error: there is no buffer `x` (did you mean `y`?)".
+    pub fn short(&self) -> String {
+        let line = |it: &Diagnostic| {
+            let severity = format!("{:?}", it.severity).to_lowercase();
+            let help = it.help.as_ref().map(|it| format!(" ({it})"));
+            let (name, line, column) = (&self.name, it.line, it.column);
+            let help = help.unwrap_or_default();
+            format!("{name}:{line}:{column}: {severity}: {}{help}\n", it.message)
+        };
+        self.items.iter().map(line).collect()
     }
 
     /// Each of them with its text for people, without colours.

@@ -38,7 +38,7 @@ mod unroll;
 pub mod view;
 
 pub use diagnostics::did_you_mean;
-pub use diagnostics::{Diagnostics, Severity};
+pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use expectations::condition;
 pub use expr::value;
 pub use figures::{FIGURES, Operand};
@@ -84,7 +84,9 @@ pub fn compile(source: &Source, overrides: &Overrides) -> Result<Compiled, Diagn
     let mut diagnostics = Diagnostics::new(&source.name, source.text.clone());
     let mut file = file::parse(&source.text, &mut diagnostics);
     code::load(&mut file.declared.kernels, source, &mut diagnostics);
-    resolve::resolve(&file, &mut diagnostics);
+    if !file.is_misnamed {
+        resolve::resolve(&file, &mut diagnostics);
+    }
     let plan = if diagnostics.has_errors() {
         None
     } else {

@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use help::{Completions, Doctor, Help, Man};
 pub use open::{CompareArgs, Export, Open, ReportArgs, WhatIf};
-pub use run::{Backend, Calibrate, Check, New, RunArgs};
+pub use run::{Backend, Calibrate, Check, CheckFormat, New, RunArgs};
 pub use screen::{
     Color, First, Json, PaletteName, PictureArgs, Printed, ReplayOptions, ScreenArgs,
 };

@@ -95,9 +95,21 @@ pub struct Check {
     /// End with 1 when there is a warning (a race, say).
     #[arg(long)]
     pub deny: bool,
+    /// How to say what is wrong: laid out, a line each for editors and CI, or as JSON.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CheckFormat,
     /// Set a parameter; may be given several times.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+}
+
+/// How `cuptop check` says what is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    #[default]
+    Text,
+    Short,
+    Json,
 }
 
 /// `cuptop new`.

@@ -1,5 +1,7 @@
 //! What arrives from the feed.
 
+use std::cmp::Ordering::Equal;
+
 use super::{App, ErrorPanel, LineKind, Opening, Status};
 use crate::report::standing::Standing;
 use crate::tui::frame::overlay::Overlay;
@@ -76,34 +78,45 @@ impl App {
         self.state.messages.error = Some(ErrorPanel::new(NOT_ATTACHED, failure));
     }
 
-    /// Says what a run that was run again came to, and the one before: also when nothing has changed.
+    /// Says of a run that was run again which variant changed most, else what the one on screen came to.
     pub(super) fn say_rerun(&mut self) {
         let run = &self.state.model.run;
         if !self.tells_rerun || run.is_running() || !run.measured.is_current(&run.passes, false) {
             return;
         }
         self.tells_rerun = false;
-        let variant = self.state.variant();
-        let Some(now) = variant.and_then(|it| run.measured.of_variant(it)) else {
-            return;
-        };
         let time = |it: &VariantFigures| match it.makespan_ns {
             0 => it.wall_ns,
             makespan => makespan,
         };
-        let before = run.previous.iter().find(|it| it.label() == now.label());
-        let before = before.map(|it| match time(it) == time(now) {
-            true => ", as before".to_owned(),
-            false => format!(", was {}", units::duration(time(it))),
+        let before = |now: &VariantFigures| {
+            let mut all = run.previous.iter();
+            all.find(|it| it.label() == now.label()).map(time)
+        };
+        // By how many times it takes longer, or shorter.
+        let change = |now: &VariantFigures| {
+            before(now).map_or(0.0, |it| (time(now).max(1) as f64 / it.max(1) as f64).ln())
+        };
+        let here = |it: &&VariantFigures| self.state.variant() == Some(it.position);
+        let rank = |it: &&VariantFigures| (change(it).abs(), here(it));
+        let all = run.measured.variants.iter();
+        let Some(now) = all.max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(Equal)) else {
+            return;
+        };
+        let before = before(now).map_or_else(String::new, |it| match change(now).exp() - 1.0 {
+            0.0 => ", as before".to_owned(),
+            by => {
+                let sign = if by < 0.0 { "-" } else { "+" };
+                let by = units::percent(by.abs());
+                format!(", was {} ({sign}{by})", units::duration(it))
+            }
         });
-        let text = format!(
-            "ran again, run {}: {} {}{}",
-            run.number,
-            now.label(),
-            units::duration(time(now)),
-            before.unwrap_or_default()
-        );
-        self.state.say(printable(&text));
+        let (number, label) = (run.number, now.label());
+        let time = units::duration(time(now));
+        let text = printable(&format!("ran again, run {number}: {label} {time}{before}"));
+        let log = &mut self.state.messages.log;
+        log.push(run.elapsed, LineKind::Plain, &text);
+        self.state.say(text);
     }
 
     /// The feed has ended, with a last word or without one.

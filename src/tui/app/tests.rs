@@ -23,7 +23,7 @@ use crate::tui::state::analyst::{Analyst, Question};
 use crate::tui::state::selection::Item;
 use crate::tui::tests::{gpus, wrong_input};
 use activity::feed::{Message, Progress};
-use activity::{Ns, Span};
+use activity::{Activity, Ns, RangeKind, Span, What};
 use trace::testing::Scene;
 use trace::{SourceInfo, SourceKind};
 
@@ -406,11 +406,38 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
     app.prepare();
     assert_eq!(app.state.variant(), Some(0));
     // A save is answered, also when nothing has changed.
-    let said = app.state.messages.flash.unwrap_or_default();
+    let said = app.state.messages.flash.clone().unwrap_or_default();
     assert!(
         said.starts_with("ran again, run ") && said.ends_with(": sequential 4.30 ms, as before"),
         "{said}"
     );
+    // Of several variants the one is told that changed most, whichever is on screen: here the last takes twice as long.
+    app.state.messages.noticed(Duration::ZERO, true, "a race");
+    app.start(fixture::source(), None, gpus());
+    let mut batches = fixture::batches();
+    let items = || batches.iter().flat_map(|it| &it.items);
+    let is_variant =
+        |it: &&Activity| matches!(it.what, What::Range(it) if it.kind == RangeKind::Variant);
+    let last = items().filter(is_variant).map(|it| it.span.start).max();
+    let slow = |at: Ns| at + (at - last.unwrap_or(0)).max(0);
+    for item in batches.iter_mut().flat_map(|it| &mut it.items) {
+        item.span = Span::new(slow(item.span.start), slow(item.span.end));
+    }
+    batches
+        .into_iter()
+        .for_each(|it| app.take(Message::Batch(it)));
+    app.take(Message::Finished(Outcome::Complete));
+    app.prepare();
+    assert_eq!(app.state.variant(), Some(0));
+    let said = app.state.messages.flash.clone().unwrap_or_default();
+    assert!(
+        said.ends_with(": streamed 4.40 ms, was 2.20 ms (+100 %)"),
+        "{said}"
+    );
+    // It stands in the log, too; what warned of the run before warns no more.
+    let log = &app.state.messages.log;
+    assert_eq!(log.count(LineKind::Warning), 0);
+    assert!(log.lines.iter().any(|it| it.text == said));
 }
 
 #[test]
@@ -471,7 +498,7 @@ fn the_selection_does_not_leave_the_pass() {
     trace.apply(activity::Batch {
         items: later
             .into_iter()
-            .filter(activity::Activity::is_operation)
+            .filter(Activity::is_operation)
             .map(|mut it| {
                 it.span = Span::new(it.span.start + 20_000 * US, it.span.end + 20_000 * US);
                 it
@@ -508,7 +535,7 @@ fn no_key_waits_for_what_takes_long() {
     let call = fixture::batches()[0]
         .items
         .iter()
-        .find(|it| matches!(it.what, activity::What::Call(_)))
+        .find(|it| matches!(it.what, What::Call(_)))
         .copied()
         .expect("a call");
     // Enough that nothing is answered at once.

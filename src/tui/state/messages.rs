@@ -64,8 +64,11 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Another run begins: the notices stay.
+    /// Another run begins: what was noticed stays to be read, and warns no more.
     pub(super) fn begin(&mut self) {
+        let lines = self.log.lines.iter_mut();
+        let warnings = lines.filter(|it| it.kind == LineKind::Warning);
+        warnings.for_each(|it| it.kind = LineKind::Plain);
         self.error = None;
         self.broken = None;
         self.races.clear();

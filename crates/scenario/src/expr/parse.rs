@@ -89,7 +89,11 @@ pub fn expression(piece: Piece<'_>) -> Result<Expr, ExprError> {
         None => Ok(expr),
         Some(token) => {
             let text = quoted(&piece.text[token.at.clone()]);
-            Err(token.loc.error(format!("{text} is not expected here")))
+            let error = token.loc.error(format!("{text} is not expected here"));
+            Err(match text.as_str() {
+                "`,`" => error.with_help("several values are a list: [1, 2]"),
+                _ => error,
+            })
         }
     }
 }
@@ -208,6 +212,9 @@ fn tokenize(piece: Piece<'_>) -> Result<Vec<Token>, ExprError> {
             let error = piece.loc(at, at + c.len_utf8()).error(message);
             return Err(match c {
                 '"' | '\'' => error.with_help("names stand in expressions without quotes"),
+                '=' if text[..at].is_empty() => {
+                    error.with_help("a range ends before its end: write `0..n + 1` for `0..=n`")
+                }
                 _ => error,
             });
         };

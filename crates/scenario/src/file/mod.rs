@@ -2,6 +2,7 @@
 //!
 //! [`sections`] reads it, and [`schema`] tells editors what may be written.
 
+mod mistakes;
 mod schema;
 mod sections;
 
@@ -17,6 +18,8 @@ pub(super) use sections::parse;
 /// The whole file.
 #[derive(Default)]
 pub(super) struct File {
+    /// Whether it has sections that nobody knows: what they hold is missing elsewhere.
+    pub(super) is_misnamed: bool,
     pub(super) name: String,
     pub(super) about: String,
     pub(super) look_for: String,

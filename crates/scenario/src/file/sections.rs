@@ -16,10 +16,7 @@ use super::super::syntax::decl::{
 use super::super::syntax::keys;
 use super::super::syntax::reader::{Field, Fields, Item, Reader, element};
 use super::super::view::{self, View};
-use super::{ExpectDecl, File, PairDecl, VariantDecl};
-
-/// What the parser says where it takes the next line for the next element.
-const COMMA: &str = "missing comma between array elements";
+use super::{ExpectDecl, File, PairDecl, VariantDecl, mistakes};
 
 /// Reads a file as far as it can be read; what is wrong is in `diagnostics`.
 pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File {
@@ -34,7 +31,7 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        report_toml(reader, &errors);
+        mistakes::report(text, &errors, reader.diagnostics);
         return File::default();
     }
     let loc = Loc::from(table.span());
@@ -45,32 +42,17 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
         key_loc: first_line(reader.text),
     };
     let top = reader.fields(field, &[keys::TOP], "a scenario");
+    let is_known = |name: &str| keys::TOP.iter().any(|key| key.name == name);
+    let mut unknown = root.as_table().into_iter().flatten();
+    let is_misnamed =
+        unknown.any(|(name, it)| !is_known(name.get_ref()) && it.get_ref().is_table());
     let file = top.map(|top| read(reader, &top)).unwrap_or_default();
+    let file = File {
+        is_misnamed,
+        ..file
+    };
     twice(reader, &file);
     file
-}
-
-/// Reports what the parser finds wrong. What stands behind a bracket that is not closed is read as part of it: its
-/// errors come of the bracket.
-fn report_toml(reader: &mut Reader<'_>, errors: &[toml::de::Error]) {
-    let mut errors: Vec<_> = errors.iter().collect();
-    errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
-    let is_open = |message: &str| message.contains("unclosed") || message.starts_with(COMMA);
-    let open = errors.iter().position(|it| is_open(it.message()));
-    for error in &errors[..open.map_or(errors.len(), |at| at + 1)] {
-        let span = error.span().unwrap_or(0..0);
-        let message = match error.message().trim() {
-            it if it.starts_with(COMMA) => {
-                "the array before this is not closed: a `]` is missing, or a `,`"
-            }
-            it => it,
-        };
-        reader.diagnostics.push(Diagnostic {
-            line: u32::from(span.is_empty() && span.start == 0),
-            column: 1,
-            ..Diagnostic::error(span, message)
-        });
-    }
 }
 
 /// Reads all sections.

@@ -104,7 +104,7 @@ impl Reader<'_> {
         what: &str,
     ) -> Option<Fields<'a>> {
         let Some(table) = field.value.as_table() else {
-            self.wrong_type(field, &format!("{what} is a table of keys"));
+            self.wrong_type(field, &format!("{what} is one table of keys"));
             return None;
         };
         let items = Self::items(table);
@@ -138,7 +138,14 @@ impl Reader<'_> {
             DeValue::Integer(_) | DeValue::Array(_) => format!("an {}", field.value.type_str()),
             other => format!("a {}", other.type_str()),
         };
-        self.error(field.loc, format!("{expected}; this is {found}"));
+        let help = match field.value {
+            DeValue::Integer(_) | DeValue::Float(_) if expected.contains("quotes") => {
+                "put it into quotes"
+            }
+            DeValue::Array(_) if expected.contains("table") => "write it once, in single brackets",
+            _ => return self.error(field.loc, format!("{expected}; this is {found}")),
+        };
+        self.error_help(field.loc, format!("{expected}; this is {found}"), help);
     }
 
     /// A string value and where its characters are.

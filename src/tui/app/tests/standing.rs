@@ -267,8 +267,8 @@ fn streams_stand_in_the_order_of_their_first_use_and_rows_without_data_are_left_
     for mut batch in fixture::batches() {
         for item in &mut batch.items {
             let place = match &mut item.what {
-                activity::What::Kernel(kernel) => &mut kernel.place,
-                activity::What::Copy(copy) => &mut copy.place,
+                What::Kernel(kernel) => &mut kernel.place,
+                What::Copy(copy) => &mut copy.place,
                 _ => continue,
             };
             if place.stream >= 13 {
