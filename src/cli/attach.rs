@@ -18,6 +18,10 @@ const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 
 /// Records a running program, or looks at it.
 pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
+    if args.pid == 0 {
+        let lists = "`cuptop` lists those that use a GPU; then cuptop attach PID";
+        return Err(Ending::input("attach to which process?").help(lists));
+    }
     if args.headless && args.stacks_only && args.save.is_none() {
         return Err(Ending::input(
             "--headless with --stacks-only keeps what it sees: --save DIR says where",

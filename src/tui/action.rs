@@ -100,7 +100,7 @@ pub enum Action {
         x: u16,
         y: u16,
     },
-    /// Drags the window by columns; on the axis it measures.
+    /// Measures what is between two columns; from the axis it drags the window.
     Drag {
         /// Where the button was pressed: column and row of the screen.
         from: (u16, u16),

@@ -66,7 +66,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Cause, Timeline, Char('L'), Action::LongestGap, "longest gap; again: next", "longest gap"),
     key(Cause, Timeline, Char('g'), Action::Gap(1), "next gap", "gap"),
     key(Cause, Timeline, Char('G'), Action::Gap(-1), "previous gap", ""),
-    key(Cause, Timeline, KeyCode::Enter, Action::ZoomToSelection, "show it closer", "closer"),
+    key(Cause, Timeline, KeyCode::Enter, Action::ZoomToSelection, "closer (double click)", "closer"),
     key(Cause, Timeline, Char('z'), Action::ZoomToSelection, "", ""),
     key(Cause, Any, Char('i'), Action::Predict, "what a cure would save", "cure"),
     key(Cause, Timeline, Char('t'), Action::OtherEnd, "go to operation, or call", ""),
@@ -79,9 +79,9 @@ pub const BINDINGS: &[Binding] = &[
     key(Move, Timeline, Char('+'), Action::Zoom(1), "zoom in (wheel)", ""),
     key(Move, Timeline, Char('='), Action::Zoom(1), "", ""),
     key(Move, Timeline, Char('-'), Action::Zoom(-1), "zoom out (wheel)", ""),
-    key(Move, Timeline, Char('h'), Action::Pan(-1), "earlier (drag)", ""),
+    key(Move, Timeline, Char('h'), Action::Pan(-1), "earlier (drag the axis)", ""),
     key(Move, Timeline, KeyCode::Left, Action::Pan(-1), "", ""),
-    key(Move, Timeline, Char('l'), Action::Pan(1), "later (drag)", ""),
+    key(Move, Timeline, Char('l'), Action::Pan(1), "later (drag the axis)", ""),
     key(Move, Timeline, KeyCode::Right, Action::Pan(1), "", ""),
     key(Move, Timeline, KeyCode::Home, Action::PanStart, "to the start", ""),
     key(Move, Timeline, KeyCode::End, Action::PanEnd, "to the end", ""),
@@ -121,7 +121,7 @@ pub const BINDINGS: &[Binding] = &[
     key(Search, Prompt, KeyCode::Down, Action::Down, "line below", ""),
     key(Search, Prompt, KeyCode::PageUp, Action::PageUp, "a page up", ""),
     key(Search, Prompt, KeyCode::PageDown, Action::PageDown, "a page down", ""),
-    key(Search, Timeline, Char('m'), Action::Mark, "mark; measure (drag axis)", "mark"),
+    key(Search, Timeline, Char('m'), Action::Mark, "mark; measure (drag)", "mark"),
     key(Search, Timeline, Char('.'), Action::FindThis, "look for this name", ""),
     key(Search, Any, Char('y'), Action::Copy, "copy the name or the line", ""),
     key(Rows, Timeline, Char('F'), Action::FoldLanes, "fold this group (click)", ""),
@@ -161,7 +161,12 @@ pub fn resolve(event: KeyEvent, context: Context) -> Option<Action> {
         } else {
             Action::Quit
         };
-        return (event.code == Char('c')).then_some(action);
+        return match event.code {
+            Char('c') => Some(action),
+            // As editors have it.
+            Char('p') if context != Prompt => Some(Action::Help),
+            _ => None,
+        };
     }
     if context == Prompt {
         // Letters are letters there, and what is no letter and not bound does nothing.

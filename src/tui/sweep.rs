@@ -2,7 +2,6 @@
 
 use super::state::Run;
 use super::theme::Role;
-use activity::units::Unit;
 use figures::VariantFigures;
 use figures::passes::point_text;
 use scenario::expect;
@@ -70,8 +69,8 @@ impl Sweep {
     }
 
     /// Whether less is better.
-    pub fn is_time(&self) -> bool {
-        self.figure.spec().unit == Unit::Time
+    pub fn is_less_better(&self) -> bool {
+        self.figure.spec().bound.starts_with("<=")
     }
 }
 

@@ -50,7 +50,7 @@ pub enum FindError {
 /// Names the command for a file that is no text: most likely it is a trace.
 fn advice(path: &Path, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::InvalidData => {
+        io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => {
             let path = path.display();
             format!("\n  help: a trace is opened: cuptop open {path}")
         }

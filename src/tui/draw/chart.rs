@@ -64,7 +64,11 @@ impl Chart {
             "{} by {}: {} is better",
             self.sweep.title(),
             self.sweep.x_title,
-            if self.sweep.is_time() { "less" } else { "more" }
+            if self.sweep.is_less_better() {
+                "less"
+            } else {
+                "more"
+            }
         );
         pen::text(buf, area, 1, &text, theme.fg(Role::Dim));
         let plot = Rect::new(
@@ -272,7 +276,7 @@ fn curves(sweep: &Sweep) -> Vec<(String, Role)> {
         .map(|curve| {
             let better = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
             let text = match (curve.points.first(), curve.points.last()) {
-                (Some(first), Some(last)) if sweep.is_time() => format!(
+                (Some(first), Some(last)) if sweep.is_less_better() => format!(
                     "{}: {} at {}, {} at {}",
                     curve.name,
                     sweep.show(first.1),
@@ -300,7 +304,7 @@ fn curves(sweep: &Sweep) -> Vec<(String, Role)> {
 fn notes(sweep: &Sweep) -> Vec<(String, Role)> {
     let mut lines = Vec::new();
     for crossing in sweep.crossings.iter().take(3) {
-        let winner = if sweep.is_time() {
+        let winner = if sweep.is_less_better() {
             (&crossing.below, &crossing.above)
         } else {
             (&crossing.above, &crossing.below)

@@ -316,7 +316,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                     _ => keys::resolve(key, self.app.context()),
                 }
             }
-            Input::Mouse(event) => self.mouse.action(event),
+            Input::Mouse(event) => self.mouse.action(event, self.app.context()),
             Input::Suspend => return self.suspend(),
             Input::Resize => {
                 self.pace.changed();

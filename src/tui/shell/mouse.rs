@@ -1,14 +1,22 @@
 //! What the mouse asks for.
 
-use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use std::time::{Duration, Instant};
 
-use crate::tui::action::Action;
+use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+use crate::tui::action::{Action, Context};
+use crate::tui::keys::resolve;
 
 /// The button's state between two events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mouse {
     drag: Option<Press>,
+    /// When and where it clicked last.
+    clicked: Option<(Instant, (u16, u16))>,
 }
+
+/// A second click at the same place within this time is a double click.
+const DOUBLE: Duration = Duration::from_millis(400);
 
 #[derive(Clone, Copy, Debug)]
 struct Press {
@@ -19,8 +27,8 @@ struct Press {
 }
 
 impl Mouse {
-    /// The wheel zooms, a press that moves drags, a press that does not selects.
-    pub(super) fn action(&mut self, mouse: MouseEvent) -> Option<Action> {
+    /// The wheel zooms, a press that moves drags, a press that does not selects. Twice is as the key that goes there.
+    pub(super) fn action(&mut self, mouse: MouseEvent, context: Context) -> Option<Action> {
         let (x, y) = (mouse.column, mouse.row);
         let is_shifted = mouse.modifiers.contains(KeyModifiers::SHIFT);
         match mouse.kind {
@@ -53,7 +61,16 @@ impl Mouse {
                 })
             }
             MouseEventKind::Up(MouseButton::Left) => match self.drag.take() {
-                Some(pressed) if !pressed.has_moved => Some(Action::Click { x, y }),
+                Some(pressed) if !pressed.has_moved => {
+                    let before = self.clicked.replace((Instant::now(), (x, y)));
+                    let is_double =
+                        before.is_some_and(|(at, place)| place == (x, y) && at.elapsed() < DOUBLE);
+                    if is_double {
+                        self.clicked = None;
+                        return resolve(KeyCode::Enter.into(), context);
+                    }
+                    Some(Action::Click { x, y })
+                }
                 _ => None,
             },
             _ => None,
@@ -68,12 +85,13 @@ mod tests {
     #[test]
     fn wheels_zoom_and_sideways_they_pan() {
         let turn = |kind, modifiers| {
-            Mouse::default().action(MouseEvent {
+            let event = MouseEvent {
                 kind,
                 column: 3,
                 row: 4,
                 modifiers,
-            })
+            };
+            Mouse::default().action(event, Context::Timeline)
         };
         let (none, shift) = (KeyModifiers::NONE, KeyModifiers::SHIFT);
         let (x, y) = (3, 4);
@@ -95,5 +113,27 @@ mod tests {
                 "{kind:?} {modifiers:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_double_click_goes_where_enter_goes() {
+        let mut mouse = Mouse::default();
+        let mut click = |context, column| {
+            let event = |kind| MouseEvent {
+                kind,
+                column,
+                row: 4,
+                modifiers: KeyModifiers::NONE,
+            };
+            let (down, up) = (MouseEventKind::Down, MouseEventKind::Up);
+            mouse.action(event(down(MouseButton::Left)), context);
+            mouse.action(event(up(MouseButton::Left)), context)
+        };
+        let once = |x| Some(Action::Click { x, y: 4 });
+        assert_eq!(click(Context::Timeline, 3), once(3));
+        assert_eq!(click(Context::Timeline, 9), once(9), "elsewhere");
+        assert_eq!(click(Context::Timeline, 9), Some(Action::ZoomToSelection));
+        assert_eq!(click(Context::List, 9), once(9), "the third is a first");
+        assert_eq!(click(Context::List, 9), Some(Action::Choose));
     }
 }

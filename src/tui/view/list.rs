@@ -172,6 +172,18 @@ impl List {
         (line < self.lines.len()).then_some(self.first + line)
     }
 
+    /// What stands above the columns at a place of the screen.
+    #[must_use]
+    pub fn heading_at(&self, x: u16, y: u16) -> Option<&str> {
+        let mut end = self.body.x + 2;
+        let mut cells = self.heading.iter().filter(|_| y + 1 == self.body.y);
+        let cell = cells.find(|cell| {
+            end = end.saturating_add(cell.columns).saturating_add(2);
+            x < end
+        });
+        cell.map(|it| it.text.as_str())
+    }
+
     /// Draws it where it was placed.
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());

@@ -380,6 +380,12 @@ impl Views {
     pub fn act(&mut self, action: Action, state: &mut State) -> Option<Request> {
         let at = self.at(state);
         let (view, list) = &mut self.all[at];
+        if let Action::Click { x, y } = action
+            && let Some(heading) = list.heading_at(x, y)
+            && let Some(order) = view.orders().iter().position(|it| *it == heading)
+        {
+            list.order = order;
+        }
         match view.has_list().then(|| list.act(action)) {
             Some(Chosen::Line) => return view.choose(list.cursor, state),
             Some(Chosen::Nothing) => {}

@@ -1,7 +1,9 @@
 //! Rows that are hidden or kept by name, or folded.
 
 use super::*;
+use crate::tui::action::Action;
 use crate::tui::{Theme, render, tests::text};
+use ratatui::style::Modifier;
 
 fn labels(app: &App) -> Vec<&str> {
     app.state
@@ -116,4 +118,30 @@ fn lanes_without_a_name() {
     assert_eq!(labels(&app), ALL[1..]);
     press(&mut app, "S");
     assert_eq!(labels(&app), ALL);
+}
+
+#[test]
+fn a_click_on_the_head_of_a_column_orders_by_it() {
+    let mut app = app();
+    app.state.size = Size::new(120, 40);
+    press(&mut app, "2");
+    app.prepare();
+    // What lines are ordered by is bright.
+    let is_bold = |app: &mut App, head: &str| {
+        let buf = render(app, &Theme::default());
+        let row = |y: u16| -> String { (0..120).map(|x| buf[(x, y)].symbol()).collect() };
+        let y = (0..40)
+            .find(|y| row(*y).contains("count"))
+            .expect("a heading");
+        let x = row(y).find(head).expect("a column") as u16;
+        (x, y, buf[(x, y)].modifier.contains(Modifier::BOLD))
+    };
+    let (x, y, is_count) = is_bold(&mut app, "count");
+    assert!(!is_count && is_bold(&mut app, "total").2);
+    // A line is no head.
+    app.act(Action::Click { x, y: y + 2 });
+    assert!(!is_bold(&mut app, "count").2);
+    app.act(Action::Click { x, y });
+    app.prepare();
+    assert!(is_bold(&mut app, "count").2 && !is_bold(&mut app, "total").2);
 }

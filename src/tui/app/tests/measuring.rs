@@ -91,7 +91,7 @@ fn time_before_the_first_operation_has_no_cause_and_is_said() {
 }
 
 #[test]
-fn a_drag_on_the_axis_measures_and_one_on_a_lane_pans() {
+fn a_drag_on_a_lane_measures_and_one_on_the_axis_pans() {
     let mut app = app();
     app.prepare();
     let axis = Layout::of(&app.state).axis;
@@ -104,7 +104,7 @@ fn a_drag_on_the_axis_measures_and_one_on_a_lane_pans() {
         });
         app.prepare();
     };
-    drag(&mut app, axis.y);
+    drag(&mut app, axis.y + 3);
     let span = app.state.focus.marks.span().expect("a measure");
     // Columns 9 to 20 with both ends.
     let column = window.len() as f64 / f64::from(axis.width);
@@ -117,7 +117,7 @@ fn a_drag_on_the_axis_measures_and_one_on_a_lane_pans() {
     assert_eq!(app.state.focus.camera.viewport.window, window);
     press(&mut app, "+");
     let zoomed = app.state.focus.camera.viewport.window;
-    drag(&mut app, axis.y + 3);
+    drag(&mut app, axis.y);
     assert_eq!(app.state.focus.marks.span(), Some(span));
     assert_ne!(app.state.focus.camera.viewport.window, zoomed);
 }

@@ -221,11 +221,11 @@ impl View for TimelineView {
                 self.go_to(state, x);
             }
             Action::Click { x, y } => self.click(state, x, y),
-            // On the axis it measures, elsewhere the window goes along.
-            Action::Drag { from, x, .. } if from.1 == self.layout.axis.y => {
-                self.measure(state, from.0, x);
+            // From the axis the window goes along, elsewhere it measures.
+            Action::Drag { from, columns, .. } if from.1 == self.layout.axis.y => {
+                self.drag(state, columns);
             }
-            Action::Drag { columns, .. } => self.drag(state, columns),
+            Action::Drag { from, x, .. } => self.measure(state, from.0, x),
             Action::Wheel { x, is_in, .. } => self.wheel(state, x, is_in),
             _ => navigation::act(action, state),
         }
