@@ -395,6 +395,17 @@ fn a_chart_over_a_sweep_under_its_roof() {
     // The next figure: the makespan.
     app.act(Action::Sort);
     insta::assert_snapshot!("view_sweep_makespan_120x40", both(&mut app));
+    // Below the rows of the timeline it is, too, where there is room.
+    app.act(Action::ShowNth(0));
+    let seen = |app: &mut App| {
+        text(&render(app, &Theme::default())).contains("kernel flops.fma by FLOP a byte")
+    };
+    app.state.size = Size::new(120, 40);
+    app.prepare();
+    assert!(seen(&mut app));
+    app.state.size = Size::new(120, 16);
+    app.prepare();
+    assert!(!seen(&mut app));
 }
 
 #[test]

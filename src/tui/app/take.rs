@@ -139,11 +139,6 @@ impl App {
             };
             messages.error = Some(ErrorPanel::new(title, failure));
         }
-        if outcome == Outcome::Complete
-            && let Some(text) = self.views.on_complete(run)
-        {
-            messages.flash = Some(text.to_owned());
-        }
         run.status = Status::Ended(outcome);
         let opening = std::mem::take(&mut self.opening);
         if opening != Opening::default()

@@ -6,8 +6,8 @@ pub mod roofline;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::pen;
 use super::range::Range;
+use super::{pen, titles};
 use crate::tui::sweep::{Curve, Sweep};
 use crate::tui::theme::{Role, Theme};
 use activity::units::number;
@@ -70,7 +70,7 @@ impl Chart {
                 "more"
             }
         );
-        pen::text(buf, area, 1, &text, theme.fg(Role::Dim));
+        titles::title(theme, &text, area, buf);
         let plot = Rect::new(
             area.x + GUTTER,
             area.y + 1,

@@ -28,7 +28,7 @@ use super::action::{Action, Context};
 use super::draw::layout::Layout;
 use super::state::row::RowKind;
 use super::state::selection::Item;
-use super::state::{Choice, NextRun, Run, SourceLine, State, Target, ViewNeeds};
+use super::state::{Choice, NextRun, SourceLine, State, Target, ViewNeeds};
 use super::theme::{Role, Theme};
 use activity::{Ns, Span};
 use list::Chosen;
@@ -103,11 +103,6 @@ pub trait View: Debug {
 
     /// A few words at the foot of the other views.
     fn note(&self, _state: &State) -> Option<Note> {
-        None
-    }
-
-    /// A word when a run is complete.
-    fn on_complete(&self, _run: &Run) -> Option<&'static str> {
         None
     }
 }
@@ -422,11 +417,6 @@ impl Views {
         others
             .filter(|(i, _)| *i != self.current)
             .filter_map(|(_, (view, _))| view.note(state))
-    }
-
-    /// What a view says of a run that is complete.
-    pub fn on_complete(&self, run: &Run) -> Option<&'static str> {
-        self.all.iter().find_map(|(view, _)| view.on_complete(run))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{List, Request, View};
 use crate::tui::action::Action;
 use crate::tui::draw::chart::Chart;
 use crate::tui::draw::pen;
-use crate::tui::state::{Run, State};
+use crate::tui::state::State;
 use crate::tui::sweep;
 use crate::tui::theme::{Role, Theme};
 
@@ -17,7 +17,7 @@ pub(super) struct SweepChart {
     of: Option<(u64, u64, usize)>,
     /// Which of the figures that there are.
     choice: usize,
-    chart: Option<Chart>,
+    pub(super) chart: Option<Chart>,
     empty: &'static str,
 }
 
@@ -63,10 +63,5 @@ impl View for SweepChart {
             self.choice = self.choice.wrapping_add(1);
         }
         None
-    }
-
-    fn on_complete(&self, run: &Run) -> Option<&'static str> {
-        run.is_swept()
-            .then_some("the sweep is measured: o in compare shows its chart")
     }
 }

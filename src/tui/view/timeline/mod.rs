@@ -13,6 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
+use super::sweep::SweepChart;
 use super::{List, Request, View};
 use crate::tui::action::Action;
 use crate::tui::action::Context;
@@ -77,6 +78,8 @@ pub(super) struct TimelineView {
     hidden: String,
     /// What stands in the room below the rows, and where.
     filler: (SummaryPanel, Rect),
+    /// Below that the chart of a sweep.
+    chart: SweepChart,
     /// And beside them.
     beside: SummaryPanel,
     /// What stands there instead of rows.
@@ -88,8 +91,9 @@ impl View for TimelineView {
         Context::Timeline
     }
 
-    fn prepare(&mut self, _list: &mut List, state: &State, _area: Rect) {
+    fn prepare(&mut self, list: &mut List, state: &State, area: Rect) {
         self.layout = Layout::of(state);
+        self.chart.prepare(list, state, area);
         self.scroll(state);
         let of = LinesKey {
             run: state.model.run.number,
@@ -179,6 +183,16 @@ impl View for TimelineView {
         }
         let (filler, area) = &self.filler;
         filler.draw(theme, &self.layout, *area, buf);
+        let told = filler.height().min(area.height);
+        let chart = Rect {
+            y: area.y + told,
+            height: area.height - told,
+            ..*area
+        };
+        self.chart
+            .chart
+            .iter()
+            .for_each(|it| it.draw(theme, chart, buf));
         let panel = self.layout.panel;
         self.beside.draw(theme, &self.layout, panel, buf);
         for line in pen::lines(panel) {

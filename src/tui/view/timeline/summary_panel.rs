@@ -17,6 +17,8 @@ use scenario::figures::Kind;
 
 /// Variants that are shown; there is a view for more.
 const VARIANTS: usize = 8;
+/// Lines of the chart of a sweep.
+const CHART: usize = 14;
 /// The most columns of a name.
 const NAME: u16 = 26;
 /// Columns of the figures behind a bar.
@@ -49,11 +51,18 @@ pub(super) struct SummaryPanel {
 }
 
 impl SummaryPanel {
-    /// Lines that the variants of a scenario take below the rows.
+    /// Lines that the variants of a scenario, or its chart, take below the rows.
     pub(super) fn reserved(state: &State) -> usize {
         let mut lines = Vec::new();
         variants(state, &mut lines, usize::MAX);
-        lines.len()
+        match state.model.run.is_swept() {
+            true => CHART,
+            false => lines.len(),
+        }
+    }
+
+    pub(super) fn height(&self) -> u16 {
+        self.lines.len() as u16
     }
 
     /// Prepares what fits in `room` lines of so many columns, of the variants and of the findings; nothing in fewer than three.
