@@ -25,7 +25,7 @@ const USUAL: Duration = Duration::from_secs(12);
 /// How long its last screen stays.
 const REST: Duration = Duration::from_secs(3);
 /// Time between two of its screens.
-const FRAME: Duration = Duration::from_millis(50);
+const FRAME: Duration = Duration::from_millis(90);
 /// The longest cast that it writes.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -165,8 +165,8 @@ impl Playback {
             }
             let _ = film.frame(lasts, head.take_until(i64::MAX));
             let last = film.end(self.outcome.clone(), &opening);
-            cast.frame(lasts, &last.map_err(io::Error::other)?)?;
-            cast.end(lasts + REST)
+            cast.frame(lasts + REST, &last.map_err(io::Error::other)?)?;
+            cast.end(lasts + 2 * REST)
         })
     }
 }

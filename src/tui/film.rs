@@ -7,6 +7,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
+use super::action::Action;
 use super::app::App;
 use super::{Opening, Replay, Theme, render};
 use activity::Batch;
@@ -38,13 +39,20 @@ impl Film {
         Film { app, theme }
     }
 
-    /// The screen after these batches, so long after it began.
+    /// The screen after these batches, so long after it began: that of the variant that runs then.
     #[must_use]
     pub fn frame(&mut self, at: Duration, batches: Vec<Batch>) -> Buffer {
         self.app.tick(at);
         for batch in batches {
             self.app.take(Message::Batch(batch));
         }
+        let screen = render(&mut self.app, &self.theme);
+        let run = &self.app.state.model.run;
+        let latest = run.passes.variants.len().checked_sub(1);
+        if latest <= self.app.state.variant() {
+            return screen;
+        }
+        self.app.act(Action::Variant(1));
         render(&mut self.app, &self.theme)
     }
 

@@ -152,7 +152,9 @@ fn detail(state: &State) -> String {
     let variant = variant.map_or_else(String::new, |v| printable(&v.label()));
     match passes.measured(pass.variant).count() {
         0 | 1 if pass.is_measured => variant,
-        all if pass.is_measured => format!("{variant} · {} of {all}", pass.label()),
+        all if pass.is_measured && (pass.index as usize) < all => {
+            format!("{variant} · {} of {all}", pass.label())
+        }
         _ => format!("{variant} · {}", pass.label()),
     }
 }
