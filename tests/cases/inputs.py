@@ -1049,6 +1049,27 @@ def collectives_of_few_blocks(made):
     kernels_of(made, "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 33, 100 * US)
 
 
+def collectives(made, count, long, operator):
+    """So many, each behind another product of 10 us, of which these take 4 ms and the others 14 us."""
+    for i in range(count):
+        at = made.now
+        made.launch(f"gemm{i % 5}", 5 * US, 10 * US)
+        made.launch("ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5 * US, 4 * MS if i in long else 14 * US)
+        made.range(operator, at, made.now - US, "op")
+
+
+@made
+def collectives_of_which_two_wait(made):
+    """Two of five collectives take 4 ms, the others 14 us."""
+    collectives(made, 5, [0, 3], "aten::mm")
+
+
+@made
+def collectives_of_inference(made):
+    """Twelve collectives between products of a program of PyTorch without a backward pass."""
+    collectives(made, 12, [], "aten::mm")
+
+
 @made
 def kernel_that_does_nothing(made):
     """A kernel without parameters."""
@@ -1060,6 +1081,46 @@ def kernels_that_wait_for_pages(made):
     """Kernels of 33 blocks of a program with managed memory."""
     kernels_of(made, "reduce", 33, 100 * US)
     made.copy("d2h", 4 << 10, 900 * US, 902 * US, stream=4294967295, memory="managed")
+
+
+@made
+def kernel_that_works_between_pages(made):
+    """A kernel of 10 ms for which a page comes every 1 ms."""
+    made.kernel("add", 0, 10 * MS, grid=1)
+    for i in range(9):
+        at = 100 * US + i * MS
+        made.copy("h2d", 64 << 10, at, at + 6 * US, stream=4294967295, memory="managed")
+
+
+@made
+def kernels_by_one(made):
+    """Eighty kernels of 2 us, each behind a copy of 1 KiB, and each waited for."""
+    for i in range(80):
+        made.call("cudaMemcpyAsync", made.now, made.now + 8 * US)
+        made.copy("h2d", 1024, made.now + 9 * US, made.now + 10 * US)
+        made.now += 10 * US
+        made.launch("fill", 5 * US, 2 * US, grid=1)
+        made.call("cudaStreamSynchronize", made.now, made.now + 3 * US)
+        made.now += 4 * US
+
+
+@made
+def kernels_that_begin_late(made):
+    """Twenty kernels that begin 0.4 ms after their launch, while the CPU waits for them in an operator."""
+    for i in range(20):
+        at = i * 500 * US
+        made.range("aten::_coalesce", at, at + 480 * US, "op")
+        made.call("cudaLaunchKernel", at + US, at + 4 * US)
+        made.kernel("sort", at + 404 * US, at + 410 * US)
+        made.call("cudaStreamSynchronize", at + 6 * US, at + 412 * US)
+
+
+@made
+def kernel_that_waits_for_two_pages(made):
+    """A kernel of 0.4 ms that touches 64 KiB of managed memory: two pages come 0.3 ms after it began."""
+    made.kernel("add", 0, 400 * US, grid=16)
+    made.copy("h2d", 4 << 10, 300 * US, 303 * US, stream=4294967295, memory="managed")
+    made.copy("h2d", 60 << 10, 303 * US, 309 * US, stream=4294967295, memory="managed")
 
 
 @made

@@ -7,7 +7,7 @@ use crate::facts::Facts;
 use crate::findings::{self, Finding, Rule, Scope, fold};
 use crate::verdict::{self, Answered, Verdict};
 use crate::watching::{self, WatchingCost};
-use activity::units::{self, duration};
+use activity::units::{self, duration, share};
 use activity::{Ns, Span};
 use causes::Causes;
 use figures::steps::{self, Steps};
@@ -324,7 +324,11 @@ impl<'a> Advice<'a> {
 /// stretch, and what is found a step is to be of such steps.
 fn longest_alike(steps: &Steps) -> Option<Steps> {
     let regular: Vec<usize> = steps.main().regular().collect();
-    if regular.len() == steps.steady.len() {
+    let length = |step: usize| steps.spans[step].len();
+    let all: Ns = steps.steady.clone().map(length).sum();
+    let others = all - regular.iter().map(|it| length(*it)).sum::<Ns>();
+    // Next to no time makes no difference a step, and in a part of the loop what adds up is less than there is.
+    if share(others, all) < FEW_OTHERS {
         return None;
     }
     let runs = regular.chunk_by(|a, b| a + 1 == *b);
@@ -333,6 +337,9 @@ fn longest_alike(steps: &Steps) -> Option<Steps> {
     let of = || steps.only(steady);
     (longest.len() >= STEPS_LEAST).then(of)
 }
+
+/// Other steps that take less of the time are looked at with the regular ones.
+const FEW_OTHERS: f64 = 0.01;
 
 /// Fewer steps in a row tell rules nothing of a loop.
 const STEPS_LEAST: usize = 3;

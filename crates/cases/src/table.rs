@@ -31,7 +31,7 @@ table! {
         /// A call that takes less is no cold start. Measured: what the profiler itself loads on its first use takes 0.2 to
         /// 0.3 ms.
         COLD_MIN: Ns = 100_000 or 0 => ["events", "kernel_of_triton"];
-        /// A call was held up by something else than its work where it took so many times the median of its function. First
+        /// A call was held up where it took so many times its function's median. First
         /// launches of cold processes took 6.5 ms to 4 s beside 5 to 15 us, allocations 560 ms beside 3.
         OUTLIER: Times = 10 or 1 => ["kernels_that_are_built"];
         /// At least so many calls of a function tell what one takes.
@@ -39,7 +39,7 @@ table! {
         /// The first of fewer calls, and a first operator, are slow from this time on. Contexts take 50 ms and more. The
         /// caches that a first call of Python code fills take a few hundred microseconds.
         FEW_MIN: Ns = 10_000_000 or 0 => ["copies", "frees_of_a_few_milliseconds"];
-        /// An allocation that is slow before the last slow first call has ended is a cold one from this time on.
+        /// An allocation before the last slow first call's end is cold from this time on.
         COLD_ALLOCATION: Ns = 1_000_000 or 10_000_000 => ["allocation_between_first_launches"];
         /// Where first calls take half of the idle time, it is a cold start, though more of the rest has no known cause.
         COLD_IN_UNKNOWN: Exception => ["first_call_beside_unknown_time"];
@@ -104,12 +104,11 @@ table! {
         STEPS_MIN: Count = 3 or 2 => ["two_ranges"];
         /// Where a profiler marks them, two are steps.
         TWO_MARKED: Exception => ["two_steps_of_a_profiler"];
-        /// Fewer whole steps have no later half to speak of, and only the first of them may be warm-up.
+        /// Fewer whole steps have no later half, and only the first may be warm-up.
         FEW_STEPS: Count = 5 or 0 => ["three_steps_of_which_the_first_is_slow"];
         /// Of few steps the first is warm-up where it takes so many times the median of the others.
         WARM_UP_OF_FEW: Share = 1.5 or 0.0 => ["three_steps_of_which_the_first_is_slow"];
-        /// Leading steps are warm-up where they exceed the median of the later half by this part of it, and by four
-        /// deviations.
+        /// Leading steps are warm-up where they exceed the later half's median by this part and by four deviations.
         WARM_UP_SHARE: Share = 0.1 or 0.0 => ["steps_that_warm_up_a_little"];
         /// At least so many even steps show a rhythm that a camera, a display or a timer gives.
         PACED_MIN: Count = 20 or 1 => ["fifteen_frames"];
@@ -193,7 +192,7 @@ table! {
         /// Steps that take less than half of the time speak for the program where they hold this part of the time of
         /// kernels. The rest is a long start-up.
         WORK_SHARE: Share = 0.9 or 0.0 => ["five_steps_behind_some_work"];
-        /// Few steps that take less in all tell nothing of a program which does other things for longer.
+        /// Few steps that take less in all tell nothing of a program that does more.
         STEPS_TIME: Ns = 1_000_000 or 0 => ["six_steps_behind_a_long_pause"];
         /// Pieces that repeat within one range may be the layers of a model, in one pass.
         ONE_PASS: Exception => ["layers_in_one_range"];
@@ -255,6 +254,20 @@ table! {
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => ["managed_memory_decides"];
     }
+    "exposed-communication" {
+        /// Few collectives that take ten times as long as the others of their kernel, and half of the time of all, wait for another rank.
+        WAITS_FOR_A_RANK: Exception => ["collectives_of_which_two_wait"];
+        /// Without backward and optimizer each collective needs the product before it, so that neither buckets nor prefetches help.
+        INFERENCE: Exception => ["collectives_of_inference"];
+    }
+    "page-migration" {
+        /// A kernel waits this long for its first page at most. Measured: 0.16 to 0.44 ms.
+        FIRST_FAULT: Ns = 500_000 or 0 => ["kernel_that_waits_for_two_pages"];
+        /// And for each later one. Measured: 0.02 to 0.05 ms.
+        FAULT_MAX: Ns = 50_000 or i64::MAX => ["kernel_that_works_between_pages"];
+        /// Few pages count where kernels wait for them for a large part of the time.
+        HOLDS_UP_KERNELS: Exception => ["kernel_that_waits_for_two_pages"];
+    }
     "default-stream" {
         /// Where a stream is told to wait for an event meanwhile, the program says itself what waits for what.
         EVENT_ORDERS: Exception => ["streams_that_wait_by_events"];
@@ -291,8 +304,7 @@ table! {
         UNDER_FILLED_BLOCKS: Share = 0.75 or 0.0 => ["recorded_pipeline", "kernels_of_few_blocks"];
         /// Such kernels are worth a line where they take this part of all kernel time.
         UNDER_FILLED_SHARE: Share = 0.1 or 0.0 => ["few_kernels_of_few_blocks"];
-        /// Kernels run beside each other, and fill the GPU together, when their durations sum to so many times the time in
-        /// which any ran.
+        /// Kernels run beside each other when their durations sum to so many times the time in which any ran.
         BESIDE_EACH_OTHER: Share = 1.5 or f64::INFINITY => ["recorded_sync_points", "kernels_beside_each_other"];
         /// Collective communication takes few SMs on purpose, to leave the others to computing.
         FEW_SMS_MEANT: Exception => ["collectives_of_few_blocks"];
@@ -358,16 +370,20 @@ table! {
         ONE_COLD_PASS: Exception => ["one_cold_pass"];
     }
     "lost-records" {
-        /// So large a part of the launches of CUDA graphs left no records that nothing can be said of idle time. Fewer may have
+        /// Where this part of graph launches left no records nothing can be said of idle time. Fewer may have
         /// been launched when recording ended.
         LOST_SHARE: Share = 0.1 or 0.0 => ["graph_launches_behind_the_recording"];
     }
     "no-cure" {
-        /// Idle time of one group from this part of the time on has a finding, if only to say that no cure is known.
+        /// Idle time of one group has a finding from this part of the time on.
         NO_CURE_SHARE: Share = 0.2 or 0.0 => ["pageable", "first_launch"];
         /// A gap that holds this part of it is nearly all of it, and the rest may look otherwise.
         ONE_GAP: Share = 0.9 or 2.0 => ["profiler_of_a_later_step"];
         /// A large copy to the GPU behind such a gap, and behind kernels, brings the next batch, which was not ready.
         NEXT_BATCH: Exception => ["batch_that_was_not_ready"];
+        /// Shorter kernels, each with a copy and a sync, are better batched.
+        BY_ONE: Ns = 10_000 or 0 => ["kernels_by_one"];
+        /// Where the CPU is in syncs of one operator for most of the unknown idle time, that is the place to look at.
+        LATE_IN_SYNCS: Exception => ["kernels_that_begin_late"];
     }
 }

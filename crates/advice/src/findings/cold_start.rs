@@ -250,10 +250,11 @@ impl Has {
     }
 }
 
-/// Whether the program's calls are CUDA's: HIP has no such setting.
+/// Whether the program's calls are CUDA's: HIP and old TensorFlow have no such setting.
 fn is_cuda(scope: &Scope) -> bool {
     let names = scope.trace.names();
-    !(0..names.len() as NameId).any(|id| names.full(id).starts_with("hip"))
+    let is_other = |name: &str| name.starts_with("hip") || name.starts_with("Launch of ");
+    !(0..names.len() as NameId).any(|id| is_other(names.full(id)))
 }
 
 /// How much of `parts` lies within `spans`.

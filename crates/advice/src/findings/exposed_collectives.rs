@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope};
+use super::program::Framework;
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity};
 use crate::thresholds;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 use activity::{Ns, What};
-use causes::first_use;
 use causes::graph::NONE;
+use causes::{Bound, first_use};
 use figures::collectives::Collectives;
 
 /// Words of what is sent: of its kernels' names, of the program's, and of ranges around it. Then what hides it, and what that is called in
@@ -36,6 +37,15 @@ const ADVICE: [(&[&str], &str, &str); 4] = [
     ),
 ];
 
+/// The first so many rows of `ADVICE` hold without a backward pass, too.
+const EXCHANGES: usize = 2;
+
+/// Of a pass without backward and optimizer, as tensor-parallel inference makes.
+const INFERENCE: (&str, &str) = (
+    "Without a backward pass each needs the product before it: cut products in parts, merge collectives, or use NVLink.",
+    "cheaper collectives",
+);
+
 /// Said first where it holds: on one stream nothing of `ADVICE` helps.
 const SAME_STREAM: &str = "They run on the compute stream, one after the other with the kernels: give them a stream of their own.";
 
@@ -61,21 +71,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let mut rows = collectives.rows;
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
-    // One that takes most of it waits for a late rank, which no overlap hides.
-    let lengths: Vec<Ns> = rows.iter().map(length).collect();
-    let one = match (scope.ranks, &lengths[..]) {
-        (None, &[first, second, .., _]) if 2 * first >= collectives.took => first - second,
-        _ => 0,
-    };
-    let of_one = match one {
-        0 => String::new(),
-        _ => format!(", one of them {}", duration(lengths[0])),
-    };
+    // What waits for a late rank no overlap hides.
+    if let Some(finding) = waits_alone(scope, f, &rows) {
+        return Some(finding);
+    }
     // What runs beside them already hides nothing more.
     let beside = (f.busy_ns - collectives.took).max(0);
     if !cases::WORTH_SHARE.is_reached_by(f.part(beside)) {
         return None;
     }
+    // Nor does it hide one that takes most of it, which waits, too.
+    let one = match (scope.ranks, &rows[..]) {
+        (None, [first, second, .., _]) if 2 * length(first) >= collectives.took => {
+            length(first) - length(second)
+        }
+        _ => 0,
+    };
     let bound = (alone - one).clamp(0, beside);
     let (advice, hides) = advice(scope, rows.first().copied()?);
     let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
@@ -86,7 +97,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{} of communication between GPUs take {} ({}){of_one}; {} ({}) of it is not overlapped, mostly {}",
+            "{} of communication between GPUs take {} ({}); {} ({}) of it is not overlapped, mostly {}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(collectives.took),
             percent(all),
@@ -95,9 +106,55 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             cut_middle(most, NAME_MAX),
         ),
         advice: [first, advice, last].join(" ").trim().to_owned(),
-        change: scope.change("communicate", None),
+        change: match is_inference(scope) {
+            true => Vec::new(),
+            false => scope.change("communicate", None),
+        },
         cure,
         ..scope.found(f.span_ns, bound, &at)
+    })
+}
+
+/// What is said where a few take ten times as long as all others of their kernel, and most of the time of all. Each ends when the last rank
+/// has come, so that they most likely wait for one. `rows` has the longest first.
+fn waits_alone(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> Option<Finding> {
+    let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
+    let kernel = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
+        What::Kernel(of) => Some(scope.trace.shape(of.shape).name),
+        _ => None,
+    };
+    let is_far = |at: &usize| {
+        let others = rows[*at..]
+            .iter()
+            .filter(|it| kernel(it) == kernel(&rows[*at]));
+        let others: Vec<Ns> = others.map(length).collect();
+        let least = cases::OUTLIER.value() * others.get(1).copied().unwrap_or(0);
+        cases::CALLS_MIN.is_reached_by(others.len()) && others[0] >= least
+    };
+    let long = (0..rows.len() / 2).rfind(is_far)? + 1;
+    let time: Ns = rows[..long].iter().map(length).sum();
+    let all: Ns = rows.iter().map(length).sum();
+    if !cases::WAITS_FOR_A_RANK.holds(scope.ranks.is_none() && 2 * time >= all) {
+        return None;
+    }
+    let at: Vec<Occurrence> = rows[..long].iter().copied().map(Occurrence::Row).collect();
+    let why = format!(
+        "{long} of {} collectives {} {} ({}), most likely waiting for another rank",
+        rows.len(),
+        if long == 1 { "takes" } else { "take" },
+        duration(time),
+        percent(f.part(time)),
+    );
+    Some(Finding {
+        severity: Severity::Info,
+        title: why.clone(),
+        advice: UNKNOWN.to_owned(),
+        says: Some(Says {
+            bound: Bound::Peer,
+            part: f.part(time),
+            why,
+        }),
+        ..scope.found(f.span_ns, time, &at)
     })
 }
 
@@ -141,8 +198,19 @@ fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static
         .collect::<Vec<_>>()
         .join(" ")
         .to_lowercase();
-    let found = ADVICE
-        .iter()
-        .find(|it| it.0.is_empty() || it.0.iter().any(|word| said.contains(word)));
-    found.map_or(("", ""), |it| (it.1, it.2))
+    let is_it =
+        |it: &(&[&str], _, _)| it.0.is_empty() || it.0.iter().any(|word| said.contains(word));
+    match ADVICE.iter().position(is_it) {
+        Some(at) if at < EXCHANGES || !is_inference(scope) => (ADVICE[at].1, ADVICE[at].2),
+        _ => INFERENCE,
+    }
+}
+
+/// Whether PyTorch ran neither backward nor an optimizer, nor what gathers sharded weights.
+fn is_inference(scope: &Scope) -> bool {
+    let names = scope.trace.names();
+    let trains = ["ackward", "autograd", "ptimizer", "FSDP", "FullySharded"];
+    let trains = |name: &str| trains.iter().any(|it| name.contains(it));
+    scope.framework() == Framework::PyTorch
+        && cases::INFERENCE.holds(!(0..names.len() as u32).any(|id| trains(names.full(id))))
 }

@@ -2,11 +2,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, pageable};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Says, Scope, longest_first, pageable};
 use crate::thresholds;
 use activity::stats::lower_median;
-use activity::units::{bytes, count, duration};
+use activity::units::{bytes, count, duration, percent, share};
 use activity::{Direction, Ns, Place as On, Span, What};
+use causes::Bound;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let copies = scope.copies(f).iter();
@@ -19,26 +20,33 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .map(|it| (it.1.len(), Occurrence::Row(it.0)))
         .collect();
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
-    let time = Span::union_len(copies().map(|it| it.1).collect());
+    let moving = copies().map(|it| it.1);
+    let time = Span::union_len(moving.clone().collect());
+    let waits = waits(scope, f, copies());
+    let waited = Span::union_len(moving.chain(waits).collect()) - time;
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
     let faults = faults(scope, f);
     // Few bytes may come back in many faults, each of which the CPU waits for.
-    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time + faults));
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time + waited + faults));
+    let holds_up = cases::HOLDS_UP_KERNELS.holds(cases::LARGE_SHARE.is_reached_by(f.part(waited)));
     let link = pageable::link(scope, f);
     let at_link = copies().map(|it| {
         let peak = scope.peaks.rate(it.2.direction).or(link);
         peak.map_or(0.0, |peak| it.2.bytes as f64 / peak)
     });
     let at_link: f64 = at_link.sum();
-    if !cases::LOOP_MIN.is_reached_by(at.len()) || !is_worth {
+    if !cases::LOOP_MIN.is_reached_by(at.len()) && !holds_up || !is_worth {
         return None;
     }
-    let and_faults = match faults >= thresholds::WORTH_NS {
-        true => format!(", and about {} for the CPU's page faults", duration(faults)),
+    let and = |time: Ns, what: &str| match time >= thresholds::WORTH_NS {
+        true => format!(", and about {} {what}", duration(time)),
         false => String::new(),
     };
+    let and_faults =
+        and(waited, "in which kernels wait for pages") + &and(faults, "for the CPU's page faults");
     // However they are asked for, the bytes have to be moved.
-    let saving = (time - at_link as Ns).max(0) + faults;
+    let saving = (time + waited - at_link as Ns).max(0) + faults;
+    let of_kernels = share(waited, f.compute_ns);
     Some(Finding {
         title: format!(
             "page faults moved managed memory {}: {} in {}{and_faults}",
@@ -53,8 +61,37 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
             .to_owned(),
         change: scope.change("prefetch", None),
+        says: (of_kernels >= thresholds::COMPUTE_SHARE).then(|| Says {
+            bound: Bound::Compute,
+            part: f.part(f.compute_ns),
+            why: format!("{} of it waiting for pages of managed memory", percent(of_kernels)),
+        }),
         ..scope.found(f.span_ns, saving, &longest_first(at))
     })
+}
+
+/// When kernels most likely waited for these pages to come to the GPU: right before each, and longer before the first of a kernel.
+fn waits<'a>(
+    scope: &Scope,
+    f: &DeviceFigures,
+    pages: impl Iterator<Item = &'a Copied>,
+) -> Vec<Span> {
+    let kernels = scope.operations(f).map(|it| it.1);
+    let kernels = kernels.filter(|it| matches!(it.what, What::Kernel(_)));
+    let kernels = Span::merged(kernels.map(|it| it.span).collect());
+    let mut met = FxHashSet::default();
+    let wait = |&(_, page, _): &Copied| {
+        let at = kernels.partition_point(|it| it.end <= page.start);
+        let kernel = kernels.get(at).filter(|it| it.start < page.start)?;
+        let most = match met.insert(kernel) {
+            true => cases::FIRST_FAULT.value(),
+            false => cases::FAULT_MAX.value(),
+        };
+        let since = kernel.start.max(page.start - most);
+        Some(Span::new(since, page.start))
+    };
+    let come = pages.filter(|it| it.2.direction == Direction::H2D);
+    come.filter_map(wait).collect()
 }
 
 /// Pages that come back so soon after another came with it.

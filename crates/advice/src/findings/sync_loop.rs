@@ -6,6 +6,7 @@ use super::around::{Around, told};
 use super::no_overlap::Engines;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity};
+use activity::text::listed;
 use activity::units::{duration, percent};
 use activity::{Copy, Ns, Span};
 use causes::graph::{CallId, CallKind, NONE};
@@ -34,15 +35,23 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     // A graph has little to hold between two of them, and all that waits for launches waits for the value before.
     let kernels = f.kernels / number as u64;
-    let is_each = decides && waits.are_of_values() && waits.are_dense(kernels);
-    let bound = if is_each { f.idle_ns } else { bound };
+    let works = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Host);
+    let named = |it: &Piece| scope.causes.host_name(it.culprit).is_some();
+    let known = scope.idle_that(f, |gap, it| {
+        scope.causes.group(*gap, it) == Group::Host && named(it)
+    });
+    // Work of the CPU that has a name is the place to look at.
+    let is_more = 2 * works < f.idle_ns && 4 * known < f.idle_ns;
+    let is_each = decides && waits.are_of_values() && is_dense(kernels) && is_more;
+    let bound = if is_each { f.idle_ns - works } else { bound };
     let line = waits.seen.telling(scope.trace);
     let (advice, change) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
-    let title = title(f, &waits, by.as_deref(), found.bound_ns) + &seen_at(line.as_ref());
+    let idle = if is_each { found.bound_ns } else { idle };
+    let title = title((f, &waits), by.as_deref(), idle, found.bound_ns) + &seen_at(line.as_ref());
     let said = match by {
-        _ if is_each => Some((f.idle_share(), every(kernels))),
+        _ if is_each => Some((f.part(found.bound_ns), every(kernels, &waits.operators()))),
         by => by.map(|by| (share, format!("by {by}"))),
     };
     Some(Finding {
@@ -69,8 +78,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 /// What keeps the GPU idle, and for how long engines do not overlap on top of that.
-fn title(f: &DeviceFigures, waits: &Waits, by: Option<&str>, bound: Ns) -> String {
-    let (number, idle) = (waits.by_wait.len() as u64, waits.idle());
+fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound: Ns) -> String {
+    let number = waits.by_wait.len() as u64;
     let whose = by.map_or_else(String::new, |by| format!(" ({by})"));
     let apart = match bound - idle {
         more if 20 * more >= idle => {
@@ -87,11 +96,20 @@ fn title(f: &DeviceFigures, waits: &Waits, by: Option<&str>, bound: Ns) -> Strin
 }
 
 /// How often a value is read back.
-fn every(kernels: u64) -> String {
+fn every(kernels: u64, operators: &[&str]) -> String {
+    let by = match operators {
+        [] => String::new(),
+        some => format!(", by {}", listed(some)),
+    };
     match kernels {
-        1 => "a value is read back after every kernel".to_owned(),
-        many => format!("a value is read back after every {many} kernels"),
+        1 => format!("a value is read back after every kernel{by}"),
+        many => format!("a value is read back after every {many} kernels{by}"),
     }
+}
+
+/// Whether so few kernels lie between two waits that nothing is gained by launching those together.
+fn is_dense(kernels: u64) -> bool {
+    kernels > 0 && !cases::GRAPH_MIN.is_reached_by(kernels as usize)
 }
 
 /// The waits that idle time of a device lies in or behind.
@@ -212,6 +230,10 @@ impl<'s, 'a> Waits<'s, 'a> {
     /// What to do, and the change of the source.
     fn advice(&self, is_each: bool) -> (&'static str, &'static str) {
         match self.are_of_values() {
+            true if is_each && !self.operators().is_empty() => (
+                "Do such operations for many at once, or bring the data to the CPU in one copy.",
+                "keep-values",
+            ),
             true if is_each => (
                 "Look at the value in every tenth round, say: rounds too many cost less than waiting for each.",
                 "keep-values",
@@ -227,18 +249,21 @@ impl<'s, 'a> Waits<'s, 'a> {
         }
     }
 
-    /// Whether so few kernels lie between two of them that nothing is gained by launching those together, and the CPU works on nothing
-    /// else meanwhile.
-    fn are_dense(&self, kernels: u64) -> bool {
-        let causes = self.scope.causes;
-        let works = |gap: &Gap, piece: &Piece| causes.group(*gap, piece) == Group::Host;
-        let works = self.scope.idle_that(self.f, works);
-        // Operations such as nonzero wait for a value themselves.
-        let is_own = |it| self.operator(it).is_none_or(|it| !it.starts_with("aten::"));
-        self.are_mostly(is_own)
-            && kernels > 0
-            && !cases::GRAPH_MIN.is_reached_by(kernels as usize)
-            && 2 * works < self.f.idle_ns
+    /// The operators of PyTorch that wait most, two at most. Some, such as nonzero, wait for a value of their own.
+    fn operators(&self) -> Vec<&'s str> {
+        let graph = self.scope.causes.graph();
+        let mut around = Around::new(self.scope.trace);
+        let outermost = |call| {
+            let mut names = around.call(graph, call).into_iter();
+            names.rfind(|it| it.starts_with("aten::"))
+        };
+        let mut by: FxHashMap<&str, u64> = FxHashMap::default();
+        for name in self.by_wait.keys().copied().filter_map(outermost) {
+            *by.entry(name).or_default() += 1;
+        }
+        let mut by: Vec<_> = by.into_iter().collect();
+        by.sort_unstable_by_key(|it| (std::cmp::Reverse(it.1), it.0));
+        by.iter().take(2).map(|it| it.0).collect()
     }
 
     /// What all waits last. They keep engines from working beside each other, too, which is no idle time.

@@ -282,6 +282,7 @@ fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
     let is_of = |it: &&Finding| match bound {
         Bound::Compute | Bound::Memory => it.rule.speeds_kernels(),
         Bound::Copy => it.rule.saves_copies(),
+        Bound::Peer => matches!(it.rule, Rule::ExposedCommunication | Rule::ThroughHost),
         _ => !it.rule.speeds_kernels(),
     };
     let own = findings.iter().filter(is_of).max_by_key(|it| it.weight());

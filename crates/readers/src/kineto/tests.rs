@@ -119,6 +119,21 @@ fn traces_of_xla_and_tensorflow_have_operations() {
     let host = name(6, "/job:localhost/replica:0/task:0/device:GPU:0 Compute");
     let host = format!(",{host},{}", event(6, 0, "MatMul", ""));
     assert_eq!(count(&tensorflow(&host), "kind: CpuOp"), 1);
+    // One of the same full name put there what runs.
+    let op = |pid: i32, kind: &str, name: &str| {
+        event(pid, 0, kind, &format!(r#""name":"{name}","op":"{kind}""#))
+    };
+    let host = name(6, "/job:localhost/replica:0/task:0/gpu:0 Compute");
+    let launched = [
+        &host,
+        &op(6, "Const", "b"),
+        &op(6, "MatMul", "a"),
+        &op(3, "MatMul", "a"),
+    ];
+    let launched = tensorflow(&launched.map(|it| format!(",{it}")).concat());
+    assert_eq!(count(&launched, "what: Call("), 1);
+    assert_eq!(count(&launched, "kind: CpuOp"), 1);
+    assert_eq!(count(&launched, "correlation: 3"), 2);
     let other = format!("[{}]", event(5, 4, "paint", ""));
     assert_eq!(count(&other, "what: "), 0);
     assert_eq!(count(&other, "not shown: 1 events without a category"), 1);

@@ -22,12 +22,16 @@ pub(super) struct PendingEvent {
     correlation: Correlation,
     /// XLA's "key:value" words on a kernel or a copy.
     details: Box<str>,
+    /// TensorFlow 1: the op of the program that it is of, by its full name.
+    op: Box<str>,
 }
 
 /// What a thread of a trace stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Track {
     Host,
+    /// TensorFlow 1: when the ops of a device were run, which put those of a GPU on its streams.
+    Ops,
     Stream(Place),
     /// All streams of a GPU together, which those with numbers repeat.
     AllStreams(u32),
@@ -41,16 +45,15 @@ fn track(process: &str, thread: &str) -> Track {
         let digits = text.find(|c: char| !c.is_ascii_digit());
         text[..digits.unwrap_or(text.len())].parse::<u32>().ok()
     };
+    if process.starts_with("/job:") && !process.contains("/stream:") {
+        return Track::Ops;
+    }
     let Some((_, gpu)) = process.split_once("gpu:") else {
         return Track::Host;
     };
     let Some(device) = number(gpu) else {
         return Track::Other;
     };
-    // TensorFlow 1: when the ops of a GPU were put on its streams, which are `/device:GPU:0/stream:…`.
-    if process.starts_with("/job:") && !gpu.contains("/stream:") {
-        return Track::Host;
-    }
     let of_process = gpu.split_once("/stream:").map(|it| it.1);
     match thread.strip_prefix("Stream #").or(of_process) {
         Some(all) if all.starts_with("all") => Track::AllStreams(device),
@@ -109,6 +112,7 @@ impl PendingEvent {
             name: event.name.0.as_ref().into(),
             correlation: correlation.unwrap_or(0),
             details: args.details.0.as_ref().into(),
+            op: args.name.0.as_ref().into(),
         })
     }
 
@@ -157,9 +161,25 @@ impl PendingEvent {
         })
     }
 
+    /// The run of an op that put something on a stream.
+    fn launch(&self, gather: &mut Gather) -> What {
+        let name = gather.name(0, &format!("Launch of {}", self.name));
+        let (thread, code) = (self.thread(Track::Ops), 0);
+        What::Call(HostCall { thread, name, code })
+    }
+
+    /// TensorFlow 1 counts the threads of each device anew.
+    fn thread(&self, track: Track) -> u32 {
+        let (process, thread) = self.track;
+        thread_id(Some(match track {
+            Track::Ops => (process << 16) + thread,
+            _ => thread,
+        }))
+    }
+
     /// What a thread of the host did.
-    fn on_host(&self, gather: &mut Gather) -> What {
-        let thread = thread_id(Some(self.track.1));
+    fn on_host(&self, track: Track, gather: &mut Gather) -> What {
+        let thread = self.thread(track);
         if is_call(&self.name) {
             let name = gather.name(0, &self.name);
             gather.call_named(0, self.correlation, name, &self.name);
@@ -207,18 +227,31 @@ pub(super) fn settle(
         _ => None,
     });
     let numbered: FxHashSet<u32> = numbered.collect();
-    let has_gpu = tracks.values().any(|track| *track != Track::Host);
+    let has_gpu = !tracks
+        .values()
+        .all(|it| matches!(it, Track::Host | Track::Ops));
+    let is_on_stream =
+        |it: &&PendingEvent| matches!(tracks[&it.track], Track::Stream(_) | Track::AllStreams(_));
+    let on_stream = waiting.iter().filter(is_on_stream);
+    let launched: FxHashSet<&str> = on_stream.map(|it| &*it.op).collect();
+    // What was launched has the number of its op.
+    let ops = (1..).zip(waiting).filter(|(_, it)| {
+        tracks[&it.track] == Track::Ops && !it.op.is_empty() && launched.contains(&*it.op)
+    });
+    let ops: FxHashMap<&str, Correlation> = ops.map(|(at, it)| (&*it.op, at)).collect();
     let (mut operations, mut left_out) = (0, Vec::new());
     for it in waiting {
-        let place = match tracks[&it.track] {
+        let track = tracks[&it.track];
+        let of_op = ops.get(&*it.op).copied();
+        let place = match track {
             Track::Stream(place) => Some(place),
             Track::AllStreams(device) if !numbered.contains(&device) => Some(Place {
                 device,
                 ..Place::default()
             }),
-            Track::Host if has_gpu => None,
+            Track::Host | Track::Ops if has_gpu => None,
             // Without a GPU it may be a trace of anything.
-            Track::Host => {
+            Track::Host | Track::Ops => {
                 left_out.push("events without a category".to_owned());
                 continue;
             }
@@ -230,9 +263,11 @@ pub(super) fn settle(
         operations += u64::from(place.is_some());
         let what = match place {
             Some(place) => it.on_gpu(place, gather),
-            None => it.on_host(gather),
+            None if track == Track::Ops && of_op.is_some() => it.launch(gather),
+            None => it.on_host(track, gather),
         };
-        gather.push(0, (it.span.start, it.span.end), it.correlation, what);
+        let correlation = of_op.unwrap_or(it.correlation);
+        gather.push(0, (it.span.start, it.span.end), correlation, what);
     }
     for (track, of) in tracks {
         if let (Track::Host, Some(name)) = (of, threads.get(&track).filter(|_| has_gpu)) {

@@ -416,11 +416,6 @@ fn communication_that_nothing_runs_beside() {
     late.kernel("ncclDevKernel_AllGather_RING_LL", 2, 1_000_000, 3_000_000);
     let found = sick("exposed-communication", &mut late);
     assert_eq!(found.bound_ns, 10 * 30_000 + 30_000);
-    assert!(
-        found.title.contains("one of them 2.00 ms"),
-        "{}",
-        found.title
-    );
     // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
     let found = sick("exposed-communication", &mut beside(27_000, 97_000));
     let words = "take 300 µs (30 %); 30.0 µs (3 %) of it is not overlapped";
@@ -452,8 +447,8 @@ fn pages_that_the_driver_moves() {
         scene
     };
     let found = sick("page-migration", &mut scene(activity::Place::NO_STREAM));
-    // 400 KiB have to be moved in any case, at 55 GB/s in 7.447 us.
-    assert_eq!((found.count, found.bound_ns), (100, 200_000 - 7_447));
+    // The kernel waits from its start on until the last page is there. 400 KiB have to be moved in any case, at 55 GB/s in 7.447 us.
+    assert_eq!((found.count, found.bound_ns), (100, 898_000 - 7_447));
     let words = "75 times to the GPU and 25 times back: 400 KiB in 200 µs";
     assert!(found.title.contains(words), "{}", found.title);
     // Nobody asked for them, so that nobody can gather them.
