@@ -124,8 +124,8 @@ impl Layout {
         let details_rule = take(bottom);
         let details = take(details);
         let footer = take(foot);
-        let has_findings = state.answer().is_some_and(|it| !it.findings.is_empty());
-        let panel = if has_findings && width >= 160 {
+        let findings = state.answer().map_or(0, |it| it.findings.len());
+        let panel = if findings > 0 && width >= 160 {
             width / 4
         } else {
             0
@@ -147,8 +147,11 @@ impl Layout {
             axis: Rect::new(gutter.min(width), axis.y, plot, axis.height),
             rows: beside(rows),
             panel: Rect::new(left, axis.y, panel, rows.height + 1),
-            below: match has_findings && panel == 0 {
-                true => BELOW.min(usize::from(rows.height) / 5),
+            // A title, and two lines for most findings.
+            below: match findings > 0 && panel == 0 {
+                true => BELOW
+                    .min(1 + 2 * findings)
+                    .min(usize::from(rows.height) / 5),
                 false => 0,
             },
             details_rule,

@@ -226,8 +226,7 @@ impl Picker {
                     add(&entry.words(), Role::Text, true);
                     let gain = entry.told.as_ref().and_then(|it| it.gain.as_deref());
                     gain.iter().for_each(|text| add(text, Role::Text, false));
-                    let size = bytes(entry.size);
-                    add(&format!("{size}, {}", path.display()), Role::Dim, false);
+                    add(&bytes(entry.size), Role::Dim, false);
                 }
                 let said = match self.marked {
                     Some(_) => "Space compares the marked trace with this one.",
