@@ -16,6 +16,7 @@
 mod buffers;
 mod collector;
 mod command;
+mod compiled;
 pub mod control;
 mod decode;
 mod fork;

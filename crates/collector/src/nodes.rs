@@ -18,6 +18,7 @@ use cupti_sys::Api;
 use cupti_sys::api::SUCCESS;
 use cupti_sys::kinds::resource;
 
+use crate::compiled::Comments;
 use crate::fork;
 use crate::python::{Level, Python, Refused};
 use recording::file::{Entry, StackLog, Writer};
@@ -81,6 +82,7 @@ struct Nodes {
     /// Nothing before the first node.
     python: Option<Result<Python, Refused>>,
     frames: HashMap<Level, Frame>,
+    comments: Comments,
     /// By what a walk came to.
     chains: HashMap<u64, u32>,
     levels: usize,
@@ -99,6 +101,7 @@ pub(crate) fn begin(api: &Api) -> bool {
         id,
         python: None,
         frames: HashMap::new(),
+        comments: Comments::default(),
         chains: HashMap::new(),
         levels: 0,
         found: Vec::new(),
@@ -184,7 +187,14 @@ impl Nodes {
         if number == new {
             self.levels += levels.len();
             let named = levels.iter().map(|level| {
-                let name = || python.frame(level).unwrap_or_default();
+                let name = || {
+                    let mut frame = python.frame(level).unwrap_or_default();
+                    // Of code that was made, what it stands for is told in place of its name.
+                    if let Some(told) = self.comments.above(&frame.file, frame.line) {
+                        frame.function = told;
+                    }
+                    frame
+                };
                 self.frames.entry(*level).or_insert_with(name).clone()
             });
             self.found.push(Found::Chain(named.collect()));

@@ -9,6 +9,7 @@ use crate::lines::is_passed_through;
 use crate::tables::{self, NameRow};
 use activity::text::printable;
 use activity::{Frame, StackId, What};
+use causes::stacks::is_wrapper;
 use trace::samples::short_file;
 use trace::{Trace, describe};
 
@@ -25,6 +26,8 @@ pub type Nth = (usize, usize);
 pub struct NodeName<'t> {
     /// The line that asked for it: the innermost one of the program or of a package that does its work; `None` where unknown.
     pub line: Option<&'t Frame>,
+    /// Of code that PyTorch compiled, the operations that became this: "aten.addmm, aten.relu [linear_1, relu]".
+    pub compiled: Option<&'t str>,
     /// "kernel", "copy" or "memset".
     pub kind: &'static str,
     /// Which of its kind it is on that line, in its round.
@@ -38,7 +41,8 @@ impl NodeName<'_> {
     pub fn place(&self) -> Option<String> {
         let it = self.line?;
         let file = short_file(&it.file);
-        Some(printable(&format!("{file}:{} {}", it.line, it.function)))
+        let what = self.compiled.unwrap_or(&it.function);
+        Some(printable(&format!("{file}:{} {what}", it.line)))
     }
 
     /// "model.py:12 forward · kernel 2 of 3 · round 5 of 32"; `None` where nothing is known.
@@ -82,14 +86,15 @@ fn of_graph<'t>(
     let mut groups = FxHashMap::<_, Vec<usize>>::default();
     let mut names = Vec::with_capacity(nodes.len());
     for (at, ((node, what), stack)) in nodes.iter().zip(&stacks).enumerate() {
-        let line = *lines.entry(stack).or_insert_with(|| line_of(trace, *stack));
+        let known = || (line_of(trace, *stack), compiled_of(trace, *stack));
+        let (line, compiled) = *lines.entry(stack).or_insert_with(known);
         let kind = describe::operation_kind(what).unwrap_or("node");
         let round = rounds.nth(at);
-        let group = (round, line.map(|it| (&it.file, it.line)), kind);
+        let group = (round, line.map(|it| (&it.file, it.line)), compiled, kind);
         groups.entry(group).or_default().push(at);
         let nth = (0, 0);
         #[rustfmt::skip]
-        names.push((*node, NodeName { line, kind, nth, round }));
+        names.push((*node, NodeName { line, compiled, kind, nth, round }));
     }
     for group in groups.into_values() {
         for (number, &at) in (1..).zip(&group) {
@@ -133,10 +138,21 @@ pub fn by_line(trace: &Trace) -> Vec<NameRow> {
     tables::nodes(trace, &by_node, &texts)
 }
 
-/// The innermost frame that is of the program's own files, or of a package that does its work.
+/// The innermost frame that is of the program's own files, or of a package that does its work. One that only hands on serves where
+/// there is no other.
 fn line_of(trace: &Trace, stack: StackId) -> Option<&Frame> {
-    let mut frames = trace.stacks().frames(stack);
-    frames.find(|it| !is_passed_through(&it.file))
+    let own = || {
+        let frames = trace.stacks().frames(stack);
+        frames.filter(|it| !is_passed_through(&it.file))
+    };
+    let mut telling = own().filter(|it| !is_wrapper(&it.function));
+    telling.next().or_else(|| own().next())
+}
+
+/// What is told of code that PyTorch compiled. No function of Python has such a name.
+fn compiled_of(trace: &Trace, stack: StackId) -> Option<&str> {
+    let mut names = trace.stacks().frames(stack).map(|it| &*it.function);
+    names.find(|it| it.starts_with("aten.") || it.starts_with("prims."))
 }
 
 /// A sequence that comes again and again.

@@ -13,7 +13,7 @@ use activity::units::{count, percent};
 use activity::{Frame, Span, StackId};
 use trace::Trace;
 use trace::samples::short_file;
-pub use tree::{Node, add_functions, below_line};
+pub use tree::{Node, add_functions, below_line, is_wrapper};
 
 /// Fewer samples of a line tell nothing of what many stretches have in common.
 const LEAST: u64 = 3;
@@ -131,8 +131,8 @@ impl StackCounts {
         let ((file, line, function), calls) = by.into_iter().max_by_key(|it| of_line(&it.1))?;
         let samples = of_line(&calls);
         let call = calls.into_iter().max_by_key(|it| it.1);
-        let is_wrapper = |it: &str| it.rsplit(' ').next().is_none_or(tree::is_wrapper);
-        let is_told = |it: &str| !it.is_empty() && !is_wrapper(it);
+        let is_inner = |it: &str| it.rsplit(' ').next().is_none_or(is_wrapper);
+        let is_told = |it: &str| !it.is_empty() && !is_inner(it);
         let call = call.filter(|it| is_told(&it.0) && 2 * it.1 > samples);
         (!file.is_empty()).then(|| LineShare {
             deepest: tree::deepest(trace, &self.stacks, (&file, line)),

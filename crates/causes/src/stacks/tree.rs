@@ -52,7 +52,7 @@ pub(super) fn is_inner(function: &str) -> bool {
 }
 
 /// Whether a function only hands on to another one.
-pub(super) fn is_wrapper(function: &str) -> bool {
+pub fn is_wrapper(function: &str) -> bool {
     const WRAPPERS: [&str; 7] = [
         "<module>",
         "<lambda>",

@@ -104,3 +104,50 @@ fn lines_are_added_up_over_all_runs() {
     assert_eq!(rows, expected);
     assert_eq!(by_line(&graph(&[("a", 0)])), []);
 }
+
+#[test]
+fn a_node_of_compiled_code_is_told_by_its_operations_at_the_programs_line() {
+    let mut trace = graph(&[("k", 0)]);
+    let node = u64::from(GRAPH) << 32 | 1;
+    let frames = [
+        ("/home/me/model.py", "<module>", 9),
+        (
+            "/v/lib/python3.12/site-packages/transformers/generic.py",
+            "can.<locals>.wrapper",
+            3,
+        ),
+        (
+            "/tmp/torchinductor_me/ab/cab.py",
+            "aten.addmm [linear_1]",
+            5,
+        ),
+    ];
+    let mut defs = Vec::new();
+    for (id, (file, function, line)) in (1..).zip(frames) {
+        let frame = Frame {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line,
+        };
+        defs.push(SampleDef::Frame { id, frame });
+        defs.push(SampleDef::Stack {
+            id,
+            caller: id - 1,
+            frame: id,
+        });
+    }
+    defs.push(SampleDef::Nodes(vec![(node, 3)]));
+    let samples = Some(Samples {
+        defs,
+        ..Samples::default()
+    });
+    let batch = Batch {
+        samples,
+        ..Batch::default()
+    };
+    trace.apply(batch);
+    let name = of_process(&trace, 0)[0].1;
+    // Only functions that hand on are there: the innermost of them is better than none.
+    let place = "transformers/generic.py:3 aten.addmm [linear_1]";
+    assert_eq!(name.place().as_deref(), Some(place));
+}
