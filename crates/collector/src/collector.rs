@@ -19,7 +19,6 @@ use crate::gate;
 use crate::nodes::NodeLog;
 use crate::options::{BUFFERS, Caller, Ending, Graphs, MOST_BUFFERS, Options};
 use crate::process::this_process;
-use crate::ranges::{RangeWatch, Ranges};
 use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
 use crate::stalls::StallThread;
 use crate::switch::Switch;
@@ -323,13 +322,9 @@ fn set_up(
 ) -> Result<(&'static Pool, Decoder, Switch, Vec<String>), StartError> {
     let pool = buffers::install(BUFFERS, MOST_BUFFERS, cupti.may_decline_buffers());
     let pool = pool.ok_or(StartError::Memory)?;
-    let ranges = options
-        .range
-        .clone()
-        .map(|name| Arc::new(Ranges::called(name)));
-    let decoder = Decoder::new(cupti, ranges.clone().map(RangeWatch::new));
+    let decoder = Decoder::new(cupti);
     let lacks = enable(cupti, options)?;
-    let switch = Switch::new(&options.dir, options, ranges);
+    let switch = Switch::new(&options.dir, options);
     Ok((pool, decoder, switch, lacks))
 }
 

@@ -16,7 +16,6 @@ use cupti_sys::{Cupti, RecordSizes, kinds};
 
 use crate::host::Host;
 use crate::marks::Marks;
-use crate::ranges::RangeWatch;
 use crate::steady::{self, AFTER, SteadyClock};
 use recording::file::{Entry, Writer};
 
@@ -47,12 +46,12 @@ pub(crate) enum Decoded {
 }
 
 impl Decoder {
-    pub(crate) fn new(cupti: &Cupti, watch: Option<RangeWatch>) -> Decoder {
+    pub(crate) fn new(cupti: &Cupti) -> Decoder {
         let (now, boot) = steady::read();
         Decoder {
             sizes: RecordSizes::of(&cupti.api, cupti.version),
             host: Host::new(cupti.api),
-            marks: Marks::watching(watch),
+            marks: Marks::default(),
             contexts: HashMap::new(),
             clock: SteadyClock::new(now, boot),
             earliest: now - BEFORE,

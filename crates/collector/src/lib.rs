@@ -33,7 +33,6 @@ mod nodes;
 pub mod options;
 mod process;
 mod python;
-mod ranges;
 mod setup;
 mod stalls;
 mod steady;

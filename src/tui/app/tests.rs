@@ -22,6 +22,7 @@ use crate::tui::keys;
 use crate::tui::state::analyst::{Analyst, Question};
 use crate::tui::state::selection::Item;
 use crate::tui::tests::{gpus, wrong_input};
+use crate::tui::view::FINDINGS;
 use activity::feed::{Message, Progress};
 use activity::{Activity, Ns, RangeKind, Span, What};
 use trace::testing::Scene;
@@ -225,6 +226,13 @@ fn a_click_selects_what_is_under_it() {
         .expect("a line") as u16;
     app.act(crate::tui::action::Action::Click { x, y });
     assert_eq!(selected(&app), Some((STREAMED + 700 * US, 400 * US)));
+    // The headline is laid out among the findings.
+    let at = layout.verdict;
+    app.act(crate::tui::action::Action::Click {
+        x: at.x + 2,
+        y: at.y,
+    });
+    assert_eq!(app.views.current, FINDINGS);
 }
 
 #[test]

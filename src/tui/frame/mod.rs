@@ -8,7 +8,7 @@ pub mod overlay;
 pub mod tabs;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Rect, Size};
+use ratatui::layout::{Position, Rect, Size};
 
 use super::action::{Action, Context};
 use super::draw::details::Details;
@@ -17,7 +17,7 @@ use super::draw::verdict::VerdictLine;
 use super::draw::{alert, header, pen, pulse};
 use super::state::{NOT_ATTACHED, State};
 use super::theme::{Role, Theme};
-use super::view::{List, Views};
+use super::view::{FINDINGS, List, Views};
 use footer::Footer;
 pub(super) use offered::{is_offered, why_not};
 use overlay::{HelpText, Overlay};
@@ -127,6 +127,10 @@ impl Frame {
         }
         if y == self.layout.footer.y {
             return self.footer.hint_at(self.layout.footer.width, x);
+        }
+        // What it says is laid out among the findings.
+        if self.layout.verdict.contains(Position::new(x, y)) {
+            return Some(Action::Show(FINDINGS));
         }
         if line.is_empty() || y != line.y {
             return None;

@@ -7,7 +7,8 @@ use figures::lines;
 use rustc_hash::FxHashMap;
 use trace::{LaneId, LaneKind, Trace};
 
-/// Depths that get a row of their own in any case.
+/// Depths that get a row of their own in any case, and where other rows have room.
+pub const LEAST: usize = 2;
 pub const USUAL: usize = 4;
 
 /// Depths that get one where there is room. What lies deeper is inside what the last of them shows, and

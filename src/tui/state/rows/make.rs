@@ -261,8 +261,14 @@ fn visible(trace: &Trace, scope: Span) -> impl Iterator<Item = (LaneId, LaneKey)
     lanes.map(|(id, lane)| (id, lane.key()))
 }
 
-/// Shows more depths than [`nest::USUAL`] of lanes that have more, in turn, while there is `room` for all rows.
+/// Shows more depths than [`nest::USUAL`] of lanes that have more, in turn, while there is `room` for all rows. Where there is less, the
+/// deepest of all lanes go before other rows do.
 pub fn deepen(trace: &Trace, scope: Span, room: usize, rows: &mut Vec<Row>) {
+    for least in (nest::LEAST..nest::USUAL).rev() {
+        if rows.len() > room && room > 0 {
+            rows.retain(|row| !matches!(row.kind, RowKind::Range(_, depth) if depth >= least));
+        }
+    }
     let mut wanted: Vec<(LaneId, usize)> = rows
         .iter()
         .filter_map(|row| match row.kind {
@@ -336,5 +342,22 @@ mod tests {
         ] {
             assert_eq!(short_thread(name), expected);
         }
+    }
+
+    #[test]
+    fn the_deepest_rows_go_where_others_have_no_room() {
+        let depths = |room: usize| {
+            let stack = |lane| (0..nest::USUAL).map(move |depth| RowKind::Range(lane, depth));
+            let kinds = [RowKind::Gpu(0)]
+                .into_iter()
+                .chain(stack(1))
+                .chain(stack(2));
+            let mut rows: Vec<Row> = kinds.map(|kind| Row::new(kind, "")).collect();
+            deepen(&Trace::default(), Span::default(), room, &mut rows);
+            rows.len()
+        };
+        assert_eq!((depths(8), depths(7)), (7, 7));
+        // Two of each stay.
+        assert_eq!((depths(6), depths(3)), (5, 5));
     }
 }
