@@ -148,6 +148,7 @@ impl TracedProgram<'_> {
             when: When {
                 delay: args.delay,
                 duration: args.duration,
+                range: args.range.clone(),
             },
             hardware: watched.recorded.hardware == Switch::On,
             counters: watched.counters().unwrap_or_default(),

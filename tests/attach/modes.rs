@@ -28,6 +28,7 @@ fn after_a_delay_and_for_a_while() {
         request.when = When {
             delay: Some(Duration::from_millis(1000)),
             duration: Some(Duration::from_millis(700)),
+            range: None,
         };
     });
     let modes = seen.modes(0);
@@ -93,6 +94,35 @@ fn a_pause_is_neither_busy_nor_idle() {
         "{device:?}"
     );
     assert_eq!(seen.health(0).losses(), 0);
+}
+
+#[test]
+fn only_inside_ranges_of_a_name() {
+    let made = fakes();
+    let of = |name: &str| {
+        trace_with(made, &["ranges", "4"], &[], |request| {
+            request.when.range = Some(name.to_owned());
+        })
+    };
+    let seen = of("st*");
+    let found = seen.kernels(0);
+    let inside = found.iter().filter(|id| **id % 2 == 1).count();
+    // Of 120 each: late by a flush period at either end.
+    assert!(
+        inside > 40 && found.len() - inside < 80,
+        "{inside} of {}",
+        found.len()
+    );
+    assert!(seen.modes(0).len() >= 4, "{:?}", seen.modes(0));
+    let none = of("stop");
+    assert!(none.kernels(0).is_empty());
+    assert!(
+        none.notices
+            .iter()
+            .any(|text| text.contains("no NVTX range called \"stop\"")),
+        "{:?}",
+        none.notices
+    );
 }
 
 #[test]

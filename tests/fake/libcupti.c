@@ -264,6 +264,17 @@ void fake_launch(uint32_t correlation, uint64_t nanoseconds) {
     pthread_mutex_unlock(&lock);
 }
 
+/* One end of an NVTX range of this thread: its beginning with a name, its end without. */
+void fake_range(uint32_t id, const char *name) {
+    pthread_mutex_lock(&lock);
+    if (enabled[12]) {
+        uint8_t *r = record(12, size_of(12));
+        p32(r, 4, name ? 2 : 4); p64(r, 8, now()); p32(r, 16, id); p32(r, 20, 2);
+        p32(r, 24, getpid()); p32(r, 28, syscall(SYS_gettid)); text(r, 40, name); text(r, 48, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* A stream that was told to wait for an event. */
 void fake_wait(uint32_t correlation) {
     pthread_mutex_lock(&lock);

@@ -11,7 +11,7 @@
 
 static void (*launch)(uint32_t, uint64_t);
 static void (*drop)(uint32_t), (*timeless)(uint32_t), (*graphs)(uint32_t);
-static void (*wait_for)(uint32_t);
+static void (*range)(uint32_t, const char *), (*wait_for)(uint32_t);
 static void *(*nvtx)(void);
 static void (*everything)(void), (*rejects)(void), (*unknown)(void);
 
@@ -27,6 +27,7 @@ static int initialise(void) {
         drop = (void (*)(uint32_t))dlsym(cupti, "fake_drop");
         timeless = (void (*)(uint32_t))dlsym(cupti, "fake_timeless");
         graphs = (void (*)(uint32_t))dlsym(cupti, "fake_graphs");
+        range = (void (*)(uint32_t, const char *))dlsym(cupti, "fake_range");
         wait_for = (void (*)(uint32_t))dlsym(cupti, "fake_wait");
         nvtx = (void *(*)(void))dlsym(cupti, "fake_nvtx");
         everything = (void (*)(void))dlsym(cupti, "fake_everything");
@@ -118,6 +119,16 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(how, "waits")) {
         for (int i = 1; wait_for && i <= count; i++) { launches(i, 1); wait_for(i); usleep(5000); }
+        return 0;
+    }
+    if (!strcmp(how, "ranges")) {
+        /* rounds of 300 ms outside a range, launches of even number, and 300 ms inside one, of odd number */
+        for (int i = 0; range && i < count; i++) {
+            for (int j = 0; j < 30; j++) { launches(2 * (i * 30 + j + 1), 1); usleep(10000); }
+            range(i + 1, "step");
+            for (int j = 0; j < 30; j++) { launches(2 * (i * 30 + j) + 1, 1); usleep(10000); }
+            range(i + 1, NULL);
+        }
         return 0;
     }
     if (!strcmp(how, "device")) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people do with a long job, on a real GPU: --delay, --duration.
+"""What people do with a long job, on a real GPU: --delay, --duration, --range.
 
 usage: job.py CUPTOP
 
@@ -84,6 +84,15 @@ def main():
     span = device.get("span_ns", 0) / 1e9
     off = (report.get("recording") or [{}])[0].get("off_count", 0)
     check("--delay 8s --duration 2s: operations of some 2 s", 1.0 < span < 2.5, f"{span:.2f} s, {off} whiles off")
+
+    report, _ = trace(args.cuptop, program, ["--range", "step"], [6, 0.2])
+    device = (report.get("devices") or [{}])[0]
+    whole = device.get("span_ns", 0)
+    parts = device.get("busy_ns", 0) + device.get("idle_ns", 0) + device.get("not_recorded_ns", 0)
+    check("--range step: busy, idle and not recorded are the span", whole > 0 and parts == whole, f"{parts} of {whole}")
+    check("--range step: there is time that was not recorded", device.get("not_recorded_ns", 0) > 0.2 * whole)
+    _, done = trace(args.cuptop, program, ["--range", "no such"], [2, 0])
+    check("--range of nothing says so", "no NVTX range called" in done.stderr)
 
     print()
     for ok, what, detail in TABLE:

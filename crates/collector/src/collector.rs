@@ -19,6 +19,7 @@ use crate::gate;
 use crate::nodes::NodeLog;
 use crate::options::{BUFFERS, Caller, Ending, Graphs, MOST_BUFFERS, Options};
 use crate::process::this_process;
+use crate::ranges::{RangeWatch, Ranges};
 use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
 use crate::stalls::StallThread;
 use crate::switch::Switch;
@@ -322,9 +323,13 @@ fn set_up(
 ) -> Result<(&'static Pool, Decoder, Switch, Vec<String>), StartError> {
     let pool = buffers::install(BUFFERS, MOST_BUFFERS, cupti.may_decline_buffers());
     let pool = pool.ok_or(StartError::Memory)?;
-    let decoder = Decoder::new(cupti);
+    let ranges = options
+        .range
+        .clone()
+        .map(|name| Arc::new(Ranges::called(name)));
+    let decoder = Decoder::new(cupti, ranges.clone().map(RangeWatch::new));
     let lacks = enable(cupti, options)?;
-    let switch = Switch::new(&options.dir, options);
+    let switch = Switch::new(&options.dir, options, ranges);
     Ok((pool, decoder, switch, lacks))
 }
 

@@ -16,6 +16,7 @@ use cupti_sys::{Cupti, RecordSizes, kinds};
 
 use crate::host::Host;
 use crate::marks::Marks;
+use crate::ranges::RangeWatch;
 use crate::steady::{self, AFTER, SteadyClock};
 use recording::file::{Entry, Writer};
 
@@ -46,12 +47,12 @@ pub(crate) enum Decoded {
 }
 
 impl Decoder {
-    pub(crate) fn new(cupti: &Cupti) -> Decoder {
+    pub(crate) fn new(cupti: &Cupti, watch: Option<RangeWatch>) -> Decoder {
         let (now, boot) = steady::read();
         Decoder {
             sizes: RecordSizes::of(&cupti.api, cupti.version),
             host: Host::new(cupti.api),
-            marks: Marks::default(),
+            marks: Marks::watching(watch),
             contexts: HashMap::new(),
             clock: SteadyClock::new(now, boot),
             earliest: now - BEFORE,

@@ -33,6 +33,7 @@ mod nodes;
 pub mod options;
 mod process;
 mod python;
+mod ranges;
 mod setup;
 mod stalls;
 mod steady;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use activity::{Activity, Range, RangeKind, Span, What};
 use cupti_sys::{kinds, records};
 
+use crate::ranges::RangeWatch;
 use recording::file::Writer;
 
 /// Ranges that may be open at a time.
@@ -20,9 +21,18 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     open: HashMap<u32, Open>,
+    /// The ranges inside which alone is recorded.
+    pub(crate) watch: Option<RangeWatch>,
 }
 
 impl Marks {
+    pub(crate) fn watching(watch: Option<RangeWatch>) -> Marks {
+        Marks {
+            watch,
+            ..Marks::default()
+        }
+    }
+
     /// One end of a range, or a mark. Returns how many records are lost by it.
     pub(crate) fn marker(
         &mut self,
@@ -41,6 +51,9 @@ impl Marks {
             thread,
         };
         if it.flags & kinds::marker::START != 0 {
+            if let Some(watch) = &mut self.watch {
+                watch.begin(it.id, name);
+            }
             if self.open.len() >= MOST_OPEN {
                 return 1;
             }
@@ -48,6 +61,9 @@ impl Marks {
             return u64::from(self.open.insert(it.id, here()).is_some());
         }
         let open = if it.flags & kinds::marker::END != 0 {
+            if let Some(watch) = &mut self.watch {
+                watch.end(it.id);
+            }
             self.open.remove(&it.id)
         } else {
             Some(here())

@@ -16,6 +16,8 @@ pub const MAX_BYTES: &str = "CUPTOP_MAX_BYTES";
 pub const KEEP: &str = "CUPTOP_KEEP_S";
 /// Whether to record what streams and threads wait for: `0` or `1`.
 pub const WAITS: &str = "CUPTOP_WAITS";
+/// The NVTX ranges inside which alone is to be recorded.
+pub const RANGE: &str = "CUPTOP_RANGE";
 /// Whether to sample what kernels wait for: `0` or `1`.
 pub const STALLS: &str = "CUPTOP_STALLS";
 /// How to record CUDA graphs: `nodes` or `whole`.
@@ -74,6 +76,8 @@ pub struct Options {
     pub waits: bool,
     /// Whether what kernels wait for is sampled. Nobody else may use the GPU's counters then.
     pub stalls: bool,
+    /// The name of NVTX ranges inside which alone is recorded; a `*` at its end stands for anything.
+    pub range: Option<String>,
     /// How CUDA graphs are recorded.
     pub graphs: Graphs,
     /// Whether nodes of CUDA graphs get the names of the source lines that asked for them.
@@ -104,6 +108,7 @@ impl Options {
             api: ApiCalls::default(),
             waits: true,
             stalls: false,
+            range: None,
             graphs: Graphs::default(),
             names: true,
             caller: Caller::Program,
@@ -127,6 +132,9 @@ impl Options {
         options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
         options.waits = variable(WAITS).is_none_or(|value| value != "0");
         options.stalls = variable(STALLS).is_some_and(|value| value == "1");
+        options.range = variable(RANGE)
+            .filter(|name| !name.is_empty())
+            .map(|name| name.to_string_lossy().into_owned());
         if variable(GRAPHS).is_some_and(|value| value == "whole") {
             options.graphs = Graphs::Whole;
         }

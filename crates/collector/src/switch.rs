@@ -1,11 +1,13 @@
 //! Switching recording on and off while the program runs.
 //!
-//! The flush thread looks once a period at what the [control page](crate::control) asks for. It tells CUPTI, and has
-//! written into the recording from when on that holds.
+//! The flush thread looks once a period at what is asked for. The [control page](crate::control) asks, or the NVTX
+//! ranges inside which alone is recorded. It tells CUPTI, and has written into the recording from when on that holds.
 //! What was launched before recording went on leaves no record though it may still run. So the time given is that after
 //! the last call to CUPTI. That of going off is the one before the first.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use activity::Mode;
 use crossbeam_channel::Sender;
@@ -14,8 +16,12 @@ use cupti_sys::Cupti;
 use crate::command::Command;
 use crate::control::Control;
 use crate::options::{ApiCalls, Graphs, Options};
+use crate::ranges::Ranges;
 use crate::setup;
 use recording::file::Clocks;
+
+/// While recording waits for a range to begin, ranges are looked for this often at least: there is next to nothing to flush.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What is on, and what asks for it.
 #[derive(Debug)]
@@ -27,13 +33,14 @@ pub(crate) struct Switch {
     control: Option<Control>,
     /// Whether the control page asks for records.
     is_wanted: bool,
+    ranges: Option<Arc<Ranges>>,
     mode: Mode,
     commands: Option<Sender<Command>>,
 }
 
 impl Switch {
     /// What is wanted at the start. CUPTI is not told yet.
-    pub(crate) fn new(directory: &Path, options: &Options) -> Switch {
+    pub(crate) fn new(directory: &Path, options: &Options, ranges: Option<Arc<Ranges>>) -> Switch {
         let control = Control::open(directory);
         let wanted = control.as_ref().and_then(Control::read);
         Switch {
@@ -42,6 +49,7 @@ impl Switch {
             waits: options.waits,
             control,
             is_wanted: wanted.unwrap_or(true),
+            ranges,
             mode: Mode::default(),
             commands: None,
         }
@@ -61,8 +69,18 @@ impl Switch {
             waits: false,
         };
         let mut lacks = Vec::new();
-        self.apply(cupti, self.is_wanted, &mut lacks);
+        self.apply(cupti, self.is_asked(), &mut lacks);
         (self.mode, lacks)
+    }
+
+    /// How soon it is to be looked at again, if the flushes come every `period`.
+    pub(crate) fn due(&self, period: Duration) -> Duration {
+        let waits_for_range = self.ranges.is_some() && !self.mode.recording;
+        if waits_for_range {
+            period.min(LOOK)
+        } else {
+            period
+        }
     }
 
     /// Does what is asked for by now. What was complete has just been flushed. Recording goes off only once `hold` has
@@ -72,9 +90,10 @@ impl Switch {
             self.is_wanted = is_wanted;
         }
         let mut lacks = Vec::new();
-        if self.is_wanted != self.mode.recording {
+        let recording = self.is_asked();
+        if recording != self.mode.recording {
             let _held = self.mode.recording.then(hold);
-            self.apply(cupti, self.is_wanted, &mut lacks);
+            self.apply(cupti, recording, &mut lacks);
             self.send(Command::Mode(self.mode));
         }
         for text in lacks {
@@ -92,6 +111,11 @@ impl Switch {
             self.apply(cupti, false, &mut Vec::new());
             self.send(Command::Mode(self.mode));
         }
+    }
+
+    /// Whether to record.
+    fn is_asked(&self) -> bool {
+        self.is_wanted && self.ranges.as_ref().is_none_or(|ranges| ranges.is_open())
     }
 
     fn apply(&mut self, cupti: &Cupti, recording: bool, lacks: &mut Vec<String>) {
@@ -117,6 +141,9 @@ impl Switch {
             recording,
             waits,
         };
+        if let Some(ranges) = &self.ranges {
+            ranges.set_recorded(recording);
+        }
     }
 
     fn send(&self, command: Command) {

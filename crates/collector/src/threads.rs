@@ -84,7 +84,7 @@ impl Flusher {
                     Ok(ask) => Some(ask),
                     Err(_) => { requests = never(); None }
                 },
-                default(self.period) => None,
+                default(switch.due(self.period)) => None,
             };
             times.note(self.pool.begin_flush());
             self.ask_for_devices(&mut asked);
@@ -302,6 +302,10 @@ impl DecodeThread {
             self.writer.notice(true, &text);
             // At least one in each: how many there are nobody knows.
             self.decoder.health.lost += unread;
+        }
+        let watch = self.decoder.marks.watch.as_ref();
+        if let Some(text) = watch.and_then(|it| it.ranges.summary()) {
+            self.writer.notice(true, &text);
         }
         self.nodes.write(&mut self.writer);
         self.decoder.end(&mut self.writer);

@@ -44,6 +44,10 @@ pub struct Trace {
     /// Record for this long ("10s"), from the first operation on a GPU (or the end of --delay) on; the program goes on.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
+    /// Record only inside NVTX ranges of this name ("step*": of those that begin so). Begins up to a flush period
+    /// after the range does.
+    #[arg(long, value_name = "NAME")]
+    pub range: Option<String>,
     /// Stop recording a process after this much ("500 MiB"), or with --keep let go of its oldest part; the program
     /// goes on, what is lost is counted.
     #[arg(long, value_name = "SIZE", value_parser = size)]

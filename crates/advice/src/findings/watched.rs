@@ -20,7 +20,7 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
     };
     Some(Finding {
         advice: format!(
-            "{waits}Record only a part (cuptop trace --duration 10s, or the key R on the screen). Each cause's share stays valid; without cuptop a step is shorter by this overhead.",
+            "{waits}Record only a part (cuptop trace --duration 10s, --range NAME, or the key R on the screen). Each cause's share stays valid; without cuptop a step is shorter by this overhead.",
         ),
         ..found(scope, cost.launches, "launches", cost.waited_ns)?
     })

@@ -411,7 +411,7 @@ pub fn workers(trace: &Trace) -> Vec<Worker> {
             };
             let is_idle = trace.devices().iter().enumerate().any(|(index, device)| {
                 let at = Span::new(sample.time, sample.time + 1);
-                // Looking goes on for a moment after recording is off: nobody knows what ran there.
+                // Looking goes on where recording is off, between the ranges of `--range`: nobody knows what ran there.
                 let gap = device.usage.gap_at(sample.time).unwrap_or(at);
                 device.usage.time(Measure::Busy, at) == 0 && !trace.is_unrecorded(index, gap)
             });

@@ -304,7 +304,7 @@ fn a_line_with_most_of_the_samples_is_opened() {
     assert_eq!(longest.collect::<Vec<_>>(), expected);
 }
 
-/// A worker may be looked at while recording is off; what the GPU did there nobody knows.
+/// A worker is looked at outside the ranges of `--range` too; what the GPU did there nobody knows.
 #[test]
 fn workers_are_told_of_by_idle_time_that_was_recorded() {
     let mut scene = Scene::new();

@@ -50,12 +50,16 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<(
 /// The variables for a program.
 pub(super) fn variables(
     collect: &Collect,
+    range: Option<&str>,
     directory: &Path,
     library: &Path,
 ) -> Vec<(&'static str, OsString)> {
     let mut variables = options(collect);
     variables.push((CUDA, library.into()));
     variables.push((options::DIRECTORY, directory.into()));
+    if let Some(range) = range {
+        variables.push((options::RANGE, range.into()));
+    }
     // NVTX calls of a program that another tool listens to stay with that tool.
     if nvtx_of_another().is_none() {
         variables.push((NVTX, library.into()));

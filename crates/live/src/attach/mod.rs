@@ -111,7 +111,12 @@ pub fn run(mut request: AttachRequest) -> io::Result<Attached> {
     let name = program.to_string_lossy().into_owned();
     let mut warnings: Vec<_> = outside::warning(&request.command).into_iter().collect();
     warnings.extend(stalls_lack(&mut request.collect.stalls));
-    let variables = environment::variables(&request.collect, &live.directory, &library.path);
+    let variables = environment::variables(
+        &request.collect,
+        request.when.range.as_deref(),
+        &live.directory,
+        &library.path,
+    );
     let child = TracedChild::start(&request.command, variables, request.output);
     let child = child.map_err(|error| {
         io::Error::new(error.kind(), format!("{name} cannot be started: {error}"))

@@ -18,6 +18,8 @@ pub struct When {
     pub delay: Option<Duration>,
     /// No longer than this: from the end of the delay, else from the first operation on a GPU that was recorded.
     pub duration: Option<Duration>,
+    /// Only inside NVTX ranges of this name; a `*` at its end stands for anything.
+    pub range: Option<String>,
 }
 
 /// The hand on the collectors of a run. Clones are the same one.
@@ -179,6 +181,7 @@ mod tests {
         let when = When {
             delay: Some(10 * second),
             duration: Some(5 * second),
+            range: None,
         };
         let looking = Looking::new(true);
         let it = Recorder::start(directory.path(), &when, looking.clone());

@@ -132,7 +132,7 @@ fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> 
         stalls: false,
         graphs: Graphs::Nodes,
     };
-    environment::variables(&collect, directory, library)
+    environment::variables(&collect, None, directory, library)
 }
 
 fn last_line(text: &str) -> String {
