@@ -278,7 +278,7 @@ fn prose(state: &State) -> String {
 /// What there is to do first.
 fn way_on(state: &State) -> String {
     if state.step_in_view().is_some() {
-        return "L shows the longest gap, ] and [ other steps, 0 the whole run; j k selects a row, n p an operation"
+        return "L shows the longest gap, ] [ steps, 0 the run; j k a row, n p an operation"
             .to_owned();
     }
     let mut text = "j k selects a row, n p an operation".to_owned();

@@ -81,7 +81,7 @@ impl Prediction {
             _ if finding.has_bound() => {
                 let until = (within.end - finding.most()).max(within.start);
                 let parts = [(within.start, until), (until, within.end)];
-                let words = format!("{}: only a bound ({})", finding.cure, why());
+                let words = format!("{}, at most · {}", finding.cure, finding.advice);
                 (
                     words,
                     Cure::Bound(parts.map(|(start, end)| Span::new(start, end))),
