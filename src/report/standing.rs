@@ -194,13 +194,17 @@ impl Standing {
         };
         let mut lines = Vec::new();
         for it in answer.lags.iter().take(NAMED) {
-            let place = self.place_of(it.rank, &it.host, it.pid);
+            let (who, place) = match it.rank {
+                Some(rank) => (
+                    format!("rank {rank} has"),
+                    self.place_of(rank, &it.host, it.pid),
+                ),
+                None => ("some ranks have".to_owned(), String::new()),
+            };
+            let (count, others) = (it.count, it.others);
+            let kind = printable(&it.collective);
             lines.push(format!(
-                "NCCL: rank {} has launched {} of {} {}{place}",
-                it.rank,
-                it.count,
-                it.others,
-                printable(&it.collective)
+                "NCCL: {who} launched {count} of {others} {kind}{place}"
             ));
         }
         for (rank, host, pid) in answer.missing.iter().take(NAMED) {

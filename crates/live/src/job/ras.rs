@@ -16,6 +16,8 @@ use serde_json::Value;
 use super::members::Member;
 use super::{Job, Life, State, is_on, native, sockets};
 
+mod text;
+
 /// The port, unless `NCCL_RAS_ADDR` names another.
 const PORT: u16 = 28_028;
 /// The longest answer that is read, and the time that it may take: NCCL itself gives up its ranks after 10 s.
@@ -43,7 +45,8 @@ pub enum Asking {
 /// A rank that has launched fewer of a collective than others of its communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lag {
-    pub rank: u32,
+    /// Its number; nothing where the answer counts such ranks without naming them.
+    pub rank: Option<u32>,
     /// As NCCL names it: an address, most often. Not fit to be shown as it is.
     pub host: String,
     pub pid: u32,
@@ -56,7 +59,6 @@ pub struct Lag {
 /// What was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    pub communicators: usize,
     pub lags: Vec<Lag>,
     /// Ranks that did not answer NCCL itself: their number, host and process.
     pub missing: Vec<(u32, String, u32)>,
@@ -64,6 +66,9 @@ pub struct Answer {
 
 /// NCCL's version as numbers.
 pub type Version = [u32; 3];
+
+/// From here on it answers in JSON, before that in text alone.
+const JSON_SINCE: Version = [2, 28, 7];
 
 /// Why a version may not be asked, by the reports of NVIDIA/nccl; nothing where it may. `stands`: all that is here stands and lives.
 fn gate(version: Option<Version>, stands: bool, makes_communicators: bool) -> Option<&'static str> {
@@ -76,7 +81,6 @@ fn gate(version: Option<Version>, stands: bool, makes_communicators: bool) -> Op
             [2, 27, 3],
             "this NCCL may crash when it is asked (nccl#1669, #1718)",
         ),
-        ([2, 28, 7], "this NCCL answers in text alone"),
     ];
     if let Some((_, why)) = table.iter().find(|it| version < it.0) {
         return Some(why);
@@ -121,9 +125,15 @@ pub(super) fn ask(
     let address = here()
         .find_map(|it| listener(it.pid, members))
         .ok_or("no process of this job listens for it here")?;
-    let text = exchange(address, Instant::now() + PATIENCE, stopped)
+    let in_text = version.is_some_and(|it| it < JSON_SINCE);
+    let question: &[u8] = match in_text {
+        true => b"VERBOSE STATUS\n",
+        false => b"SET FORMAT json\nSTATUS\n",
+    };
+    let answer = exchange(address, question, Instant::now() + PATIENCE, stopped)
         .map_err(|it| format!("it has not answered: {it}"))?;
-    read(&text).ok_or_else(|| "its answer cannot be read".to_owned())
+    let read = if in_text { text::read } else { read };
+    read(&answer).ok_or_else(|| "its answer cannot be read".to_owned())
 }
 
 /// Whether a thread of a process makes or destroys a communicator.
@@ -188,6 +198,7 @@ fn listener(pid: u32, members: &[Member]) -> Option<SocketAddr> {
 /// Sends the question, and reads to the end of the answer.
 fn exchange(
     address: SocketAddr,
+    question: &[u8],
     until: Instant,
     stopped: &Receiver<()>,
 ) -> std::io::Result<Vec<u8>> {
@@ -199,7 +210,7 @@ fn exchange(
     let late = || std::io::Error::from(std::io::ErrorKind::TimedOut);
     let mut stream = TcpStream::connect_timeout(&address, left())?;
     stream.set_write_timeout(Some(left()))?;
-    stream.write_all(b"SET FORMAT json\nSTATUS\n")?;
+    stream.write_all(question)?;
     let (mut answer, mut part) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         stream.set_read_timeout(Some(left().min(PART)))?;
@@ -222,7 +233,6 @@ fn read(answer: &[u8]) -> Option<Answer> {
     let whole: Value = serde_json::from_slice(&answer[begin..]).ok()?;
     let all = whole.get("communicators")?.as_array()?;
     Some(Answer {
-        communicators: all.len(),
         lags: all.iter().flat_map(lags).collect(),
         missing: all
             .iter()
@@ -266,7 +276,7 @@ fn lags(of: &Value) -> Vec<Lag> {
                 && count < most
             {
                 found.push(Lag {
-                    rank: number,
+                    rank: Some(number),
                     host,
                     pid,
                     collective: name.clone(),
@@ -305,7 +315,15 @@ mod tests {
             (3, 201, 5),
         ]))
         .expect("an answer");
-        let lag = |it: &Lag| (it.rank, it.pid, it.collective.clone(), it.count, it.others);
+        let lag = |it: &Lag| {
+            (
+                it.rank.unwrap_or(99),
+                it.pid,
+                it.collective.clone(),
+                it.count,
+                it.others,
+            )
+        };
         assert_eq!(
             found.lags.iter().map(lag).collect::<Vec<_>>(),
             [(2, 2031, "AllReduce".to_owned(), 200, 201)]
@@ -327,7 +345,7 @@ mod tests {
                 found.lags[0].rank,
                 found.lags[0].host.as_str()
             ),
-            (1, 777, "192.0.2.48")
+            (1, Some(777), "192.0.2.48")
         );
     }
 
@@ -359,7 +377,9 @@ mod tests {
             (None, true, false, false),
             (Some([2, 26, 5]), true, false, false),
             (Some([2, 27, 2]), true, false, false),
-            (Some([2, 27, 3]), true, false, false),
+            (Some([2, 27, 3]), true, false, true),
+            (Some([2, 27, 3]), false, false, false),
+            (Some([2, 28, 3]), true, true, false),
             (Some([2, 28, 9]), true, false, true),
             (Some([2, 28, 9]), false, false, false),
             (Some([2, 29, 1]), false, false, false),
@@ -385,7 +405,7 @@ mod tests {
                 let (mut stream, _) = listener.accept().expect("somebody asks");
                 let mut asked = [0; 64];
                 let length = stream.read(&mut asked).expect("a question");
-                assert!(asked[..length].starts_with(b"SET FORMAT json\n"));
+                assert_eq!(&asked[..length], b"STATUS\n");
                 let _ = stream.write_all(lines);
                 while forever && stream.write_all(b"          ").is_ok() {}
                 // Until the other end is gone.
@@ -396,13 +416,13 @@ mod tests {
         let soon = || Instant::now() + Duration::from_millis(200);
         for forever in [false, true] {
             let (address, thread) = serve(b"OK\n{", forever);
-            assert!(exchange(address, soon(), &crossbeam_channel::never()).is_err());
+            assert!(exchange(address, b"STATUS\n", soon(), &crossbeam_channel::never()).is_err());
             thread.join().expect("it ends");
         }
         let nobody = TcpListener::bind("127.0.0.1:0")
             .expect("a port")
             .local_addr()
             .expect("an address");
-        assert!(exchange(nobody, soon(), &crossbeam_channel::never()).is_err());
+        assert!(exchange(nobody, b"STATUS\n", soon(), &crossbeam_channel::never()).is_err());
     }
 }

@@ -121,7 +121,7 @@ mod tests {
 
     fn answer(rank: u32, count: u64) -> Result<Answer, String> {
         let lag = Lag {
-            rank,
+            rank: Some(rank),
             host: "::1".to_owned(),
             pid: 70 + rank,
             collective: "AllReduce".to_owned(),
