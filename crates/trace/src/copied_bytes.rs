@@ -152,16 +152,14 @@ impl CopiedBytes {
         new.clear();
     }
 
-    pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
+    pub(super) fn evict_before(&mut self, time: Ns) {
         let (Some(first), Some((chunks, edge))) =
             (self.copies.first(), self.copies.evictable(time))
         else {
             return;
         };
-        let start = self.rollup.start().unwrap_or(first);
-        let mut rollup = std::mem::take(&mut self.rollup);
-        rollup.extend(start, edge, step, |time| self.until(time));
-        self.rollup = rollup;
+        let start = self.rollup.span().map_or(first, |evicted| evicted.start);
+        self.rollup.set(Span::new(start, edge), self.until(edge));
         self.open.retain(|(span, _)| span.end > edge);
         for chunk in 0..chunks {
             let copies = self.copies.chunk(chunk);
@@ -171,9 +169,9 @@ impl CopiedBytes {
         self.copies.forget(chunks);
     }
 
-    /// Moves all copies in time by `to`; `back` is its inverse.
-    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.rollup.retime(&to, back);
+    /// Moves all copies in time by `to`.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
+        self.rollup.retime(&to);
         let span = |span: Span| Span::new(to(span.start), to(span.end));
         for copy in &mut self.open {
             copy.0 = span(copy.0);
@@ -185,10 +183,10 @@ impl CopiedBytes {
         self.copies.map(base, |(at, bytes)| (span(at), bytes));
     }
 
-    /// Drops the single copies to make room for new ones. The sums of evicted copies stay, moved in time by `to`; `back` is its inverse.
-    pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+    /// Drops the single copies to make room for new ones. The sums of evicted copies stay, moved in time by `to`.
+    pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns) {
         self.copies.remake(self.copies.base, &[]);
-        self.retime(to, back);
+        self.retime(to);
     }
 
     /// Bytes moved within `window`.
@@ -252,9 +250,7 @@ impl CopiedBytes {
             c.starts.len() * (2 * size_of::<Ns>() + size_of::<u64>())
                 + c.sums.len() * (size_of::<CopiedSum>() + size_of::<Ns>())
         };
-        self.copies.chunks().map(of_chunk).sum::<usize>()
-            + self.copies.overhead()
-            + self.rollup.memory()
+        self.copies.chunks().map(of_chunk).sum::<usize>() + self.copies.overhead()
     }
 }
 

@@ -1,28 +1,18 @@
 //! Evicts single records of an old span to save memory, and keeps their sums.
 
-use super::{Device, Lane, Trace, usage};
+use super::{Device, Lane, Trace};
 use activity::Ns;
 
-/// The least distance, ns, between two points at which sums of an evicted span are exact.
-const STEP_MIN: Ns = 1 << 20;
 /// Records between two checks of how much memory they take.
 const CHECK_EVERY: usize = 1 << 16;
-/// The most points of an evicted span; and the least, which holds where the sums of many lanes would take more than …
-const POINTS: [usize; 2] = [4096, 64];
-/// … this part of the limit.
-const SUMS: usize = 8;
 /// Eviction must free at least this part of the rows: less is not worth what it hides.
 const WORTH: usize = 8;
-/// Bytes that a device takes at each point: its times, and the bytes moved in each direction.
-const DEVICE_POINT: usize = usage::POINT + size_of::<[f64; 4]>();
 
 /// What a timeline has evicted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// Records before this time may be summarised, ns.
     pub before: Ns,
-    /// Sums of windows whose edges are multiples of this are exact, ns; other sums are in proportion.
-    pub resolution: Ns,
     /// Rows that are summarised.
     pub rows: u64,
 }
@@ -30,8 +20,8 @@ pub struct Evicted {
 impl Trace {
     /// Evicts whole chunks of single records that start before `time`. It keeps the rest of a chunk, and the last chunk
     /// of each lane. Their sums stay: busy time of lanes, every figure of devices, bytes moved. A sum is exact where
-    /// the window's edges are multiples of the resolution or lie behind the evicted span. The resolution grows with the
-    /// span's length, so that memory does not. Stack samples and windows of hardware from before it go without a sum.
+    /// the window's edges lie outside the evicted span, and in proportion within it. Stack samples and windows of hardware
+    /// from before it go without a sum.
     ///
     /// Rows keep their indices. Nobody may ask for an evicted row: a lane's rows begin at [`Lane::first_row`].
     pub fn evict_before(&mut self, time: Ns) {
@@ -39,17 +29,12 @@ impl Trace {
             return;
         };
         let before = time.clamp(extent.start, extent.end);
-        let before = before.max(self.evicted.before);
-        let mut step = self.evicted.resolution.max(STEP_MIN);
-        let points = self.points_most() as i128;
-        while (i128::from(before) - i128::from(extent.start)) / i128::from(step) > points {
-            step *= 2;
-        }
+        let before = before.max(self.evicted.map_or(Ns::MIN, |it| it.before));
         for lane in &mut self.lanes {
-            lane.evict_before(before, step);
+            lane.evict_before(before);
         }
         for device in &mut self.devices {
-            device.evict_before(before, step);
+            device.evict_before(before);
         }
         for process in &mut self.processes {
             process.sampled.evict_before(before);
@@ -57,11 +42,10 @@ impl Trace {
         }
         self.hardware.evict_before(before);
         let rows = |lane: &Lane| lane.kept().start as u64;
-        self.evicted = Evicted {
+        self.evicted = Some(Evicted {
             before,
-            resolution: step,
             rows: self.lanes.iter().map(rows).sum(),
-        };
+        });
         self.revision += 1;
     }
 
@@ -104,25 +88,17 @@ impl Trace {
         self.evict_before(low);
     }
 
-    /// The most points of an evicted span, so that the sums of all lanes and devices leave room for records.
-    fn points_most(&self) -> usize {
-        let [most, least] = POINTS;
-        let point = self.lanes.len() * size_of::<Ns>() + self.devices.len() * DEVICE_POINT;
-        let room = self.limit.map_or(usize::MAX, |limit| limit / SUMS);
-        (room / point.max(1)).clamp(least, most)
-    }
-
     /// What was evicted; `None` if nothing was.
     pub fn evicted(&self) -> Option<Evicted> {
-        (self.evicted.resolution > 0).then_some(self.evicted)
+        self.evicted
     }
 }
 
 impl Device {
-    fn evict_before(&mut self, time: Ns, step: Ns) {
-        self.usage.evict_before(time, step);
+    fn evict_before(&mut self, time: Ns) {
+        self.usage.evict_before(time);
         for bytes in &mut self.copied_bytes {
-            bytes.evict_before(time, step);
+            bytes.evict_before(time);
         }
     }
 }

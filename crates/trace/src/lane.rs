@@ -76,26 +76,23 @@ impl Lane {
         self.rows.len() - self.rows.index(Spot { chunk, row: 0 })
     }
 
-    pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
+    pub(super) fn evict_before(&mut self, time: Ns) {
         self.since = time;
         let (Some(extent), Some((chunks, edge))) = (self.extent(), self.rows.evictable(time))
         else {
             return;
         };
-        let mut rollup = std::mem::take(&mut self.rollup);
-        rollup.extend(extent.start, edge, step, |time| {
-            self.busy_until(time, self.spot_before(time))
-        });
-        self.rollup = rollup;
+        let busy = self.busy_until(edge, self.spot_before(edge));
+        self.rollup.set(Span::new(extent.start, edge), busy);
         self.rows.forget(chunks);
     }
 
-    /// Moves all rows in time by `to`; `back` is its inverse. The rows stay in their order.
-    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
+    /// Moves all rows in time by `to`. The rows stay in their order.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
         if self.since != Ns::MIN {
             self.since = to(self.since);
         }
-        self.rollup.retime(&to, back);
+        self.rollup.retime(&to);
         let mut base = self.rows.base;
         if base.sums.end != Ns::MIN {
             base.sums.end = to(base.sums.end);
@@ -114,7 +111,8 @@ impl Lane {
     /// First start to greatest end.
     pub fn extent(&self) -> Option<Span> {
         let first = self.rows.first()?;
-        let start = self.rollup.start().map_or(first, |start| start.min(first));
+        let evicted = self.rollup.span();
+        let start = evicted.map_or(first, |evicted| evicted.start.min(first));
         Some(Span::new(start, self.rows.total().sums.end))
     }
 
@@ -412,9 +410,7 @@ impl Lane {
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
-        self.rows.chunks().map(Rows::memory).sum::<usize>()
-            + self.rows.overhead()
-            + self.rollup.memory()
+        self.rows.chunks().map(Rows::memory).sum::<usize>() + self.rows.overhead()
     }
 }
 

@@ -191,7 +191,7 @@ pub struct Trace {
     stacks: Stacks,
     extent: Option<Span>,
     late: u64,
-    evicted: Evicted,
+    evicted: Option<Evicted>,
     /// Bytes of memory beyond which old records are evicted.
     limit: Option<usize>,
     /// Records since the last check of memory.

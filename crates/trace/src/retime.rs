@@ -28,11 +28,6 @@ impl Move {
     fn span(&self, span: Span) -> Span {
         Span::new(self.to(span.start), self.to(span.end))
     }
-
-    /// The time before the move, for a time after it.
-    fn back(&self, time: Ns) -> Ns {
-        self.from.apply(self.to.first(time))
-    }
 }
 
 impl Trace {
@@ -66,7 +61,7 @@ impl Trace {
         for lane in &mut self.lanes {
             let by = &moves[lane.key().process];
             if !by.is_none() {
-                lane.retime(|time| by.to(time), |time| by.back(time));
+                lane.retime(|time| by.to(time));
             }
         }
         for device in 0..self.devices.len() {
@@ -75,10 +70,9 @@ impl Trace {
         let mut hardware = std::mem::take(&mut self.hardware);
         hardware.retime(|uuid, by| self.clock_of_gpu(uuid, by));
         self.hardware = hardware;
-        if self.evicted.resolution > 0 {
-            let before = self.evicted.before;
-            let all = moves.iter().map(|by| by.to(before));
-            self.evicted.before = all.max().unwrap_or(before);
+        if let Some(evicted) = &mut self.evicted {
+            let all = moves.iter().map(|by| by.to(evicted.before));
+            evicted.before = all.max().unwrap_or(evicted.before);
         }
         let lanes = self.lanes.iter().filter_map(super::Lane::extent);
         let samples = self.processes.iter().filter_map(|it| it.sampled.extent());
@@ -118,17 +112,17 @@ impl Trace {
         if is_one && first.is_none() {
             return;
         }
-        let (to, back) = (|time: Ns| first.to(time), |time: Ns| first.back(time));
+        let to = |time: Ns| first.to(time);
         if is_one {
-            device.usage.retime(to, back);
+            device.usage.retime(to);
             for bytes in &mut device.copied_bytes {
-                bytes.retime(to, back);
+                bytes.retime(to);
             }
             return;
         }
-        device.usage.empty(to, back);
+        device.usage.empty(to);
         for bytes in &mut device.copied_bytes {
-            bytes.empty(to, back);
+            bytes.empty(to);
         }
         let mut device = std::mem::take(&mut self.devices[index]);
         for lane in 0..self.lanes.len() {

@@ -57,8 +57,6 @@ pub enum Measure {
 }
 
 const MEASURES: usize = 11;
-/// Bytes of the sums at a point of an evicted span.
-pub(super) const POINT: usize = size_of::<[Ns; MEASURES]>();
 
 impl Measure {
     const fn slot(self) -> usize {
@@ -142,14 +140,12 @@ pub struct Usage {
     moments: Series<Moments>,
     /// Sums of the evicted moments.
     rollup: Rollup<[Ns; MEASURES]>,
-    /// Where the evicted span ends.
-    edge: Option<Ns>,
 }
 
 impl Usage {
     /// Adds operations, in any order, overlapping or not. Empty spans leave no trace.
     pub fn add(&mut self, spans: &mut Vec<(Span, Engine)>) {
-        if let Some(edge) = self.edge {
+        if let Some(edge) = self.edge() {
             // A record this late counts only behind the evicted span.
             for (span, _) in spans.iter_mut() {
                 *span = Span::new(span.start.max(edge), span.end.max(edge));
@@ -295,29 +291,28 @@ impl Usage {
         self.moments.head(chunk).sums[slot] + self.moments.chunk(chunk).until(slot, time)
     }
 
-    pub(super) fn evict_before(&mut self, time: Ns, step: Ns) {
+    pub(super) fn evict_before(&mut self, time: Ns) {
         let (Some(span), Some((chunks, edge))) = (self.span(), self.moments.evictable(time)) else {
             return;
         };
-        let mut rollup = std::mem::take(&mut self.rollup);
-        rollup.extend(span.start, edge, step, |time| {
-            let mut sums = [0; MEASURES];
-            for measure in Measure::ALL {
-                sums[measure.slot()] = self.until(measure, time);
-            }
-            sums
-        });
-        self.rollup = rollup;
-        self.edge = Some(edge);
+        let mut sums = [0; MEASURES];
+        for measure in Measure::ALL {
+            sums[measure.slot()] = self.until(measure, edge);
+        }
+        self.rollup.set(Span::new(span.start, edge), sums);
         self.moments.forget(chunks);
     }
 
-    /// Moves all moments in time by `to`; `back` is its inverse.
-    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.rollup.retime(&to, back);
-        self.edge = self.edge.map(&to);
+    /// Where the evicted span ends.
+    fn edge(&self) -> Option<Ns> {
+        self.rollup.span().map(|evicted| evicted.end)
+    }
+
+    /// Moves all moments in time by `to`.
+    pub(super) fn retime(&mut self, to: impl Fn(Ns) -> Ns) {
+        self.rollup.retime(&to);
         let mut base = self.moments.base;
-        if self.edge.is_some() {
+        if self.edge().is_some() {
             base.time = to(base.time);
         }
         // Two moments may become one: then the later set counts, unless it held before.
@@ -339,18 +334,18 @@ impl Usage {
         self.moments.remake(base, &made);
     }
 
-    /// Drops the single moments to make room for new ones. The sums of evicted moments stay, moved in time by `to`; `back` is its inverse.
-    pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns, back: impl Fn(Ns) -> Ns) {
-        self.rollup.retime(&to, back);
-        self.edge = self.edge.map(&to);
+    /// Drops the single moments to make room for new ones. The sums of evicted moments stay, moved in time by `to`.
+    pub(super) fn empty(&mut self, to: impl Fn(Ns) -> Ns) {
+        self.rollup.retime(to);
         let mut base = self.moments.base;
-        (base.time, base.set) = (self.edge.unwrap_or(0), 0);
+        (base.time, base.set) = (self.edge().unwrap_or(0), 0);
         self.moments.remake(base, &[]);
     }
 
     /// First moment of use to the last one.
     pub fn span(&self) -> Option<Span> {
-        let first = self.rollup.start().or(self.moments.first())?;
+        let evicted = self.rollup.span().map(|evicted| evicted.start);
+        let first = evicted.or(self.moments.first())?;
         Some(Span::new(first, self.moments.total().time))
     }
 
@@ -377,9 +372,7 @@ impl Usage {
 
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
-        self.moments.chunks().map(Moments::memory).sum::<usize>()
-            + self.moments.overhead()
-            + self.rollup.memory()
+        self.moments.chunks().map(Moments::memory).sum::<usize>() + self.moments.overhead()
     }
 }
 

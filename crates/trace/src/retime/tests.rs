@@ -290,7 +290,7 @@ fn everything_of_a_process_moves_and_nothing_of_another() {
     }
 }
 
-/// What was summed up moves too: the busy time of windows far from the edges of its grid is as it was.
+/// What was summed up moves too: the busy time of windows is as it was, within what was summed up in proportion.
 #[test]
 fn what_was_forgotten_moves_too() {
     const MS: Ns = 1_000_000;
@@ -310,7 +310,6 @@ fn what_was_forgotten_moves_too() {
             let window = Span::new(from * MS + by, to * MS + by);
             let busy = usage.time(Measure::Busy, window);
             let exact = (to - from) * MS / 4;
-            // A point of the grid lies within 2 ms of each edge.
             assert!((busy - exact).abs() <= MS, "{window:?}: {busy}");
             let lanes: Ns = trace.lanes().iter().map(|it| it.busy(window)).sum();
             assert!((lanes - exact).abs() <= 4 * MS, "{window:?}: {lanes}");
