@@ -304,7 +304,7 @@ fn a_saved_run_knows_its_variants_without_the_scenario() {
         None,
     )
     .expect("a thread");
-    let ran = drain(recording::tee(feed, &saved, true).expect("a recording"));
+    let ran = drain(recording::tee(feed, &saved).expect("a recording"));
     let opened = drain(
         file::open(&[saved], &mut |_| {})
             .expect("it can be opened")

@@ -323,7 +323,7 @@ fn several_files_are_one_timeline() {
 fn recording() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let directory = folder.path().join("rec");
-    let mut saver = Saver::create(&directory, true).expect("a recording");
+    let mut saver = Saver::create(&directory).expect("a recording");
     saver
         .save(&Batch {
             process: 0,

@@ -197,7 +197,7 @@ impl<'a> Runner<'a> {
                 let hz = hz.filter(|_| is_read);
                 let feed = sim::run(plan.clone(), &self.profile, self.pace, hz)?;
                 match save {
-                    Some(directory) => recording::tee(feed, &directory, true),
+                    Some(directory) => recording::tee(feed, &directory),
                     None => Ok(feed),
                 }
             }

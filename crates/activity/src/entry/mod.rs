@@ -49,7 +49,7 @@
 //!
 //! A new kind of these is a variant of [`Entry`] with its line in the table above and its bytes (`observed.rs`). One
 //! with a time also stands in [`Entry::span`]. In `cuptop-recording` it is an arm of `map::entry_into` (into a field of
-//! [`crate::Batch`]), and a line of `Saver::save`. Whoever sees it calls `Writer::add`. Older readers
+//! [`crate::Batch`]). Whoever sees it calls `Writer::add`. Older readers
 //! skip it, and count it if it has a time.
 //!
 //! Tag 96 begins a block of a recording's file; it is no entry of its own and never handed over.

@@ -11,8 +11,8 @@ use activity::feed::{Feed, Message, Outcome};
 ///
 /// # Errors
 /// When the directory cannot be made or holds a recording already, or the system gives no thread.
-pub fn tee(feed: Feed, directory: &Path, simulated: bool) -> io::Result<Feed> {
-    let mut saver = Some(Saver::create(directory, simulated)?);
+pub fn tee(feed: Feed, directory: &Path) -> io::Result<Feed> {
+    let mut saver = Some(Saver::create(directory)?);
     let shown = directory.display().to_string();
     Feed::spawn("cuptop-saver", move |outlet| {
         for message in feed.receiver() {

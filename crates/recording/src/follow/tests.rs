@@ -7,11 +7,10 @@ use crate::file::{Clocks, Entry, Identity, StackLog, State, Writer};
 use super::{Follower, Saver, is_simulated, open};
 use activity::feed::{Message, Outcome};
 use activity::{
-    Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Frame, Graph,
-    Hardware, Health, HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset,
-    Metric, OffCpu, Overhead, Place, ProcessInfo, Range, RangeKind, Reading, SampleDef,
-    SampledThread, Samples, Sampling, Span, StackSample, StreamInfo, Sync, SyncKind, ThreadWindow,
-    What,
+    Activity, Batch, Collective, Copy, Def, DeviceInfo, Direction, EventRecord, Graph, Hardware,
+    Health, HostCall, Kernel, LaunchShape, MemoryAction, MemoryKind, MemoryOp, Memset, Metric,
+    Overhead, Place, ProcessInfo, Range, RangeKind, Reading, Sampling, Span, StreamInfo, Sync,
+    SyncKind, What,
 };
 
 const PLACE: Place = Place {
@@ -243,11 +242,11 @@ fn what_is_saved_comes_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("run");
     let batch = everything();
-    let mut saver = Saver::create(&path, true).expect("a recording");
+    let mut saver = Saver::create(&path).expect("a recording");
     saver.save(&batch).expect("saved");
     saver.finish();
     assert!(
-        Saver::create(&path, true).is_err(),
+        Saver::create(&path).is_err(),
         "two recordings in one directory"
     );
 
@@ -567,115 +566,31 @@ fn what_was_seen_and_lost_is_counted_and_a_file_that_nobody_closed_is_said() {
     assert_eq!(said, expected);
 }
 
-/// What others have seen goes into the process's own recording when it is copied.
+/// What a simulator's counters have seen goes into its recording.
 #[test]
-fn saved_samples_and_readings_are_the_same() {
+fn saved_readings_are_the_same() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("run");
-    let frame = |line| Frame {
-        file: "train.py".to_owned(),
-        function: "step".to_owned(),
-        line,
-    };
-    let seen = |thread, stack| SampledThread {
-        thread,
-        stack,
-        is_running: thread == 7,
-    };
-    let look = |time, changed| StackSample { time, changed };
-    // Two series of one process: what they number is their own.
-    let samples = |series, line| Samples {
-        series,
-        defs: vec![
-            SampleDef::Frame {
-                id: 1,
-                frame: frame(line),
-            },
-            SampleDef::Stack {
-                id: 1,
-                caller: 0,
-                frame: 1,
-            },
-            SampleDef::Nodes(vec![(u64::from(series) << 32, 1), (7, 0)]),
-        ],
-        looks: vec![look(i64::from(series) * 100, vec![seen(7, 1)])],
-        sampling: Sampling {
-            hz: 100,
-            looks: 1,
-            torn: 2,
-            lost: 3,
-            cost_ns: 4,
-        },
-    };
     let hardware = vec![
-        Hardware::Reading(Reading {
-            uuid: [7; 16],
-            span: Span::new(5, 105),
-            values: vec![(Metric::Sm, 0.25), (Metric::Clock, 1980.0)],
-            reasons: 0x44,
-        }),
         Hardware::Sample(Reading {
             uuid: [7; 16],
             span: Span::new(5, 55),
             values: vec![(Metric::DramRead, 2_199_023_255_552.0)],
             reasons: 0,
         }),
-        Hardware::Note("no NVML".to_owned()),
+        Hardware::Note("a model".to_owned()),
     ];
-    let off_cpu = vec![OffCpu::Thread(ThreadWindow {
-        thread: 77,
-        span: Span::new(10, 110),
-        running: 60,
-        waiting: 30,
-    })];
-    let mut saver = Saver::create(&path, false).expect("a recording");
-    for (series, line) in [(1, 10), (2, 20)] {
-        saver
-            .save(&Batch {
-                samples: Some(samples(series, line)),
-                ..everything()
-            })
-            .expect("saved");
-    }
+    let mut saver = Saver::create(&path).expect("a recording");
+    saver.save(&everything()).expect("saved");
     saver
         .save(&Batch {
             hardware: hardware.clone(),
-            off_cpu: off_cpu.clone(),
             ..Batch::default()
         })
         .expect("saved");
     saver.finish();
     assert_eq!(path.read_dir().expect("there").count(), 1);
-
     let batches = Follower::open(&path).expect("a directory").finish();
-    let all = || batches.iter().filter_map(|it| it.samples.as_ref());
-    let defs: Vec<SampleDef> = all().flat_map(|it| it.defs.clone()).collect();
-    let stacked = |id, line| {
-        let frame = frame(line);
-        [
-            SampleDef::Frame { id, frame },
-            SampleDef::Stack {
-                id,
-                caller: 0,
-                frame: id,
-            },
-            SampleDef::Nodes(vec![(u64::from(id) << 32, id), (7, 0)]),
-        ]
-    };
-    assert_eq!(defs, [stacked(1, 10), stacked(2, 20)].concat());
-    let looks: Vec<StackSample> = all().flat_map(|it| it.looks.clone()).collect();
-    let expected = [look(100, vec![seen(7, 1)]), look(200, vec![seen(7, 2)])];
-    assert_eq!(looks, expected);
-    let sampling = Sampling {
-        hz: 100,
-        looks: 2,
-        torn: 4,
-        lost: 6,
-        cost_ns: 8,
-    };
-    assert_eq!(all().next_back().map(|it| it.sampling), Some(sampling));
     let found: Vec<Hardware> = batches.iter().flat_map(|it| it.hardware.clone()).collect();
     assert_eq!(found, hardware);
-    let found: Vec<OffCpu> = batches.iter().flat_map(|it| it.off_cpu.clone()).collect();
-    assert_eq!(found, off_cpu);
 }
