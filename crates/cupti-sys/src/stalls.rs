@@ -103,6 +103,7 @@ struct Reason {
 
 /// `CUpti_PCSamplingPCData`.
 #[repr(C)]
+#[derive(Default)]
 struct Place {
     size: usize,
     cubin: u64,
@@ -117,6 +118,7 @@ struct Place {
 
 /// `CUpti_PCSamplingData`.
 #[repr(C)]
+#[derive(Default)]
 struct Data {
     size: usize,
     room: usize,
@@ -153,27 +155,15 @@ impl Lot {
         let first = reasons.as_mut_ptr();
         let place = |at| Place {
             size: size_of::<Place>(),
-            cubin: 0,
-            offset: 0,
-            function: 0,
-            pad: 0,
-            name: std::ptr::null(),
-            count: 0,
             reasons: first.wrapping_add(at * count),
-            correlation: 0,
+            ..Place::default()
         };
         let mut places: Vec<Place> = (0..PLACES).map(place).collect();
         let data = Data {
             size: size_of::<Data>(),
             room: PLACES,
-            total: 0,
-            dropped: 0,
-            count: 0,
-            remaining: 0,
-            range: 0,
             places: places.as_mut_ptr(),
-            others: 0,
-            is_full: 0,
+            ..Data::default()
         };
         Lot {
             data,

@@ -67,14 +67,6 @@ impl Gpm {
         if api.gpm_sample.is_none() || api.gpm_metrics.is_none() || api.gpm_free.is_none() {
             return Err(code::FUNCTION_NOT_FOUND);
         }
-        let nothing = Metric {
-            id: 0,
-            code: 0,
-            value: 0.0,
-            short_name: std::ptr::null(),
-            long_name: std::ptr::null(),
-            unit: std::ptr::null(),
-        };
         let mut gpm = Gpm {
             nvml,
             device: device.handle,
@@ -86,7 +78,7 @@ impl Gpm {
                 count: 0,
                 before: std::ptr::null_mut(),
                 after: std::ptr::null_mut(),
-                metrics: [nothing; ROOM],
+                metrics: [Metric::default(); ROOM],
             }),
         };
         let alloc = api.gpm_alloc.ok_or(code::FUNCTION_NOT_FOUND)?;

@@ -83,7 +83,7 @@ pub(super) struct Support {
 
 /// `nvmlGpmMetric_t`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Metric {
     pub(super) id: u32,
     pub(super) code: u32,

@@ -18,11 +18,11 @@ pub(super) trait Params: Sized {
 }
 
 macro_rules! params {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty = $zero:expr),* ; $last:ident: $last_type:ty = $last_zero:expr })*) => {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* ; $last:ident: $last_type:ty })*) => {
         $(
             $(#[$doc])*
             #[repr(C)]
-            #[derive(Debug)]
+            #[derive(Debug, Default)]
             pub struct $name {
                 length: usize,
                 private: *mut c_void,
@@ -36,9 +36,7 @@ macro_rules! params {
                 fn new() -> Self {
                     $name {
                         length: Self::LENGTH,
-                        private: std::ptr::null_mut(),
-                        $($field: $zero,)*
-                        $last: $last_zero,
+                        ..Default::default()
                     }
                 }
             }
@@ -46,64 +44,45 @@ macro_rules! params {
     };
 }
 
-const NOTHING: Object = std::ptr::null_mut();
-const NO_BYTES: *mut u8 = std::ptr::null_mut();
-const NO_TEXT: *const c_char = std::ptr::null();
-const NO_TEXTS: *const *const c_char = std::ptr::null();
-
 params! {
     /// `CUpti_Device_GetChipName_Params`
-    ChipName { device: usize = 0; name: *const c_char = NO_TEXT }
+    ChipName { device: usize; name: *const c_char }
     /// `CUpti_Profiler_Host_Initialize_Params`
-    HostInitialize {
-        profiler: u32 = 0, chip: *const c_char = NO_TEXT, availability: *const u8 = NO_BYTES;
-        host: Object = NOTHING
-    }
+    HostInitialize { profiler: u32, chip: *const c_char, availability: *const u8; host: Object }
     /// `CUpti_Profiler_Host_ConfigAddMetrics_Params`
-    AddMetrics { host: Object = NOTHING, names: *const *const c_char = NO_TEXTS; count: usize = 0 }
+    AddMetrics { host: Object, names: *const *const c_char; count: usize }
     /// `CUpti_Profiler_Host_GetConfigImageSize_Params`
-    ConfigSize { host: Object = NOTHING; size: usize = 0 }
+    ConfigSize { host: Object; size: usize }
     /// `CUpti_Profiler_Host_GetConfigImage_Params`
-    ConfigImage { host: Object = NOTHING, size: usize = 0; image: *mut u8 = NO_BYTES }
+    ConfigImage { host: Object, size: usize; image: *mut u8 }
     /// `CUpti_Profiler_Host_GetNumOfPasses_Params`
-    Passes { size: usize = 0, image: *mut u8 = NO_BYTES; passes: usize = 0 }
+    Passes { size: usize, image: *mut u8; passes: usize }
     /// `CUpti_Profiler_Host_EvaluateToGpuValues_Params`
     Evaluate {
-        host: Object = NOTHING, image: *const u8 = NO_BYTES, size: usize = 0, sample: usize = 0,
-        names: *const *const c_char = NO_TEXTS, count: usize = 0;
-        values: *mut f64 = std::ptr::null_mut()
+        host: Object, image: *const u8, size: usize, sample: usize, names: *const *const c_char, count: usize;
+        values: *mut f64
     }
     /// `CUpti_PmSampling_GetCounterAvailability_Params`
-    Availability { device: usize = 0, size: usize = 0; image: *mut u8 = NO_BYTES }
+    Availability { device: usize, size: usize; image: *mut u8 }
     /// `CUpti_PmSampling_Enable_Params`
-    Enable { device: usize = 0; sampling: Object = NOTHING }
+    Enable { device: usize; sampling: Object }
     /// `CUpti_PmSampling_SetConfig_Params`
     SetConfig {
-        sampling: Object = NOTHING, size: usize = 0, config: *const u8 = NO_BYTES, buffer: usize = 0,
-        interval: u64 = 0, trigger: u32 = 0;
-        append: u32 = 0
+        sampling: Object, size: usize, config: *const u8, buffer: usize, interval: u64, trigger: u32;
+        append: u32
     }
     /// `CUpti_PmSampling_GetCounterDataSize_Params`
-    DataSize {
-        sampling: Object = NOTHING, names: *const *const c_char = NO_TEXTS, count: usize = 0, samples: u32 = 0;
-        size: usize = 0
-    }
+    DataSize { sampling: Object, names: *const *const c_char, count: usize, samples: u32; size: usize }
     /// `CUpti_PmSampling_CounterDataImage_Initialize_Params`
-    DataInitialize { sampling: Object = NOTHING, size: usize = 0; image: *mut u8 = NO_BYTES }
+    DataInitialize { sampling: Object, size: usize; image: *mut u8 }
     /// `CUpti_PmSampling_DecodeData_Params`
-    Decode {
-        sampling: Object = NOTHING, image: *mut u8 = NO_BYTES, size: usize = 0, stop_reason: u32 = 0;
-        overflow: u8 = 0
-    }
+    Decode { sampling: Object, image: *mut u8, size: usize, stop_reason: u32; overflow: u8 }
     /// `CUpti_PmSampling_GetCounterDataInfo_Params`
-    DataInfo { image: *const u8 = NO_BYTES, size: usize = 0, total: usize = 0, populated: usize = 0; completed: usize = 0 }
+    DataInfo { image: *const u8, size: usize, total: usize, populated: usize; completed: usize }
     /// `CUpti_PmSampling_CounterData_GetSampleInfo_Params`
-    SampleInfo {
-        sampling: Object = NOTHING, image: *const u8 = NO_BYTES, size: usize = 0, sample: usize = 0, start: u64 = 0;
-        end: u64 = 0
-    }
+    SampleInfo { sampling: Object, image: *const u8, size: usize, sample: usize, start: u64; end: u64 }
     /// `CUpti_PmSampling_Start_Params`, and of stop and disable, which are alike; and `CUpti_Profiler_Host_Deinitialize_Params`.
-    Of {; object: Object = NOTHING }
+    Of {; object: Object }
 }
 
 /// `CUpti_Profiler_Initialize_Params`: nothing but what all begin with.
