@@ -90,7 +90,7 @@ fn what_is_no_toml_is_one_mistake_with_its_cure() {
     let step = "{ h2d = \"batch[i]\", stream = \"main\" },";
     let end = "stream = \"main\" },\n  ] },\n]\n";
     for (from, to, words) in [
-        ("\"16 MiB\"", "16 MiB", "size = \"16 MiB\""),
+        ("\"16 MiB\"", "16 MiB", "write size = \"16 MiB\""),
         ("\"pinned\"", "“pinned”", "host = \"pinned\""),
         ("batches = 4", "batches = 4;", "leave out the `;`"),
         ("batches = 4", "batches = 4 // four", "begins with `#`"),

@@ -6,8 +6,19 @@ use std::ops::Range;
 
 use super::super::diagnostics::{Diagnostic, Diagnostics, quoted};
 
-/// What helps against what the parser says.
-const CURES: [(&str, &str); 7] = [
+/// What the parser says of a key or a table that is there twice.
+const TWICE: &str = "duplicate key";
+
+/// What helps against what else it says.
+const CURES: [(&str, &str); 9] = [
+    (
+        "invalid unquoted key",
+        "a key is a word, and its value stands behind `=`",
+    ),
+    (
+        "key with no value",
+        "a key is one word: put a `_` in place of the blank",
+    ),
     ("extra `=`", "one `=` is enough"),
     ("invalid boolean", "write true or false in small letters"),
     ("invalid fraction", "put a digit behind the point"),
@@ -24,28 +35,23 @@ const CURES: [(&str, &str); 7] = [
 /// quote that is not closed nothing is told, as it is read as part of it.
 pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut Diagnostics) {
     let open = unclosed(text);
-    let until = open.as_ref().map_or(text.len(), |it| it.span.start);
-    let at = |error: &&toml::de::Error| error.span().map_or(0, |span| span.start);
-    let mut errors: Vec<_> = errors.iter().filter(|it| at(it) <= until).collect();
-    errors.sort_by_key(at);
-    let (mut told, mut twice) = (open.as_ref().map(|_| line_of(text, until).start), None);
-    open.into_iter().for_each(|it| diagnostics.push(it));
-    for error in errors {
-        let span = error.span().unwrap_or(0..0);
-        let line = line_of(text, span.start);
-        let section = text[..line.start].rfind("\n[");
-        let is_twice = error.message().trim() == "duplicate key";
-        if told.replace(line.start) == Some(line.start) || (is_twice && twice == Some(section)) {
-            continue;
+    let until = open.as_ref().map_or(usize::MAX, |it| it.span.start);
+    let mut spans: Vec<_> = errors
+        .iter()
+        .map(|it| (it.span().unwrap_or_default(), it.message().trim()))
+        .collect();
+    spans.sort_by_key(|it| it.0.start);
+    let mut told = 0;
+    for (span, message) in spans {
+        if (told..until).contains(&span.start) {
+            let line = line_of(text, span.start);
+            let is_table = message == TWICE && text[line.clone()].trim_start().starts_with('[');
+            let next = text[line.end..].find("\n[").filter(|_| is_table);
+            told = line.end + next.unwrap_or(0) + 1;
+            diagnostics.push(one(text, span, line, message));
         }
-        let is_header = text[line.clone()].trim_start().starts_with('[');
-        twice = (is_twice && is_header).then(|| text[..line.end].rfind("\n["));
-        let found = match is_twice {
-            true => duplicate(text, span, line),
-            false => syntax(text, span, line, error.message().trim()),
-        };
-        diagnostics.push(found);
     }
+    open.into_iter().for_each(|it| diagnostics.push(it));
 }
 
 /// The line that a byte is in.
@@ -125,75 +131,48 @@ fn is_section(rest: &str, within: char) -> bool {
         }
 }
 
-/// A key or a table that is there twice, and where it was first.
-fn duplicate(text: &str, span: Range<usize>, line: Range<usize>) -> Diagnostic {
-    let head = |line: &str| {
-        let head = line.trim_start().trim_start_matches('[');
-        head.split([']', '=']).next().map(|it| it.trim().to_owned())
-    };
-    let is_table = |line: &str| line.trim_start().starts_with('[');
-    let mine = &text[line.clone()];
-    let message = format!("{} is there twice", quoted(&text[span.clone()]));
-    let mut found = Diagnostic::error(span, message);
-    let mut before = text[..line.start].split_inclusive('\n').rev();
-    let mut end = line.start;
-    while let Some(other) = before.next().filter(|it| is_table(mine) || !is_table(it)) {
-        end -= other.len();
-        if head(other) == head(mine) {
-            found = found.related(end..end + other.trim_end().len(), "the first is here");
-            break;
-        }
-    }
-    match head(mine).as_deref().filter(|_| is_table(mine)) {
-        Some(list @ ("variant" | "pair")) => {
-            found.help(format!("write [[{list}]], with two brackets, for each"))
-        }
-        _ => found,
-    }
-}
-
-/// What else the parser finds wrong.
-fn syntax(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Diagnostic {
+/// What the parser says in words and with a cure, where there is one.
+fn one(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Diagnostic {
     let whole = &text[line.clone()];
-    let (before, behind) = whole.split_at(span.start.clamp(line.start, line.end) - line.start);
-    let code = behind.split(" #").next().unwrap_or_default().trim_end();
+    let (before, behind) = whole.split_at(span.start - line.start);
+    let (key, value) = whole.split_once('=').unwrap_or((before, behind));
+    let (key, value) = (
+        key.trim(),
+        value.split(" #").next().unwrap_or_default().trim(),
+    );
+    let section = whole.trim_start_matches([' ', '[']);
+    let section = section.split(']').next().unwrap_or_default();
     let cure = match message {
-        it if it.starts_with("string values must be quoted") => {
-            let (key, begin) = before.rsplit_once('=').unwrap_or(("", before));
-            let key = key.trim_end().rsplit([' ', '{']).next().unwrap_or_default();
-            let value = format!("{begin}{code}");
-            let value = match before.contains('{') {
-                true => value.split([',', '}']).next().unwrap_or_default().trim(),
-                false => value.trim(),
-            };
-            match value {
-                it if it.contains("//") => "a comment begins with `#`".to_owned(),
-                it if it.ends_with(';') => "leave out the `;`".to_owned(),
-                it if it.contains(" = ") => "each key has a line of its own".to_owned(),
-                it => {
-                    let plain = it.trim_matches(['“', '”', '„', '‘', '’']);
-                    format!("put it into quotes: {key} = \"{plain}\"")
-                }
-            }
+        TWICE if matches!(section, "variant" | "pair") => {
+            format!("write [[{section}]], with two brackets, for each")
         }
-        it if it.starts_with("invalid unquoted key") && behind.starts_with(':') => {
-            "a value stands behind `=`".to_owned()
+        it if it.starts_with("string values must be quoted") => match value {
+            it if it.contains("//") => "a comment begins with `#`".to_owned(),
+            it if it.ends_with(';') => "leave out the `;`".to_owned(),
+            it if it.contains(" = ") => "each key has a line, or a `,` before it".to_owned(),
+            it => format!(
+                "write {key} = \"{}\"",
+                it.trim_matches(['“', '”', '„', '‘', '’'])
+            ),
+        },
+        it if it.starts_with("key with no value") && !whole.contains('=') => {
+            format!("write {key} = {value}")
         }
-        it if it.starts_with("key with no value") => match whole.contains('=') {
-            true => "a key is one word: put a `_` in place of the blank".to_owned(),
-            false => format!("write {} = {}", before.trim(), code.trim()),
-        },
-        it => match CURES.iter().find(|(says, _)| it.starts_with(says)) {
-            Some((_, cure)) => (*cure).to_owned(),
-            None => String::new(),
-        },
+        it => {
+            let known = CURES.iter().find(|(says, _)| it.starts_with(says));
+            known.map_or_else(String::new, |(_, cure)| (*cure).to_owned())
+        }
     };
     let is_known = !cure.is_empty();
-    let words = message.split(", expected").next().filter(|_| is_known);
+    let words = match (message, message.split_once(", expected")) {
+        (TWICE, _) => format!("{} is there twice", quoted(&text[span.clone()])),
+        (_, Some((words, _))) if is_known => words.to_owned(),
+        _ => message.to_owned(),
+    };
     Diagnostic {
         line: u32::from(span.is_empty() && span.start == 0),
         column: 1,
         help: is_known.then_some(cure),
-        ..Diagnostic::error(span, words.unwrap_or(message))
+        ..Diagnostic::error(span, words)
     }
 }
