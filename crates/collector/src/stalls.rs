@@ -122,7 +122,7 @@ impl StallSampling {
             write(&mut gpu, &self.commands);
             if ending == Ending::Release {
                 let text = format!(
-                    "this program keeps the counters of GPU {} until it ends: no other tool can sample them, nor stalls again",
+                    "this program keeps the counters of GPU {} until it ends: no other tool can sample them, and CUPTI records nothing of it again",
                     gpu.device
                 );
                 notice(&self.commands, true, text);

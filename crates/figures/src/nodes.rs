@@ -138,15 +138,15 @@ pub fn by_line(trace: &Trace) -> Vec<NameRow> {
     tables::nodes(trace, &by_node, &texts)
 }
 
-/// The innermost frame that is of the program's own files, or of a package that does its work. One that only hands on serves where
-/// there is no other.
+/// The innermost frame that is of the program's own files, or of a package that does its work. Of a package one that only hands on
+/// serves where there is no other.
 fn line_of(trace: &Trace, stack: StackId) -> Option<&Frame> {
     let own = || {
         let frames = trace.stacks().frames(stack);
         frames.filter(|it| !is_passed_through(&it.file))
     };
-    let mut telling = own().filter(|it| !is_wrapper(&it.function));
-    telling.next().or_else(|| own().next())
+    let is_told = |it: &&Frame| !is_wrapper(&it.function) || !it.file.contains("-packages/");
+    own().find(is_told).or_else(|| own().next())
 }
 
 /// What is told of code that PyTorch compiled. No function of Python has such a name.

@@ -131,7 +131,8 @@ pub struct Watched {
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
     pub waits: Switch,
     /// Sample what the warps of each kernel wait for, on the GPU and in the running program. Nobody else may use the GPU's counters
-    /// then, so --counters auto is off. It needs CUPTI 13.0.1 and driver 580.
+    /// then, so --counters auto is off. It needs CUPTI 13.0.1 and driver 580. A program that was attached to keeps the counters until it
+    /// ends, and cannot be recorded again.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
     pub stalls: Switch,
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
