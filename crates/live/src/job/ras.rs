@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::members::Member;
 use super::{Job, Life, State, is_on, native, sockets};
+use crate::rights;
 
 mod text;
 
@@ -162,7 +163,7 @@ fn makes_communicators(process: &super::Process) -> bool {
 
 /// Where a rank listens for it: on its port, as the same user as all others, and where this process can reach it.
 fn listener(pid: u32, members: &[Member]) -> Option<SocketAddr> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = rights::environment(pid).ok()?;
     let named = environment
         .split(|it| *it == 0)
         .find_map(|it| it.strip_prefix(b"NCCL_RAS_ADDR="));
