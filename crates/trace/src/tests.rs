@@ -194,7 +194,7 @@ fn records_that_claim_more_than_can_be_summed_up_are_counted_and_left_out() {
             graph: 0,
             node: 0,
             bytes,
-            direction: activity::Direction::H2D,
+            direction: Direction::H2D,
             from: MemoryKind::Pinned,
             to: MemoryKind::Device,
             is_async: true,
