@@ -4,7 +4,6 @@
 //! lowest priority. Whatever that meets, it ends a process of its own. What came of it is kept in the user's cache.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use serde::{Deserialize, Serialize};
 
 use crate::export::{Readers, to_file};
+use activity::door;
 use activity::feed::Joined;
 use activity::units;
 
@@ -30,7 +30,7 @@ const LARGEST: u64 = 2 << 30;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Time between two looks at the folder.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Time between two looks at a process that reads.
+/// The longest time between two looks at a process that reads.
 const LOOK: Duration = Duration::from_millis(50);
 /// Steps that differ by less than this are told as alike.
 const ALIKE: f64 = 0.01;
@@ -189,7 +189,7 @@ fn ask(path: &Path, stopped: &Receiver<()>) -> Option<Told> {
     let Ok(mut report) = report else {
         return Some(Told::default());
     };
-    let end = Instant::now() + PATIENCE;
+    let (end, mut look) = (Instant::now() + PATIENCE, LOOK / 32);
     // A brief report is shorter than a pipe holds: it never waits for its reader.
     let ended = loop {
         match report.try_wait() {
@@ -197,7 +197,8 @@ fn ask(path: &Path, stopped: &Receiver<()>) -> Option<Told> {
             Ok(None) if Instant::now() < end => {}
             _ => break false,
         }
-        if !matches!(stopped.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
+        look = LOOK.min(2 * look);
+        if !matches!(stopped.recv_timeout(look), Err(RecvTimeoutError::Timeout)) {
             end_it(&mut report);
             return None;
         }
@@ -242,7 +243,7 @@ impl Kept {
     fn load() -> Kept {
         let file = live::cache_folder("headlines").map(|it| it.join("1.json"));
         let mut text = String::new();
-        if let Some(mut open) = file.as_ref().and_then(|it| File::open(it).ok()) {
+        if let Some(mut open) = file.as_ref().and_then(|it| door::open(it).ok()) {
             let _ = open.by_ref().take(KEPT_BYTES).read_to_string(&mut text);
         }
         let all: Vec<(Key, Told)> = serde_json::from_str(&text).unwrap_or_default();

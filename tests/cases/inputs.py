@@ -268,13 +268,11 @@ def events(made, slow):
 
 @made
 def batch_that_was_not_ready(made):
-    """Eight kernels, 3 s of the CPU, a copy of 64 MiB to the GPU, and the eight kernels again."""
+    """A copy of 64 MiB to the GPU and eight kernels, 3 s of the CPU, and the same again."""
     for at in [0, 3 * S]:
-        made.now = at
-        if at:
-            made.call("cudaMemcpyAsync", at, at + 3 * MS)
-            made.copy("h2d", 64 << 20, at + 10 * US, at + 3 * MS)
-            made.now += 4 * MS
+        made.call("cudaMemcpyAsync", at, at + 3 * MS)
+        made.copy("h2d", 64 << 20, at + 10 * US, at + 3 * MS)
+        made.now = at + 4 * MS
         for i in range(8):
             made.launch(f"k{i}", 5 * US, MS)
 
@@ -601,6 +599,17 @@ def pass_over_layers(made):
         for op in range(13):
             made.op(f"k{op}", 100)
         made.range(f"nn.Module: Block_{i}", start, made.now - 10, index=i)
+
+
+@made
+def pieces_that_copy_more_and_more(made):
+    """Twelve pieces of two copies and a kernel, each with more bytes than the one before."""
+    for i in range(12):
+        for way in ["h2d", "d2h"]:
+            made.call("cudaMemcpyAsync", made.now - 5, made.now)
+            made.copy(way, 4096 * (i + 1), made.now, made.now + 300)
+            made.now += 310
+        made.op("work", 4 * US)
 
 
 @made
@@ -1102,17 +1111,6 @@ def kernels_by_one(made):
         made.launch("fill", 5 * US, 2 * US, grid=1)
         made.call("cudaStreamSynchronize", made.now, made.now + 3 * US)
         made.now += 4 * US
-
-
-@made
-def kernels_that_begin_late(made):
-    """Twenty kernels that begin 0.4 ms after their launch, while the CPU waits for them in an operator."""
-    for i in range(20):
-        at = i * 500 * US
-        made.range("aten::_coalesce", at, at + 480 * US, "op")
-        made.call("cudaLaunchKernel", at + US, at + 4 * US)
-        made.kernel("sort", at + 404 * US, at + 410 * US)
-        made.call("cudaStreamSynchronize", at + 6 * US, at + 412 * US)
 
 
 @made

@@ -8,6 +8,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -104,7 +105,7 @@ def step(n):
         reduce()
     if KIND == "kernel" and n == 20:
         torch.cuda._sleep(10**13)
-    if KIND == "long":
+    if KIND == "long" and n >= 20:
         torch.cuda._sleep(5 * 10**9)
     torch.cuda.synchronize()                       # LINE sync
     if n == 19:
@@ -177,7 +178,8 @@ def start(gpus, kind, folder):
     program, launcher = os.path.join(folder, "train.py"), os.path.join(folder, "launch.py")
     open(program, "w").write(PROGRAM)
     open(launcher, "w").write(LAUNCHER)
-    port = 29500 + os.getpid() % 1000 + list(KINDS).index(kind)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     with_agent = ["-m", "torch.distributed.run", f"--nproc-per-node={gpus}", f"--master-port={port}"]
     before = [launcher, str(gpus), str(port)] if kind == "dead" else with_agent
     log = open(os.path.join(folder, kind + ".log"), "w")

@@ -2,8 +2,9 @@
 
 use activity::entry::{Entry, UNIT, Unreadable, length};
 use activity::{
-    Activity, Copy, Direction, Hardware, MemoryAction, MemoryKind, Metric, Place, ProcessInfo,
-    RangeKind, Reading, SampledThread, Span, StackSample, Sync, SyncKind, What,
+    Activity, Copy, Direction, GroupWindow, Hardware, MemoryAction, MemoryKind, Metric, OffCpu,
+    Place, ProcessInfo, RangeKind, Reading, SampledThread, Sampling, Span, StackSample, Sync,
+    SyncKind, ThreadWindow, What,
 };
 
 fn bytes_of(what: What) -> Vec<u8> {
@@ -163,4 +164,48 @@ fn what_is_known_of_a_process_stays_when_less_is_said_later() {
         ..ProcessInfo::default()
     });
     assert_eq!((known.pid, known.ended_well), (42, Some(true)));
+}
+
+#[test]
+fn totals_that_nobody_comes_to_are_damage() {
+    let span = Span::new(0, 1_000_000);
+    let group = |throttled, cores| {
+        let window = GroupWindow {
+            span,
+            periods: 10,
+            throttled_periods: 1,
+            throttled,
+            cores,
+        };
+        Entry::OffCpu(OffCpu::Group(window))
+    };
+    let thread = |running, waiting| {
+        let window = ThreadWindow {
+            span,
+            thread: 7,
+            running,
+            waiting,
+        };
+        Entry::OffCpu(OffCpu::Thread(window))
+    };
+    let lost = |lost| {
+        Entry::Sampling(Sampling {
+            lost,
+            ..Sampling::default()
+        })
+    };
+    for (entry, is_sound) in [
+        (group(5, 2.0), true),
+        (group(-5, 2.0), false),
+        (group(5, f64::NAN), false),
+        (thread(1_000_001, 0), true),
+        (thread(i64::MAX, 0), false),
+        (thread(0, i64::MAX), false),
+        (lost(1_000_000), true),
+        (lost(u64::MAX), false),
+    ] {
+        let mut bytes = Vec::new();
+        entry.encode(&mut bytes);
+        assert_eq!(Entry::decode(&bytes).is_ok(), is_sound, "{entry:?}");
+    }
 }

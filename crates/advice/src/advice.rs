@@ -304,6 +304,10 @@ impl<'a> Advice<'a> {
         let devices: Vec<_> = devices.into_iter().map(with_pause).collect();
         let steady = whole.within(Some(window), &devices);
         let mut findings = findings::weighed(&steady, whatif, stop);
+        // What costs steps nothing is told of the start-up.
+        let is_worth =
+            |it: &Finding| cases::WORTH_SHARE.is_reached_by(share(it.weight(), window.len()));
+        findings.retain(|it| it.rule != Rule::ColdStart || is_worth(it));
         if let Some(rate) = steps::main(steps).and_then(Steps::pace) {
             findings::no_cure::paced(&steady, rate, &mut findings);
         }

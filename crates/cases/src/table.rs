@@ -177,6 +177,8 @@ table! {
         KEPT_KERNEL: Share = 0.75 or 0.0 => ["loops_that_follow_each_other"];
         /// Pieces that hold less of the time of kernels are set-up, unless they hold half of the time of all operations.
         LEAST_SHARE: Share = 0.1 or 0.0 => ["copies_behind_the_work"];
+        /// Pieces of which each copies more than the one before are the sizes of a sweep.
+        SWEEP_OF_SIZES: Exception => ["pieces_that_copy_more_and_more"];
         /// Pieces whose deviation exceeds their median are no steps.
         UNEVEN_PERIOD: Exception => ["pieces_of_all_lengths"];
     }
@@ -383,7 +385,5 @@ table! {
         NEXT_BATCH: Exception => ["batch_that_was_not_ready"];
         /// Shorter kernels, each with a copy and a sync, are better batched.
         BY_ONE: Ns = 10_000 or 0 => ["kernels_by_one"];
-        /// Where the CPU is in syncs of one operator for most of the unknown idle time, that is the place to look at.
-        LATE_IN_SYNCS: Exception => ["kernels_that_begin_late"];
     }
 }

@@ -23,7 +23,7 @@ const STEP: u64 = 1 << 20;
 pub(super) const MOST_UNREAD: u64 = 64 << 20;
 
 /// Files of one place on another machine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Mirror {
     root: PathBuf,
     files: HashMap<String, MirroredFile>,
@@ -31,7 +31,7 @@ pub(super) struct Mirror {
     ids: HashMap<u32, String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct MirroredFile {
     path: PathBuf,
     /// Made with the first bytes. It is locked as long as its writer there may live.
@@ -66,8 +66,7 @@ impl Mirror {
     pub(super) fn new(root: PathBuf) -> Mirror {
         Mirror {
             root,
-            files: HashMap::new(),
-            ids: HashMap::new(),
+            ..Mirror::default()
         }
     }
 
@@ -100,12 +99,10 @@ impl Mirror {
             }
             let mirrored = MirroredFile {
                 path: self.root.join(place),
-                file: None,
                 arrived: PAGE as u64,
                 read: PAGE as u64,
                 given: PAGE as u64,
-                is_read: false,
-                is_left: false,
+                ..MirroredFile::default()
             };
             self.files.insert(name.clone(), mirrored);
         }

@@ -147,7 +147,9 @@ pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
     let mut found: Vec<Lateness> = Vec::new();
     for rank in asked {
         let price = replayed.as_ref().map(|it| it.price(rank, split));
-        let late = one(known, split, rank, &by_rank[rank], price);
+        let Some(late) = one(known, split, rank, &by_rank[rank], price) else {
+            continue;
+        };
         let cost = late.saving.map_or(late.late_ns, |it| it.all_ns);
         let has_pattern =
             late.pattern != Pattern::Unknown || late.saving.is_none_or(|it| it.steps == 0);
@@ -162,13 +164,14 @@ pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
     found
 }
 
+/// Nothing where its lateness on steps is no more than chance.
 fn one(
     known: &Input<'_>,
     split: &Split,
     rank: usize,
     all: &[Late],
     price: Option<Price>,
-) -> Lateness {
+) -> Option<Lateness> {
     let units = units(known, rank);
     let spans = &units.spans;
     let whole = spans.iter().copied().reduce(Span::hull);
@@ -223,10 +226,10 @@ fn one(
         .iter()
         .filter(|it| late.is_empty() || late.contains(it.0));
     let told: Vec<f64> = told.map(|it| it.1.by as f64).collect();
-    Lateness {
+    Some(Lateness {
         rank,
         by_ns: stats::median(&told).unwrap_or(0.0) as Ns,
-        pattern: pattern(late.len(), &by_step),
+        pattern: pattern(late.len(), &by_step)?,
         unit: units.unit,
         steps: named.collect(),
         reason: reason(known, &split.waits[rank], rank, &asked),
@@ -238,7 +241,7 @@ fn one(
             all_ns,
             is_capped: is_capped(known, looked),
         }),
-    }
+    })
 }
 
 /// Whether their power cap held GPUs down for a tenth of a stretch: who waits less draws more there, and clocks go down for it.
@@ -279,26 +282,38 @@ fn units(known: &Input<'_>, rank: usize) -> Units {
     }
 }
 
-/// Whether a rank is late in all steps alike, or in so many of them.
-fn pattern(late: usize, by_step: &[f64]) -> Pattern {
+/// Whether a rank is late in all steps alike, or in so many of them; nothing where it is so by chance.
+fn pattern(late: usize, by_step: &[f64]) -> Option<Pattern> {
     let cost = by_step.iter().sum::<f64>();
     let usual = stats::median(by_step).unwrap_or(0.0) * by_step.len() as f64;
     match late {
-        0 if usual >= STEADY * cost && is_clear(by_step) => Pattern::Steady,
-        0 => Pattern::Unknown,
-        late => Pattern::ByTurns {
+        0 if by_step.is_empty() => Some(Pattern::Unknown),
+        0 if !is_clear(by_step) => None,
+        0 if usual >= STEADY * cost => Some(Pattern::Steady),
+        0 => Some(Pattern::Unknown),
+        late => Some(Pattern::ByTurns {
             late,
             of: by_step.len(),
-        },
+        }),
     }
 }
 
-/// Whether the mean is above 0 by more than chance makes of steps that scatter like these.
+/// Whether the mean is above 0 by more than chance makes of steps that scatter like these. Steps beside each other are alike, as who is
+/// ahead stays so for a while: the means of runs of steps scatter by more than that many single ones would.
 fn is_clear(by_step: &[f64]) -> bool {
-    let count = by_step.len().max(1) as f64;
-    let mean = by_step.iter().sum::<f64>() / count;
-    let squares = by_step.iter().map(|by| (by - mean).powi(2));
-    mean > CLEAR * (squares.sum::<f64>() / count).sqrt() / count.sqrt()
+    let run = by_step.len().isqrt().max(1);
+    let means: Vec<f64> = by_step.chunks_exact(run).map(mean).collect();
+    mean(by_step) > CLEAR * standard_error(by_step).max(standard_error(&means))
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len().max(1) as f64
+}
+
+/// That of the mean; 0 of less than two values.
+fn standard_error(of: &[f64]) -> f64 {
+    let squares = of.iter().map(|it| (it - mean(of)).powi(2)).sum::<f64>();
+    (squares / (of.len().max(2) - 1) as f64 / of.len().max(1) as f64).sqrt()
 }
 
 /// Which of some stretches a moment lies in; they are in order.
@@ -417,6 +432,22 @@ mod tests {
         assert!(late_steps(&[], 30_000.0, 2e7).is_empty());
     }
 
+    /// Two healthy ranks on two H100, by their steps: one launches faster for a while, then the other. Single steps would put 3.5 ms a step
+    /// 3.3 standard errors above 0.
+    #[test]
+    fn who_is_ahead_for_a_while_is_not_late() {
+        let steps = [
+            -2.08, 1.71, 4.49, 11.05, 17.36, 7.47, 5.35, 14.83, 10.73, 11.96, 9.45, 8.0, 4.87,
+            6.97, 2.56, 4.48, 9.35, 11.41, -4.61, 6.64, 16.21, 12.22, 8.56, 6.59, 5.51, 4.67, 6.41,
+            7.84, 3.99, 2.36, 4.1, -4.05, 3.26, -3.58, 4.66, 7.87, 7.15, 2.99, -1.26, -10.64,
+            -10.31, -12.12, -12.61, -15.04, -10.92, -0.03, 0.0, 0.0,
+        ];
+        assert_eq!(pattern(0, &steps), None);
+        // The same values in another order, none beside one like it, are clear.
+        let mixed: Vec<f64> = (0..48).map(|at| steps[at * 19 % 48]).collect();
+        assert_eq!(pattern(0, &mixed), Some(Pattern::Steady));
+    }
+
     /// Two ranks of which now this, now that one launches faster: 2.4 ms a step are no more than such steps scatter by (2.4 of 7 ms over
     /// the root of 12). Twelve times as many steps are.
     #[test]
@@ -424,7 +455,7 @@ mod tests {
         let some = [
             16.6, -1.5, 5.3, -8.5, 8.2, 4.0, 3.8, -14.4, 6.1, 2.2, 5.7, 1.3,
         ];
-        assert_eq!(pattern(0, &some), Pattern::Unknown);
-        assert_eq!(pattern(0, &some.repeat(12)), Pattern::Steady);
+        assert_eq!(pattern(0, &some), None);
+        assert_eq!(pattern(0, &some.repeat(12)), Some(Pattern::Steady));
     }
 }

@@ -1,6 +1,7 @@
 //! Whether this user may attach to a process, as ptrace(2) decides it, told in words; and what it is called.
 
 use std::fs;
+use std::io::{self, Read as _};
 
 /// The bit of `CAP_SYS_PTRACE`.
 const CAP_SYS_PTRACE: u32 = 19;
@@ -30,9 +31,29 @@ impl Own {
     }
 }
 
+/// Bytes of a command line that are read.
+const COMMAND_MAX: u64 = 64 << 10;
+/// More than the kernel hands to a program that starts.
+const ENVIRONMENT_MAX: u64 = 8 << 20;
+
+/// The variables of a process as it began.
+///
+/// # Errors
+/// When there is no such process, or its memory may not be read.
+pub(crate) fn environment(pid: u32) -> io::Result<Vec<u8>> {
+    beginning(&format!("/proc/{pid}/environ"), ENVIRONMENT_MAX)
+}
+
+/// The first bytes of a file. Where its command line and variables end a process says itself (`PR_SET_MM`).
+fn beginning(path: &str, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The command line of a process; its short name where it has none.
 pub fn command(pid: u32) -> Option<String> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let line = beginning(&format!("/proc/{pid}/cmdline"), COMMAND_MAX).ok()?;
     let words = line.split(|byte| *byte == 0);
     let words = words.filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
@@ -43,7 +64,6 @@ pub fn command(pid: u32) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// The numbers of a line of `/proc/PID/status`.
 /// What `/proc/PID/stat` says of a process: its name, its state's letter, its parent, and when it began in ticks since the
 /// machine started.
 pub(crate) struct Stat {
@@ -72,6 +92,7 @@ impl Stat {
     }
 }
 
+/// The numbers of a line of `/proc/PID/status`.
 pub(crate) fn numbers(status: &str, name: &str) -> Vec<u32> {
     let mut lines = status.lines().filter_map(|line| line.split_once(':'));
     let line = lines.find(|line| line.0 == name);
@@ -156,6 +177,14 @@ mod tests {
             let (Ok(text) | Err(text)) = said;
             assert!(text.split_whitespace().count() <= 20, "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_process_says_of_itself_may_be_endless() {
+        let read = beginning("/dev/zero", 1 << 20).expect("readable");
+        assert_eq!(read.len(), 1 << 20);
+        let own = environment(std::process::id()).expect("its own");
+        assert!(own.split(|it| *it == 0).any(|it| it.starts_with(b"PATH=")));
     }
 
     #[test]

@@ -13,10 +13,11 @@ use serde::Serialize;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; nothing is wrong.
+    #[default]
     Note,
     /// The scenario runs, but probably does not do what was meant.
     Warning,
@@ -34,7 +35,7 @@ pub struct Related {
 }
 
 /// One thing that is wrong, or worth knowing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
@@ -62,13 +63,8 @@ impl Diagnostic {
         Self {
             severity,
             message: message.into(),
-            label: String::new(),
-            help: None,
             span,
-            line: 0,
-            column: 0,
-            related: Vec::new(),
-            is_race: false,
+            ..Self::default()
         }
     }
 

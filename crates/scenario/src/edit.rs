@@ -237,6 +237,8 @@ fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
 /// `NAME=0.5`.
 fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprError> {
     const SHAPE: &str = "write `scale:NAME=0.5` for half of its time";
+    /// Times stay within what can be counted.
+    const FACTOR_MAX: f64 = 1000.0;
     let Some(operand) = operand else {
         return Err(word
             .error("this edit needs a name and a factor")
@@ -248,10 +250,14 @@ fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprEr
             .with_help(SHAPE));
     };
     let factor = operand.slice(equals + 1, operand.text.len());
-    let value = number(factor).filter(|value| value.unit() == Unit::None && value.as_f64() > 0.0);
+    let is_factor = |it: f64| it > 0.0 && it <= FACTOR_MAX;
+    let value = number(factor).filter(|it| it.unit() == Unit::None && is_factor(it.as_f64()));
     let Some(value) = value else {
         return Err(factor
-            .error(format!("{} is not a factor above 0", quoted(factor.text)))
+            .error(format!(
+                "{} is not a factor above 0 and up to {FACTOR_MAX}",
+                quoted(factor.text)
+            ))
             .with_help(format!("{SHAPE}; `drop:NAME` leaves it out")));
     };
     Ok(EditKind::Scale {
@@ -422,6 +428,7 @@ mod tests {
             ("scale", 0..5, "needs a name and a factor", "scale:NAME=0.5"),
             ("scale:x", 6..7, "says no factor", "scale:NAME=0.5"),
             ("scale:x=fast", 8..12, "`fast` is not a factor", "drop:NAME"),
+            ("scale:x=1e300", 8..13, "and up to 1000", "drop:NAME"),
             ("scale:x=0", 8..9, "not a factor above 0", "drop:NAME"),
             ("scale:=2", 6..6, "scale:NAME=0.5", ""),
             ("prefetch", 8..8, "prefetch:NAME", ""),

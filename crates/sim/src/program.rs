@@ -101,7 +101,7 @@ pub enum Target {
 }
 
 /// How a stream behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamConfig {
     /// Device, context and stream as activities name them.
     pub place: Place,

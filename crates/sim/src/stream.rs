@@ -15,7 +15,7 @@ const LOOK: Ns = 700;
 /// 0.5 us. What came later was spread over a whole period.
 const KNOWN_LOOKS: Ns = 2;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stream {
     pub config: StreamConfig,
     pub queue: VecDeque<Queued>,
@@ -47,14 +47,8 @@ impl Stream {
     pub(super) fn new(config: StreamConfig) -> Stream {
         Stream {
             config,
-            queue: VecDeque::new(),
-            submitted: 0,
-            completed: 0,
-            is_head_running: false,
-            graph: None,
             not_before: Ns::MIN,
-            pause: 0,
-            last_end: None,
+            ..Stream::default()
         }
     }
 

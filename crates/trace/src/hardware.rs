@@ -11,6 +11,9 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 const METRICS: usize = Metric::ALL.len();
+/// Processes of a GPU, and notes, that are kept: a recording may claim any number.
+const OCCUPANTS_MAX: usize = 4096;
+pub(super) const NOTES_MAX: usize = 256;
 
 /// A window: the readings between two polls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -242,6 +245,7 @@ impl GpuReadings {
                 }
                 None => self.occupants.push(it),
             }
+            self.occupants.truncate(OCCUPANTS_MAX);
         }
     }
 }
@@ -277,6 +281,8 @@ fn level(windows: &Windows<GpuWindow>, metric: Metric, scope: Span) -> Option<Le
 #[derive(Clone, Debug, Default)]
 pub struct HardwareReadings {
     gpus: Vec<GpuReadings>,
+    /// Where each of them is.
+    places: FxHashMap<Uuid, usize>,
     /// Why something is missing, each reason once.
     pub notes: Vec<String>,
     /// What watching cost.
@@ -305,7 +311,7 @@ impl HardwareReadings {
             Hardware::Gpu(_) => {}
             Hardware::Note(text) => {
                 let text = printable(&text);
-                if !self.notes.contains(&text) {
+                if self.notes.len() < NOTES_MAX && !self.notes.contains(&text) {
                     self.notes.push(text);
                 }
             }
@@ -355,20 +361,20 @@ impl HardwareReadings {
     }
 
     fn gpu(&mut self, uuid: Uuid, by: usize, clock_of: impl Fn(Uuid) -> Clock) -> &mut GpuReadings {
-        let at = self.gpus.iter().position(|it| it.limits.uuid == uuid);
-        let at = at.unwrap_or_else(|| {
+        let gpus = &mut self.gpus;
+        let at = *self.places.entry(uuid).or_insert_with(|| {
             let mut gpu = GpuReadings::default();
             gpu.limits.uuid = uuid;
             (gpu.by, gpu.clock) = (by, clock_of(uuid));
-            self.gpus.push(gpu);
-            self.gpus.len() - 1
+            gpus.push(gpu);
+            gpus.len() - 1
         });
-        &mut self.gpus[at]
+        &mut gpus[at]
     }
 
     /// The readings of a GPU.
     pub fn find(&self, uuid: Uuid) -> Option<&GpuReadings> {
-        self.gpus.iter().find(|it| it.limits.uuid == uuid)
+        self.gpus.get(*self.places.get(&uuid)?)
     }
 
     /// Whether counters or sensors of any GPU were read at least once.
@@ -395,6 +401,23 @@ mod tests {
             values: sm.map(|it| (Metric::Sm, it)).into_iter().collect(),
             reasons,
         })
+    }
+
+    #[test]
+    fn processes_and_notes_without_end_take_no_room() {
+        let notes = (0..2_000).map(|i| Hardware::Note(format!("{i}")));
+        let process = |pid| Occupant {
+            pid,
+            owner: Owner::Other,
+            memory: None,
+            name: String::new(),
+        };
+        let all = (0..2 * OCCUPANTS_MAX as u32).map(process).collect();
+        let uuid = [1; 16];
+        let occupied = Hardware::Occupants { uuid, time: 0, all };
+        let hardware = made(notes.chain([occupied]).collect());
+        assert_eq!(hardware.notes.len(), NOTES_MAX);
+        assert_eq!(hardware.gpus[0].occupants.len(), OCCUPANTS_MAX);
     }
 
     fn made(all: Vec<Hardware>) -> HardwareReadings {

@@ -6,7 +6,7 @@ use super::{Device, Engine, Lane, LaneId, LaneKey, LaneKind, Process, Route, Tra
 use activity::text::printable;
 use activity::{
     Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
-    NameId, RangeKind, ShapeId, What,
+    NameId, RangeKind, ShapeId, TIME_MAX, What,
 };
 
 /// How many distinct things of a process it remembers. Beyond it (unique addresses, sizes) remembering costs more than
@@ -73,6 +73,17 @@ impl Trace {
     }
 
     fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {
+        let bytes = match item.what {
+            What::Copy(copy) => copy.bytes,
+            _ => 0,
+        };
+        let time = self.claimed.0.saturating_add(item.span.len());
+        let bytes = self.claimed.1.saturating_add(bytes);
+        if time > TIME_MAX || bytes > TIME_MAX.unsigned_abs() {
+            self.unbelievable += 1;
+            return;
+        }
+        self.claimed = (time, bytes);
         let route = self.processes[process].routes.get(&item.what).copied();
         let route = route.unwrap_or_else(|| self.find_route(process, item.what));
         let lane = &mut self.lanes[route.lane];

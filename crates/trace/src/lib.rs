@@ -191,6 +191,10 @@ pub struct Trace {
     stacks: Stacks,
     extent: Option<Span>,
     late: u64,
+    /// What all records claim together, in ns and bytes of copies: sums of any of them fit.
+    claimed: (Ns, u64),
+    /// Records that claim more than that.
+    unbelievable: u64,
     evicted: Option<Evicted>,
     /// Bytes of memory beyond which old records are evicted.
     limit: Option<usize>,
@@ -416,6 +420,7 @@ impl Trace {
         for process in &self.processes {
             health.add(&process.health);
         }
+        health.bad_clock += self.unbelievable;
         health
     }
 

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::hardware::NOTES_MAX;
 use super::windows::{Window, Windows};
 use activity::text::printable;
 use activity::{GroupWindow, Ns, OffCpu, Span, ThreadWindow};
@@ -78,7 +79,7 @@ impl ProcessOffCpu {
             OffCpu::Group(window) => self.throttling.add(window),
             OffCpu::Note(text) => {
                 let text = printable(&text);
-                if !self.notes.contains(&text) {
+                if self.notes.len() < NOTES_MAX && !self.notes.contains(&text) {
                     self.notes.push(text);
                 }
             }
@@ -147,9 +148,10 @@ impl ProcessOffCpu {
 
 impl Throttling {
     fn add(&mut self, window: GroupWindow) {
-        self.periods += window.periods;
-        self.throttled_periods += window.throttled_periods;
-        self.throttled += window.throttled;
+        self.periods = self.periods.saturating_add(window.periods);
+        let throttled = window.throttled_periods;
+        self.throttled_periods = self.throttled_periods.saturating_add(throttled);
+        self.throttled = self.throttled.saturating_add(window.throttled);
         self.cores = window.cores;
         if window.throttled > self.worst_throttled {
             self.worst_throttled = window.throttled;

@@ -107,7 +107,12 @@ fn distinguish(short: &str, fulls: &[&str]) -> Vec<String> {
     }
     by_position(short, &words, WORDS_MAX)
         .filter(|told| told.iter().collect::<FxHashSet<_>>().len() == whole.len())
-        .unwrap_or_else(|| fulls.iter().map(|full| (*full).to_owned()).collect())
+        .unwrap_or_else(|| match fulls.iter().any(|it| it.len() > WORD_MAX) {
+            true => (1..=fulls.len())
+                .map(|at| format!("{short} #{at}"))
+                .collect(),
+            false => fulls.iter().map(|it| (*it).to_owned()).collect(),
+        })
 }
 
 /// `short` with what stands at the places where the names differ, if those are few. So "reduce true" and "reduce false"

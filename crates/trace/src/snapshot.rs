@@ -24,6 +24,8 @@ impl Trace {
             stacks: self.stacks.snapshot(),
             extent: self.extent,
             late: self.late,
+            claimed: self.claimed,
+            unbelievable: self.unbelievable,
             evicted: self.evicted,
             limit: None,
             unchecked: 0,

@@ -186,6 +186,41 @@ fn counters_of_all_processes_add_up() {
 }
 
 #[test]
+fn records_that_claim_more_than_can_be_summed_up_are_counted_and_left_out() {
+    let copy = |bytes, end| {
+        let copy = activity::Copy {
+            place: Place::new(0, 1, 7),
+            peer: 0,
+            graph: 0,
+            node: 0,
+            bytes,
+            direction: Direction::H2D,
+            from: MemoryKind::Pinned,
+            to: MemoryKind::Device,
+            is_async: true,
+        };
+        Activity::new(Span::new(0, end), 1, What::Copy(copy))
+    };
+    let longest = activity::TIME_MAX;
+    let items = vec![
+        copy(1 << 60, 10),
+        copy(u64::MAX, 10),
+        copy(1 << 61, 10),
+        copy(5, longest - 20),
+        copy(5, longest - 20),
+        copy(5, 10),
+    ];
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        items,
+        ..Batch::default()
+    });
+    assert_eq!(trace.health().bad_clock, 3);
+    let rows: usize = trace.lanes().iter().map(Lane::len).sum();
+    assert_eq!(rows, 3);
+}
+
+#[test]
 fn an_id_that_is_defined_anew_means_the_new_thing_from_then_on() {
     let mut trace = Trace::default();
     trace.apply(named(0, "first", vec![kernel(0, 10, 0, 7, 1)]));

@@ -4,9 +4,9 @@ use super::Fields;
 use super::definitions::{begin, lossy, text};
 use super::{Entry, Field, Unreadable};
 use crate::{
-    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Occupant, OffCpu, Owner, Reading,
-    SampleDef, SampledThread, Sampling, Span, StackSample, StallSamples, ThreadWindow, Uuid,
-    WatchCost, fields,
+    Frame, GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, Ns, Occupant, OffCpu, Owner,
+    Reading, SampleDef, SampledThread, Sampling, Span, StackSample, StallSamples, ThreadWindow,
+    Uuid, WatchCost, fields,
 };
 
 const LOOK: u8 = 32;
@@ -167,7 +167,7 @@ pub(super) fn decode(tag: u8, bytes: &[u8]) -> Result<Entry<'_>, Unreadable> {
         NODES => text(bytes, 8, 4)
             .and_then(|rest| list(rest, |it| Some((take(it)?, take(it)?))))
             .map(|nodes| Entry::SampleDef(SampleDef::Nodes(nodes))),
-        SAMPLING => Sampling::fields(bytes).map(Entry::Sampling),
+        SAMPLING => sampling(bytes).map(Entry::Sampling),
         THREAD => thread(bytes).map(|it| Entry::OffCpu(OffCpu::Thread(it))),
         GROUP => group(bytes).map(|it| Entry::OffCpu(OffCpu::Group(it))),
         READING => reading(bytes).map(|it| Entry::Hardware(Hardware::Reading(it))),
@@ -241,19 +241,29 @@ fn read_look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     Some(Entry::StackSample(StackSample { time, changed }))
 }
 
+/// Totals that fit when they are summed up.
+fn sampling(bytes: &[u8]) -> Option<Sampling> {
+    let it = Sampling::fields(bytes)?;
+    (it.torn.max(it.lost).max(it.cost_ns) <= 1 << 52).then_some(it)
+}
+
 fn thread(bytes: &[u8]) -> Option<ThreadWindow> {
     let it = ThreadWindow {
         span: span(bytes)?,
         ..Fields::fields(bytes)?
     };
-    (it.running >= 0 && it.waiting >= 0).then_some(it)
+    // Of one thread: its clock and the window's are read one after the other.
+    let most = it.span.len().saturating_add(1_000_000_000);
+    let fits = |it: Ns| (0..=most).contains(&it);
+    (fits(it.running) && fits(it.waiting)).then_some(it)
 }
 
 fn group(bytes: &[u8]) -> Option<GroupWindow> {
-    Some(GroupWindow {
+    let it = GroupWindow {
         span: span(bytes)?,
         ..Fields::fields(bytes)?
-    })
+    };
+    (it.throttled >= 0 && it.cores.is_finite()).then_some(it)
 }
 
 /// Values of metrics, those left out that are not known.

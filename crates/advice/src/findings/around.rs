@@ -2,9 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Scope;
 use activity::{Ns, RangeKind, What};
 use causes::graph::{CallId, Graph};
 use causes::nested::{LEVELS, NONE, Nested};
+use causes::sum_by;
 use trace::{LaneId, LaneKey, LaneKind, Trace};
 
 /// Of the threads that somebody asked for.
@@ -42,6 +44,17 @@ impl<'t> Around<'t> {
         };
         rows.take(LEVELS).filter_map(name).collect()
     }
+}
+
+/// What was around calls by these names, most of what each call counts for first.
+pub(super) fn by_name(
+    scope: &Scope,
+    calls: impl Iterator<Item = (CallId, Ns)>,
+    name: impl Fn(&[&str]) -> Option<String>,
+) -> Vec<(String, Ns)> {
+    let mut around = Around::new(scope.trace);
+    let mut names = |call| name(&around.call(scope.causes.graph(), call));
+    sum_by(calls.filter_map(|(call, counts)| Some((names(call)?, counts))))
 }
 
 fn of_thread(trace: &Trace, calls: LaneId) -> Option<(LaneId, Nested)> {

@@ -115,21 +115,27 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// What is said where a few take ten times as long as all others of their kernel, and most of the time of all. Each ends when the last rank
-/// has come, so that they most likely wait for one. `rows` has the longest first.
+/// What is said where a few take ten times as long as others of their kernel and size, and most of the time. Each ends when the
+/// last rank has come, so that they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ.
 fn waits_alone(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> Option<Finding> {
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
-    let kernel = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
-        What::Kernel(of) => Some(scope.trace.shape(of.shape).name),
+    let kind = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
+        What::Kernel(of) => {
+            let shape = scope.trace.shape(of.shape);
+            let size = scope.trace.collective(&shape).map(|it| it.elements);
+            Some((shape.name, size.filter(|it| *it != [0; 2])))
+        }
         _ => None,
     };
+    let is_alike = is_inference(scope);
     let is_far = |at: &usize| {
-        let others = rows[*at..]
-            .iter()
-            .filter(|it| kernel(it) == kernel(&rows[*at]));
+        let of = kind(&rows[*at]);
+        let others = rows[*at..].iter().filter(|it| kind(it) == of);
         let others: Vec<Ns> = others.map(length).collect();
-        let least = cases::OUTLIER.value() * others.get(1).copied().unwrap_or(0);
-        cases::CALLS_MIN.is_reached_by(others.len()) && others[0] >= least
+        let is_sized = is_alike || of.is_some_and(|it| it.1.is_some());
+        is_sized
+            && cases::CALLS_MIN.is_reached_by(others.len())
+            && others[0] >= cases::OUTLIER.value() * others[1]
     };
     let long = (0..rows.len() / 2).rfind(is_far)? + 1;
     let time: Ns = rows[..long].iter().map(length).sum();
@@ -138,21 +144,16 @@ fn waits_alone(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> Opt
         return None;
     }
     let at: Vec<Occurrence> = rows[..long].iter().copied().map(Occurrence::Row).collect();
-    let why = format!(
-        "{long} of {} collectives {} {} ({}), most likely waiting for another rank",
-        rows.len(),
-        if long == 1 { "takes" } else { "take" },
-        duration(time),
-        percent(f.part(time)),
-    );
+    let (all, part) = (rows.len(), percent(f.part(time)));
+    let who = format!("{long} of {all} collectives most likely waited for another rank");
     Some(Finding {
         severity: Severity::Info,
-        title: why.clone(),
+        title: format!("{who}: {} ({part})", duration(time)),
         advice: UNKNOWN.to_owned(),
         says: Some(Says {
             bound: Bound::Peer,
             part: f.part(time),
-            why,
+            why: format!("{who} ({part})"),
         }),
         ..scope.found(f.span_ns, time, &at)
     })

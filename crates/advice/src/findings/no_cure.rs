@@ -2,15 +2,12 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
-use super::around::{Around, told};
 use super::program::Framework;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
 use activity::units::{bytes, count, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
-use causes::graph::{CallId, OpId};
+use causes::graph::OpId;
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 
@@ -129,22 +126,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if let Some(title) = by_one {
         let advice = "Where none needs another's result, do many at once: one copy, one kernel and one sync for all of them.";
         return Some(Finding {
-            rule: Rule::NoCure,
             title,
             advice: advice.to_owned(),
             cure: "batching them",
             // What is predicted saves a part of it.
             inside_ns: Some(f.idle_ns),
-            says: Some(Says {
-                bound: Bound::Launch,
-                part: f.idle_share(),
-                why: "each kernel with a copy and a sync of its own".to_owned(),
-            }),
             ..scope.found(f.span_ns, f.idle_ns, &at)
         });
     }
-    let synced = synced(scope, f)
-        .filter(|it| cases::LATE_IN_SYNCS.holds(group == Group::Unknown && 2 * it.1 >= time));
     Some(Finding {
         rule: Rule::NoCure,
         severity: Severity::Info,
@@ -156,23 +145,21 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
             duration(time),
             percent(f.part(time)),
-            match (batch, &synced) {
-                (_, Some((by, _))) => format!(", mostly in syncs by {by}"),
-                (None, _) if group != Group::SetUp => ": cuptop knows no cure".to_owned(),
-                _ => String::new(),
+            match batch {
+                None if group != Group::SetUp => ": cuptop knows no cure",
+                _ => "",
             },
         ),
         advice: match &before {
-            _ if synced.is_some() => "What was launched begins late, and no record says why. Fewer calls of it, or one for many, are fewer syncs.",
             Some(_) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
             None => advised(scope, f, (group, time), !is_cold, is_once),
         }
         .to_owned(),
-        says: match synced {
-            Some((by, time)) => Some((Bound::Sync, time, format!("in syncs by {by}"))),
-            None => batch.map(|it| (Bound::Host, time, format!("waiting for the next batch of {}", bytes(it)))),
-        }
-        .map(|(bound, time, why)| Says { bound, part: f.part(time), why }),
+        says: batch.map(|it| Says {
+            bound: Bound::Host,
+            part: f.part(time),
+            why: format!("waiting for the next batch of {}", bytes(it)),
+        }),
         ..scope.found(f.span_ns, time, &at)
     })
 }
@@ -181,12 +168,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
 /// could need.
 fn by_one(scope: &Scope, f: &DeviceFigures) -> Option<String> {
     let (kernels, brought) = (f.kernels, f.h2d.count);
-    let waits = scope.gaps(f).filter(|(_, pieces)| {
-        let mut waits = pieces
-            .iter()
-            .filter(|it| scope.causes.wait_of(it).is_some());
-        waits.next().is_some()
-    });
+    let waits = scope.gaps(f);
+    let waits = waits.filter(|it| it.1.iter().any(|it| scope.causes.wait_of(it).is_some()));
     let each = duration(f.compute_ns / (kernels as Ns).max(1));
     let is_one = cases::MANY_LAUNCHES.is_reached_by(kernels as usize)
         && f.compute_ns < cases::BY_ONE.value() * kernels as Ns
@@ -197,42 +180,8 @@ fn by_one(scope: &Scope, f: &DeviceFigures) -> Option<String> {
     is_one.then(|| format!("each of {} kernels of {each} has a copy and a sync of its own: the GPU idles for {} ({})", count(kernels), duration(f.idle_ns), percent(f.idle_share())))
 }
 
-/// In whose syncs the CPU was while the GPU idled for no known reason, most of the time, and how long.
-fn synced(scope: &Scope, f: &DeviceFigures) -> Option<(String, Ns)> {
-    let calls = &scope.causes.graph().calls;
-    let mut around = Around::new(scope.trace);
-    let mut by: FxHashMap<String, Ns> = FxHashMap::default();
-    let syncs = scope.processes(f).into_iter();
-    let syncs = syncs.flat_map(|process| calls.ended(process, Ns::MAX));
-    let syncs: Vec<CallId> = syncs
-        .copied()
-        .filter(|&it| calls.kind[it as usize].is_wait())
-        .collect();
-    for (_, pieces) in scope.gaps(f) {
-        for piece in pieces.iter().filter(|it| it.cause == Cause::Unknown) {
-            let at = syncs.partition_point(|&it| calls.end[it as usize] <= piece.span.start);
-            let Some(&sync) = syncs.get(at) else { continue };
-            let inside = calls.span(sync).intersect(piece.span).len();
-            let names = around.call(scope.causes.graph(), sync);
-            let name =
-                told(&names)
-                    .zip(names.first())
-                    .map(|(name, op)| match name.starts_with(op) {
-                        true => name,
-                        false => format!("{op} in {name}"),
-                    });
-            if let Some(name) = name.filter(|_| 2 * inside >= piece.span.len()) {
-                *by.entry(name).or_default() += inside;
-            }
-        }
-    }
-    let all: Ns = by.values().sum();
-    let most = by.into_iter().max_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
-    most.filter(|it| 2 * it.1 >= all)
-}
-
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data
-/// to begin with.
+/// to begin with, and behind a copy back what the CPU has worked on. Others than PyTorch bring as much more than once.
 fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
     let ops = &scope.causes.graph().ops;
     let all = ops.of_device(f.index);
@@ -241,12 +190,17 @@ fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
         let (lane, row) = ops.place(*op);
         scope.trace.what(lane, row)
     };
-    let mut before = all[..at].iter().map(what);
-    let worked = before.any(|it| matches!(it, What::Kernel(_)));
+    let before = || all[..at].iter().rev().map(what);
+    let is_back = |of: &What| matches!(of, What::Copy(it) if it.direction == Direction::D2H);
+    let last = before().find(|it| matches!(it, What::Kernel(_)) || is_back(it));
     match what(all.get(at)?) {
         What::Copy(it) if it.direction == Direction::H2D && it.bytes >= thresholds::LARGE_BYTES => {
-            let is_batch = cases::NEXT_BATCH.holds(worked);
-            is_batch.then_some(it.bytes)
+            let brings = |of| matches!(of, What::Copy(of) if (of.direction, of.bytes) == (it.direction, it.bytes));
+            let is_again = scope.framework() == Framework::PyTorch || before().any(brings);
+            let is_behind = matches!(last, Some(What::Kernel(_)));
+            cases::NEXT_BATCH
+                .holds(is_behind && is_again)
+                .then_some(it.bytes)
         }
         _ => None,
     }

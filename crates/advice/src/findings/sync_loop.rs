@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::around::{Around, told};
+use super::around::{self, told};
 use super::no_overlap::Engines;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity};
@@ -96,7 +96,7 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
 }
 
 /// How often a value is read back.
-fn every(kernels: u64, operators: &[&str]) -> String {
+fn every(kernels: u64, operators: &[String]) -> String {
     let by = match operators {
         [] => String::new(),
         some => format!(", by {}", listed(some)),
@@ -179,16 +179,9 @@ impl<'s, 'a> Waits<'s, 'a> {
 
     /// Who waits, where one does for most of it.
     fn told(&self) -> Option<String> {
-        let graph = self.scope.causes.graph();
-        let mut around = Around::new(self.scope.trace);
-        let mut by: FxHashMap<Option<String>, Ns> = FxHashMap::default();
-        for (&wait, &time) in &self.by_wait {
-            *by.entry(told(&around.call(graph, wait))).or_default() += time;
-        }
-        let (name, time) = by
-            .into_iter()
-            .max_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)))?;
-        name.filter(|_| 2 * time >= self.sum())
+        let waits = self.by_wait.iter().map(|(&wait, &time)| (wait, time));
+        let most = around::by_name(self.scope, waits, told).into_iter().next();
+        most.filter(|it| 2 * it.1 >= self.sum()).map(|it| it.0)
     }
 
     fn sum(&self) -> Ns {
@@ -250,20 +243,12 @@ impl<'s, 'a> Waits<'s, 'a> {
     }
 
     /// The operators of PyTorch that wait most, two at most. Some, such as nonzero, wait for a value of their own.
-    fn operators(&self) -> Vec<&'s str> {
-        let graph = self.scope.causes.graph();
-        let mut around = Around::new(self.scope.trace);
-        let outermost = |call| {
-            let mut names = around.call(graph, call).into_iter();
-            names.rfind(|it| it.starts_with("aten::"))
-        };
-        let mut by: FxHashMap<&str, u64> = FxHashMap::default();
-        for name in self.by_wait.keys().copied().filter_map(outermost) {
-            *by.entry(name).or_default() += 1;
-        }
-        let mut by: Vec<_> = by.into_iter().collect();
-        by.sort_unstable_by_key(|it| (std::cmp::Reverse(it.1), it.0));
-        by.iter().take(2).map(|it| it.0).collect()
+    fn operators(&self) -> Vec<String> {
+        let waits = self.by_wait.keys().map(|&wait| (wait, 1));
+        let is_op = |name: &&&str| name.starts_with("aten::");
+        let outermost = |names: &[&str]| names.iter().rfind(is_op).map(|it| (*it).to_owned());
+        let names = around::by_name(self.scope, waits, outermost).into_iter();
+        names.take(2).map(|it| it.0).collect()
     }
 
     /// What all waits last. They keep engines from working beside each other, too, which is no idle time.

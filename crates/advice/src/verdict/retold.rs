@@ -12,20 +12,12 @@ impl Verdict {
         let is_stall = |it| matches!(it, Bound::Host | Bound::Launch | Bound::Sync);
         let is_same =
             says.bound == self.bound_by || is_stall(says.bound) && is_stall(self.bound_by);
-        let is_known = is_same || self.bound_by == Bound::Unknown && is_stall(says.bound);
-        if self.frames[0].is_empty() || !is_known && says.part <= self.share {
+        if self.frames[0].is_empty() || !is_same && says.part <= self.share {
             return;
         }
-        let (class, frame) = (
-            class(says.bound),
-            &self.frames[usize::from(!is_stall(says.bound))],
-        );
+        let frame = &self.frames[usize::from(!is_stall(says.bound))];
         // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.
-        self.text = printable(&match says.bound {
-            // A kernel that waits neither works nor is idle.
-            Bound::Peer => format!("{class}: {}", says.why),
-            _ => format!("{class}{frame}, {}", says.why),
-        });
+        self.text = printable(&format!("{}{frame}, {}", class(says.bound), says.why));
         (self.bound_by, self.share) = (says.bound, says.part);
         let part = |time: Ns| (says.part * time as f64) as Ns;
         self.cost_a_step_ns = self.scope.step_ns.map(part);

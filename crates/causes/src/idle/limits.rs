@@ -55,7 +55,7 @@ impl Limits {
             latency: latencies.map(of),
             queued: queued.map(|mut all| percentile(&mut all)),
             plain: plain(graph),
-            think: THINK_MIN.max(THINK_TIMES * usual_think(graph)),
+            think: THINK_MIN.max(usual_think(graph).saturating_mul(THINK_TIMES)),
         }
     }
 

@@ -407,6 +407,7 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
         let (median, deviation) = steps.deviation()?;
         if cases::UNEVEN_PERIOD.holds(deviation > median)
             || !operations::keeps_kernels(trace, &streams, steps.steady())
+            || cases::SWEEP_OF_SIZES.holds(operations::grow(trace, &streams, steps.steady()))
         {
             return None;
         }

@@ -89,6 +89,20 @@ pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &
     main.all(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
 }
 
+/// Whether each step copies more than the one before.
+pub(super) fn grow(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
+    let bytes = |of| match of {
+        What::Copy(it) => it.bytes,
+        _ => 0,
+    };
+    let copied = steps.iter().map(|&step| -> u64 {
+        let lanes = streams.iter();
+        let rows = lanes.flat_map(|&(id, lane)| trace.activities(id, lane.starting(step)));
+        rows.map(|it| bytes(it.1.what)).sum()
+    });
+    copied.is_sorted_by(|before, after| before < after)
+}
+
 /// The stream with the most operations, when it has at least half of those of its device. A sequence of
 /// less than that does not speak for the process.
 pub(super) fn busiest(

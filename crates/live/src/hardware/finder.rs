@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cupti_sys::nvml::{Device, Nvml};
 
-use crate::python;
+use crate::{python, rights};
 use activity::text::listed;
 use activity::{GpuIdentity, Hardware, Uuid};
 
@@ -124,7 +124,7 @@ pub(crate) fn opened_by(pid: u32, known: &[Known]) -> Vec<&Known> {
     if open.is_empty() {
         return open;
     }
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environment = rights::environment(pid).unwrap_or_default();
     let visible = variable(&environment, "CUDA_VISIBLE_DEVICES");
     let order = variable(&environment, "CUDA_DEVICE_ORDER");
     if let Some(visible) = visible.and_then(|it| visible_of(&it, order.as_deref(), known)) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::attach::{Refused, command, no_process};
 use crate::python::{self, began, family, has_mapped};
-use crate::rights::numbers;
+use crate::rights::{environment, numbers};
 
 /// Variables of launchers that tell rank and ranks, and rank and ranks on this host, as `docs/RANKS.md` has them.
 #[rustfmt::skip]
@@ -141,7 +141,7 @@ fn add_missing<'a>(members: &mut Vec<Member>, mut places: impl Iterator<Item = &
     // The first rank of a host has consecutive ranks behind it, as torchrun and mpirun number them by default.
     let first = places.find_map(|it| Some((it.rank.checked_sub(it.local?.0)?, it.local?.1)));
     if let Some((first, count)) = first.filter(|it| it.1 <= 64) {
-        let missing = (first..first + count).filter(|it| !known.contains(it));
+        let missing = (first..first.saturating_add(count)).filter(|it| !known.contains(it));
         members.extend(missing.map(|rank| Member {
             rank: Some(rank),
             ..Member::default()
@@ -196,7 +196,7 @@ fn parent(pid: u32) -> Option<u32> {
 }
 
 fn place(pid: u32) -> Option<Place> {
-    of_environment(&std::fs::read(format!("/proc/{pid}/environ")).ok()?)
+    of_environment(&environment(pid).ok()?)
 }
 
 fn of_environment(environment: &[u8]) -> Option<Place> {

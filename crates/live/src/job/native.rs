@@ -8,16 +8,21 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, SectionHeader64};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
-use object::{LittleEndian, ReadCache};
+use object::{LittleEndian, ReadCache, ReadRef};
+
+use activity::door;
 
 /// Libraries whose functions are looked for: their files begin so.
 const KNOWN: [&str; 4] = ["libcuda.so", "libcudart", "libnccl", "libtorch"];
 /// More than the greatest library's table of functions, in bytes.
 const LARGEST: u64 = 256 << 20;
+/// Sections, and parts that are loaded, which a file may have.
+const PARTS_MAX: u32 = 1 << 16;
 /// How far up a stack is looked.
 pub(super) const DEEPEST: usize = 64 * 1024;
 /// Bytes before a return address that hold its call.
@@ -42,6 +47,7 @@ impl Symbols {
     fn read(file: File) -> Option<Symbols> {
         let cache = ReadCache::new(&file);
         let head = FileHeader64::parse(&cache).ok()?;
+        has_bounded_tables(head, &cache)?;
         let sections = head.sections(LittleEndian, &cache).ok()?;
         let is_table = |it: &&SectionHeader64<_>| it.sh_type.get(LittleEndian) == SHT_DYNSYM;
         sections.iter().find(is_table).filter(is_bounded)?;
@@ -75,13 +81,13 @@ impl Symbols {
     fn name(&self, offset: u64) -> Option<String> {
         let within = |it: &&(u64, u64, u64)| it.0 <= offset && offset - it.0 < it.1;
         let part = self.loaded.iter().find(within)?;
-        let address = offset - part.0 + part.2;
+        let address = (offset - part.0).checked_add(part.2)?;
         let at = self.functions.partition_point(|it| it.0 <= address);
         let &(_, end, name) = self.functions.get(at.checked_sub(1)?)?;
         let mut text = [0; 256];
         let length = self
             .file
-            .read_at(&mut text, self.names + u64::from(name))
+            .read_at(&mut text, self.names.checked_add(u64::from(name))?)
             .ok()?;
         let text = text[..length].split(|it| *it == 0).next()?;
         (address < end).then(|| plain(&String::from_utf8_lossy(text)))
@@ -234,7 +240,7 @@ impl Native {
 
 impl Libraries {
     fn read(&self, path: &str) -> Option<Arc<Symbols>> {
-        let file = File::open(path).ok()?;
+        let file = door::open(Path::new(path)).ok()?;
         let meta = file.metadata().ok()?;
         let mut known = self.0.lock().ok()?;
         let read = || Symbols::read(file).map(Arc::new);
@@ -254,13 +260,24 @@ pub(super) fn nccl_version(pid: u32) -> Option<[u32; 3]> {
             .map(|at| &it[at..])
             .filter(|it| it.contains("/libnccl.so"))
     })?;
-    let file = File::open(format!("/proc/{pid}/root{path}")).ok()?;
+    let file = door::open(Path::new(&format!("/proc/{pid}/root{path}"))).ok()?;
     let cache = ReadCache::new(&file);
     let head = FileHeader64::parse(&cache).ok()?;
+    has_bounded_tables(head, &cache)?;
     let sections = head.sections(LittleEndian, &cache).ok()?;
     let found = sections.section_by_name(LittleEndian, b".rodata");
     let constants = found.map(|it| it.1).filter(is_bounded)?;
     version(constants.data(LittleEndian, &cache).ok()?)
+}
+
+/// Nothing of a file that claims more parts than a library has: all of them are read at once.
+fn has_bounded_tables<'d, R: ReadRef<'d>>(
+    head: &FileHeader64<LittleEndian>,
+    file: R,
+) -> Option<()> {
+    let sections = head.shnum(LittleEndian, file).ok()?;
+    let programs = head.phnum(LittleEndian, file).ok()?;
+    (sections.max(programs) <= PARTS_MAX).then_some(())
 }
 
 /// Whether a section has no more than may be read.
@@ -337,16 +354,33 @@ mod tests {
             .expect("named");
         assert!(name.ends_with("getpid"), "{name}");
         let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("libnccl.so");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|it| it.success()));
+        // Nobody writes: opened in the ordinary way it would be waited for.
+        let of_pipe = Libraries::default().read(&pipe.to_string_lossy());
+        assert!(of_pipe.is_none());
         let mut head = std::fs::read(path).expect("readable");
         head.truncate(4096);
+        // e_shoff at 40, e_shnum at 60: none, so that the first section's sh_size (32) says how many there are.
+        let mut endless = head.clone();
+        endless[40..48].copy_from_slice(&1024_u64.to_le_bytes());
+        endless[60..62].fill(0);
+        endless[1024..1088].fill(0);
+        endless[1056..1064].copy_from_slice(&(1_u64 << 31).to_le_bytes());
         for (name, bytes) in [
             ("a", &head[..]),
             ("b", &head[..63]),
             ("c", b"\x7fELF\x02"),
             ("d", b""),
+            ("e", &endless),
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).expect("written");
+            // It has room for what it claims, and none of it is written.
+            let file = File::options().write(true).open(&path);
+            let made = file.and_then(|it| it.set_len(1 << 40));
+            made.expect("a sparse file");
             assert!(
                 Symbols::read(File::open(&path).expect("readable")).is_none(),
                 "{name}"

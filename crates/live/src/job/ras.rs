@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::members::Member;
 use super::{Job, Life, State, is_on, native, sockets};
+use crate::rights;
 
 mod text;
 
@@ -125,16 +126,26 @@ pub(super) fn ask(
     let address = here()
         .find_map(|it| listener(it.pid, members))
         .ok_or("no process of this job listens for it here")?;
-    let in_text = version.is_some_and(|it| it < JSON_SINCE);
-    let question: &[u8] = match in_text {
-        true => b"VERBOSE STATUS\n",
-        false => b"SET FORMAT json\nSTATUS\n",
-    };
-    let answer = exchange(address, question, Instant::now() + PATIENCE, stopped)
-        .map_err(|it| format!("it has not answered: {it}"))?;
-    let read = if in_text { text::read } else { read };
-    read(&answer).ok_or_else(|| "its answer cannot be read".to_owned())
+    let knows_json = version.is_none_or(|it| it >= JSON_SINCE);
+    let mut answers = READINGS
+        .iter()
+        .skip(usize::from(!knows_json))
+        .map(|(question, read)| {
+            exchange(address, question, Instant::now() + PATIENCE, stopped)
+                .map_err(|it| format!("it has not answered: {it}"))
+                .map(|it| read(&it))
+        });
+    let answer = answers.find_map(Result::transpose);
+    answer.unwrap_or_else(|| Err("its answer cannot be read".to_owned()))
 }
+
+/// How an answer is read.
+type Reading = fn(&[u8]) -> Option<Answer>;
+/// What is asked, in order, until an answer can be read. 2.28.9 was seen to leave out a comma in JSON where a rank is missing.
+const READINGS: [(&[u8], Reading); 2] = [
+    (b"SET FORMAT json\nSTATUS\n", read),
+    (b"VERBOSE STATUS\n", text::read),
+];
 
 /// Whether a thread of a process makes or destroys a communicator.
 fn makes_communicators(process: &super::Process) -> bool {
@@ -162,7 +173,7 @@ fn makes_communicators(process: &super::Process) -> bool {
 
 /// Where a rank listens for it: on its port, as the same user as all others, and where this process can reach it.
 fn listener(pid: u32, members: &[Member]) -> Option<SocketAddr> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = rights::environment(pid).ok()?;
     let named = environment
         .split(|it| *it == 0)
         .find_map(|it| it.strip_prefix(b"NCCL_RAS_ADDR="));

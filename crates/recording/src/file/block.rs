@@ -1,6 +1,7 @@
 //! Blocks: entries that are written together, under one checksum. Each says where it stands and what came before it. A
 //! reader finds the next one behind a damaged one and knows exactly what it missed.
 
+use super::header::RECORDS_MAX;
 use activity::entry::{Field, UNIT};
 
 /// The tag of a block's first unit. No entry has it.
@@ -58,6 +59,7 @@ impl Block {
         let is_sound = head[0] == TAG
             && u32::get(head, 60)? == crc32fast::hash(&head[..60])
             && u64::get(head, 8)? == offset
+            && u64::get(head, 16)? <= RECORDS_MAX
             && length.is_multiple_of(UNIT)
             && (UNIT..=LONGEST - UNIT).contains(&length);
         is_sound.then_some(Block {

@@ -12,6 +12,8 @@ use super::HEADER;
 /// What a recording begins with.
 pub const MAGIC: [u8; 8] = *b"cuptop\x1a\n";
 pub(super) const VERSION: u32 = 2;
+/// More records than any process makes: sums of such numbers fit.
+pub(super) const RECORDS_MAX: u64 = 1 << 48;
 /// The bytes of the header page that its checksum covers.
 const IDENTITY: usize = 64;
 pub(super) const SLOTS: [usize; 2] = [512, 1024];
@@ -181,7 +183,8 @@ impl Identity {
             return Err(OpenError::OtherVersion(path(), number(8)));
         }
         let is_sound = number(IDENTITY) == crc32fast::hash(&page[..IDENTITY]);
-        if !is_sound || number(12) != HEADER as u32 {
+        let earlier = u64::get(page, 56).unwrap_or(u64::MAX);
+        if !is_sound || number(12) != HEADER as u32 || earlier > RECORDS_MAX {
             return Err(OpenError::DamagedHeader(path()));
         }
         Ok(Identity {
@@ -210,6 +213,19 @@ impl Status {
             return None;
         }
         let mut status = Status::fields(slot)?;
+        let it = status.health;
+        let claimed = [
+            [it.received, it.dropped, it.lost, it.unknown],
+            [
+                it.no_timestamp,
+                it.end_before_start,
+                it.bad_clock,
+                status.records,
+            ],
+        ];
+        if claimed.as_flattened().iter().any(|it| *it > RECORDS_MAX) {
+            return None;
+        }
         status.state = State::get(slot, 16).unwrap_or(State::Continued);
         status.error = WriteError::get(slot, 20).unwrap_or(WriteError::Other);
         status.health.oldest_open = i64::get(slot, 80).filter(|time| *time != 0);

@@ -361,3 +361,15 @@ fn a_part_repeats_stacks_however_much_else_was_defined() {
     while last.read(&mut note).expect("readable") {}
     assert_eq!((frames, last.lost), (vec![1, 2], 0));
 }
+
+#[test]
+fn a_status_that_claims_more_records_than_can_be_is_damage() {
+    let mut status = super::Status {
+        sequence: 1,
+        ..super::Status::default()
+    };
+    status.health.received = 1 << 40;
+    assert_eq!(super::Status::decode(&status.encode()), Some(status));
+    status.health.lost = u64::MAX;
+    assert_eq!(super::Status::decode(&status.encode()), None);
+}

@@ -139,14 +139,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
             LaneKind::Thread { thread } => {
                 let label = describe::thread(trace, key.process, thread);
-                let label = match short_thread(&label) {
-                    // A number alone says nothing; ids differ in their last digits.
-                    it if it.bytes().all(|byte| byte.is_ascii_digit()) => {
-                        format!("thread …{}", &it[it.len() - 4..])
-                    }
-                    it => it.to_owned(),
-                };
-                (RowKind::Thread(id), label)
+                (RowKind::Thread(id), thread_label(&label))
             }
             _ => (RowKind::Thread(id), String::new()),
         };
@@ -159,6 +152,16 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
         for depth in 1..depths {
             rows.push(Row::new(RowKind::Range(id, depth), ""));
         }
+    }
+}
+
+/// A number alone says nothing; ids differ in their last digits. A name may be anything.
+fn thread_label(name: &str) -> String {
+    match short_thread(name) {
+        it if it.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("thread …{}", &it[it.len().saturating_sub(4)..])
+        }
+        it => it.to_owned(),
     }
 }
 
@@ -328,6 +331,17 @@ fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Or
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_may_be_called_by_any_number() {
+        for (name, label) in [
+            ("140001234", "thread …1234"),
+            ("7", "thread …7"),
+            ("", "thread …"),
+        ] {
+            assert_eq!(thread_label(name), label);
+        }
+    }
 
     #[test]
     fn threads_called_after_long_ids_differ_within_the_gutter() {
