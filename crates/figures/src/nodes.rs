@@ -37,19 +37,25 @@ pub struct NodeName<'t> {
 }
 
 impl NodeName<'_> {
-    /// "model.py:12 forward", where that is known.
+    /// "model.py:12 forward", or of compiled code "aten.addmm · model.py:12", where that is known.
     pub fn place(&self) -> Option<String> {
+        self.told_by(|compiled| compiled.split(" [").next().unwrap_or(compiled))
+    }
+
+    fn told_by(&self, told: impl Fn(&str) -> &str) -> Option<String> {
         let it = self.line?;
-        let file = short_file(&it.file);
-        let what = self.compiled.unwrap_or(&it.function);
-        Some(printable(&format!("{file}:{} {what}", it.line)))
+        let at = format!("{}:{}", short_file(&it.file), it.line);
+        Some(printable(&match self.compiled {
+            Some(compiled) => format!("{} · {at}", told(compiled)),
+            None => format!("{at} {}", it.function),
+        }))
     }
 
     /// "model.py:12 forward · kernel 2 of 3 · round 5 of 32"; `None` where nothing is known.
     pub fn text(&self) -> Option<String> {
         self.line.map(|_| ()).or(self.round.map(|_| ()))?;
         let told = |what, (number, of): Nth| format!("{what} {number} of {of}");
-        let mut parts = Vec::from_iter(self.place());
+        let mut parts = Vec::from_iter(self.told_by(|compiled| compiled));
         parts.extend((self.nth.1 > 1).then(|| told(self.kind, self.nth)));
         parts.extend(self.round.map(|it| told("round", it)));
         let sure = self.line.map_or(" (likely)", |_| "");

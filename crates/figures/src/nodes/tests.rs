@@ -148,6 +148,7 @@ fn a_node_of_compiled_code_is_told_by_its_operations_at_the_programs_line() {
     trace.apply(batch);
     let name = of_process(&trace, 0)[0].1;
     // A package's function that only hands on tells less than the program's own of such a name.
-    let place = "model.py:9 aten.addmm [linear_1]";
-    assert_eq!(name.place().as_deref(), Some(place));
+    assert_eq!(name.place().as_deref(), Some("aten.addmm · model.py:9"));
+    let text = "aten.addmm [linear_1] · model.py:9";
+    assert_eq!(name.text().as_deref(), Some(text));
 }
