@@ -616,6 +616,24 @@ fn programs_that_have_nothing_to_do_with_each_other_are_no_job() {
     assert!(ranks_of(&one.make().0, None, &[]).is_none());
 }
 
+/// A machine has one clock: what ran there an hour later was another run of the same program. Two machines' clocks may be an hour apart.
+#[test]
+fn two_runs_of_a_program_on_one_machine_are_no_job() {
+    let job = |host, clock| Job {
+        host,
+        clock,
+        ..Job::default()
+    };
+    let later = |rank: usize| Clock {
+        offset: rank as i64 * 3_600_000_000_000,
+        drift: 0.0,
+    };
+    let of = |job: Job| ranks_of(&job.make().0, None, &[]);
+    assert!(of(job(|_| "a".to_owned(), later)).is_none());
+    assert!(of(job(|rank| format!("node{rank}"), later)).is_some());
+    assert!(of(job(|_| "a".to_owned(), |_| Clock::default())).is_some());
+}
+
 /// Collectives of two ranks of 128, of which each recording lacks others, as a published pair of sampled traces has them (start and length,
 /// us, in one process group's stream and in another's): rows of the first that fit best fit badly, by 600 ms. What two all-gathers in the
 /// second stream tell stands.

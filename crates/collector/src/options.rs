@@ -22,7 +22,8 @@ pub const RANGE: &str = "CUPTOP_RANGE";
 pub const STALLS: &str = "CUPTOP_STALLS";
 /// How to record CUDA graphs: `nodes` or `whole`.
 pub const GRAPHS: &str = "CUPTOP_GRAPHS";
-/// What is not to be done inside the program, words with commas between them: `graphs` gives nodes of CUDA graphs no names.
+/// What is not to be done inside the program, words with commas between them: `graphs` gives nodes of CUDA graphs no
+/// names, `stalls` samples no stalls.
 pub const OFF: &str = "CUPTOP_OFF";
 
 /// Which host calls are recorded.
@@ -131,15 +132,16 @@ impl Options {
         }
         options.keep = number(KEEP).filter(|it| *it > 0).map(Duration::from_secs);
         options.waits = variable(WAITS).is_none_or(|value| value != "0");
-        options.stalls = variable(STALLS).is_some_and(|value| value == "1");
+        let off = variable(OFF).unwrap_or_default();
+        let is_on = |what: &str| off.to_string_lossy().split(',').all(|it| it != what);
+        options.stalls = variable(STALLS).is_some_and(|value| value == "1") && is_on("stalls");
         options.range = variable(RANGE)
             .filter(|name| !name.is_empty())
             .map(|name| name.to_string_lossy().into_owned());
         if variable(GRAPHS).is_some_and(|value| value == "whole") {
             options.graphs = Graphs::Whole;
         }
-        let off = variable(OFF).unwrap_or_default();
-        options.names = off.to_string_lossy().split(',').all(|it| it != "graphs");
+        options.names = is_on("graphs");
         Some(options)
     }
 }
@@ -183,11 +185,14 @@ mod tests {
             (MAX_BYTES, "10"),
             (WAITS, "0"),
             (OFF, "lines,graphs"),
+            (STALLS, "1"),
         ])
         .expect("a directory is given");
-        assert!(!options.waits && !options.names);
+        assert!(!options.waits && !options.names && options.stalls);
         assert_eq!(options.flush_period, Duration::from_millis(5));
         assert_eq!(options.max_bytes, 10);
+        let off = with(&[(DIRECTORY, "/tmp"), (STALLS, "1"), (OFF, "stalls")]);
+        assert!(off.is_some_and(|it| !it.stalls && it.names));
     }
 
     #[test]

@@ -120,8 +120,16 @@ impl Group {
     }
 }
 
-/// The communicators of these channels, those with most collectives first.
-pub(super) fn find(channels: &[Channel]) -> Vec<Group> {
+/// The communicators of these channels, those with most collectives first. `may_be` tells of two ranks with the stretches of their
+/// collectives whether they can be of one job.
+pub(super) fn find(
+    channels: &[Channel],
+    may_be: impl Fn((usize, Span), (usize, Span)) -> bool + Sync,
+) -> Vec<Group> {
+    let stretch = |of: &Channel| {
+        let spans = of.parts.iter().map(|part| part.span);
+        (of.rank, spans.reduce(Span::hull).unwrap_or_default())
+    };
     let mut by_label: Vec<&Channel> = channels.iter().collect();
     by_label.sort_by_key(|channel| &channel.label);
     let mut groups = Vec::new();
@@ -133,6 +141,9 @@ pub(super) fn find(channels: &[Channel]) -> Vec<Group> {
             let first = left.remove(0);
             let records = left.iter().map(|channel| channel.parts.len()).sum();
             let of_each = parallel::map(records, &left, |channel| {
+                if !may_be(stretch(first), stretch(channel)) {
+                    return None;
+                }
                 let pairs = pair::pairs(&first.parts, &channel.parts);
                 let is_one = !pairs.is_empty()
                     && (matches!(label, Label::Named(..)) || is_together(first, channel, &pairs));

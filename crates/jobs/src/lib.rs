@@ -137,7 +137,9 @@ impl MatchedCollectives {
         if units.len() < 2 {
             return None;
         }
-        let groups = group::find(&channels);
+        let groups = group::find(&channels, |a, b| {
+            may_be_one_job(trace, (units[a.0], a.1), (units[b.0], b.1))
+        });
         if groups.is_empty() {
             return None;
         }
@@ -238,6 +240,16 @@ impl Deref for JobAnalysis {
     fn deref(&self) -> &Alignment {
         &self.aligned
     }
+}
+
+/// Whether two processes that had collectives in these stretches can be of one job: a job has one number of ranks, and processes of one
+/// machine, which have its clock, run at one time.
+fn may_be_one_job(trace: &Trace, a: (collect::Unit, Span), b: (collect::Unit, Span)) -> bool {
+    let info = |unit: collect::Unit| &trace.processes()[unit.process].info;
+    let (one, other) = (info(a.0), info(b.0));
+    let is_one_size = one.world.is_none() || other.world.is_none() || one.world == other.world;
+    let is_one_clock = !one.host.is_empty() && one.host == other.host;
+    is_one_size && (!is_one_clock || !a.1.intersect(b.1).is_empty())
 }
 
 fn rank(trace: &Trace, unit: collect::Unit, units: &[collect::Unit]) -> Rank {

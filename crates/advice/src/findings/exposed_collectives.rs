@@ -12,13 +12,16 @@ use causes::graph::NONE;
 use causes::{Bound, first_use};
 use figures::collectives::Collectives;
 
+/// What is done with gradients and with sharded weights.
+const OF_TRAINING: [&str; 2] = ["overlapping communication", "prefetching communication"];
+
 /// Words of what is sent: of its kernels' names, of the program's, and of ranges around it. Then what hides it, and what that is called in
 /// a headline.
 const ADVICE: [(&[&str], &str, &str); 4] = [
     (
         &["alltoall", "all_to_all", "dispatch", "combine", "a2a"],
         "Expert parallelism takes few SMs on purpose: split the batch in two, so that dispatch and combine of one half run while the other computes.",
-        "overlapping communication",
+        "hiding communication",
     ),
     (
         &["sendrecv"],
@@ -28,12 +31,12 @@ const ADVICE: [(&[&str], &str, &str); 4] = [
     (
         &["allgather", "all_gather"],
         "Each all-gather waits for the layer before it: prefetch, so that the next layer's runs while this one computes.",
-        "prefetching communication",
+        OF_TRAINING[1],
     ),
     (
         &[],
         "Overlap: send finished parts (buckets) while the rest is computed. Or send less, or less often.",
-        "overlapping communication",
+        OF_TRAINING[0],
     ),
 ];
 
@@ -106,9 +109,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             cut_middle(most, NAME_MAX),
         ),
         advice: [first, advice, last].join(" ").trim().to_owned(),
-        change: match is_inference(scope) {
-            true => Vec::new(),
-            false => scope.change("communicate", None),
+        change: match OF_TRAINING.contains(&hides) || scope.framework() != Framework::PyTorch {
+            true => scope.change("communicate", None),
+            false => Vec::new(),
         },
         cure,
         ..scope.found(f.span_ns, bound, &at)

@@ -192,7 +192,10 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 fn is_fp32(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let has = |words| has_any(&name, words);
-    (has("sgemm ffma f32f32_f32f32 scudnn fmha_cutlassf_f32 fmha_cutlassb_f32")
+    // From 8.0 on CUTLASS's attention splits fp32 for the tensor cores.
+    let attends = has("fmha_cutlassf_f32 fmha_cutlassb_f32") && !has("sm80 sm90");
+    (attends
+        || has("sgemm ffma f32f32_f32f32 scudnn")
         || has("simt") && has("gemm f32")
         || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
         && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")

@@ -94,8 +94,7 @@ impl Rounds {
                 times.for_each(|(it, more)| *it += more);
                 rounds.bytes += came;
                 rounds.at.push(Occurrence::Gap(f.index, work));
-                let middle = work.start + work.len() / 2;
-                let named = || name_at(scope, call, middle);
+                let named = || name_of(scope, call, work);
                 rounds.name = rounds.name.take().or_else(named);
             }
             since = end;
@@ -111,11 +110,15 @@ fn next_work(scope: &Scope, wait: CallId) -> Option<CallId> {
     after.find(|&call| !calls.kind[call as usize].is_wait())
 }
 
-fn name_at(scope: &Scope, call: CallId, time: Ns) -> Option<String> {
+/// The innermost range that most of a stretch lies in: with its middle it covers the first quarter, or the last.
+fn name_of(scope: &Scope, call: CallId, work: Span) -> Option<String> {
     let lane = scope.causes.graph().calls.at(call).0;
-    let names = Around::new(scope.trace).at(lane, time);
-    let name = names.iter().find(|it| !it.starts_with("ProfilerStep"));
-    name.map(|it| cut_middle(it, NAME_MAX))
+    let mut around = Around::new(scope.trace);
+    let quarters = [1, 2, 3].map(|it| around.at(lane, work.start + work.len() / 4 * it));
+    let [first, middle, last] = quarters;
+    let covers = |it: &&&str| first.contains(it) || last.contains(it);
+    let mut names = middle.iter().filter(|it| !it.starts_with("ProfilerStep"));
+    names.find(covers).map(|it| cut_middle(it, NAME_MAX))
 }
 
 /// The large copies of a device, and when its kernels were launched.

@@ -182,7 +182,7 @@ fn what_hides_communication_depends_on_what_it_is() {
         (
             "void deep_ep::intranode::combine<…>(…)",
             "Expert",
-            "overlapping communication",
+            "hiding communication",
         ),
     ] {
         let apart = exposed(name, 23);
