@@ -299,7 +299,7 @@ fn pattern(late: usize, by_step: &[f64]) -> Option<Pattern> {
 }
 
 /// Whether the mean is above 0 by more than chance makes of steps that scatter like these. Steps beside each other are alike, as who is
-/// ahead stays so for a while: the means of runs of steps scatter by more than that many single ones would.
+/// ahead stays so for a while. So the means of runs of steps scatter by more than as many single ones.
 fn is_clear(by_step: &[f64]) -> bool {
     let run = by_step.len().isqrt().max(1);
     let means: Vec<f64> = by_step.chunks_exact(run).map(mean).collect();

@@ -242,8 +242,8 @@ impl Deref for JobAnalysis {
     }
 }
 
-/// Whether two processes that had collectives in these stretches can be of one job: a job has one number of ranks, and processes of one
-/// machine, which have its clock, run at one time.
+/// Whether two processes that had collectives in these stretches can be of one job. A job has one number of ranks. Processes of one
+/// machine have its clock, and run at one time.
 fn may_be_one_job(trace: &Trace, a: (collect::Unit, Span), b: (collect::Unit, Span)) -> bool {
     let info = |unit: collect::Unit| &trace.processes()[unit.process].info;
     let (one, other) = (info(a.0), info(b.0));

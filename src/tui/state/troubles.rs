@@ -61,6 +61,10 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
         );
         troubles.push(Trouble::new(Weight::Note, text));
     }
+    let found = answers.get(run, scope).into_iter();
+    let mut found = found.flat_map(|it| &it.findings);
+    let lost = found.find(|finding| finding.rule == Rule::LostRecords);
+    troubles.extend(lost.map(|it| Trouble::new(Weight::Note, printable(&it.title))));
     let gaps = recording::find(&run.trace).into_iter();
     troubles.extend(gaps.map(|it| Trouble::new(Weight::Note, it.line())));
     let has_ended_badly = |p: &trace::Process| p.info.ended_well == Some(false);

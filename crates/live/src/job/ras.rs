@@ -141,7 +141,7 @@ pub(super) fn ask(
 
 /// How an answer is read.
 type Reading = fn(&[u8]) -> Option<Answer>;
-/// What is asked, in order, until an answer can be read. 2.28.9 was seen to leave out a comma in JSON where a rank is missing.
+/// What is asked, in order, until an answer can be read: 2.28.9 leaves out a comma of its JSON where a rank is missing.
 const READINGS: [(&[u8], Reading); 2] = [
     (b"SET FORMAT json\nSTATUS\n", read),
     (b"VERBOSE STATUS\n", text::read),
