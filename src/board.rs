@@ -242,6 +242,13 @@ type Key = (PathBuf, u64, i64);
 impl Kept {
     fn load() -> Kept {
         let file = live::cache_folder("headlines").map(|it| it.join("1.json"));
+        Kept::of(file)
+    }
+
+    /// What a file holds. One that is no plain file is left alone: a FIFO would be waited for.
+    fn of(file: Option<PathBuf>) -> Kept {
+        let is_none = |it: &PathBuf| it.symlink_metadata().is_ok_and(|it| !it.is_file());
+        let file = file.filter(|it| !is_none(it));
         let mut text = String::new();
         if let Some(mut open) = file.as_ref().and_then(|it| door::open(it).ok()) {
             let _ = open.by_ref().take(KEPT_BYTES).read_to_string(&mut text);
@@ -392,6 +399,18 @@ mod tests {
             "launch-bound · step 20 % shorter than the one before"
         );
         assert_eq!(all[1].words(), "launch-bound");
+    }
+
+    #[test]
+    fn a_fifo_in_the_place_of_the_cache_is_never_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (pipe, trace) = (folder.path().join("1.json"), folder.path().join("a.json"));
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|it| it.success()));
+        std::fs::write(&trace, "x").expect("written");
+        let mut kept = Kept::of(Some(pipe));
+        kept.keep(&trace, Told::default());
+        assert_eq!(kept.known.len(), 1);
     }
 
     #[test]
