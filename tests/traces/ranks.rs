@@ -616,12 +616,14 @@ fn programs_that_have_nothing_to_do_with_each_other_are_no_job() {
     assert!(ranks_of(&one.make().0, None, &[]).is_none());
 }
 
-/// A machine has one clock: what ran there an hour later was another run of the same program. Two machines' clocks may be an hour apart.
+/// A machine has one clock: what ran there an hour later was another run of the same program, unless each says which rank of a job it
+/// is. Two machines' clocks may be an hour apart.
 #[test]
 fn two_runs_of_a_program_on_one_machine_are_no_job() {
     let job = |host, clock| Job {
         host,
         clock,
+        is_ranked: false,
         ..Job::default()
     };
     let later = |rank: usize| Clock {
@@ -632,6 +634,9 @@ fn two_runs_of_a_program_on_one_machine_are_no_job() {
     assert!(of(job(|_| "a".to_owned(), later)).is_none());
     assert!(of(job(|rank| format!("node{rank}"), later)).is_some());
     assert!(of(job(|_| "a".to_owned(), |_| Clock::default())).is_some());
+    let mut ranked = job(|_| "a".to_owned(), later);
+    ranked.is_ranked = true;
+    assert!(of(ranked).is_some());
 }
 
 /// Collectives of two ranks of 128, of which each recording lacks others, as a published pair of sampled traces has them (start and length,

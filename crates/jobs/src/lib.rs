@@ -242,14 +242,15 @@ impl Deref for JobAnalysis {
     }
 }
 
-/// Whether two processes that had collectives in these stretches can be of one job. A job has one number of ranks. Processes of one
-/// machine have its clock, and run at one time.
+/// Whether two processes that had collectives in these stretches can be of one job. A job has one number of ranks, and each number
+/// once. Processes of one machine have its clock, unless their numbers say that they belong together.
 fn may_be_one_job(trace: &Trace, a: (collect::Unit, Span), b: (collect::Unit, Span)) -> bool {
     let info = |unit: collect::Unit| &trace.processes()[unit.process].info;
     let (one, other) = (info(a.0), info(b.0));
     let is_one_size = one.world.is_none() || other.world.is_none() || one.world == other.world;
     let is_one_clock = !one.host.is_empty() && one.host == other.host;
-    is_one_size && (!is_one_clock || !a.1.intersect(b.1).is_empty())
+    let are_numbered = one.rank.is_some() && one.rank != other.rank;
+    is_one_size && (are_numbered || !is_one_clock || !a.1.intersect(b.1).is_empty())
 }
 
 fn rank(trace: &Trace, unit: collect::Unit, units: &[collect::Unit]) -> Rank {
