@@ -107,10 +107,10 @@ fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> V
             text: tried.err().unwrap_or_else(|| "can be sampled".to_owned()),
             help: String::new(),
         };
-        let cost = "no row of DRAM, tensor cores and the like but NVML's, and no class of kernels";
+        let cost = "no row of DRAM, tensor cores and the like but NVML's, no class of kernels, no --stalls";
         rows.push(DoctorLine::part("counters", &counters, cost));
     }
-    rows.extend([recordings(), terminal()]);
+    rows.extend([recordings(), nccl(), terminal()]);
     rows
 }
 
@@ -201,6 +201,25 @@ fn injection(trial: &Trial) -> DoctorLine {
     DoctorLine {
         notes: trial.remarks.iter().map(ToString::to_string).collect(),
         ..row
+    }
+}
+
+/// Whether `cuptop job` may ask NCCL of a program that runs here.
+fn nccl() -> DoctorLine {
+    let services = live::job::ras::services();
+    let of = |it: &(u32, std::net::SocketAddr, _)| format!("process {} answers at {}", it.0, it.1);
+    let named: Vec<String> = services.iter().map(of).collect();
+    match services.iter().find_map(|it| it.2) {
+        _ if services.is_empty() => {
+            let none = "no program here listens for `cuptop job`, which shows stacks without it";
+            DoctorLine::new("untried", "NCCL", none)
+        }
+        None => DoctorLine::new("ok", "NCCL", named.join(", ")),
+        Some(why) => DoctorLine {
+            without_it: "`cuptop job` has no collectives of ranks on other machines",
+            help: "cuptop job --ras asks all the same".to_owned(),
+            ..DoctorLine::new("missing", "NCCL", format!("{}: {why}", named.join(", ")))
+        },
     }
 }
 

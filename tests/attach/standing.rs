@@ -13,6 +13,7 @@ import ctypes, json, os, socket, sys, threading, time
 
 rank, kind = int(os.environ["RANK"]), sys.argv[1]
 cuda = ctypes.CDLL(sys.argv[2] + "/libcudart.so.13")
+ctypes.CDLL(sys.argv[2] + "/libcuda.so.1")
 
 def load_batch():
     time.sleep(1000)
@@ -127,7 +128,8 @@ fn a_rank_that_sleeps_while_others_wait_is_behind() {
         return;
     }
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    let job = Job::start("ras", port.expect("a port").port());
+    let port = port.expect("a port").port();
+    let job = Job::start("ras", port);
     let (said, code) = job.asked_until("still", &["--ras"]);
     assert_eq!(
         (said["state"].as_str(), code),
@@ -164,6 +166,20 @@ fn a_rank_that_sleeps_while_others_wait_is_behind() {
             .as_str()
             .is_some_and(|it| it.contains("not asked")),
         "{unasked}"
+    );
+    let doctor = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["doctor", "--json"])
+        .output()
+        .expect("it runs");
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
+    let mut rows = doctor["parts"].as_array().expect("rows").iter();
+    let row = rows.find(|it| it["name"] == "NCCL").expect("a row");
+    let expected = format!("127.0.0.1:{port}: the version of NCCL is not known");
+    assert!(
+        row["text"]
+            .as_str()
+            .is_some_and(|it| it.contains(&expected)),
+        "{row}"
     );
 }
 

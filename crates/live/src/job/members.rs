@@ -177,11 +177,11 @@ fn member(pid: u32, rank: Option<u32>) -> Member {
     }
 }
 
-fn uses_cuda(pid: u32) -> bool {
+pub(super) fn uses_cuda(pid: u32) -> bool {
     has_mapped(pid, b"/libcuda.so.")
 }
 
-fn processes() -> Vec<u32> {
+pub(super) fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let own = std::process::id();
     entries

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 use serde_json::Value;
 
-use super::members::Member;
+use super::members::{self, Member};
 use super::{Job, Life, State, is_on, native, sockets};
 use crate::rights;
 
@@ -146,6 +146,18 @@ const READINGS: [(&[u8], Reading); 2] = [
     (b"SET FORMAT json\nSTATUS\n", read),
     (b"VERBOSE STATUS\n", text::read),
 ];
+
+/// Processes of this user that listen for it here, each with where, and why its version is not asked.
+pub fn services() -> Vec<(u32, SocketAddr, Option<&'static str>)> {
+    let using = members::processes()
+        .into_iter()
+        .filter(|it| members::uses_cuda(*it));
+    let service = |pid| {
+        let address = listener(pid, &[])?;
+        Some((pid, address, gate(native::nccl_version(pid), true, false)))
+    };
+    using.filter_map(service).collect()
+}
 
 /// Whether a thread of a process makes or destroys a communicator.
 fn makes_communicators(process: &super::Process) -> bool {
