@@ -263,9 +263,9 @@ table! {
         INFERENCE: Exception => ["collectives_of_inference"];
     }
     "page-migration" {
-        /// A kernel waits this long for its first page at most. Measured: 0.16 to 0.44 ms.
+        /// A kernel waits this long for its first page at most: a guess by few traces.
         FIRST_FAULT: Ns = 500_000 or 0 => ["kernel_that_waits_for_two_pages"];
-        /// And for each later one. Measured: 0.02 to 0.05 ms.
+        /// And for each later one: a guess.
         FAULT_MAX: Ns = 50_000 or i64::MAX => ["kernel_that_works_between_pages"];
         /// Few pages count where kernels wait for them for a large part of the time.
         HOLDS_UP_KERNELS: Exception => ["kernel_that_waits_for_two_pages"];
