@@ -261,7 +261,7 @@ def main():
         table.append(f"{name:10} {'ok' if is_good else 'WRONG'} nodes {found['nodes']}, named {found['named']}, {found['time']:.1%} of the time, "
                      f"checked {found['checked']}, wrong {len(found['wrong'])}, exit {code}, {took:.1f} s")
         print(name, json.dumps(found, indent=1, ensure_ascii=False), flush=True)
-        print("  ", " | ".join(l.strip() for l in open(log) if "nodes of CUDA" in l or "rror" in l)[:600], flush=True)
+        print("  ", " | ".join(l.strip() for l in open(log) if "nodes of CUDA" in l or "error" in l.lower())[:600], flush=True)
     print("\n".join(table), f"\n{failed} of {len(asked)} failed")
     return failed
 

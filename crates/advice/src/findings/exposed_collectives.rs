@@ -213,7 +213,8 @@ fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static
 /// Whether PyTorch ran neither backward nor an optimizer, nor what gathers sharded weights.
 fn is_inference(scope: &Scope) -> bool {
     let names = scope.trace.names();
-    let trains = ["ackward", "autograd", "ptimizer", "FSDP", "FullySharded"];
+    #[rustfmt::skip]
+    let trains = ["backward", "Backward", "autograd", "optimizer", "Optimizer", "FSDP", "FullySharded"];
     let trains = |name: &str| trains.iter().any(|it| name.contains(it));
     scope.framework() == Framework::PyTorch
         && cases::INFERENCE.holds(!(0..names.len() as u32).any(|id| trains(names.full(id))))
