@@ -1,6 +1,12 @@
 //! `cuptop attach PID`: samples a program that is running already.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 
 use super::args::{Attach, Switch};
 use super::collect::collect;
@@ -9,7 +15,7 @@ use super::screen;
 use super::trace::Recordings;
 use crate::report::Report;
 use crate::tui::{NextRun, Running};
-use activity::feed::Outcome;
+use activity::feed::{Outcome, Stop};
 use live::attach::{self, Attached, RunningRequest};
 use trace::{SourceInfo, SourceKind};
 
@@ -45,7 +51,10 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
 }
 
 fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
+    let cannot = |error: io::Error| Ending::machine(format!("cannot wait for signals: {error}"));
+    let (asked, signal) = note_signals().map_err(cannot)?;
     let (feed, _) = target.start()?;
+    stop_by_signals(&feed.stop, &asked).map_err(cannot)?;
     let memory = super::rows_memory(target.args.watched.memory);
     let (mut trace, outcome) = collect(feed, target.info(), Some(memory));
     if let Outcome::Failed(failure) = outcome {
@@ -55,7 +64,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
         jobs::align_clocks(&mut trace);
         let report = Report::new(&trace, None, super::profile::kept());
         super::print_beside(&report, &target.args.printed)?;
-        return Ok(exit::FINE);
+        return Ok(code_after(&signal));
     }
     let looks = trace.processes().iter().map(|it| it.sampled.totals().looks);
     let samples: u64 = looks.sum();
@@ -72,7 +81,39 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
             "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export -o x.sqlite has them in tables\n"
         ),
     });
-    Ok(exit::FINE)
+    Ok(code_after(&signal))
+}
+
+const SIGNALS: [i32; 3] = [SIGINT, SIGQUIT, SIGTERM];
+
+/// Notes which of Ctrl-C and the like came first. A second one ends cuptop at once.
+fn note_signals() -> io::Result<(Stop, Arc<AtomicUsize>)> {
+    let (asked, came) = (Stop::default(), Arc::new(AtomicUsize::new(0)));
+    for signal in SIGNALS {
+        // In this order, so that the first one finds nobody asked yet.
+        flag::register_conditional_default(signal, asked.flag())?;
+        flag::register(signal, asked.flag())?;
+        flag::register_usize(signal, Arc::clone(&came), signal.unsigned_abs() as usize)?;
+    }
+    Ok((asked, came))
+}
+
+/// Has them end what is recorded, as the end of `--duration` does, also one that has come.
+fn stop_by_signals(stop: &Stop, asked: &Stop) -> io::Result<()> {
+    for signal in SIGNALS {
+        flag::register(signal, stop.flag())?;
+    }
+    if asked.is_stopped() {
+        stop.stop();
+    }
+    Ok(())
+}
+
+fn code_after(signal: &AtomicUsize) -> u8 {
+    match signal.load(Ordering::Relaxed) {
+        0 => exit::FINE,
+        signal => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+    }
 }
 
 /// The program, and how to sample it again and again.

@@ -194,6 +194,24 @@ fn a_program_whose_stalls_were_sampled_goes_on_and_keeps_the_counters() {
 }
 
 #[test]
+fn a_signal_ends_it_with_a_report() {
+    let program = Program::start(&["late"], &[]);
+    let (_folder, save) = folder();
+    let attached = attach(program.pid(), &save, &[]).spawn().expect("started");
+    wait_for("a recording", || program.ours() >= 3);
+    let killed = Command::new("kill")
+        .args(["-INT", &attached.id().to_string()])
+        .status();
+    assert!(killed.expect("runs").success());
+    let output = attached.wait_with_output().expect("its end");
+    assert_eq!(output.status.code(), Some(130), "{}", words(&output));
+    let report = words(&output);
+    assert!(report.contains("program late"), "{report}");
+    wait_for("its leaving", || program.ours() == 0);
+    program.end_well();
+}
+
+#[test]
 fn of_two_that_attach_the_second_is_told_so() {
     let program = Program::start(&["late"], &[]);
     let (_folder, save) = folder();

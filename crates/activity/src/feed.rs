@@ -171,6 +171,11 @@ impl Stop {
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// What asks by being set, as a handler of signals does.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
 }
 
 /// A request to hold, shared by the two ends: a replay waits while it stands.

@@ -8,7 +8,7 @@
 //! One file of `steps` holds a kind of step on all of this way, from its keys to its operations in the plan. It uses
 //! what the stages offer: a reader, names, an unrolled variant.
 //!
-//! Whatever is wrong becomes a [`Diagnostic`](diagnostics::Diagnostic) with its place; nothing stops at the first.
+//! Whatever is wrong becomes a [`Diagnostic`] with its place; nothing stops at the first.
 //! `docs/SCENARIOS.md` describes the language.
 
 pub mod bundled;
