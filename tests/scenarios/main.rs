@@ -15,3 +15,14 @@ mod sim_against_h200;
 mod sim_invariants;
 mod sim_plan;
 mod whatif_pairs;
+
+/// A scenario of this text, in no file.
+fn source_of(text: &str) -> scenario::Source {
+    scenario::Source {
+        name: "t.toml".to_owned(),
+        path: None,
+        text: text.into(),
+        kernel_dir: None,
+        library: cuptop::bundled::LIBRARY,
+    }
+}

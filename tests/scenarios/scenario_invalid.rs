@@ -6,6 +6,8 @@ use std::path::Path;
 
 use scenario::{Overrides, Severity, Source, compile};
 
+use crate::source_of;
+
 /// What a file gives, or what is missing from it.
 fn check(path: &Path) -> Result<(), String> {
     let source = Source::read(path, LIBRARY).map_err(|error| error.to_string())?;
@@ -76,16 +78,7 @@ fn invalid_scenarios_are_refused_for_the_right_reason() {
 #[test]
 fn what_is_no_toml_is_one_mistake_with_its_cure() {
     let good = scenario::template("t");
-    let compiled = |text: String| {
-        let source = Source {
-            name: "t.toml".to_owned(),
-            path: None,
-            text: text.into(),
-            kernel_dir: None,
-            library: LIBRARY,
-        };
-        compile(&source, &Overrides::default())
-    };
+    let compiled = |text: String| compile(&source_of(&text), &Overrides::default());
     assert!(compiled(good.clone()).is_ok());
     let step = "{ h2d = \"batch[i]\", stream = \"main\" },";
     let end = "stream = \"main\" },\n  ] },\n]\n";

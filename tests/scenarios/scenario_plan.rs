@@ -9,14 +9,10 @@ use scenario::expr::value::{Unit, Value};
 use scenario::plan::*;
 use scenario::{Overrides, Source, compile};
 
+use crate::source_of;
+
 fn plan_of(text: &str, set: &[(&str, &str)]) -> Plan {
-    let source = Source {
-        name: "t.toml".to_owned(),
-        path: None,
-        text: text.into(),
-        kernel_dir: None,
-        library: LIBRARY,
-    };
+    let source = source_of(text);
     let set = set
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -4,18 +4,14 @@ use cuptop::bundled::LIBRARY;
 use scenario::plan::Plan;
 use scenario::{Compiled, Diagnostics, Overrides, Severity, Source, compile};
 
+use crate::source_of;
+
 fn try_compile(
     text: &str,
     set: &[(&str, &str)],
     variant: Option<&str>,
 ) -> Result<Compiled, Diagnostics> {
-    let source = Source {
-        name: "t.toml".to_owned(),
-        path: None,
-        text: text.into(),
-        kernel_dir: None,
-        library: LIBRARY,
-    };
+    let source = source_of(text);
     let set = set
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
