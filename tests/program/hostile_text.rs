@@ -59,7 +59,7 @@ fn kineto(folder: &Path) -> PathBuf {
         process = text("process-word"),
         thread = text("thread-word"),
         call = text("call-word"),
-        kernel = text("kernel-word"),
+        kernel = text("kernel-word@name #1 "),
         category = text("category-word"),
         range = text("range-word"),
         function = text("python-word.py(3): f"),
@@ -75,7 +75,7 @@ fn names_in_a_trace_are_only_text_in_every_output() {
     let path = kineto(folder.path());
     let path = path.to_str().expect("UTF-8");
     // The words show that the strings are there at all.
-    let outputs: [(&[&str], &[&str]); 10] = [
+    let outputs: [(&[&str], &[&str]); 11] = [
         (&["report", path], &["gpu-word", "kernel-word"]),
         (&["report", "--json", path], &["gpu-word", "kernel-word"]),
         (&["compare", path, path], &[]),
@@ -89,6 +89,7 @@ fn names_in_a_trace_are_only_text_in_every_output() {
         ),
         (&["export", "--to", "svg", path], &["kernel-word"]),
         (&["export", "--to", "txt", path], &["kernel-word"]),
+        (&["export", "--to", "html", path], &["kernel-word"]),
         (&["whatif", path], &[]),
         (&["whatif", "--json", path], &[]),
         (&["compare", "--json", path, path], &[]),

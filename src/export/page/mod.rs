@@ -160,6 +160,8 @@ impl TracePage<'_> {
         let events =
             Parser::new_ext(self.report, Options::ENABLE_TABLES).filter_map(|event| match event {
                 Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+                // What keeps a comment from calling people and pages by name does nothing here, and nothing hidden stands in a page.
+                Event::Text(text) if &*text == "\u{200b}" => None,
                 Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock)
                 | Event::End(TagEnd::Link | TagEnd::Image | TagEnd::HtmlBlock) => None,
                 event => Some(event),
