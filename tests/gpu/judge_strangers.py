@@ -329,7 +329,7 @@ def promised(told):
     whole = re.search(r"\b(?:of|each) ([\d.,]*\d) (ns|µs|us|ms|s|min)\b", verdict.get("text", ""))
     if amounts and (len(amounts) > 1 or whole):
         share = amounts[0] / (amounts[1] if len(amounts) > 1 else float(whole[1].replace(",", "")) * UNITS[whole[2]])
-        return (0.0 if "at most" in gain else share, share, share), f"{gain} ({share:.0%})"
+        return (0.0 if re.search("at most|up to", gain) else share, share, share), f"{gain} ({share:.0%})"
     return None, gain or "nothing"
 
 
