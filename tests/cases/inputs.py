@@ -705,6 +705,28 @@ def fed_steps_and_a_line_of_log(made):
 
 
 @made
+def steps_of_two_threads_and_a_line_of_log(made):
+    """Four times twenty passes, forth by one thread and back by another; before each twenty a log line."""
+    for i in range(80):
+        if i % 20 == 0:
+            made.op("print", 15)
+        for number, name in (0, "forth"), (1, "back"), (0, "adam"):
+            made.thread(number)
+            for op in range(8):
+                made.op(f"{name}{op}", 2 * US)
+
+
+@made
+def one_operation_between_waits(made):
+    """One kernel a thousand times, launched ahead. After each hundred the CPU waits."""
+    for i in range(1000):
+        made.op("k", 2 * US)
+        if i % 100 == 99:
+            made.call("cudaStreamSynchronize", made.now, made.now + 20 * US)
+            made.now += 30 * US
+
+
+@made
 def odd_steps_between(made):
     """Four pieces of one kind and one of another, twelve times. Each brings data."""
     for _ in range(12):

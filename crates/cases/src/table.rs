@@ -169,6 +169,10 @@ table! {
         /// A piece that brings its own data to the GPU is an iteration, and no larger one is looked for. Ten steps with one
         /// log line are ten steps.
         BRINGS_DATA: Exception => ["fed_steps_and_a_line_of_log"];
+        /// A piece whose launches two threads take by turns is one, too, where the larger one holds next to nothing beside such.
+        TURNS_OF_THREADS: Exception => ["steps_of_two_threads_and_a_line_of_log"];
+        /// Of one operation again and again what lies between two waits of the CPU is a step.
+        BETWEEN_WAITS: Exception => ["one_operation_between_waits"];
         /// Where odd pieces between alike ones come regularly themselves, the larger unit with both is the step.
         REGULAR_BETWEEN: Exception => ["odd_steps_between"];
         /// A kernel takes much of the steps from this part of their kernel time on.

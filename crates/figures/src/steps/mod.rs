@@ -25,12 +25,13 @@ mod period;
 mod ranges;
 mod slow;
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use activity::{Ns, Span};
-use trace::{Lane, LaneKind, Trace};
+use trace::{Lane, LaneId, LaneKind, Trace};
 
 use activity::stats;
 pub use kinds::StepKind;
@@ -321,6 +322,17 @@ struct Found {
 
 fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
     let (lane, rows) = operations::busiest(trace, process, window)?;
+    let id = |row: usize| trace.lanes()[lane].correlation(row);
+    let launches =
+        LazyCell::new(|| driven::launches(trace, process, &rows.clone().map(id).collect()));
+    let by_turns = |unit: &Range<usize>| {
+        let launched = unit
+            .clone()
+            .filter_map(|at| launches.get(&id(rows.start + at)));
+        let by: Vec<LaneId> = launched.map(|it| it.by).collect();
+        by.windows(2).filter(|it| it[0] != it[1]).count() + usize::from(by.first() != by.last())
+            == 2
+    };
     let spans_of = |units: &period::Units| -> Vec<Span> {
         let start = |row: usize| trace.lanes()[lane].span(row).start;
         let span = |unit: &Range<usize>| {
@@ -337,21 +349,43 @@ fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Foun
         units.units.iter().filter_map(span).collect()
     };
     // The same kernel on data of another size is another operation, unless nothing repeats so.
-    [operations::Identity::Exact, operations::Identity::Name]
+    let units = [operations::Identity::Exact, operations::Identity::Name]
         .into_iter()
         .find_map(|identity| {
             let (symbols, uploads) = operations::symbols(trace, lane, rows.clone(), identity);
-            let units = period::find(&symbols, uploads)?;
-            Some(Found {
-                from: Origin::Period {
-                    operations: units.length,
-                },
-                spans: spans_of(&units),
-                // Whether what follows belongs to it is not known.
-                is_closed: false,
-                is_part: false,
-            })
-        })
+            period::find(&symbols, uploads, by_turns)
+        });
+    // Of one operation again and again those are a step that lie between two waits of the CPU.
+    let units = match units {
+        Some(units) if units.length > 1 => units,
+        units => {
+            let between = || {
+                let exact = operations::Identity::Exact;
+                let (mut symbols, uploads) = operations::symbols(trace, lane, rows.clone(), exact);
+                let kinds = 1 + symbols.iter().max()?;
+                for (at, symbol) in symbols.iter_mut().enumerate() {
+                    let (row, is_first) = (
+                        rows.start + at,
+                        at == 0 || id(rows.start + at) != id(rows.start + at - 1),
+                    );
+                    let has_waited = launches.get(&id(row)).is_some_and(|it| it.has_waited);
+                    *symbol += if is_first && has_waited { kinds } else { 0 };
+                }
+                period::find(&symbols, uploads, by_turns)
+                    .filter(|it| cases::BETWEEN_WAITS.holds(it.length > 1))
+            };
+            between().or(units)?
+        }
+    };
+    Some(Found {
+        from: Origin::Period {
+            operations: units.length,
+        },
+        spans: spans_of(&units),
+        // Whether what follows belongs to it is not known.
+        is_closed: false,
+        is_part: false,
+    })
 }
 
 fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> Option<Steps> {

@@ -9,9 +9,9 @@
 //!
 //! Of the anchors that hold, the one with fewest pieces wins, the outermost loop: the layers of a network are not
 //! its steps. But a piece that brings its own data to the GPU is an iteration: ten steps with a log line are ten
-//! steps, not one. The odd pieces between the alike ones may come regularly themselves, and have an anchor. Then
-//! the larger unit is taken all the same. Anchors of one loop differ by
-//! one piece at most. Of these the least number wins, so that a step begins at the same operation
+//! steps, not one. So is one whose launches two threads take by turns, as a pass forth and one back do. The larger one
+//! must hold next to nothing beside. The odd pieces between the alike ones may come regularly themselves, and have an
+//! anchor. Then the larger unit is taken all the same. Anchors of one loop differ by one piece at most. Of these the least number wins, so that a step begins at the same operation
 //! wherever the sequence is begun.
 //!
 //! Where no operation occurs but once in a step, pairs of operations do, or four in a row, or eight.
@@ -45,8 +45,13 @@ struct Cut {
 }
 
 /// Finds the repeating unit; `None` where there is none. Equal numbers are equal operations; they must
-/// be dense from 0, and the first `uploads` of them bring data to the GPU.
-pub(super) fn find(symbols: &[u32], uploads: u32) -> Option<Units> {
+/// be dense from 0, and the first `uploads` of them bring data to the GPU. `by_turns` says whether two threads took turns
+/// in launching a piece.
+pub(super) fn find(
+    symbols: &[u32],
+    uploads: u32,
+    by_turns: impl Fn(&Range<usize>) -> bool,
+) -> Option<Units> {
     ROWS.into_iter().find_map(|length| {
         let anchors = rows_of(symbols, length);
         let mut cuts: Vec<(Cut, &[u32])> = candidates(&anchors)
@@ -62,7 +67,12 @@ pub(super) fn find(symbols: &[u32], uploads: u32) -> Option<Units> {
         for larger in 1..cuts.len() {
             let Cut { odd, uploads, .. } = cuts[chosen].0;
             let is_of_another = count(&cuts[larger]) + 1 < count(&cuts[chosen]);
-            let is_outer = !cases::BRINGS_DATA.holds(uploads) && is_of_another;
+            let [small, large] = [chosen, larger].map(|at| cuts[at].0.units.length);
+            let are_turns = || most_are(&cuts[chosen].0.units.units, &by_turns);
+            let is_iteration = is_of_another
+                && large % small <= small / 20
+                && cases::TURNS_OF_THREADS.holds(are_turns());
+            let is_outer = !cases::BRINGS_DATA.holds(uploads) && is_of_another && !is_iteration;
             let is_regular =
                 cases::STEPS_MIN.is_reached_by(odd) && odd.abs_diff(count(&cuts[larger])) <= 1;
             if is_outer || cases::REGULAR_BETWEEN.holds(is_regular) {
@@ -166,8 +176,8 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
         || cases::MANY_PIECES.is_reached_by(units.len())
             && cases::COVERED_SHARE_OF_MANY.is_reached_by(covered);
     // Of two kinds by turns, one without data, neither is an iteration.
-    let has_upload = |unit: &&Range<usize>| symbols[(*unit).clone()].iter().any(|&it| it < uploads);
-    let brings = 4 * units.iter().filter(has_upload).count() >= 3 * units.len();
+    let has_upload = |unit: &Range<usize>| symbols[unit.clone()].iter().any(|&it| it < uploads);
+    let brings = most_are(&units, has_upload);
     let holds = cases::STEPS_MIN.is_reached_by(units.len())
         && equal >= 2
         && !cases::NEVER_EQUAL.holds(4 * equal < units.len())
@@ -182,6 +192,11 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
         odd,
         uploads: brings,
     })
+}
+
+/// Whether three of four are so.
+fn most_are(units: &[Range<usize>], is_so: impl Fn(&Range<usize>) -> bool) -> bool {
+    4 * units.iter().filter(|it| is_so(it)).count() >= 3 * units.len()
 }
 
 /// The piece that is there most often, and how often.

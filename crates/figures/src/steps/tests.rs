@@ -212,6 +212,61 @@ fn layers_are_not_steps() {
     assert_eq!(steps.main().median_ns, made[1] - made[0]);
 }
 
+/// Four times twenty passes forth and back and a line of log, as a recording of a compiled network has them: two thousand microseconds each.
+#[test]
+fn passes_that_two_threads_launch_by_turns_are_steps_and_not_twenty_of_them() {
+    let made = |threads: &[u32]| {
+        let mut program = Program::new();
+        for pass in 0..80 {
+            if pass % 20 == 0 {
+                program.op("print", 1, 15);
+            }
+            program.starts.push(program.now);
+            for at in 0..24 {
+                program.scene.on_thread(threads[at / 8]);
+                program.op(["norm", "gemm", "gelu"][at % 3], 8 + at as u32 / 3, 2_000);
+            }
+        }
+        let made = program.starts.clone();
+        (made[1] - made[0], program.steps().expect("steps"))
+    };
+    let (length, steps) = made(&[0, 1, 0]);
+    assert_eq!((steps.spans.len(), steps.main().median_ns), (80, length));
+    // Of one thread they may be layers.
+    let (length, steps) = made(&[0, 0, 0]);
+    assert_eq!(
+        (steps.spans.len(), steps.main().median_ns),
+        (4, 20 * length + 25)
+    );
+}
+
+#[test]
+fn one_operation_again_and_again_has_steps_between_waits() {
+    let made = |waits: fn(usize) -> bool| {
+        let mut program = Program::new();
+        for at in 0..1_200 {
+            if waits(at) {
+                let now = program.now;
+                program
+                    .scene
+                    .call("cudaDeviceSynchronize", now - 300, now - 10);
+                program.now += 500;
+            }
+            program.op("drop", 1, 200);
+        }
+        find(&program.scene.trace(), None)
+    };
+    let steps = &made(|at| at % 100 == 0)[0];
+    assert_eq!(steps.from, Origin::Period { operations: 100 });
+    // Each operation takes 200 and is 10 before the next one.
+    assert_eq!(
+        (steps.spans.len(), steps.main().median_ns),
+        (12, 100 * 210 + 500)
+    );
+    // Waits here and there make no steps.
+    assert_eq!(made(|at| [3, 4, 90, 500, 530].contains(&at)), []);
+}
+
 #[test]
 fn two_kinds_of_piece_by_turns_are_one_step() {
     // Two sorts an iteration: what lies between them is 1 of 13 operations, and only one of the two brings data.
@@ -634,7 +689,7 @@ proptest! {
         let least = (1..=unit.len())
             .find(|n| unit.len().is_multiple_of(*n) && unit.chunks(*n).all(|c| c == &unit[..*n]))
             .expect("the unit itself");
-        let found = period::find(&symbols, 0).expect("steps");
+        let found = period::find(&symbols, 0, |_| false).expect("steps");
         // A unit may hold pieces that are alike, and be taken for those.
         let whole = found.length.is_multiple_of(least) || found.length < least;
         prop_assert!(whole, "{} for {least}", found.length);
