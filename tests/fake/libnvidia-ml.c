@@ -1,6 +1,6 @@
 /* A library with NVML's names, types and codes, and no GPU behind it: two devices. The types stand here as in NVIDIA's
    nvml.h, not as in the Rust that is tested with it. Made with
-     -DNO_GPM          an older GPU and driver: no GPM functions, no clock event reasons under their new name
+     -DNO_GPM          an older GPU and driver: no GPM functions
      -DGPM_UNSUPPORTED the functions are there, this GPU has no GPM
      -DFORBIDDEN       nobody may read power and processes
      -DNO_INIT=code    nvmlInit fails
@@ -24,11 +24,8 @@ static struct nvmlDevice_st devices[2] = {
 #ifndef NO_INIT
 #define NO_INIT 0
 #endif
-static int users;
-nvmlReturn_t nvmlInit_v2(void) { if (NO_INIT == 0) users++; return NO_INIT; }
-nvmlReturn_t nvmlShutdown(void) { users--; return SUCCESS; }
-/* Not NVML's: for tests. */
-int fake_nvml_users(void) { return users; }
+nvmlReturn_t nvmlInit_v2(void) { return NO_INIT; }
+nvmlReturn_t nvmlShutdown(void) { return SUCCESS; }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device) {
     for (int i = 0; i < 2; i++)
@@ -74,42 +71,23 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type
     return SUCCESS;
 }
 
-#ifdef NO_GPM
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *temp) {
     if (sensor != 0) return INVALID_ARGUMENT;
     *temp = 41;
     return SUCCESS;
 }
-#define REASONS nvmlDeviceGetCurrentClocksThrottleReasons
-#else
-typedef struct { unsigned int version; int sensorType; int temperature; } nvmlTemperature_v1_t;
-nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_v1_t *temperature) {
-    if (temperature->version != (sizeof *temperature | 1u << 24)) return VERSION_MISMATCH;
-    if (temperature->sensorType != 0) return INVALID_ARGUMENT;
-    temperature->temperature = 41;
-    return SUCCESS;
-}
-#define REASONS nvmlDeviceGetCurrentClocksEventReasons
-#endif
-nvmlReturn_t REASONS(nvmlDevice_t device, unsigned long long *reasons) {
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *reasons) {
     const char *said = getenv("FAKE_NVML_THROTTLE");
     *reasons = device == &devices[1] && said ? strtoull(said, NULL, 0) : 0;
     return SUCCESS;
 }
 
-typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
 typedef struct { unsigned int version; unsigned long long total, reserved, free, used; } nvmlMemory_v2_t;
-nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
-    *memory = (nvmlMemory_t){ 1000000, 100000, 900000 };
-    return SUCCESS;
-}
-#ifndef NO_GPM
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
     if (memory->version != (sizeof *memory | 2u << 24)) return VERSION_MISMATCH;
     *memory = (nvmlMemory_v2_t){ memory->version, 1000000, 200000, 100000, 700000 };
     return SUCCESS;
 }
-#endif
 
 typedef struct { unsigned int pid; unsigned long long usedGpuMemory; unsigned int gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos) {
@@ -196,10 +174,8 @@ nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *su
 #endif
     return SUCCESS;
 }
-static int samples;
-int fake_nvml_samples(void) { return samples; }
-nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample) { samples++; *sample = calloc(1, sizeof **sample); return SUCCESS; }
-nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) { samples--; free(sample); return SUCCESS; }
+nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample) { *sample = calloc(1, sizeof **sample); return SUCCESS; }
+nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) { free(sample); return SUCCESS; }
 nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample) {
     static int number;
     sample->number = ++number;

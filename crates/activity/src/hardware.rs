@@ -5,6 +5,14 @@ use super::{Ns, Span, codes};
 /// A physical GPU, as CUDA and NVML both name it.
 pub type Uuid = [u8; 16];
 
+/// "8f0c2a4e-…": the sixteen bytes as NVML and CUDA write them.
+pub fn uuid_text(uuid: &Uuid) -> String {
+    let digits = format!("{:032x}", u128::from_be_bytes(*uuid));
+    [0..8, 8..12, 12..16, 16..20, 20..32]
+        .map(|part| &digits[part])
+        .join("-")
+}
+
 /// Of what kind a metric's numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricUnit {

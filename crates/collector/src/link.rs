@@ -21,7 +21,7 @@ pub(crate) fn describe(uuid: &[u8; 16]) -> String {
 }
 
 fn find(gpus: &Path, devices: &Path, uuid: &[u8; 16]) -> Option<String> {
-    let wanted = format!("GPU-{}", cupti_sys::nvml::uuid_text(uuid));
+    let wanted = format!("GPU-{}", activity::uuid_text(uuid));
     for gpu in fs::read_dir(gpus).ok()?.flatten() {
         let information = fs::read_to_string(gpu.path().join("information")).unwrap_or_default();
         if information.contains(&wanted) {

@@ -12,7 +12,6 @@
 //! records fields at fixed offsets, only where the record is long enough
 //! names   names of API functions by callback id
 //! injection what the driver does with a library to be injected, by hand
-//! nvml    NVML: the GPU's counters, clocks, power, processes
 //! pm      PM sampling: counters of a whole GPU, some hundred to 100,000 times a second
 //! ```
 //!
@@ -31,7 +30,6 @@ pub mod kinds;
 pub mod library;
 pub mod load;
 pub mod names;
-pub mod nvml;
 pub mod pm;
 pub mod records;
 pub mod search;

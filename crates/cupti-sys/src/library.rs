@@ -83,13 +83,13 @@ impl Library {
 }
 
 /// Makes a table of a library's functions: each with its name here, its symbol and the types of its arguments. It
-/// returns a code (u32) where no other type is named. Of an optional function's symbols the first that is there counts.
+/// returns a code (u32) where no other type is named.
 #[macro_export]
 macro_rules! functions {
     (
         $(#[$meta:meta])* $vis:vis struct $table:ident
         required { $($(#[$doc:meta])* $name:ident = $symbol:literal ($($arg:ty),*) $(-> $result:ty)?;)* }
-        optional { $($(#[$odoc:meta])* $oname:ident = $($osymbol:literal)|+ ($($oarg:ty),*);)* }
+        optional { $($(#[$odoc:meta])* $oname:ident = $osymbol:literal ($($oarg:ty),*);)* }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
@@ -115,10 +115,11 @@ macro_rules! functions {
                         // SAFETY: the caller's promise. A `Library` is never closed, so the functions stay.
                         unsafe { library.function(symbol) }.ok_or(symbol)?
                     },)*
-                    $($oname: [$($osymbol),+].into_iter().find_map(|symbol| {
+                    $($oname: {
+                        let symbol = $osymbol;
                         // SAFETY: as above.
                         unsafe { library.function(symbol) }
-                    }),)*
+                    },)*
                 })
             }
         }

@@ -8,6 +8,7 @@ mod hardware;
 pub mod job;
 mod looking;
 pub mod machine;
+mod nvml;
 mod private;
 pub mod python;
 mod rights;

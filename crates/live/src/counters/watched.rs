@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cupti_sys::nvml::{self, Nvml, uuid_text};
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::process::{BEAT, SamplingJob};
 use super::{Counters, PROCESS_COMMAND};
 use crate::ending::await_end;
-use activity::Uuid;
+use crate::nvml::{self, Nvml};
+use activity::{Uuid, uuid_text};
 
 /// How long it may take to begin: setting up takes 0.7 to 1.4 s, and the driver of a machine with many GPUs longer.
 const BEGINNING: Duration = Duration::from_secs(20);
@@ -36,9 +36,9 @@ pub(crate) fn stalls_lack(stalls: &mut bool) -> Option<String> {
 /// # Errors
 /// Of which GPU that is not so, and why, in words.
 fn all_free() -> Result<(), String> {
-    let all = Nvml::load().map_err(|it| it.to_string())?.devices();
-    let all = all.map_err(|code| nvml::describe(code).to_owned())?;
-    for gpu in all.iter().filter_map(|it| it.uuid().ok()) {
+    let all = Nvml::load()?.devices();
+    let all = all.map_err(|error| nvml::describe(&error))?;
+    for gpu in all.iter().filter_map(nvml::uuid) {
         tried(Some(gpu)).map_err(|why| format!("{}: {why}", name_of(&gpu)))?;
     }
     Ok(())

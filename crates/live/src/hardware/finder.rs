@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cupti_sys::nvml::{Device, Nvml};
-
+use crate::nvml::{self, Device, Nvml};
 use crate::{python, rights};
 use activity::text::listed;
 use activity::{GpuIdentity, Hardware, Uuid};
@@ -55,7 +54,7 @@ impl Finder {
     }
 
     /// Searches, if it is time. What is to be said comes back: GPUs that are new, and once what is uncertain or missing.
-    pub(super) fn find(&mut self, nvml: &Nvml, now: Instant) -> Vec<Hardware> {
+    pub(super) fn find(&mut self, nvml: Nvml, now: Instant) -> Vec<Hardware> {
         if self.next.is_some_and(|next| now < next) {
             return Vec::new();
         }
@@ -101,7 +100,9 @@ pub(crate) fn users(
     devices: &[Device],
 ) -> Vec<(bool, Vec<usize>)> {
     let known: Vec<Known> = (0..).zip(devices).filter_map(known).collect();
-    let lists = devices.iter().map(|it| it.processes().unwrap_or_default());
+    let lists = devices
+        .iter()
+        .map(|it| nvml::processes(it).unwrap_or_default());
     let lists: Vec<_> = lists.collect();
     let of = |pid: u32| {
         let is_on = |at: &usize| lists[*at].iter().any(|it| it.pid == pid);
@@ -137,7 +138,7 @@ pub(crate) fn opened_by(pid: u32, known: &[Known]) -> Vec<&Known> {
 pub(crate) fn known((index, device): (u32, &Device)) -> Option<Known> {
     Some(Known {
         identity: GpuIdentity {
-            uuid: device.uuid().ok()?,
+            uuid: nvml::uuid(device)?,
             index,
             name: device.name().unwrap_or_default(),
         },
@@ -191,7 +192,7 @@ fn visible_of(value: &str, order: Option<&str>, known: &[Known]) -> Option<BTree
             // A beginning is enough, if it is one GPU's alone.
             let mut fitting = known
                 .iter()
-                .filter(|it| cupti_sys::nvml::uuid_text(&it.identity.uuid).starts_with(digits));
+                .filter(|it| activity::uuid_text(&it.identity.uuid).starts_with(digits));
             fitting.next().filter(|_| fitting.next().is_none())
         } else {
             let index = word.parse::<u32>().ok();
@@ -229,7 +230,7 @@ mod tests {
         let alike = [gpu(0, "H200", 2), gpu(1, "H200", 1), gpu(2, "H200", 0)];
         let mixed = [gpu(0, "T4", 0), gpu(1, "H200", 1)];
         let uuids = |numbers: &[u8]| Some(numbers.iter().map(|it| [0x10 + it; 16]).collect());
-        let full = format!("GPU-{}", cupti_sys::nvml::uuid_text(&[0x12; 16]));
+        let full = format!("GPU-{}", activity::uuid_text(&[0x12; 16]));
         for (value, order, known, expected) in [
             ("0", None, &alike[..], uuids(&[0])),
             ("2, 0", None, &alike[..], uuids(&[0, 2])),

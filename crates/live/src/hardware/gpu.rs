@@ -2,22 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use cupti_sys::nvml::{self, Device, Gpm, Nvml, code, metric, uuid_text};
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::enums::gpm::GpmMetricId;
+use nvml_wrapper::error::NvmlError;
 use recording::file::Clocks;
 
 use super::occupants::Listing;
-use activity::{GpuLimits, Hardware, Metric, Ns, Reading, Span, Uuid};
+use crate::nvml::{self, Device, Gpm, Nvml, describe, is_for_good};
+use activity::{GpuLimits, Hardware, Metric, Ns, Reading, Span, Uuid, uuid_text};
 
-/// Metrics of GPM, with their numbers there.
-const COUNTERS: [(Metric, u32); 8] = [
-    (Metric::Sm, metric::SM),
-    (Metric::Occupancy, metric::OCCUPANCY),
-    (Metric::Tensor, metric::TENSOR),
-    (Metric::Dram, metric::DRAM),
-    (Metric::PcieIn, metric::PCIE_RX),
-    (Metric::PcieOut, metric::PCIE_TX),
-    (Metric::NvlinkIn, metric::NVLINK_RX),
-    (Metric::NvlinkOut, metric::NVLINK_TX),
+/// Metrics of GPM: percent, and MiB/s of links.
+const COUNTERS: [(Metric, GpmMetricId); 8] = [
+    (Metric::Sm, GpmMetricId::SmUtil),
+    (Metric::Occupancy, GpmMetricId::SmOccupancy),
+    (Metric::Tensor, GpmMetricId::AnyTensorUtil),
+    (Metric::Dram, GpmMetricId::DramBwUtil),
+    (Metric::PcieIn, GpmMetricId::PcieRxPerSec),
+    (Metric::PcieOut, GpmMetricId::PcieTxPerSec),
+    (Metric::NvlinkIn, GpmMetricId::NvlinkTotalRxPerSec),
+    (Metric::NvlinkOut, GpmMetricId::NvlinkTotalTxPerSec),
 ];
 
 const MIB: f64 = 1_048_576.0;
@@ -28,7 +31,7 @@ pub(super) struct WatchedGpu {
     device: Device,
     gpm: Option<Gpm>,
     /// What is still asked of GPM.
-    counters: Vec<(Metric, u32)>,
+    counters: Vec<(Metric, GpmMetricId)>,
     limits: GpuLimits,
     /// Whether `limits` has something that was not told.
     changed: bool,
@@ -44,33 +47,45 @@ impl WatchedGpu {
     ///
     /// # Errors
     /// A sentence, when NVML has none of that UUID.
-    pub(super) fn open(nvml: &Nvml, uuid: Uuid) -> Result<WatchedGpu, String> {
-        let device = nvml.device(&uuid).map_err(|code| {
+    pub(super) fn open(nvml: Nvml, uuid: Uuid) -> Result<WatchedGpu, String> {
+        let device = nvml.device(&uuid).map_err(|error| {
             format!(
                 "no hardware rows of GPU {}: {}",
                 uuid_text(&uuid),
-                nvml::describe(code)
+                describe(&error)
             )
         })?;
         let mut limits = GpuLimits {
             uuid,
-            tells_slowdowns: device.event_reasons().is_ok(),
+            tells_slowdowns: nvml::event_reasons(&device).is_ok(),
             ..GpuLimits::default()
         };
         let most = [
             (
                 Metric::Power,
-                device.power_limit().map(|mw| f64::from(mw) / 1e3),
+                device
+                    .enforced_power_limit()
+                    .ok()
+                    .map(|mw| f64::from(mw) / 1e3),
             ),
-            (Metric::Clock, device.max_clock().map(f64::from)),
-            (Metric::PcieIn, device.pcie_peak().map(|it| it as f64)),
-            (Metric::PcieOut, device.pcie_peak().map(|it| it as f64)),
-            (Metric::Memory, device.memory().map(|it| it.total as f64)),
+            (
+                Metric::Clock,
+                device.max_clock_info(Clock::SM).ok().map(f64::from),
+            ),
+            (Metric::PcieIn, nvml::pcie_peak(&device).map(|it| it as f64)),
+            (
+                Metric::PcieOut,
+                nvml::pcie_peak(&device).map(|it| it as f64),
+            ),
+            (
+                Metric::Memory,
+                device.memory_info().ok().map(|it| it.total as f64),
+            ),
         ];
         for (metric, most) in most {
             limits
                 .most
-                .extend(most.ok().filter(|it| *it > 0.0).map(|it| (metric, it)));
+                .extend(most.filter(|it| *it > 0.0).map(|it| (metric, it)));
         }
         let mut gpu = WatchedGpu {
             uuid,
@@ -83,9 +98,9 @@ impl WatchedGpu {
             listing: Listing::default(),
             device,
         };
-        match Gpm::new(&gpu.device) {
+        match Gpm::new(nvml, &gpu.device) {
             Ok(gpm) => gpu.gpm = Some(gpm),
-            Err(code) => gpu.counters_lack(code),
+            Err(error) => gpu.counters_lack(&error),
         }
         Ok(gpu)
     }
@@ -95,18 +110,17 @@ impl WatchedGpu {
         self.listing.has_strangers()
     }
 
-    fn counters_lack(&mut self, code: u32) {
+    fn counters_lack(&mut self, error: &NvmlError) {
         self.gpm = None;
         for (metric, _) in std::mem::take(&mut self.counters) {
-            self.lack(metric, code);
+            self.lack(metric, error);
         }
     }
 
     /// Remembers that a metric is not there.
-    fn lack(&mut self, metric: Metric, code: u32) {
+    fn lack(&mut self, metric: Metric, error: &NvmlError) {
         if self.limits.lacks.iter().all(|it| it.0 != metric) {
-            let why = nvml::describe(code).to_owned();
-            self.limits.lacks.push((metric, why));
+            self.limits.lacks.push((metric, describe(error)));
             self.changed = true;
         }
     }
@@ -118,7 +132,7 @@ impl WatchedGpu {
         let mut values = Vec::with_capacity(Metric::ALL.len());
         let counted = self.count(now, &mut values);
         self.sense(&mut values);
-        let reasons = self.device.event_reasons().unwrap_or(0);
+        let reasons = nvml::event_reasons(&self.device).unwrap_or(0);
         // Without counters since the last look, the window is that between the looks.
         let start = counted.or(self.last);
         if let Some(start) = start
@@ -146,23 +160,18 @@ impl WatchedGpu {
     /// What GPM counted since its last sample, whose time comes back.
     fn count(&mut self, now: Ns, values: &mut Vec<(Metric, f64)>) -> Option<Ns> {
         let gpm = self.gpm.as_mut()?;
-        if let Err(code) = gpm.sample() {
-            if is_for_good(code) {
-                self.counters_lack(code);
-            }
-            return None;
-        }
-        let since = self.sampled.replace(now);
-        let asked: Vec<u32> = self.counters.iter().map(|it| it.1).collect();
-        let answers = match gpm.read_since_last(&asked) {
-            Ok(answers) => answers?,
-            Err(code) => {
-                if is_for_good(code) {
-                    self.counters_lack(code);
+        let asked: Vec<GpmMetricId> = self.counters.iter().map(|it| it.1).collect();
+        let answers = match gpm.sample(&self.device, &asked) {
+            Ok(answers) => answers,
+            Err(error) => {
+                if is_for_good(&error) {
+                    self.counters_lack(&error);
                 }
                 return None;
             }
         };
+        let since = self.sampled.replace(now);
+        let answers = answers?;
         let answers: Vec<_> = self.counters.iter().map(|it| it.0).zip(answers).collect();
         for (metric, answer) in answers {
             match answer {
@@ -170,10 +179,10 @@ impl WatchedGpu {
                     values.push((metric, value / 100.0));
                 }
                 Ok(value) => values.push((metric, value * MIB)),
-                Err(code) if is_for_good(code) => {
+                Err(error) if is_for_good(&error) => {
                     // Each metric asked for takes time.
                     self.counters.retain(|it| it.0 != metric);
-                    self.lack(metric, code);
+                    self.lack(metric, &error);
                 }
                 Err(_) => {}
             }
@@ -185,25 +194,26 @@ impl WatchedGpu {
     fn sense(&mut self, values: &mut Vec<(Metric, f64)>) {
         let device = &self.device;
         let answers = [
-            (Metric::Power, device.power().map(|mw| f64::from(mw) / 1e3)),
-            (Metric::Clock, device.clock().map(f64::from)),
-            (Metric::Temperature, device.temperature().map(f64::from)),
-            (Metric::Memory, device.memory().map(|it| it.used as f64)),
+            (
+                Metric::Power,
+                device.power_usage().map(|mw| f64::from(mw) / 1e3),
+            ),
+            (Metric::Clock, device.clock_info(Clock::SM).map(f64::from)),
+            (
+                Metric::Temperature,
+                device.temperature(TemperatureSensor::Gpu).map(f64::from),
+            ),
+            (
+                Metric::Memory,
+                device.memory_info().map(|it| it.used as f64),
+            ),
         ];
         for (metric, answer) in answers {
             match answer {
                 Ok(value) => values.push((metric, value)),
-                Err(code) if is_for_good(code) => self.lack(metric, code),
+                Err(error) if is_for_good(&error) => self.lack(metric, &error),
                 Err(_) => {}
             }
         }
     }
-}
-
-/// Whether the answer will be the same the next time.
-fn is_for_good(code: u32) -> bool {
-    matches!(
-        code,
-        code::NOT_SUPPORTED | code::NO_PERMISSION | code::FUNCTION_NOT_FOUND | 2 | 25
-    )
 }

@@ -21,11 +21,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
-use cupti_sys::nvml::Nvml;
 use recording::file::Clocks;
 
 use crate::counters::Counters;
 use crate::looking::Looking;
+use crate::nvml::Nvml;
 use activity::feed::{Gone, Joined, Message, Outlet};
 use activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
 
@@ -196,7 +196,7 @@ impl HardwareWatch {
 /// # Errors
 /// Why not.
 pub(super) fn is_readable() -> Result<(), String> {
-    Nvml::load().map(drop).map_err(|error| error.to_string())
+    Nvml::load().map(drop)
 }
 
 /// Sends a message on to whoever shows the timeline, and learns from it what to watch.

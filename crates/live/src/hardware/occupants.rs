@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cupti_sys::nvml::Device;
-
+use crate::nvml::{self, Device};
 use crate::rights::Stat;
 use activity::{Hardware, Ns, Occupant, Owner, Uuid};
 
@@ -38,7 +37,7 @@ impl Listing {
         }
         self.next = now + PERIOD;
         self.has_looked = true;
-        let mut listed = device.processes().ok()?;
+        let mut listed = nvml::processes(device).ok()?;
         // Those that sample counters for us are neither the program's nor anybody else's.
         listed.retain(|it| !own.contains(&it.pid));
         listed.sort_unstable_by_key(|it| it.pid);

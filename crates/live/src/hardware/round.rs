@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use cupti_sys::nvml::Nvml;
 use recording::file::{Clocks, Writer};
 use rustix::time::ClockId;
 
@@ -19,6 +18,7 @@ use super::{BUDGET, LONGEST, PERIOD, Wanted};
 use crate::clock::read;
 use crate::counters::Counters;
 use crate::looking::Looking;
+use crate::nvml::Nvml;
 use activity::entry::Entry;
 use activity::{Hardware, Uuid, WatchCost};
 
@@ -167,7 +167,7 @@ impl Open {
         };
         let mut said = self.load();
         let finder = self.finder.get_or_insert_with(|| Finder::new(root));
-        if let Some(nvml) = &self.nvml {
+        if let Some(nvml) = self.nvml {
             said.extend(finder.find(nvml, Instant::now()));
         }
         wanted.gpus.extend(&finder.gpus);
@@ -197,7 +197,7 @@ impl Open {
         if !wanted.gpus.is_empty() {
             said = self.load();
         }
-        let Some(nvml) = &self.nvml else {
+        let Some(nvml) = self.nvml else {
             return said;
         };
         for uuid in &wanted.gpus {

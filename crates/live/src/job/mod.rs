@@ -25,10 +25,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, never};
 
-use cupti_sys::nvml::Nvml;
-
 use crate::attach::Refused;
 use crate::hardware::finder;
+use crate::nvml::{self, Nvml};
 use activity::Frame;
 pub use judge::{LONG, STILL, State, Verdict};
 use members::Member;
@@ -270,7 +269,7 @@ fn gpus(members: &[Member]) -> Vec<Option<u32>> {
         let nvml = Nvml::load().ok()?;
         let devices = nvml.devices().ok()?;
         let users = finder::users(members.iter().map(|it| it.pid), &devices);
-        let busy: Vec<_> = devices.iter().map(|it| it.busy().ok()).collect();
+        let busy: Vec<_> = devices.iter().map(nvml::busy).collect();
         let busiest =
             |(_, gpus): &(bool, Vec<usize>)| gpus.iter().filter_map(|at| *busy.get(*at)?).max();
         Some(users.iter().map(busiest).collect())

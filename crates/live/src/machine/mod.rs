@@ -9,9 +9,9 @@ use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use cupti_sys::nvml::{Device, Nvml};
 
 use crate::hardware::finder::{self, Known};
+use crate::nvml::{self, Device, Nvml};
 use activity::feed::Joined;
 use process::{Proc, is_own_namespace_the_drivers};
 pub use process::{Seen, Sight};
@@ -127,7 +127,7 @@ fn follow(machines: &Sender<Machine>, stopped: &Receiver<()>) {
     let Ok(nvml) = Nvml::load() else {
         return;
     };
-    let mut watcher = Watcher::open(&nvml);
+    let mut watcher = Watcher::open(nvml);
     let mut next = Instant::now();
     while !watcher.gpus.is_empty() {
         if machines.is_full() {
@@ -157,7 +157,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn open(nvml: &Nvml) -> Watcher {
+    fn open(nvml: Nvml) -> Watcher {
         let devices = nvml.devices().unwrap_or_default();
         let gpus = (0..).zip(devices);
         let gpus = gpus.filter_map(|(i, device)| Some((finder::known((i, &device))?, device)));
@@ -187,15 +187,15 @@ impl Watcher {
         }
         self.looks += 1;
         self.proc.refresh();
-        let busy: Vec<_> = self.gpus.iter().map(|it| it.1.busy().ok()).collect();
+        let busy: Vec<_> = self.gpus.iter().map(|it| nvml::busy(&it.1)).collect();
         self.remember(&busy);
         let gpus = self.gpus.iter().zip(&self.past).zip(busy);
         let gpus = gpus.map(|(((known, device), past), busy)| GpuLoad {
             index: known.identity.index,
             name: known.identity.name.clone(),
             busy,
-            memory: device.memory().ok().map(|it| (it.used, it.total)),
-            power: device.power().ok(),
+            memory: device.memory_info().ok().map(|it| (it.used, it.total)),
+            power: device.power_usage().ok(),
             past: past.iter().copied().collect(),
             processes: self.processes(known, device),
         });
@@ -207,14 +207,15 @@ impl Watcher {
     fn processes(&self, known: &Known, device: &Device) -> Vec<Process> {
         let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let since = since.saturating_sub(RECENT).as_micros();
-        let shares = device.process_shares(since as u64).ok();
+        let shares = nvml::process_shares(device, since as u64);
         let local = self.local.iter();
         let local = local.filter(|it| it.1.contains(&known.identity.index));
         let local: Vec<u32> = local.map(|it| it.0).collect();
         let mut all: Vec<Process> = Vec::new();
-        let lists = [device.processes(), device.graphics_processes()];
+        let computes = nvml::processes(device).unwrap_or_default();
+        let lists = [computes, nvml::graphics_processes(device)];
         for (list, draws) in lists.into_iter().zip([false, true]) {
-            for it in list.unwrap_or_default() {
+            for it in list {
                 // A number that has the GPU's files open here is ours, whatever the namespace.
                 let is_ours = self.has_drivers_ids || local.contains(&it.pid);
                 let share = |all: &BTreeMap<_, _>| all.get(&it.pid).copied().unwrap_or(0);
