@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use activity::{MemoryAction, MemoryKind, Ns, What};
+use activity::{Ns, What};
 use profile::{Entry, Profile};
 use scenario::plan::Plan;
 
@@ -11,9 +11,13 @@ use crate::observe::{Observed, Passes, Stretch, mean};
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const LARGE: u64 = 256 * MIB;
-/// Values that the host works on, and operations of the product of its matrices, of 256 rows each.
-const HOST_BYTES: u64 = 16 * MIB;
-const MATMUL_OPERATIONS: u64 = 2 * 256 * 256 * 256;
+
+/// Figures that nothing measures here: those of the simulator's host, and what one GPU alone does not show.
+const UNASKED: &str = "api.between_ns api.event_create_ns api.event_record_ns api.event_wait_ns api.graph_capture_node_ns \
+    api.graph_instantiate_node_ns api.graph_instantiate_ns api.graph_portion api.memset_ns api.queue_depth api.stream_create_ns \
+    cold copy.inline_bytes copy.inline_gbps copy.p2p_fixed_ns copy.p2p_gbps copy.pageable copy.stage_bytes device.l2 host \
+    kernel.compute_share kernel.concurrent kernel.l2_gain kernel.sm_gbps kernel.threads_for_compute kernel.threads_for_memory \
+    latency.poll_ns memory";
 
 /// A profile in the builder: figures that were measured replace those of the profile it began as.
 pub(crate) struct ProfileBuilder<'a> {
@@ -72,11 +76,8 @@ impl<'a> ProfileBuilder<'a> {
         self.copies();
         self.kernels(plan);
         self.delays();
-        self.staging();
         self.graphs();
-        self.memory();
-        self.cold();
-        self.host();
+        self.missing.extend(UNASKED.split_whitespace());
     }
 
     pub(crate) fn passes(&self, variant: &str) -> Passes<'a> {
@@ -128,8 +129,6 @@ impl<'a> ProfileBuilder<'a> {
         let launches = self.passes("launches");
         let calls = self.passes("calls");
         let time = |passes: &Passes<'a>, name: &str| passes.mean(|s| s.calls(name));
-        let whole = self.observed.whole_run();
-        let between = launches.mean(|s| s.between_calls("cuLaunchKernel"));
         let waits = calls.mean(|s| s.empty_waits("cuStreamSynchronize"));
         // A launch takes the longer, the less of it the processor has done just before. One kernel over and over is one end.
         // Several in turn, with waits in between, are nearer to what programs do.
@@ -137,15 +136,8 @@ impl<'a> ProfileBuilder<'a> {
         let rows = (rows.iter()).filter_map(|passes| time(passes, "cuLaunchKernel"));
         let launch = mean(rows.collect());
         put!(self, api.launch_ns, launch);
-        put!(self, api.between_ns, between);
         put!(self, api.copy_ns, time(&calls, "cuMemcpyHtoDAsync"));
-        put!(self, api.memset_ns, time(&calls, "cuMemsetD8Async"));
-        put!(self, api.event_record_ns, time(&calls, "cuEventRecord"));
-        put!(self, api.event_wait_ns, time(&calls, "cuStreamWaitEvent"));
         put!(self, api.sync_ns, waits);
-        let stream = time(&whole, "cuStreamCreateWithPriority");
-        put!(self, api.stream_create_ns, stream);
-        put!(self, api.event_create_ns, time(&whole, "cuEventCreate"));
     }
 
     fn kernels(&mut self, plan: &Plan) {
@@ -183,15 +175,6 @@ impl<'a> ProfileBuilder<'a> {
         }
         let copy = entries.get("copy_f4").and_then(|e| e.memory_share);
         put!(self, kernel.memory_share, copy);
-        self.missing.extend([
-            "kernel.compute_share",
-            "kernel.threads_for_compute",
-            "kernel.threads_for_memory",
-            "kernel.sm_gbps",
-            "kernel.l2_gain",
-            "device.l2",
-            "kernel.concurrent",
-        ]);
         if entries.is_empty() {
             self.missing.push("entry");
         } else {
@@ -217,7 +200,6 @@ impl<'a> ProfileBuilder<'a> {
         put!(self, latency.copy_to_copy_ns, gap(is_copy, is_copy));
         put!(self, latency.event_ns, events.median(Stretch::hand_overs));
         put!(self, latency.wake_ns, wakes);
-        self.missing.extend(["api.queue_depth", "latency.poll_ns"]);
     }
 
     fn graphs(&mut self) {
@@ -237,8 +219,6 @@ impl<'a> ProfileBuilder<'a> {
             let calls = s.calls("cuGraphLaunch").into_iter();
             calls.step_by(LAUNCHES_OF_A_GRAPH).collect()
         });
-        let make = fit("cuGraphInstantiateWithFlags");
-        let capture = large.mean(|s| s.calls("cuLaunchKernel"));
         let node = large.median(|s| s.gaps(|_, _| true));
         put!(self, api.graph_launch_ns, launch.map(|l| l.0));
         put!(self, api.graph_launch_node_ns, launch.map(|l| l.1));
@@ -246,84 +226,7 @@ impl<'a> ProfileBuilder<'a> {
         let usual = a.graph_launch_ns + LARGE as Ns * a.graph_launch_node_ns;
         let upload = first.map(|ns| ((ns - usual) / LARGE as Ns).max(0));
         put!(self, api.graph_upload_node_ns, upload);
-        self.missing.push("api.graph_portion");
-        put!(self, api.graph_instantiate_ns, make.map(|l| l.0));
-        put!(self, api.graph_instantiate_node_ns, make.map(|l| l.1));
-        put!(self, api.graph_capture_node_ns, capture);
         put!(self, latency.graph_node_ns, node);
-    }
-
-    fn memory(&mut self) {
-        let allocation = self.passes("allocation");
-        let pool = self.passes("pool");
-        let whole = self.observed.whole_run();
-        let fit = |passes: &Passes<'a>, action, kind| {
-            let time = |bytes| (bytes, passes.mean(|s| s.memory_calls(action, kind, bytes)));
-            line(time(16 * MIB), time(LARGE))
-        };
-        let (alloc, free) = (MemoryAction::Alloc, MemoryAction::Free);
-        // The first of two takes a block, the second shares it.
-        let small = allocation.mean(|s| {
-            let calls = s.memory_calls(alloc, MemoryKind::Device, 4 * KIB);
-            calls.into_iter().skip(1).step_by(2).collect()
-        });
-        let allocs = fit(&allocation, alloc, MemoryKind::Device);
-        let frees = fit(&allocation, free, MemoryKind::Device);
-        let pins = fit(&whole, alloc, MemoryKind::Pinned);
-        let unpins = fit(&whole, free, MemoryKind::Pinned);
-        let call = |name: &str| pool.mean(|s| s.calls(name));
-        put!(self, memory.alloc_small_ns, small);
-        put!(self, memory.alloc_ns, allocs.map(|l| l.0));
-        put!(self, memory.alloc_gbps, allocs.map(|l| l.1));
-        put!(self, memory.free_ns, frees.map(|l| l.0));
-        put!(self, memory.free_gbps, frees.map(|l| l.1));
-        put!(self, memory.pool_alloc_ns, call("cuMemAllocAsync"));
-        put!(self, memory.pool_free_ns, call("cuMemFreeAsync"));
-        put!(self, memory.pinned_alloc_ns, pins.map(|l| l.0));
-        put!(self, memory.pinned_alloc_gbps, pins.map(|l| l.1));
-        put!(self, memory.pinned_free_ns, unpins.map(|l| l.0));
-        put!(self, memory.pinned_free_gbps, unpins.map(|l| l.1));
-        self.missing
-            .extend(["memory.granule", "memory.pool_stream_ns"]);
-    }
-
-    fn cold(&mut self) {
-        let passes = self.passes("cold");
-        let first = |name: &str| passes.0.first()?.calls(name).first().copied();
-        let over = |name: &str, usual: Ns| first(name).map(|ns| (ns - usual).max(1));
-        let whole = self.observed.whole_run();
-        let destroyed = whole.median(|s| s.calls("cuCtxDestroy"));
-        let a = &self.profile.api;
-        let launch = over("cuLaunchKernel", a.launch_ns);
-        let copy = over("cuMemcpyHtoDAsync", a.copy_ns);
-        let stream = over("cuStreamCreateWithPriority", a.stream_create_ns);
-        // It sets a megabyte, which takes a kernel.
-        let memset = over("cuMemsetD8Async", a.launch_ns);
-
-        put!(self, cold.first_stream_ns, stream);
-        put!(self, cold.context_ns, first("cuCtxCreate"));
-        put!(self, cold.context_destroy_ns, destroyed);
-        put!(self, cold.module_load_ns, passes.median(Stretch::loads));
-        put!(self, cold.first_launch_ns, launch);
-        put!(self, cold.first_copy_ns, copy);
-        put!(self, cold.first_memset_ns, memset);
-    }
-
-    fn host(&mut self) {
-        let passes = self.passes("host");
-        let time = |name: &str| passes.median(|s| s.phases(name));
-        put!(self, host.sum_gbps, rate(HOST_BYTES, time("sum"), 0));
-        put!(self, host.sin_gbps, rate(HOST_BYTES, time("sin"), 0));
-        put!(
-            self,
-            host.matmul_gflops,
-            rate(MATMUL_OPERATIONS, time("matmul"), 0)
-        );
-        let cold = self.passes("cold");
-        let fill =
-            |function: &str, bytes| rate(bytes, cold.median(|s| s.fills(function, bytes)), 0);
-        put!(self, host.zero_gbps, fill("cuMemsetD8Async", MIB));
-        put!(self, host.random_gbps, fill("cuMemcpyHtoD", 16 * MIB));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Records as calibration needs them: the passes of each variant, and the times of what lies in them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use activity::stats::median_time;
 use activity::{
-    Activity, Correlation, DeviceInfo, Direction, LaunchShape, MemoryAction, MemoryKind, NameId,
-    Ns, Place, RangeKind, Span, What,
+    Activity, Correlation, DeviceInfo, Direction, LaunchShape, NameId, Ns, Place, RangeKind, Span,
+    What,
 };
 use trace::Trace;
 
@@ -62,11 +62,6 @@ impl Observed {
         let mut told = all.map(|process| &process.info.versions);
         told.rfind(|it| !it.is_empty())
             .map_or_else(String::new, |it| it.replace('\n', " "))
-    }
-
-    /// All of it, as one.
-    pub(crate) fn whole_run(&self) -> Passes<'_> {
-        Passes(vec![self.among(0..self.items.len())])
     }
 
     /// The measured passes of a variant.
@@ -138,70 +133,6 @@ impl<'a> Stretch<'a> {
         self.call_spans(function).map(Span::len).collect()
     }
 
-    /// Times of the calls of a function that copied so many bytes.
-    pub(crate) fn copy_calls(self, function: &str, direction: Direction, bytes: u64) -> Vec<Ns> {
-        let calls = self.calls_by_correlation();
-        let names: HashSet<Span> = self.call_spans(function).collect();
-        self.items
-            .iter()
-            .filter(|item| is_copy(item.what, direction, bytes))
-            .filter_map(|item| calls.get(&item.correlation))
-            .filter(|span| names.contains(span))
-            .map(|span| span.len())
-            .collect()
-    }
-
-    /// From the start of each first of several loads of modules to the next call that is none. What is made of a module before
-    /// it can be used is not all in calls that leave records.
-    pub(crate) fn loads(self) -> Vec<Ns> {
-        let is_load = |name: &str| name.starts_with("cuModule") || name.starts_with("cuFunc");
-        let mut began = None;
-        let mut loads = Vec::new();
-        for (name, call) in self.all_calls() {
-            match (is_load(name), began) {
-                (true, None) => began = Some(call.span.start),
-                (false, Some(start)) => {
-                    loads.push(call.span.start - start);
-                    began = None;
-                }
-                _ => {}
-            }
-        }
-        loads
-    }
-
-    /// From an allocation to the call of a function that set or copied so many bytes, where that came next. That is what
-    /// the host took to write them.
-    pub(crate) fn fills(self, function: &str, bytes: u64) -> Vec<Ns> {
-        let sizes: HashMap<Correlation, u64> = (self.items.iter())
-            .filter_map(|item| match item.what {
-                What::Copy(copy) => Some((item.correlation, copy.bytes)),
-                What::Memset(memset) => Some((item.correlation, memset.bytes)),
-                _ => None,
-            })
-            .collect();
-        let calls: Vec<(&str, &Activity)> = self.all_calls().collect();
-        (calls.array_windows())
-            .filter(|[(before, _), (name, call)]| {
-                matches!(*before, "cuMemAlloc" | "cuMemHostAlloc")
-                    && *name == function
-                    && sizes.get(&call.correlation) == Some(&bytes)
-            })
-            .map(|[(_, before), (_, call)]| call.span.start - before.span.end)
-            .collect()
-    }
-
-    /// Times between a call of a function and the next.
-    pub(crate) fn between_calls(self, function: &str) -> Vec<Ns> {
-        let spans: Vec<Span> = self.call_spans(function).collect();
-        spans.windows(2).map(|w| w[1].start - w[0].end).collect()
-    }
-
-    /// Times of phases with this name.
-    pub(crate) fn phases(self, name: &str) -> Vec<Ns> {
-        self.times(|what| self.observed.is_range(what, RangeKind::Phase, name))
-    }
-
     /// From the end of the call that started an operation to the operation's start, for those that
     /// `wanted` picks.
     pub(crate) fn delays(self, wanted: impl Fn(What) -> bool) -> Vec<Ns> {
@@ -248,23 +179,6 @@ impl<'a> Stretch<'a> {
         let within = |call: Span| ends.iter().copied().filter(move |&end| call.contains(end));
         self.call_spans(function)
             .filter_map(|call| Some(call.end - within(call).max()?))
-            .collect()
-    }
-
-    /// Times of the calls that allocated, or freed, this many bytes of a kind of memory.
-    pub(crate) fn memory_calls(
-        self,
-        action: MemoryAction,
-        kind: MemoryKind,
-        bytes: u64,
-    ) -> Vec<Ns> {
-        let calls = self.calls_by_correlation();
-        let wanted = (action, kind, bytes, false);
-        let is_wanted = |what| matches!(what, What::Memory(it) if (it.action, it.kind, it.bytes, it.is_async) == wanted);
-        self.items
-            .iter()
-            .filter(|item| is_wanted(item.what))
-            .filter_map(|item| Some(calls.get(&item.correlation)?.len()))
             .collect()
     }
 
@@ -327,9 +241,4 @@ pub(crate) fn mean(values: Vec<Ns>) -> Option<Ns> {
     let usual: Vec<Ns> = values.into_iter().filter(|&ns| ns <= most).collect();
     let sum: Ns = usual.iter().sum();
     Some(sum / usual.len().max(1) as Ns)
-}
-
-/// The later half, where the earlier ones only warm something up.
-pub(crate) fn later(mut values: Vec<Ns>) -> Vec<Ns> {
-    values.split_off(values.len() / 2)
 }
