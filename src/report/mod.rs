@@ -45,6 +45,7 @@ use figures::launches::{self, LaunchDelay, QueueDepth};
 use figures::lines::{DeviceLines, Worker};
 use figures::nodes;
 use figures::off_cpu::{self, OffCpuFigures};
+use figures::serving::Serving;
 use figures::tables::{self, NameRow};
 use figures::variants::measure::{self, Speedup};
 use figures::variants::work::{self, Work};
@@ -92,6 +93,9 @@ pub struct Report {
     /// What each GPU did in all steady steps; absent without steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steady: Vec<steps::SteadyFigures>,
+    /// What servers of language models do; absent where none is seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub serving: Vec<Serving>,
     /// What GPUs' counters and sensors said, and what describes the machine; absent when nobody asked them, and nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<HardwareFigures>,
@@ -322,6 +326,10 @@ impl From<&Facts<'_>> for Report {
                 time_ns: of.start_up.len(),
             }),
             steady: steps::SteadyFigures::list(trace, steps),
+            serving: steps
+                .iter()
+                .filter_map(|of| Serving::of(trace, &causes, of))
+                .collect(),
             ranks,
             job,
             lines: figures::lines::find(trace, facts.calls(), steps),

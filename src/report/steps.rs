@@ -13,6 +13,7 @@ use activity::units::{self, count, duration};
 use advice::verdict::OddSteps;
 use causes::{Causes, Group, IdleCause, sum_by};
 use figures::breakdown::Breakdown;
+use figures::serving::Serving;
 use figures::steps::{self, Slow, StepKind, Steps, main_device};
 use trace::Trace;
 
@@ -281,6 +282,53 @@ pub fn because(idle: &[IdleCause]) -> String {
     printable(&words.collect::<Vec<_>>().join(", "))
 }
 
+/// "1,240 tokens/s", "617 or 1,240 tokens/s".
+pub fn tokens_per_s((low, high): (f64, f64)) -> String {
+    let (low, high) = (low.round() as u64, high.round() as u64);
+    match high - low {
+        0 => format!("{} tokens/s", count(low)),
+        more if more > low / 2 => format!("{} or {} tokens/s", count(low), count(high)),
+        _ => format!("{} to {} tokens/s", count(low), count(high)),
+    }
+}
+
+/// What a server did, a sentence each.
+fn serving(of: &Serving) -> Vec<String> {
+    let sure = if of.certainty == "likely" {
+        " (likely)"
+    } else {
+        ""
+    };
+    let rate = of
+        .tokens_per_s
+        .map_or("tokens/s not seen".to_owned(), tokens_per_s);
+    let mut lines = vec![format!("serving{sure}: {rate}")];
+    if let Some(between) = of.between_p50_ns.filter(|_| of.replay_p50_ns.is_some()) {
+        let replay = duration(of.replay_p50_ns.unwrap_or_default());
+        let why = because(&of.between);
+        lines.push(format!(
+            "a decode step: CUDA graph {replay} · around it {} · idle there: {why}",
+            duration(between)
+        ));
+    }
+    if of.prefill_delay_ns > 0 {
+        let (all, longest) = (
+            duration(of.prefill_delay_ns),
+            duration(of.prefill_delay_max_ns),
+        );
+        lines.push(format!(
+            "decoding waited {all} for prefill, at most {longest} at a time"
+        ));
+    }
+    if of.asleep_ns > 0 {
+        lines.push(format!(
+            "idle {} before prompts: nobody asked",
+            duration(of.asleep_ns)
+        ));
+    }
+    lines
+}
+
 /// A section on steps, where there are any.
 pub(super) fn section(page: &mut Page, report: &Report) {
     let all = &report.steps;
@@ -297,9 +345,15 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         };
         let mut lines = vec![format!("{} · by {}", steps.words(), printable(&steps.from))];
         lines.extend(steps.odd_cost.as_ref().map(OddSteps::sentence));
+        let is_served = |it: &&Serving| it.process == steps.process;
+        let served = report.serving.iter().find(is_served);
+        let is_first = all.iter().find(|it| it.process == steps.process) == Some(steps);
+        lines.extend(served.filter(|_| is_first).into_iter().flat_map(serving));
         if page.is_brief {
             let of = whose.map(|it| format!("{it}: ")).unwrap_or_default();
-            page.wrapped(&format!("{of}{}", lines[0]));
+            let is_told = |line: &&String| line.starts_with("serving");
+            let told = lines.iter().find(is_told).map(|it| format!(" · {it}"));
+            page.wrapped(&format!("{of}{}{}", lines[0], told.unwrap_or_default()));
             continue;
         }
         page.title(&whose.map_or_else(|| "Steps".to_owned(), |it| format!("Steps of {it}")));

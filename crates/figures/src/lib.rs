@@ -5,7 +5,8 @@
 //! they do with it; [`class`]: what limits them). [`launches`] has what lies between a CUDA call and its operation, and
 //! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
-//! and [`steps`] finds the iterations of a program. [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
+//! and [`steps`] finds the iterations of a program ([`serving`]: those of a
+//! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
 //! counters said meanwhile, [`stalls`] what kernels waited for, and [`lines`] at which line the program was. [`nodes`] has
 //! who asked for what in a CUDA graph.
 
@@ -24,6 +25,7 @@ pub mod memory;
 pub mod nodes;
 pub mod off_cpu;
 pub mod passes;
+pub mod serving;
 pub mod shapes;
 pub mod stalls;
 pub mod steps;

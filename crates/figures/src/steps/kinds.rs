@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::operations;
 use super::slow::{self, Slow};
+use super::{Phase, Steps, operations};
 use crate::breakdown::Breakdown;
 use activity::{Direction, NameId, Ns, Span, What};
 use activity::{stats, units};
@@ -139,16 +139,19 @@ fn ordinal(n: usize) -> String {
 }
 
 /// The kinds of steady steps, the one that takes most time first; those of one or two steps last.
-pub(super) fn find(
-    trace: &Trace,
-    process: usize,
-    spans: &[Span],
-    steady: std::ops::Range<usize>,
-) -> Vec<StepKind> {
-    let groups = by_operations(trace, process, spans, steady);
+pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
+    let (process, spans) = (all.process, &all.spans[..]);
+    let is_known = all.steady.clone().any(|step| all.batch(step).is_some());
+    let groups = match is_known {
+        true => by_phase(all),
+        false => by_operations(trace, process, spans, all.steady.clone()),
+    };
     let mut kinds = Vec::new();
     for (steps, name) in groups {
-        let halves = by_work(trace, process, spans, &steps);
+        let halves = match is_known {
+            true => vec![steps],
+            false => by_work(trace, process, spans, &steps),
+        };
         let is_split = halves.len() > 1;
         for (steps, length) in halves.into_iter().zip(["short", "long"]) {
             let words = [name.as_str(), if is_split { length } else { "" }];
@@ -163,6 +166,17 @@ pub(super) fn find(
         (kind.slow_count, kind.slow) = slow.unwrap_or_default();
     }
     kinds
+}
+
+/// The steady steps by what they are for.
+fn by_phase(all: &Steps) -> Vec<(Vec<usize>, String)> {
+    let of_phase = |phase: Phase| {
+        let is_one = |step: &usize| all.batch(*step).is_some_and(|it| it.phase == phase);
+        let steps: Vec<usize> = all.steady.clone().filter(is_one).collect();
+        (steps, phase.word().to_owned())
+    };
+    let kinds = Phase::ALL.map(of_phase).into_iter();
+    kinds.filter(|it| !it.0.is_empty()).collect()
 }
 
 /// What an operation is taken for: a kernel of this name, a copy of this direction, or anything else.

@@ -18,12 +18,14 @@
 //! The cost is that of sorting the operations looked at, so that a live caller asks about the last of
 //! them only ([`recent`]).
 
+mod batches;
 mod driven;
 mod kinds;
 mod operations;
 mod period;
 mod ranges;
 mod slow;
+mod tokens;
 
 use std::cell::LazyCell;
 use std::ops::Range;
@@ -34,7 +36,9 @@ use activity::{Ns, Span};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
 use activity::stats;
+pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
+pub use operations::{Work, work};
 pub use slow::{Slow, main_device};
 use trace::parallel;
 
@@ -47,6 +51,8 @@ pub enum Origin {
     ProfilerStep,
     /// Ranges of this name, its numbers written as `#`.
     Ranges(String),
+    /// A server of a language model copies tokens back after each.
+    Tokens,
     /// The operations repeat.
     Period {
         /// Operations on the busiest stream that make up a step.
@@ -61,6 +67,7 @@ impl Origin {
             Origin::Repeats(name) => format!("repeats of `{name}`"),
             Origin::ProfilerStep => "ProfilerStep ranges".to_owned(),
             Origin::Ranges(name) => format!("ranges `{name}`"),
+            Origin::Tokens => "copies of tokens".to_owned(),
             Origin::Period { operations: 1 } => "one operation again and again".to_owned(),
             Origin::Period { operations } => format!("period of {operations} operations"),
         }
@@ -84,6 +91,8 @@ pub struct Steps {
     pub tail: Span,
     /// The kinds of steady steps, the main one first: the one that takes most time. There is always one.
     pub kinds: Vec<StepKind>,
+    /// Of a server of a language model what each was for, in order; else none.
+    pub batches: Vec<Batch>,
     /// Which part of the time of kernels lies in steps: of few in all, of many in those that are no warm-up.
     work_share: f64,
     /// Whether one marked range holds all that launched them, or an op of PyTorch is seen but once. They may be parts of one pass,
@@ -156,6 +165,19 @@ impl Steps {
         self.kinds.iter().find(is_in)
     }
 
+    /// Whether names say what each was for, "fact", or only operations show it, "likely".
+    pub fn certainty(&self) -> &'static str {
+        match self.from {
+            Origin::Ranges(_) => "fact",
+            _ => "likely",
+        }
+    }
+
+    /// What a step was for, of a server.
+    pub fn batch(&self, step: usize) -> Option<&Batch> {
+        batches::find(&self.batches, self.spans[step].start)
+    }
+
     /// Steps in order as stretches: those that touch are one.
     pub fn stretches(&self, steps: impl Iterator<Item = usize>) -> Vec<Span> {
         let mut all: Vec<Span> = Vec::new();
@@ -178,12 +200,12 @@ impl Steps {
                 !cases::ONE_OPERATION.holds(is_undriven) && self.fill_the_time()
             }
             // Ranges of one name but for its numbers may be different parts of a program.
-            Origin::Ranges(_) => {
+            Origin::Ranges(_) if self.batches.is_empty() => {
                 let spread = self.deviation();
                 let is_uneven = spread.is_some_and(|(median, deviation)| deviation > median);
                 !cases::UNEVEN_RANGES.holds(is_uneven)
             }
-            Origin::ProfilerStep | Origin::Repeats(_) => true,
+            _ => true,
         }
     }
 
@@ -264,12 +286,17 @@ pub fn of_process(trace: &Trace, process: usize, window: Option<Span>) -> Option
 }
 
 fn with_kinds(trace: &Trace, mut steps: Steps) -> Steps {
-    steps.kinds = kinds::find(trace, steps.process, &steps.spans, steps.steady.clone());
+    steps.kinds = kinds::find(trace, &steps);
     steps
 }
 
 /// What repeats in a process, whatever it is.
 fn repeats(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
+    let tokens = || tokens::find(trace, process, window);
+    let served = |found: &Found| match found.from {
+        Origin::Ranges(_) if found.batches.is_empty() => tokens(),
+        _ => None,
+    };
     let found = match ranges::find(trace, process, window) {
         // What marks the period by a part of it does not say where a step begins: the operations may.
         ranges::Answer::Steps(found) if cases::PART_OF_STEP.holds(found.is_part) => {
@@ -277,10 +304,11 @@ fn repeats(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps>
                 .filter(|it| it.spans.len().abs_diff(found.spans.len()) <= 1)
                 .or(Some(found))
         }
-        ranges::Answer::Steps(found) => Some(found),
+        ranges::Answer::Steps(found) => served(&found).or(Some(found)),
         ranges::Answer::None => None,
-        ranges::Answer::Unmarked => by_period(trace, process, window).filter(|_| {
-            !cases::PASS_OVER_LAYERS.holds(ranges::is_one_pass(trace, process, window))
+        ranges::Answer::Unmarked => tokens().or_else(|| {
+            let is_pass = || ranges::is_one_pass(trace, process, window);
+            by_period(trace, process, window).filter(|_| !cases::PASS_OVER_LAYERS.holds(is_pass()))
         }),
     }?;
     finish(trace, process, window, found)
@@ -318,6 +346,8 @@ struct Found {
     is_closed: bool,
     /// Whether what marks them holds only a part of each.
     is_part: bool,
+    /// What each was for, where that is known.
+    batches: Vec<Batch>,
 }
 
 fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
@@ -385,6 +415,7 @@ fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Foun
         // Whether what follows belongs to it is not known.
         is_closed: false,
         is_part: false,
+        batches: Vec::new(),
     })
 }
 
@@ -393,6 +424,7 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         from,
         mut spans,
         is_closed,
+        batches,
         ..
     } = found;
     if trace.has_unrecorded() {
@@ -405,6 +437,8 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
     let seen = spans.len() - usize::from(!is_closed);
     let first = match from {
         Origin::Repeats(_) => 0,
+        // Prompts come first, and take longer than what follows.
+        _ if !batches.is_empty() => 0,
         _ => warm_up(&spans[..seen]),
     };
     let steady = first..seen;
@@ -417,6 +451,7 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
         start_up: Span::new(all.start, spans[steady.start].start),
         tail: Span::new(spans[steady.end - 1].end, all.end),
         kinds: Vec::new(),
+        batches,
         work_share: 0.0,
         is_in_one: false,
         has_copies: false,
