@@ -27,6 +27,12 @@ const RUN: usize = 64 * 1024;
 const BATCH: usize = 16 * 1024;
 /// Activities that one file may hold: 64 M of them take some 5 GB. It counts further ones as lost.
 const ACTIVITIES_MAX: usize = 64 << 20;
+/// Operations of a GPU whose launches tell how far its clock is behind the host's.
+const TOLD_BY: usize = 4096;
+/// Fewer tell nothing.
+const TELL_MIN: usize = 16;
+/// The least from a launch to its start: see `causes::graph::LATENCY_MIN`.
+const LATENCY_MIN: Ns = 3_000;
 /// The greatest device ordinal that can be right.
 const DEVICE_MAX: u32 = 4095;
 
@@ -285,6 +291,13 @@ impl Gather {
     pub(super) fn send(mut self, outlet: &Outlet, first: u32, shift: Ns) -> Result<(), Gone> {
         self.seal();
         for (index, process) in self.processes.iter_mut().enumerate() {
+            if let Some(behind) = process.align() {
+                let by = units::duration(behind);
+                let text = format!(
+                    "the GPU's clock is {by} behind the CPU's in this file: operations are shown so much later"
+                );
+                notice(outlet, false, text)?;
+            }
             outlet.send(Message::Batch(Batch {
                 process: first + index as u32,
                 defs: std::mem::take(&mut process.defs),
@@ -328,6 +341,31 @@ impl Gather {
 }
 
 impl Process {
+    /// Moves the operations to the host's clock where some begin before their own launch. Returns by how much.
+    fn align(&mut self) -> Option<Ns> {
+        let all = || self.runs.iter().flatten();
+        let ops = all().filter(|it| it.is_operation() && it.correlation != 0);
+        let each = ops.clone().count() / TOLD_BY + 1;
+        let starts = ops.step_by(each).map(|it| (it.correlation, it.span.start));
+        let starts: FxHashMap<Correlation, Ns> = starts.collect();
+        let calls = all().filter(|it| matches!(it.what, What::Call(_)));
+        let delays = calls.filter_map(|it| Some(starts.get(&it.correlation)? - it.span.start));
+        let mut delays: Vec<Ns> = delays.collect();
+        // One record in a hundred may be wrong.
+        let at = delays.len() / 100;
+        let is_told = delays.len() >= TELL_MIN;
+        let least = is_told.then(|| *delays.select_nth_unstable(at).1)?;
+        let by = (least < 0).then_some(LATENCY_MIN - least)?;
+        for run in &mut self.runs {
+            for op in run.iter_mut().filter(|it| it.is_operation()) {
+                let moved = |time: Ns| time.saturating_add(by);
+                op.span = Span::new(moved(op.span.start), moved(op.span.end));
+            }
+            merge::sort(run);
+        }
+        Some(by)
+    }
+
     /// Adds a sorted run of a later part: to the last one, where most of it comes behind that. Long runs are quick to merge,
     /// and the C library gives their memory back when they are freed, which of many short ones it keeps.
     fn go_on(&mut self, run: Vec<Activity>) {

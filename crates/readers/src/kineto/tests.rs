@@ -208,3 +208,29 @@ fn the_checksum_of_gzip_is_looked_at() {
         assert!(said.contains("cannot be read on"), "{said}");
     }
 }
+
+/// Twenty launches, a millisecond apart, whose kernels begin so many microseconds after them.
+#[test]
+fn a_clock_of_the_gpu_that_is_behind_is_set_right() {
+    let says = |after: i64| {
+        let event = |at: i64, of: &str, i: i64| {
+            format!(
+                r#"{{"ph":"X",{of},"ts":{at},"dur":2,"args":{{"device":0,"stream":7,"correlation":{i}}}}}"#
+            )
+        };
+        let events = (1..21).flat_map(|i| {
+            let host = r#""cat":"cuda_runtime","name":"cudaLaunchKernel","pid":5,"tid":5"#;
+            let kernel = r#""cat":"kernel","name":"k""#;
+            [event(1000 * i, host, i), event(1000 * i + after, kernel, i)]
+        });
+        let events: Vec<String> = events.collect();
+        let text = format!("{{\"traceEvents\":[{}]}}", events.join(","));
+        told(text.as_bytes(), BLOCK).join("\n")
+    };
+    let behind = says(-95);
+    let words = "the GPU's clock is 98.0 µs behind the CPU's";
+    assert!(behind.contains(words), "{behind}");
+    // The first begins 3 us after its launch.
+    assert!(behind.contains("start: 1003000, end: 1005000"), "{behind}");
+    assert!(!says(5).contains("behind the CPU"), "{behind}");
+}
