@@ -361,11 +361,18 @@ fn findings(page: &mut Page, report: &Report) {
     }
     if variants.is_empty() {
         let start_up = report.start_up_findings.clone();
-        let title = match &start_up {
-            Some(_) => "Findings in the steady steps",
-            None => "Findings",
+        // Rules look at one stretch, where odd steps lie between.
+        let looked = report.findings.iter().find_map(|it| it.step);
+        let looked = looked.map_or(0, |(step, all)| ((all + step / 2) / step.max(1)) as usize);
+        let steady = report.verdicts.first().and_then(|it| it.steps);
+        let title = match (&start_up, steady) {
+            (None, _) => "Findings".to_owned(),
+            (_, Some(all)) if looked > 0 && 2 * looked < all => {
+                format!("Findings in {looked} steady steps in a row, of {all}")
+            }
+            _ => "Findings in the steady steps".to_owned(),
         };
-        lists.push((title.to_owned(), report.findings.clone()));
+        lists.push((title, report.findings.clone()));
         lists.push(("Start-up".to_owned(), start_up.unwrap_or_default()));
     }
     let mut left = page.most(BRIEF_FINDINGS);

@@ -457,6 +457,17 @@ def two_steps_of_a_profiler(made):
 
 
 @made
+def one_steady_step_of_three(made):
+    """A profiler marks three steps. The GPU waits for most of the first."""
+    for i, wait in enumerate([30 * MS, 0, 0]):
+        start = made.now
+        made.launch("forward", length=4 * MS)
+        made.now += wait
+        made.launch("backward", length=4 * MS)
+        made.range(f"ProfilerStep#{i}", start, made.now, index=i)
+
+
+@made
 def two_ranges(made):
     """Two ranges of one name."""
     marked(made, lambda i: "iteration", 2)
@@ -1087,6 +1098,24 @@ def collectives(made, count, long, operator):
         made.launch(f"gemm{i % 5}", 5 * US, 10 * US)
         made.launch("ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5 * US, 4 * MS if i in long else 14 * US)
         made.range(operator, at, made.now - US, "op")
+
+
+@made
+def layouts_that_take_little(made):
+    """A convolution of 1 ms, and 40 us in which its input is turned around."""
+    for i in range(10):
+        made.op("void cudnn::ops::nchwToNhwcKernel<float>", 40 * US, grid=1024)
+        made.op("convolve", MS, grid=1024)
+
+
+@made
+def exchange_that_waits(made):
+    """Ten exchanges of 1 ms between products of 2 ms in training, one of which takes 6 ms."""
+    for i in range(10):
+        at = made.now
+        made.launch(f"gemm{i % 5}", 5 * US, 2 * MS)
+        made.launch("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 5 * US, 6 * MS if i == 4 else MS)
+        made.range("MmBackward0", at, made.now - US, "op")
 
 
 @made

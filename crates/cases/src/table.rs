@@ -115,7 +115,7 @@ table! {
     }
     "steps by ranges" {
         /// Ranges are steps where the calls in them caused this part of the process's operations.
-        RANGES_SHARE: Share = 0.5 or 0.0 => ["events", "ranges_beside_other_work"];
+        RANGES_SHARE: Share = 0.5 or 0.0 => ["ranges_beside_other_work"];
         /// Repeats of a scenario that begin again are a sweep: its points are no steps of one thing.
         SWEEP: Exception => ["sweep"];
         /// A library's own ranges, such as PyTorch's `aten::add`, are no steps of the program.
@@ -148,6 +148,8 @@ table! {
         PART_OF_STEP: Exception => ["ranges_around_half_a_step"];
         /// Ranges of one name but for its numbers, whose deviation exceeds their median, are different parts of a program.
         UNEVEN_RANGES: Exception => ["ranges_of_all_lengths"];
+        /// One steady step in less than half of the steps' time, or two of which one is odd beside the other, stand for no other.
+        FEW_STEADY: Exception => ["one_steady_step_of_three"];
     }
     "steps by operations" {
         /// Pages that the driver moves by itself, one here and there, are in no program's loop.
@@ -260,9 +262,15 @@ table! {
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => ["managed_memory_decides"];
     }
+    "layout" {
+        /// Kernels that turn tensors around for less are not worth a line.
+        LAYOUT_SHARE: Share = 0.05 or 0.0 => ["layouts_that_take_little"];
+    }
     "exposed-communication" {
         /// Few collectives that take ten times as long as the others of their kernel, and half of the time of all, wait for another rank.
         WAITS_FOR_A_RANK: Exception => ["collectives_of_which_two_wait"];
+        /// An exchange that takes so many times the next most likely waits for another rank.
+        LONG_EXCHANGE: Times = 4 or i64::MAX => ["exchange_that_waits"];
         /// Without backward and optimizer each collective needs the product before it, so that neither buckets nor prefetches help.
         INFERENCE: Exception => ["collectives_of_inference"];
     }

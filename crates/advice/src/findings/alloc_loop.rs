@@ -14,7 +14,7 @@ use figures::DeviceFigures;
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
 /// pool, and cost next to nothing while that keeps its memory.
-fn is_allocation(name: &str) -> bool {
+pub(crate) fn is_allocation(name: &str) -> bool {
     let bare = ["cuda", "hip", "cuMem"].iter();
     let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
     bare.is_some_and(|it| {
@@ -24,6 +24,12 @@ fn is_allocation(name: &str) -> bool {
         is_one && !it.contains("Host")
     })
 }
+
+const OF_POOL: &str = "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At threshold 0 the pool releases all unused memory at each sync.";
+
+const OF_LOOP: &str = "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.";
+
+const NEAR_LIMIT: &str = "PyTorch's allocator gives blocks back and takes new ones inside operations: GPU memory is nearly full, or in pieces. Smaller batches need less.";
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
@@ -47,12 +53,19 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         true => cases::WARNING_SHARE.is_reached_by(part),
         false => cases::WORTH_SHARE.is_reached_by(part),
     };
+    // What is given back again and again fills no cache.
+    let freed = calls.freed;
     let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
     let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
     if !cases::LOOP_MIN.is_reached_by(calls.rounds) || ends || fills || !is_worth {
         return None;
     }
     let number = calls.at.len() as u64;
+    let (advice, change) = match calls.freed_inside {
+        _ if is_pool => (OF_POOL, "pool"),
+        inside if inside > 0 && 2 * inside >= freed => (NEAR_LIMIT, "retry"),
+        _ => (OF_LOOP, "reuse"),
+    };
     Some(Finding {
         title: format!(
             "{} between launches take {}{}",
@@ -60,16 +73,22 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             duration(time),
             match outliers {
                 0 => String::new(),
-                many => format!(", {} of it in {} (over 10× the median)", duration(once), counted(many, "outlier", "outliers")),
+                many => format!(
+                    ", {} of it in {} (over 10× the median)",
+                    duration(once),
+                    counted(many, "outlier", "outliers")
+                ),
             },
         ),
-        advice: match is_pool {
-            true => "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At threshold 0 the pool releases all unused memory at each sync.",
-            false => "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.",
-        }
-        .to_owned(),
-        change: scope.change(if is_pool { "pool" } else { "reuse" }, None),
-        refused: is_pool.then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
+        advice: advice.to_owned(),
+        change: scope.change(change, None),
+        cure: if change == "retry" {
+            "using less memory"
+        } else {
+            ""
+        },
+        refused: is_pool
+            .then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))
     })
 }
@@ -84,6 +103,10 @@ struct Calls {
     /// How often some came behind a launch, and whether they still did so at the end: a cache that fills is full before.
     rounds: usize,
     goes_on: bool,
+    /// Frees, also behind the last operation.
+    freed: usize,
+    /// Frees inside an operation of PyTorch, which nobody asked for.
+    freed_inside: usize,
 }
 
 impl Calls {
@@ -98,12 +121,18 @@ impl Calls {
                 };
                 let name = scope.trace.names().full(what.name);
                 if is_allocation(name) {
+                    calls.freed += usize::from(name.contains("Free"));
                     if call.span.overlaps(span) {
                         let time = call.span.intersect(span).len();
                         calls.time += time;
                         calls.at.push((call.span.len(), Occurrence::Row((id, row))));
                         let list = calls.by_name.entry(what.name).or_default();
                         list.push((time, call.span.start));
+                        let by = graph.calls.find(lane.key().process, call.correlation);
+                        let op = (name.contains("Free") && by != NONE)
+                            .then(|| first_use::operator(scope.trace, graph, by));
+                        let is_op = op.flatten().is_some_and(|it| it.1.starts_with("aten::"));
+                        calls.freed_inside += usize::from(is_op);
                         calls.rounds += usize::from(has_launched);
                         let is_late = call.span.start >= span.end - span.len() / 4;
                         calls.goes_on |= has_launched && is_late;
@@ -145,26 +174,23 @@ impl Calls {
         }
     }
 
-    /// Whether a program that starts fills the cache of its allocator: it takes memory, and gives hardly any back.
-    fn fill_a_cache(&self, scope: &Scope) -> bool {
-        let is_free = |name: &NameId| scope.trace.names().full(*name).contains("Free");
-        let freed = self.by_name.iter().filter(|it| is_free(it.0));
-        let freed: usize = freed.map(|it| it.1.len()).sum();
-        let mut first = scope.causes.first_use().calls.iter();
-        // PyTorch keeps what it took, and what is never given back is taken once.
-        let keeps = freed == 0 && scope.framework() == Framework::PyTorch;
-        10 * freed < self.at.len()
-            && (keeps
-                || first.any(|(call, (lane, _))| {
-                    let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
-                    window.is_none_or(|it| call.end > it.start)
-                }))
-    }
-
     /// What calls to a pool take.
     fn pooled(&self, scope: &Scope) -> Ns {
         let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");
         let pooled = self.by_name.iter().filter(|it| of_pool(it.0));
         pooled.flat_map(|it| it.1).map(|it| it.0).sum()
+    }
+
+    /// Whether a program that starts fills the cache of its allocator: it takes memory, and gives hardly any back.
+    fn fill_a_cache(&self, scope: &Scope) -> bool {
+        let mut first = scope.causes.first_use().calls.iter();
+        // PyTorch keeps what it took, and what is never given back is taken once.
+        let keeps = self.freed == 0 && scope.framework() == Framework::PyTorch;
+        10 * self.freed < self.at.len()
+            && (keeps
+                || first.any(|(call, (lane, _))| {
+                    let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
+                    window.is_none_or(|it| call.end > it.start)
+                }))
     }
 }

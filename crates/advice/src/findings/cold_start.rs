@@ -99,7 +99,7 @@ impl Cold<'_, '_> {
                 let name = |id: NameId| trace.names().full(id);
                 match activity.what {
                     What::Call(call) if is_context(name(call.name)) => self.has.context = true,
-                    What::Overhead(it) if name(it.name).to_lowercase().contains("compil") => {
+                    What::Overhead(it) if name(it.name).to_lowercase().contains("compiler") => {
                         self.has.compiled = true;
                     }
                     _ => self.has.loading = true,

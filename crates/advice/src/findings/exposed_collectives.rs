@@ -75,8 +75,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut rows = collectives.rows;
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
     // What waits for a late rank no overlap hides.
-    if let Some(finding) = waits_alone(scope, f, &rows) {
-        return Some(finding);
+    let long = waits_alone(scope, &rows);
+    let waited: Ns = rows[..long].iter().map(length).sum();
+    let is_most = long > 0 && 2 * waited >= rows.iter().map(length).sum();
+    if cases::WAITS_FOR_A_RANK.holds(is_most) {
+        return Some(waiting(scope, f, rows, (long, waited)));
     }
     // What runs beside them already hides nothing more.
     let beside = (f.busy_ns - collectives.took).max(0);
@@ -88,7 +91,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (None, [first, second, .., _]) if 2 * length(first) >= collectives.took => {
             length(first) - length(second)
         }
-        _ => 0,
+        _ => waited,
+    };
+    let waits = match long {
+        0 => String::new(),
+        _ => format!(
+            "; {long} most likely waited for another rank ({})",
+            duration(waited)
+        ),
     };
     let bound = (alone - one).clamp(0, beside);
     let (advice, hides) = advice(scope, rows.first().copied()?);
@@ -100,7 +110,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{} of communication between GPUs take {} ({}); {} ({}) of it is not overlapped, mostly {}",
+            "{} of communication between GPUs take {} ({}); {} ({}) of it is not overlapped, mostly {}{waits}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(collectives.took),
             percent(all),
@@ -118,9 +128,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// What is said where a few take ten times as long as others of their kernel and size, and most of the time. Each ends when the
-/// last rank has come, so that they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ.
-fn waits_alone(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> Option<Finding> {
+/// How many of the longest take ten times as long as others of their kernel and size. Each ends when the last rank has come, so that
+/// they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ; of exchanges the
+/// longest tells.
+fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> usize {
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let kind = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
         What::Kernel(of) => {
@@ -136,20 +147,33 @@ fn waits_alone(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> Opt
         let others = rows[*at..].iter().filter(|it| kind(it) == of);
         let others: Vec<Ns> = others.map(length).collect();
         let is_sized = is_alike || of.is_some_and(|it| it.1.is_some());
-        is_sized
+        let is_exchange = |name| scope.trace.names().full(name).contains("SendRecv");
+        let is_first = *at == 0 && of.is_some_and(|it| is_exchange(it.0));
+        let times = match is_first {
+            true => cases::LONG_EXCHANGE.value(),
+            false => cases::OUTLIER.value(),
+        };
+        (is_sized || is_first)
             && cases::CALLS_MIN.is_reached_by(others.len())
-            && others[0] >= cases::OUTLIER.value() * others[1]
+            && others[0] >= others[1].saturating_mul(times)
     };
-    let long = (0..rows.len() / 2).rfind(is_far)? + 1;
-    let time: Ns = rows[..long].iter().map(length).sum();
-    let all: Ns = rows.iter().map(length).sum();
-    if !cases::WAITS_FOR_A_RANK.holds(scope.ranks.is_none() && 2 * time >= all) {
-        return None;
+    if scope.ranks.is_some() {
+        return 0;
     }
-    let at: Vec<Occurrence> = rows[..long].iter().copied().map(Occurrence::Row).collect();
+    (0..rows.len() / 2).rfind(is_far).map_or(0, |at| at + 1)
+}
+
+/// What is said where so many that most likely wait for a rank take most of the time.
+fn waiting(
+    scope: &Scope,
+    f: &DeviceFigures,
+    rows: Vec<(usize, usize)>,
+    (long, time): (usize, Ns),
+) -> Finding {
     let (all, part) = (rows.len(), percent(f.part(time)));
     let who = format!("{long} of {all} collectives most likely waited for another rank");
-    Some(Finding {
+    let at: Vec<Occurrence> = rows.into_iter().take(long).map(Occurrence::Row).collect();
+    Finding {
         severity: Severity::Info,
         title: format!("{who}: {} ({part})", duration(time)),
         advice: UNKNOWN.to_owned(),
@@ -159,7 +183,7 @@ fn waits_alone(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)]) -> Opt
             why: format!("{who} ({part})"),
         }),
         ..scope.found(f.span_ns, time, &at)
-    })
+    }
 }
 
 /// Whether the longest of them runs on a stream that has half of the kernels' time, too.

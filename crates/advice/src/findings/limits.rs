@@ -253,12 +253,6 @@ fn without_tensor<'a>(
 pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let capability = scope.trace.devices()[f.index].info.capability;
     // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
-    let precision = match capability.0 {
-        8.. => "TF32 or bf16",
-        7 => "fp16",
-        0 => "a lower precision",
-        _ => return None,
-    };
     let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     let (of, how) = without_tensor(scope, f, &all)?;
     let mut by_name: FxHashMap<NameId, (Ns, &Config)> = FxHashMap::default();
@@ -267,6 +261,15 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     // In whatever shapes it was launched.
     let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
+    let is_fast = |it: &&Config| full(scope, it).contains("tf32");
+    let precision = match capability.0 {
+        // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
+        8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
+        8.. => "TF32 or bf16",
+        7 => "fp16",
+        0 => "a lower precision",
+        _ => return None,
+    };
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
@@ -289,23 +292,24 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             why: format!("{part} of it in fp32 products without tensor cores"),
         }),
         change: match capability.0 {
-            // Its words are those of TF32 and bf16.
-            7 => Default::default(),
+            // Its words are those of TF32.
+            _ if !precision.contains("TF32") => Default::default(),
             _ => scope.change("tensor", None),
         },
         ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
     })
 }
 
+fn is_convolution(scope: &Scope, it: &Config) -> bool {
+    let name = full(scope, it).to_ascii_lowercase();
+    has_any(&name, "conv scudnn winograd wgrad dgrad fprop")
+}
+
 /// What products of matrices save at least and at most that run so many times as fast. Convolutions gain less where they multiply less to
 /// begin with (Winograd).
 fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
-    let is_convolution = |it: &Config| {
-        let name = full(scope, it).to_ascii_lowercase();
-        has_any(&name, "conv scudnn winograd wgrad dgrad fprop")
-    };
     let at_least = |it: &&Config| {
-        let times = if is_convolution(it) {
+        let times = if is_convolution(scope, it) {
             least.min(2.0)
         } else {
             least
@@ -314,6 +318,28 @@ fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
     };
     let at_most = time(of) as f64 * (1.0 - 1.0 / most);
     [of.iter().map(at_least).sum(), at_most].map(|it| it as Ns)
+}
+
+/// cuDNN's kernels that turn a tensor's layout around before a convolution or behind it.
+pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    all.retain(|it| has_any(full(scope, it), "nchwToNhwc nhwcToNchw nchwToFolded"));
+    if !cases::LAYOUT_SHARE.is_reached_by(f.part(time(&all))) {
+        return None;
+    }
+    let found = scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all));
+    Some(Finding {
+        title: format!(
+            "{} turn tensors between NCHW and NHWC: {} ({} of kernel time)",
+            counted(found.count, "kernel", "kernels"),
+            duration(time(&all)),
+            percent(share(time(&all), f.compute_ns)),
+        ),
+        advice: "Keep images and weights in the order that the convolutions read.".to_owned(),
+        change: scope.change("layout", None),
+        severity: Severity::Info,
+        ..found
+    })
 }
 
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's.

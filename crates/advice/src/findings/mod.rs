@@ -5,7 +5,7 @@
 //! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`thresholds`].
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
-mod alloc_loop;
+pub(crate) mod alloc_loop;
 mod around;
 mod asleep;
 mod below_roof;
@@ -254,7 +254,7 @@ impl Rule {
         use Rule::*;
         matches!(
             self,
-            BelowRoof | FewWarps | IdleTensorCores | LatencyBound | MemoryChain
+            BelowRoof | FewWarps | IdleTensorCores | LatencyBound | Layout | MemoryChain
         ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
     }
 
@@ -356,6 +356,7 @@ rules! {
     QueueFull "queue-full" Device(queue_full::check) [] "";
     FewWarps "few-warps" Device(limits::few_warps) [] "";
     IdleTensorCores "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
+    Layout "layout" Device(limits::layout) [] "channels_last";
     ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";
     NoCpu "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
     Machine "machine" Timeline(machine::check) [] "";

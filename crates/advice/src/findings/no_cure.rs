@@ -97,7 +97,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let is_told = told.any(tells);
     let launches = f.kernels + f.h2d.count + f.d2h.count;
     let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
-    let is_long = cases::NO_CURE_SHARE.is_reached_by(f.part(time));
+    // What the CPU works on can be looked up; that nothing is known is worth a line only where it is much.
+    let is_long = cases::NO_CURE_SHARE.is_reached_by(f.part(time))
+        || group == Group::Host && cases::LARGE_SHARE.is_reached_by(f.part(time));
     if is_told || is_few || !is_long || time < thresholds::WORTH_NS {
         return None;
     }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::split::{CpuWork, Split};
 use super::{Bound, STALL_SHARE, Verdict};
+use crate::findings::alloc_loop::is_allocation;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
@@ -257,9 +258,19 @@ impl Told<'_> {
                 (None, Some((_, time))) => {
                     (time, [waiting, "CPU code that was not traced".to_owned()])
                 }
+                (None, None) if share(self.memory(), all) >= MOST => {
+                    (self.memory(), [waiting, "cudaMalloc and cudaFree".into()])
+                }
                 (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
             },
         }
+    }
+
+    /// What the CPU takes GPU memory for and gives it back.
+    fn memory(&self) -> Ns {
+        let is_one = |of: &CpuWork| matches!(of, CpuWork::Name(id) if is_allocation(self.trace.names().full(*id)));
+        let by = self.split.host_by.iter();
+        by.filter(|it| is_one(it.0)).map(|it| *it.1).sum()
     }
 
     /// "while the CPU launches 1,150 kernels of 7.8 µs".

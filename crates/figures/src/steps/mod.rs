@@ -194,7 +194,16 @@ impl Steps {
     /// Whether the steady steps speak for the program: marked ones do. Those that only the operations show are a part of it where
     /// rows of the table say so.
     fn are_telling(&self) -> bool {
+        let longer =
+            |a: &Span, b: &Span| a.len() as f64 > cases::ODD_TIMES.value() * b.len() as f64;
+        let is_little = match self.steady() {
+            [one] => 2 * one.len() < self.spans.iter().map(|it| it.len()).sum(),
+            [a, b] => longer(a, b) || longer(b, a),
+            _ => false,
+        };
         match self.from {
+            Origin::Repeats(_) => true,
+            _ if cases::FEW_STEADY.holds(is_little) => false,
             Origin::Period { operations } => {
                 let is_undriven = operations == 1 && !self.is_driven;
                 !cases::ONE_OPERATION.holds(is_undriven) && self.fill_the_time()

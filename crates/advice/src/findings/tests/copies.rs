@@ -416,6 +416,15 @@ fn communication_that_nothing_runs_beside() {
     late.kernel("ncclDevKernel_AllGather_RING_LL", 2, 1_000_000, 3_000_000);
     let found = sick("exposed-communication", &mut late);
     assert_eq!(found.bound_ns, 10 * 30_000 + 30_000);
+    // Of exchanges one that takes five times as long as the next waits, too, though it is not half of all.
+    let mut exchange = beside(0, 70_000);
+    for (i, length) in [80_000, 80_000, 80_000, 400_000].into_iter().enumerate() {
+        let at = 1_000_000 + i as Ns * 500_000;
+        exchange.kernel("ncclDevKernel_SendRecv", 2, at, at + length);
+    }
+    let found = sick("exposed-communication", &mut exchange);
+    let words = "1 most likely waited for another rank (400 µs)";
+    assert!(found.title.contains(words), "{}", found.title);
     // A rank by itself: 30 us of each 100, of which 3 have nothing beside them; and a tenth of that.
     let found = sick("exposed-communication", &mut beside(27_000, 97_000));
     let words = "take 300 µs (30 %); 30.0 µs (3 %) of it is not overlapped";

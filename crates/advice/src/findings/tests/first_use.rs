@@ -142,6 +142,17 @@ fn a_cache_that_a_cold_program_fills_is_no_loop() {
     cured("alloc-in-loop", &mut scene(2_000_000, 1));
     sick("alloc-in-loop", &mut scene(2_000_000, 20));
     sick("alloc-in-loop", &mut scene(5_000, 1));
+    // What is given back behind all operations was no cache either.
+    let mut late = scene(2_000_000, 1);
+    for i in 0..15 {
+        late.call("cudaFree", 9_000_000 + i * 5_000, 9_003_000 + i * 5_000);
+    }
+    assert_eq!(sick("alloc-in-loop", &mut late).cure, "reusing memory");
+    // Within operations of PyTorch nobody asked for it.
+    let mut full = scene(2_000_000, 20);
+    full.range(RangeKind::CpuOp, "aten::empty", 0, 0, 9_000_000);
+    let full = sick("alloc-in-loop", &mut full);
+    assert!(full.advice.contains("nearly full"), "{}", full.advice);
     // What is behind its first launch is no start: its steps take memory again and again.
     let steady = Span::new(2_200_000, 5_300_000);
     let trace = scene(2_000_000, 1).trace();

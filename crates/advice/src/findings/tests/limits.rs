@@ -122,6 +122,35 @@ fn products_without_tensor_cores_are_a_remark() {
     assert_eq!(of("sha256_rounds", [0.1, 0.0, 0.9]), None);
 }
 
+/// Where other kernels multiply in TF32 it is on, and what is left has no kernel for it. Layouts are turned around for them: 8 % of the
+/// time, and 4.
+#[test]
+fn where_tf32_is_on_it_is_not_advised_and_layouts_are_told() {
+    let of = |turned: Ns| {
+        let mut busy = Busy::default();
+        busy.kernel("sm80_xmma_fprop_tf32f32_nhwc", 256, 100, None);
+        busy.kernel(
+            "void cudnn::ops::nchwToNhwcKernel<float>",
+            256,
+            turned,
+            None,
+        );
+        busy.kernel("implicit_convolve_sgemm", 256, 30, None);
+        busy.scene.device(DeviceInfo {
+            capability: (8, 0),
+            ..DeviceInfo::default()
+        });
+        all_of(&mut busy.scene)
+    };
+    let found = |all: &[Finding], rule| all.iter().find(|it| it.rule.name() == rule).cloned();
+    let all = of(12);
+    let fp32 = found(&all, "idle-tensor-cores").expect("found");
+    assert!(fp32.advice.contains("use bf16") && fp32.change.is_empty());
+    let layout = found(&all, "layout").expect("found");
+    assert_eq!((layout.count, layout.bound_ns), (1, 1_200_000));
+    assert_eq!(found(&of(5), "layout"), None);
+}
+
 /// Kernels of 1 ms of one configuration.
 fn shaped(name: &str, shape: LaunchShape, device: DeviceInfo) -> Vec<Finding> {
     let mut scene = Scene::new();
