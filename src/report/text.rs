@@ -130,8 +130,11 @@ fn stalls(page: &mut Page, report: &Report) {
     const MOST: usize = 8;
     let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
     for (row, name) in report.kernels.iter().zip(short::unique(&names)).take(MOST) {
-        if let Some((mix, said)) = row.stalls.and_then(|it| Some((it, it.sentence()?))) {
-            page.wrapped(&format!("{name}: {said} ({} samples)", count(mix.samples)));
+        let stalls = row.stalls.as_ref();
+        if let Some((it, said)) = stalls.and_then(|it| Some((it, it.sentence()?))) {
+            let samples = format!(" ({} samples)", count(it.mix.samples));
+            let samples = if it.declared { "" } else { &samples };
+            page.wrapped(&format!("{name}: {said}{samples}"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What kernels wait for: the whole way from CUPTI (a fake) to the report, and when it is not sampled.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use crate::hardware::{opened, traced_with};
@@ -61,6 +62,59 @@ fn samples_reach_the_report_and_are_saved() {
             .iter()
             .all(|it| it["metric"] != "dram_read")
     );
+}
+
+/// The cubin's code lies at these places (`readelf -SW`), and the fake's samples at lines that `readelf --debug-dump=decodedline` has.
+#[test]
+fn lines_reach_the_report_and_no_code_is_kept() {
+    let cubin = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/crates/collector/src/cubin/waits.cubin"
+    );
+    let (report, directory) = traced_with(&[("FAKE_MODULE", cubin)], &["--stalls", "on"], "150");
+    let lines = odd(&report)["lines"].as_array().expect("lines");
+    let said = |it: &serde_json::Value| {
+        let share = it["share"].as_f64().expect("a share");
+        assert_eq!(it["file"], "/src/waits.cu");
+        (
+            it["line"].as_u64(),
+            (100.0 * share).round(),
+            it["does"].as_str().map(str::to_owned),
+        )
+    };
+    let of = |line, share, does: &str| (Some(line), share, Some(does.to_owned()));
+    let expected = [
+        of(13, 62.0, "waits for memory"),
+        of(7, 12.0, "issues"),
+        of(11, 10.0, "waits for memory"),
+    ];
+    assert_eq!(lines[..3].iter().map(said).collect::<Vec<_>>(), expected);
+    assert_eq!(lines.len(), 5);
+    let code = std::fs::read(cubin).expect("readable");
+    let mut files = 0;
+    for it in directory
+        .path()
+        .join("run")
+        .read_dir()
+        .expect("a recording")
+    {
+        let kept = std::fs::read(it.expect("readable").path()).expect("readable");
+        let kept: HashSet<&[u8]> = kept.windows(64).collect();
+        assert!(!code[0x1a80..0x2180].windows(64).any(|it| kept.contains(it)));
+        files += 1;
+    }
+    assert!(files > 1);
+    let open = |options: &[&str]| {
+        let run = directory.path().join("run");
+        let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+            .args(options)
+            .arg(run)
+            .output();
+        String::from_utf8_lossy(&output.expect("runs").stdout).into_owned()
+    };
+    let page = open(&["report", "--only", "kernels"]);
+    assert!(page.contains("issues 12 %; 62 % at waits.cu:13"), "{page}");
+    assert!(!open(&["report", "--json", "--anonymous"]).contains("/src/"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
  * FAKE_PC_ENABLE    what cuptiPCSamplingEnable answers
  * FAKE_PC_DATA      what cuptiPCSamplingGetData answers from its fifth call on
  * FAKE_PC_DROPPED   samples that each lot says were dropped
+ * FAKE_MODULE       a cubin with the line tables of _Z3oddv: where in it its samples are stands below
  */
 typedef struct { uint32_t index, samples; } pc_reason_t;
 typedef struct __attribute__((packed, aligned(8))) {
@@ -22,11 +23,13 @@ typedef struct { size_t size; void *priv, *context; pc_data_t *data; } pc_get_t;
 static const char *pc_names[] = { "long_scoreboard", "long_scoreboard_not_issued", "drain", "selected", "not_selected" };
 enum { PC_REASONS = 5, PC_FIRST = 40 };
 static int pc_on, pc_set, pc_gets;
+static uint64_t pc_module;
 
 int cuptiPCSamplingEnable(pc_of_t *p) {
     if (p->size != 24 || !p->context || pc_on) return 1;
     int code = number("FAKE_PC_ENABLE", 0);
     pc_on = !code;
+    if (pc_on) pc_module = fake_module();
     return code;
 }
 int cuptiPCSamplingDisable(pc_of_t *p) { if (p->size != 24 || !pc_on) return 1; pc_on = pc_set = 0; return 0; }
@@ -52,9 +55,11 @@ int cuptiPCSamplingSetConfigurationAttribute(pc_config_t *p) {
     return 0;
 }
 
-static void pc_place(pc_data_t *d, const char *name, int reason, uint32_t samples) {
+static void pc_place(pc_data_t *d, const char *name, uint64_t offset, int reason, uint32_t samples) {
     pc_place_t *it = &d->places[d->count++];
     it->name = name;
+    it->crc = pc_module;
+    it->offset = offset;
     it->count = 1;
     it->reasons[0].index = PC_FIRST + reason;
     it->reasons[0].samples = samples;
@@ -69,13 +74,14 @@ int cuptiPCSamplingGetData(pc_get_t *p) {
     d->dropped = number("FAKE_PC_DROPPED", 0);
     d->remaining = pc_gets % 2;
     if (d->remaining) {
-        pc_place(d, "_Z3oddv", 0, 720);
-        pc_place(d, "_Z3oddv", 1, 420);
-        pc_place(d, "_Z4evenv", 1, 2);
+        pc_place(d, "_Z3oddv", 0x90, 0, 620);
+        pc_place(d, "_Z3oddv", 0x60, 0, 100);
+        pc_place(d, "_Z3oddv", 0x90, 1, 420);
+        pc_place(d, "_Z4evenv", 0, 1, 2);
     } else {
-        pc_place(d, "_Z3oddv", 2, 80);
-        pc_place(d, "_Z3oddv", 3, 120);
-        pc_place(d, "_Z3oddv", 4, 80);
+        pc_place(d, "_Z3oddv", 0xf0, 2, 80);
+        pc_place(d, "_Z3oddv", 0xe0, 3, 120);
+        pc_place(d, "_Z3oddv", 0x1f0, 4, 80);
     }
     return 0;
 }

@@ -94,6 +94,7 @@ impl Anonymous {
                 Hardware::Stalls(it) => {
                     clean(&mut it.kernel);
                     function(&mut it.kernel);
+                    it.file = file(&it.file);
                 }
                 Hardware::Gpu(_)
                 | Hardware::Limits(_)

@@ -221,6 +221,10 @@ pub struct StallSamples {
     pub lost: u64,
     /// By reason, under NVIDIA's names (`long_scoreboard`), those that were seen.
     pub reasons: Vec<(String, u64)>,
+    /// The source file and line at which they were, where its module tells; else empty and 0.
+    pub file: String,
+    /// See `file`.
+    pub line: u32,
 }
 
 /// Something about the hardware, in a batch.

@@ -20,7 +20,9 @@ use crate::nodes::NodeLog;
 use crate::options::{BUFFERS, Caller, Ending, Graphs, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
+use crate::setup::{
+    StartError, Subscription, enable, notice_modules, notice_nodes, release, subscribe,
+};
 use crate::stalls::StallThread;
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
@@ -261,6 +263,9 @@ impl Prepared {
             nodes.tells_changes = tells_changes;
             let lack = "this CUPTI does not tell of nodes of CUDA graphs: they get no names";
             self.lacks.extend((!are_told).then(|| lack.to_owned()));
+        }
+        if options.stalls {
+            notice_modules(&self.cupti, &self.subscription);
         }
         self.lacks.extend(self.cupti.fault().map(str::to_owned));
         for lack in self.lacks.iter().chain(&self.decoder.sizes.surprises) {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cupti_sys::Cupti;
-use cupti_sys::kinds::domain;
+use cupti_sys::kinds::{domain, resource};
 
 use crate::setup::{Subscription, notice_launches};
 use inside::Inside;
@@ -47,7 +47,7 @@ struct Call {
     correlation: u32,
 }
 
-/// CUPTI's callback, for all that is asked for: at the entry and the exit of the calls that are noticed, and of nodes of graphs.
+/// CUPTI's callback, for all that is asked for: entry and exit of the calls that are noticed, modules, nodes of graphs.
 pub(crate) unsafe extern "C" fn called(
     _data: *mut c_void,
     of: u32,
@@ -55,7 +55,10 @@ pub(crate) unsafe extern "C" fn called(
     details: *const c_void,
 ) {
     if of == domain::RESOURCE {
-        return crate::nodes::called(id, details);
+        return match id {
+            resource::MODULE_LOADED => crate::cubin::loaded(details),
+            _ => crate::nodes::called(id, details),
+        };
     }
     if of != domain::DRIVER_API || details.is_null() {
         return;

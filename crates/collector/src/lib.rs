@@ -18,6 +18,7 @@ mod collector;
 mod command;
 mod compiled;
 pub mod control;
+mod cubin;
 mod decode;
 mod fork;
 mod gate;

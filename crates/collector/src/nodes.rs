@@ -38,10 +38,10 @@ const AT_THE_START: Duration = Duration::from_secs(2);
 
 /// `CUpti_ResourceData`, the same from 11.8 to 13.5.
 #[repr(C)]
-struct Resource {
+pub(crate) struct Resource<T> {
     context: *const c_void,
     handle: *const c_void,
-    descriptor: *const GraphData,
+    pub(crate) descriptor: *const T,
 }
 
 /// The beginning of `CUpti_GraphData`, likewise.
@@ -128,7 +128,7 @@ pub(crate) fn called(id: u32, details: *const c_void) {
     }
     let _ = catch_unwind(|| {
         // SAFETY: for this domain CUPTI passes this structure, and for these ids such a descriptor; both live until this returns.
-        let data = unsafe { (*details.cast::<Resource>()).descriptor.as_ref() };
+        let data = unsafe { (*details.cast::<Resource<GraphData>>()).descriptor.as_ref() };
         if let Ok(mut nodes) = NODES.lock()
             && let (Some(nodes), Some(data)) = (&mut *nodes, data)
             && !nodes.is_over

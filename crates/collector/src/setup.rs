@@ -224,6 +224,14 @@ pub(crate) fn notice_launches(cupti: &Cupti, subscription: &Subscription, on: bo
     }
 }
 
+/// Has the subscription's callback called for modules that are loaded, where this CUPTI can tell.
+pub(crate) fn notice_modules(cupti: &Cupti, subscription: &Subscription) {
+    if let Some(set) = cupti.api.enable_callback {
+        // SAFETY: takes numbers and the handle that CUPTI gave.
+        unsafe { set(1, subscription.0, domain::RESOURCE, resource::MODULE_LOADED) };
+    }
+}
+
 /// Has the subscription's callback called for nodes of graphs. Returns whether it will be, and also for those that change.
 pub(crate) fn notice_nodes(cupti: &Cupti, subscription: &Subscription) -> [bool; 2] {
     let set = cupti

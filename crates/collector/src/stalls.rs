@@ -15,6 +15,7 @@ use cupti_sys::stalls::{NotSampled, Samples, StallSampler, TRIED};
 use cupti_sys::{Cupti, driver, search};
 
 use crate::command::Command;
+use crate::cubin::{self, Lines, Module};
 use crate::options::Ending;
 use crate::threads;
 
@@ -64,6 +65,8 @@ impl StallThread {
         let mut sampling = StallSampling {
             cupti: cupti.clone(),
             commands,
+            modules: cubin::begin(&cupti.api),
+            lines: Lines::default(),
             gpus: Vec::new(),
             ended: Vec::new(),
         };
@@ -94,6 +97,8 @@ struct SampledGpu {
 struct StallSampling {
     cupti: Cupti,
     commands: Sender<Command>,
+    modules: Receiver<Module>,
+    lines: Lines,
     gpus: Vec<SampledGpu>,
     /// GPUs that are not tried again.
     ended: Vec<i32>,
@@ -111,15 +116,16 @@ impl StallSampling {
             self.find();
             self.fetch();
             if written.elapsed() >= WRITTEN {
+                let files = &self.lines.files;
                 self.gpus
                     .iter_mut()
-                    .for_each(|it| write(it, &self.commands));
+                    .for_each(|it| write(it, files, &self.commands));
                 written = Instant::now();
             }
         };
         self.fetch();
         for mut gpu in std::mem::take(&mut self.gpus) {
-            write(&mut gpu, &self.commands);
+            write(&mut gpu, &self.lines.files, &self.commands);
             if ending == Ending::Release {
                 let text = format!(
                     "this program keeps the counters of GPU {} until it ends: no other tool can sample them, and CUPTI records nothing of it again",
@@ -173,8 +179,10 @@ impl StallSampling {
 
     /// Takes what was sampled. What CUPTI refuses while the program goes on ends it for that GPU.
     fn fetch(&mut self) {
+        self.modules.try_iter().for_each(|it| self.lines.add(it));
         for mut gpu in std::mem::take(&mut self.gpus) {
-            match gpu.sampler.fetch(&mut gpu.samples) {
+            let line = |module, function: &[u8], at| self.lines.at(module, function, at);
+            match gpu.sampler.fetch(&mut gpu.samples, line) {
                 Ok(lost) => {
                     gpu.lost += lost;
                     self.gpus.push(gpu);
@@ -187,7 +195,7 @@ impl StallSampling {
                     );
                     notice(&self.commands, true, text);
                     self.ended.push(gpu.device);
-                    write(&mut gpu, &self.commands);
+                    write(&mut gpu, &self.lines.files, &self.commands);
                     gpu.sampler.leave();
                 }
             }
@@ -196,22 +204,29 @@ impl StallSampling {
 }
 
 /// Writes what was sampled of a GPU since the last time.
-fn write(gpu: &mut SampledGpu, commands: &Sender<Command>) {
+fn write(gpu: &mut SampledGpu, files: &[String], commands: &Sender<Command>) {
     let mut room = LOT;
-    for (kernel, counts) in gpu.samples.drain() {
+    for (kernel, lines) in gpu.samples.drain() {
         let kernel = String::from_utf8_lossy(&shortened(&kernel)).into_owned();
-        let Some(left) = room.checked_sub(kernel.len()) else {
-            gpu.lost += counts.iter().sum::<u64>();
-            continue;
-        };
-        room = left;
-        let reasons = gpu.sampler.reasons.iter().cloned().zip(counts);
-        let samples = StallSamples {
-            kernel,
-            lost: std::mem::take(&mut gpu.lost),
-            reasons: reasons.filter(|it| it.1 > 0).collect(),
-        };
-        let _ = commands.send(Command::Stalls(samples));
+        for (line, counts) in lines {
+            let (file, line) = line.unwrap_or_default();
+            let file = files.get(file as usize).filter(|_| line > 0);
+            let file = file.cloned().unwrap_or_default();
+            let Some(left) = room.checked_sub(kernel.len() + file.len()) else {
+                gpu.lost += counts.iter().sum::<u64>();
+                continue;
+            };
+            room = left;
+            let reasons = gpu.sampler.reasons.iter().cloned().zip(counts);
+            let samples = StallSamples {
+                kernel: kernel.clone(),
+                lost: std::mem::take(&mut gpu.lost),
+                reasons: reasons.filter(|it| it.1 > 0).collect(),
+                file,
+                line,
+            };
+            let _ = commands.send(Command::Stalls(samples));
+        }
     }
 }
 

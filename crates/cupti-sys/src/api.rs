@@ -149,6 +149,8 @@ crate::functions! {
         stream_id = c"cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32);
         /// `cuptiGetGraphNodeId(node, id)`
         graph_node_id = c"cuptiGetGraphNodeId" (*mut c_void, *mut u64);
+        /// `cuptiGetCubinCrc(params)`
+        cubin_crc = c"cuptiGetCubinCrc" (*mut c_void);
         /// `InitializeInjectionNvtx2(export table getter)`: 1 when NVTX calls will be recorded
         nvtx_injection = c"InitializeInjectionNvtx2" (*mut c_void);
     }

@@ -172,8 +172,9 @@ pub mod domain {
     pub const RESOURCE: u32 = 3;
 }
 
-/// `CUpti_CallbackIdResource`, as far as it is of graphs.
+/// `CUpti_CallbackIdResource`, as far as it is of modules and graphs.
 pub mod resource {
+    pub const MODULE_LOADED: u32 = 6;
     pub const NODE_CREATED: u32 = 13;
     pub const EXEC_STARTS: u32 = 17;
     pub const EXEC_CREATED: u32 = 18;

@@ -173,8 +173,10 @@ impl Lot {
     }
 }
 
-/// Samples by function, as CUPTI names it, and by reason, in the order of [`StallSampler::reasons`].
-pub type Samples = HashMap<Vec<u8>, Vec<u64>>;
+/// A source line: the number of its file, and its own.
+pub type SourceLine = Option<(u32, u32)>;
+/// Samples by function, as CUPTI names it, by its lines, and by reason, in the order of [`StallSampler::reasons`].
+pub type Samples = HashMap<Vec<u8>, HashMap<SourceLine, Vec<u64>>>;
 
 /// The sampler of one context, the primary one of a device.
 pub struct StallSampler {
@@ -289,11 +291,16 @@ impl StallSampler {
         insist("be configured", code).map(|()| sampler)
     }
 
-    /// Adds what was sampled since the last time. Returns how many samples were lost.
+    /// Adds what was sampled since the last time. `line` takes a module's number, a function of it and how far into its code.
+    /// Returns how many samples were lost.
     ///
     /// # Errors
     /// CUPTI's code: from here on nothing is known, not even whether kernels are recorded.
-    pub fn fetch(&mut self, into: &mut Samples) -> Result<u64, Code> {
+    pub fn fetch(
+        &mut self,
+        into: &mut Samples,
+        line: impl Fn(u64, &[u8], u64) -> SourceLine,
+    ) -> Result<u64, Code> {
         let mut lost = 0;
         for _ in 0..FETCHES {
             // A program that reset its device has no context to ask for.
@@ -310,7 +317,7 @@ impl StallSampler {
             lost += self.lot.data.dropped;
             let count = self.lot.data.count.min(PLACES);
             for place in &self.lot.places[..count] {
-                self.add(place, into);
+                self.add(place, into, &line);
             }
             if self.lot.data.remaining == 0 {
                 break;
@@ -319,18 +326,20 @@ impl StallSampler {
         Ok(lost)
     }
 
-    fn add(&self, place: &Place, into: &mut Samples) {
+    fn add(&self, place: &Place, into: &mut Samples, line: impl Fn(u64, &[u8], u64) -> SourceLine) {
         if place.name.is_null() {
             return;
         }
         // SAFETY: CUPTI's text, which it keeps; it is copied at once.
         let name = unsafe { CStr::from_ptr(place.name) }.to_bytes();
         if !into.contains_key(name) {
-            into.insert(name.to_vec(), vec![0; self.reasons.len()]);
+            into.insert(name.to_vec(), HashMap::new());
         }
-        let Some(sums) = into.get_mut(name) else {
+        let Some(lines) = into.get_mut(name) else {
             return;
         };
+        let sums = lines.entry(line(place.cubin, name, place.offset));
+        let sums = sums.or_insert_with(|| vec![0; self.reasons.len()]);
         // SAFETY: the place's own room, of so many reasons.
         let reasons = unsafe {
             std::slice::from_raw_parts(place.reasons, place.count.min(self.reasons.len()))

@@ -3,17 +3,22 @@
 //! A sample is of one warp at one moment: it issued an instruction, or it says why not. NVIDIA's reasons make five groups that a person
 //! understands, beside what was issued. All launches of a kernel are pooled, of all GPUs and processes.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
+use activity::anonymous::short_file;
 use activity::units::percent;
 use activity::{NameId, Ns};
-use trace::Trace;
+use trace::{StallReasons, Trace};
 
 /// Samples below which nothing is told: a share is then off by 4 points in 95 of 100 cases.
 const LEAST: u64 = 500;
 /// Launches, or else time, below which a kernel is not told of: the first ones are unlike the rest.
 const LEAST_LAUNCHES: u64 = 20;
 const LEAST_TIME: Ns = 5_000_000;
+/// Lines that are told of a kernel.
+const LINES: usize = 5;
 /// Parts below this are left out of a sentence.
 const SAID: f64 = 0.05;
 
@@ -28,6 +33,9 @@ pub struct StallMix {
     pub sm: u64,
     /// Waited for other warps.
     pub warps: u64,
+    /// Of these, at barriers of their block.
+    #[serde(skip)]
+    pub barrier: u64,
     /// Waited for the instruction before, or a busy pipe.
     pub pipe: u64,
     /// Waited for instructions to be there.
@@ -59,6 +67,9 @@ impl StallMix {
                 _ => &mut mix.other,
             };
             *group = group.saturating_add(samples);
+            if reason == "barrier" {
+                mix.barrier = samples;
+            }
         }
         // Samples are counts of what was: a recording that claims more than can be counted says nothing.
         let groups = [
@@ -68,44 +79,160 @@ impl StallMix {
         all.map_or_else(StallMix::default, |samples| StallMix { samples, ..mix })
     }
 
+    /// The groups in words, and in one word, with their samples: those that wait first.
+    #[must_use]
+    pub fn groups(&self) -> [(&'static str, &'static str, u64); 7] {
+        [
+            ("waits for memory", "memory", self.memory),
+            (
+                "waits for shared memory and special units",
+                "shared memory",
+                self.sm,
+            ),
+            ("waits for other warps", "other warps", self.warps),
+            (
+                "waits for its previous instruction or a busy pipe",
+                "pipe",
+                self.pipe,
+            ),
+            ("waits for instructions to load", "fetch", self.fetch),
+            ("issues", "issues", self.issued),
+            ("is ready or asleep", "other", self.other),
+        ]
+    }
+
+    /// A group's part of all samples.
+    #[must_use]
+    pub fn share(&self, samples: u64) -> f64 {
+        samples as f64 / self.samples.max(1) as f64
+    }
+
     /// "waits for memory 72 %, issues 12 %"; `None` where nothing is worth a word.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        let mut groups = [
-            ("waits for memory", self.memory),
-            ("waits for shared memory and special units", self.sm),
-            ("waits for other warps", self.warps),
-            (
-                "waits for its previous instruction or a busy pipe",
-                self.pipe,
-            ),
-            ("waits for instructions to load", self.fetch),
-        ];
-        groups.sort_by_key(|it| std::cmp::Reverse(it.1));
-        let issued = [("issues", self.issued)];
-        let share = |samples| samples as f64 / self.samples.max(1) as f64;
-        let said = groups.into_iter().chain(issued);
-        let said = said.filter(|it| share(it.1) >= SAID);
+        let mut groups = self.groups();
+        groups[..5].sort_by_key(|it| std::cmp::Reverse(it.2));
+        let said = groups[..6].iter().filter(|it| self.share(it.2) >= SAID);
         let said: Vec<_> = said
-            .map(|(words, n)| format!("{words} {}", percent(share(n))))
+            .map(|it| format!("{} {}", it.0, percent(self.share(it.2))))
             .collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
+
+    /// "waits for memory 93 % → 30 %", of groups whose part is another in a second mix; `None` where all are alike.
+    #[must_use]
+    pub fn change_to(&self, other: &StallMix) -> Option<String> {
+        let both = self.groups().into_iter().zip(other.groups());
+        let shares = both.map(|(a, b)| (a.0, self.share(a.2), other.share(b.2)));
+        let said: Vec<_> = shares
+            .filter(|it| (it.1 - it.2).abs() >= SAID)
+            .map(|it| format!("{} {} → {}", it.0, percent(it.1), percent(it.2)))
+            .collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+
+    /// "memory ████████ 80 % issues █ 12 % other █ 8 %": a mark for each tenth, and parts that add up.
+    #[must_use]
+    pub fn bar(&self) -> String {
+        let mut groups = self.groups().map(|it| (it.1, it.2));
+        groups[..6].sort_by_key(|it| std::cmp::Reverse(it.1));
+        let (said, rest) = groups.split_at(5);
+        let is_said = |it: &&(&str, u64)| self.share(it.1) >= SAID;
+        let hidden = said.iter().filter(|it| !is_said(it)).chain(rest);
+        let other = [("other", hidden.map(|it| it.1).sum())];
+        let said = said.iter().filter(is_said).chain(&other);
+        let parts = said.filter(|it| it.1 > 0).map(|(word, samples)| {
+            let share = self.share(*samples);
+            let marks = "█".repeat((10.0 * share).round().max(1.0) as usize);
+            format!("{word} {marks} {}", percent(share))
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
 }
 
-/// The same of a kernel whatever its launches, in a sentence.
+/// What a kernel waited for, and where.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KernelStalls {
+    /// Its samples.
+    #[serde(flatten)]
+    pub mix: StallMix,
+    /// Whether a scenario declares them: nothing was sampled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub declared: bool,
+    /// The lines with most of them, at most five, where its module tells lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<StallLine>,
+}
+
+/// A source line of a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StallLine {
+    /// Its file, as its compiler had it.
+    pub file: String,
+    /// Its number.
+    pub line: u32,
+    /// Its samples' part of the kernel's, 0 to 1.
+    pub share: f64,
+    /// What most of them did, in words.
+    pub does: &'static str,
+}
+
+impl KernelStalls {
+    /// "waits for memory 72 %, issues 12 %; 61 % at kernel.cu:57": its mix, and the line with most samples.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        let mut said = self.mix.sentence()?;
+        if let Some(it) = self.lines.first() {
+            let (share, file) = (percent(it.share), short_file(&it.file));
+            let _ = write!(said, "; {share} at {file}:{}", it.line);
+        }
+        if self.declared {
+            said.push_str(" (declared)");
+        }
+        Some(said)
+    }
+}
+
+/// The same of a kernel whatever its launches.
 #[must_use]
-pub fn sentence(trace: &Trace, kernel: NameId) -> Option<String> {
-    of_kernel(trace, kernel, LEAST_LAUNCHES, LEAST_TIME)?.sentence()
+pub fn of_any(trace: &Trace, kernel: NameId) -> Option<KernelStalls> {
+    of_kernel(trace, kernel, LEAST_LAUNCHES, LEAST_TIME)
 }
 
 /// What a kernel that ran so often and so long in all waited for; `None` where it was sampled too little.
 #[must_use]
-pub fn of_kernel(trace: &Trace, kernel: NameId, launches: u64, time: Ns) -> Option<StallMix> {
-    let reasons = trace.hardware().stalls.get(&kernel)?.iter();
-    let mix = StallMix::of(reasons.map(|(reason, samples)| (reason.as_str(), *samples)));
-    let is_enough = launches >= LEAST_LAUNCHES || time >= LEAST_TIME;
-    (is_enough && mix.samples >= LEAST).then_some(mix)
+pub fn of_kernel(trace: &Trace, kernel: NameId, launches: u64, time: Ns) -> Option<KernelStalls> {
+    let mix_of =
+        |reasons: &StallReasons| StallMix::of(reasons.iter().map(|it| (it.0.as_str(), *it.1)));
+    let hardware = trace.hardware();
+    let mix = mix_of(hardware.stalls.get(&kernel)?);
+    let declared = trace.source.simulated;
+    let is_enough = declared || launches >= LEAST_LAUNCHES || time >= LEAST_TIME;
+    if !is_enough || mix.samples < LEAST {
+        return None;
+    }
+    let lines = hardware.stall_lines.get(&kernel).into_iter().flatten();
+    let mut lines: Vec<_> = lines.map(|it| (it.0, mix_of(it.1))).collect();
+    lines.sort_by_key(|it| std::cmp::Reverse(it.1.samples));
+    let lines = lines
+        .into_iter()
+        .take(LINES)
+        .map(|((file, line), of)| StallLine {
+            file: file.clone(),
+            line: *line,
+            share: mix.share(of.samples),
+            does: of
+                .groups()
+                .iter()
+                .max_by_key(|it| it.2)
+                .map_or("", |it| it.0),
+        });
+    let lines = lines.collect();
+    Some(KernelStalls {
+        mix,
+        declared,
+        lines,
+    })
 }
 
 #[cfg(test)]
@@ -133,7 +260,15 @@ mod tests {
             mix.sentence().as_deref(),
             Some("waits for memory 80 %, issues 12 %")
         );
-        assert_eq!(StallMix::default().sentence(), None);
+        assert_eq!(mix.bar(), "memory ████████ 80 % issues █ 12 % other █ 8 %");
+        assert_eq!(
+            (StallMix::default().sentence(), StallMix::default().bar()),
+            (None, String::new())
+        );
+        let other = StallMix::of([("long_scoreboard", 600), ("barrier", 400)].into_iter());
+        let said = "waits for memory 80 % → 60 %, waits for other warps 0 % → 40 %, issues 12 % → 0 %, is ready or asleep 8 % → 0 %";
+        assert_eq!(mix.change_to(&other).as_deref(), Some(said));
+        assert_eq!(mix.change_to(&mix), None);
         let hostile = [("drain", u64::MAX), ("drain", 1), ("selected", 1)];
         assert_eq!(StallMix::of(hostile.into_iter()), StallMix::default());
     }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::shapes::{self, Ran, ShapeRow};
-use crate::stalls::{self, StallMix};
+use crate::stalls::{self, KernelStalls};
 use activity::units::share;
 use activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
 use trace::describe::is_host_wait;
@@ -35,7 +35,7 @@ pub struct NameRow {
     pub shapes: Vec<ShapeRow>,
     /// Of a kernel: what its warps waited for, where that was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stalls: Option<StallMix>,
+    pub stalls: Option<KernelStalls>,
 }
 
 /// Durations of one launch configuration of one kernel.

@@ -277,6 +277,9 @@ fn level(windows: &Windows<GpuWindow>, metric: Metric, scope: Span) -> Option<Le
     })
 }
 
+/// Samples by NVIDIA's name of what a warp waited for.
+pub type StallReasons = BTreeMap<String, u64>;
+
 /// All GPUs that somebody read.
 #[derive(Clone, Debug, Default)]
 pub struct HardwareReadings {
@@ -288,7 +291,9 @@ pub struct HardwareReadings {
     /// What watching cost.
     pub cost: WatchCost,
     /// What kernels waited for, by name: samples by reason, under NVIDIA's names.
-    pub stalls: FxHashMap<NameId, BTreeMap<String, u64>>,
+    pub stalls: FxHashMap<NameId, StallReasons>,
+    /// The same of the source lines that are known.
+    pub stall_lines: FxHashMap<NameId, BTreeMap<(String, u32), StallReasons>>,
     /// Samples of that which were lost, at least.
     pub stalls_lost: u64,
 }
@@ -329,10 +334,14 @@ impl HardwareReadings {
         if it.reasons.is_empty() {
             return;
         }
+        let lines = (it.line > 0).then(|| self.stall_lines.entry(kernel).or_default());
+        let of_line = lines.map(|all| all.entry((printable(&it.file), it.line)).or_default());
         let sums = self.stalls.entry(kernel).or_default();
-        for (reason, samples) in it.reasons {
-            let sum = sums.entry(printable(&reason)).or_default();
-            *sum = sum.saturating_add(samples);
+        for sums in of_line.into_iter().chain([sums]) {
+            for (reason, samples) in &it.reasons {
+                let sum = sums.entry(printable(reason)).or_default();
+                *sum = sum.saturating_add(*samples);
+            }
         }
     }
 

@@ -46,7 +46,7 @@ use rustc_hash::FxHashMap;
 pub use calls::CallIndex;
 pub use clock::{Clock, Clocks};
 pub use evict::Evicted;
-pub use hardware::{GpuReadings, GpuWindow, HardwareReadings};
+pub use hardware::{GpuReadings, GpuWindow, HardwareReadings, StallReasons};
 pub use intake::engine_of;
 pub use key::{LaneKey, LaneKind};
 pub use lane::{Cursor, Lane};

@@ -139,7 +139,10 @@ impl Details {
     /// What limits a kernel of this configuration; without counters what its launch leaves unused.
     fn limit(&mut self, state: &State, shape: LaunchShape, device: u32) {
         let run = &state.model.run;
-        self.facts.extend(stalls::sentence(&run.trace, shape.name));
+        if let Some(it) = stalls::of_any(&run.trace, shape.name) {
+            self.facts.extend(it.sentence());
+            self.say(it.mix.bar());
+        }
         if !run.trace.is_sampled() {
             let info = run.trace.devices().get(device as usize).map(|it| &it.info);
             let name = run.trace.names().full(shape.name);

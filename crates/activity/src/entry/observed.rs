@@ -152,8 +152,13 @@ fn hardware(hardware: &Hardware, bytes: &mut Vec<u8>) {
                 rest.extend(samples.to_le_bytes());
                 put_text(&mut rest, reason);
             }
-            let texts = [(16, it.kernel.as_bytes()), (20, &rest[..])];
-            it.lost.put(begin(bytes, STALLS, 24, &texts), 8);
+            // What came later stands behind, where readers of before do not look.
+            let mut file = Vec::new();
+            put_text(&mut file, &it.file);
+            let texts = [(16, it.kernel.as_bytes()), (20, &rest[..]), (4, &file)];
+            let out = begin(bytes, STALLS, 24, &texts);
+            it.lost.put(out, 8);
+            it.line.put(out, 4);
         }
     }
 }
@@ -314,11 +319,15 @@ fn limits(bytes: &[u8]) -> Option<Hardware> {
 
 fn stalls(bytes: &[u8]) -> Option<StallSamples> {
     let kernel = text(bytes, 24, 16)?;
-    let reasons = list(text(bytes, 24 + kernel.len(), 20)?, |rest| {
+    let listed = text(bytes, 24 + kernel.len(), 20)?;
+    let reasons = list(listed, |rest| {
         let samples = take(rest)?;
         Some((take_text(rest)?, samples))
     })?;
+    let mut behind = &bytes[24 + kernel.len() + listed.len()..];
     Some(StallSamples {
+        file: take_text(&mut behind).unwrap_or_default(),
+        line: Field::get(bytes, 4)?,
         kernel: lossy(kernel),
         lost: Field::get(bytes, 8)?,
         reasons,
