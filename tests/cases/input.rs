@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use activity::feed::Message;
 use activity::{
-    Activity, Batch, Copy, Def, DeviceInfo, Direction, HostCall, Kernel, LaunchShape, MemoryKind,
-    Memset, NameId, Ns, Place, Range, RangeKind, ShapeId, Span, What,
+    Activity, Batch, Copy, Def, DeviceInfo, Direction, Hardware, HostCall, Kernel, LaunchShape,
+    MemoryKind, Memset, NameId, Ns, Place, Range, RangeKind, ShapeId, Span, StallSamples, What,
 };
 use cuptop::bundled::LIBRARY;
 use cuptop::report::{KnownGpus, Report};
@@ -171,6 +171,8 @@ struct Written {
     cause: u32,
     /// The thread of calls and ranges, from 0 on.
     thread: u32,
+    /// Bytes that a block of the kernels shares.
+    shared: u32,
 }
 
 impl Written {
@@ -184,6 +186,19 @@ impl Written {
         }
         if letter == "t" {
             self.thread = number(next());
+            return;
+        }
+        if letter == "b" {
+            self.shared = number(next());
+            return;
+        }
+        if letter == "w" {
+            let reasons = vec![(next().to_owned(), number(next()))];
+            self.batch.hardware.push(Hardware::Stalls(StallSamples {
+                kernel: rest(fields),
+                reasons,
+                ..StallSamples::default()
+            }));
             return;
         }
         if letter == "d" {
@@ -213,6 +228,7 @@ impl Written {
                     name,
                     grid: [grid, 1, 1],
                     block: [block, 1, 1],
+                    static_shared: self.shared,
                     ..LaunchShape::default()
                 });
                 What::Kernel(Kernel {

@@ -31,6 +31,15 @@ class Made:
         """What follows is of this thread, from 0 on."""
         self.put("t", number)
 
+    def shared(self, size):
+        """Blocks of the kernels that follow share so many bytes."""
+        self.put("b", size)
+
+    def waits(self, name, **reasons):
+        """What the warps of a kernel were seen waiting for, in samples."""
+        for reason, samples in reasons.items():
+            self.put("w", reason, samples, name)
+
     def call(self, name, start, end, code=0):
         """A call of the host: what follows was caused by it."""
         self.record("c", start, end, code, name)
@@ -1500,6 +1509,32 @@ def graph_launches_behind_the_recording(made):
         for node in range(2 if i < 38 else 0):
             start = at + (25 + 100 * node) * US
             made.kernel("ab"[node], start, start + 90 * US)
+
+
+def waiting(made, shared=0, **reasons):
+    """Forty kernels of 1 ms whose warps were sampled."""
+    made.shared(shared)
+    for _ in range(40):
+        made.launch("k", length=MS)
+    made.waits("k", **reasons)
+
+
+@made
+def barriers_of_a_quarter(made):
+    """Warps wait at barriers for a quarter, and for instructions for a fifth."""
+    waiting(made, barrier=2500, no_instructions=2000, long_scoreboard=5500)
+
+
+@made
+def shared_memory_waits_of_a_quarter(made):
+    """Warps wait for shared memory for a quarter."""
+    waiting(made, 4096, short_scoreboard=2500, long_scoreboard=7500)
+
+
+@made
+def special_units(made):
+    """Warps wait for special units for three quarters, in a kernel without shared memory."""
+    waiting(made, short_scoreboard=7500, long_scoreboard=2500)
 
 
 def main():

@@ -33,6 +33,13 @@ pub const AHEAD_SHARE: f64 = 0.90;
 /// Fewer warps on an SM hide little of memory's latency: eight are two for each of its four schedulers.
 pub const FEW_WARPS: u32 = 8;
 
+/// A recording without kernels for this long, while launches and waits go on and NVML has the multiprocessors busy for this part, is blind.
+pub const BLIND_NS: Ns = 1_000_000_000;
+pub const BLIND_BUSY: f64 = 0.50;
+
+/// … and those that wait for memory for less than this part of their samples are enough.
+pub const FEW_WARPS_WAIT: f64 = 0.30;
+
 /// Elementwise kernels move memory all the time from this part of its peak on. Measured: CuPy's, of 128 MB on an H100, 0.50 to 0.76.
 pub const CHAIN_DRAM: f64 = 0.45;
 

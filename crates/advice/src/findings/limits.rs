@@ -17,6 +17,7 @@ use causes::{Bound, LAUNCH_GAP_MAX};
 use figures::DeviceFigures;
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
+use figures::stalls::{self, KernelStalls};
 
 /// The device's configurations, where counters tell of them.
 fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
@@ -96,6 +97,9 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             && by_block(it).is_some()
             && warps(it) < thresholds::FEW_WARPS
             && !is_by_design(scope, full(scope, it))
+            && !waits(scope, it).is_some_and(|it| {
+                thresholds::FEW_WARPS_WAIT > it.mix.share(it.mix.memory + it.mix.sm)
+            })
     });
     let most = *all.first()?;
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
@@ -115,12 +119,20 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(most.row.total_ns),
             percent(f.part(most.row.total_ns)),
         ),
-        advice: format!(
-            "{} Only counters say whether it waits (--counters).",
-            more_warps(by_block(most)?)
-        ),
+        advice: match waits(scope, most).and_then(|it| it.sentence()) {
+            Some(said) => format!("{} It {said}.", more_warps(by_block(most)?)),
+            None => format!(
+                "{} Only --counters or --stalls say whether it waits.",
+                more_warps(by_block(most)?)
+            ),
+        },
         ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
     })
+}
+
+/// What its warps were seen waiting for.
+fn waits(scope: &Scope, it: &Config) -> Option<KernelStalls> {
+    stalls::of_kernel(scope.trace, it.shape.name, it.row.count, it.row.total_ns)
 }
 
 /// What of a block keeps more of them from an SM, where that is no limit of every kernel.

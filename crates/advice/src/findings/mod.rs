@@ -42,6 +42,7 @@ mod saving;
 mod scope;
 mod shared_gpu;
 mod source;
+mod stalled;
 mod sync_loop;
 #[cfg(test)]
 mod tests;
@@ -256,6 +257,7 @@ impl Rule {
             self,
             BelowRoof | FewWarps | IdleTensorCores | LatencyBound | Layout | MemoryChain
         ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
+            || matches!(self, BankConflicts | Barriers | CodeFetch)
     }
 
     /// Whether its cure makes copies fewer or shorter, or hides them.
@@ -360,6 +362,9 @@ rules! {
     ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";
     NoCpu "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
     Machine "machine" Timeline(machine::check) [] "";
+    BankConflicts "bank-conflicts" Device(stalled::banks) [] "avoiding bank conflicts";
+    Barriers "barriers" Device(stalled::barriers) [] "fewer waits at barriers";
+    CodeFetch "code-fetch" Device(stalled::fetch) [] "smaller code";
     LateRank "late-rank" Timeline(late_rank::check) [] "";
 }
 

@@ -1,7 +1,7 @@
 //! Rules that look at launches, and at what counters tell of kernels.
 
 use super::*;
-use activity::{Hardware, Metric, Reading};
+use activity::{Hardware, Metric, Reading, StallSamples};
 
 const GPU: [u8; 16] = [9; 16];
 /// A sample.
@@ -163,6 +163,81 @@ fn shaped(name: &str, shape: LaunchShape, device: DeviceInfo) -> Vec<Finding> {
 
 const MS: Ns = 1_000_000;
 
+/// Forty kernels of 1 ms on an H200, whose blocks share so many bytes, and how many of 1,000 samples waited for what.
+fn waiting(shared: u32, reasons: &[(&str, u64)]) -> Scene {
+    let mut scene = Scene::new();
+    scene.device(h200());
+    let shape = LaunchShape {
+        grid: [2_904, 1, 1],
+        block: [128, 1, 1],
+        registers: 32,
+        dynamic_shared: shared,
+        ..LaunchShape::default()
+    };
+    for i in 0..40 {
+        scene.shaped(shape, "stencil", 7, i * MS, (i + 1) * MS);
+    }
+    let rest = 1000 - reasons.iter().map(|it| it.1).sum::<u64>();
+    let hardware = Hardware::Stalls(StallSamples {
+        kernel: "stencil".to_owned(),
+        reasons: reasons
+            .iter()
+            .chain(&[("selected", rest)])
+            .map(|it| (it.0.to_owned(), it.1))
+            .collect(),
+        file: "/src/stencil.cu".to_owned(),
+        line: 57,
+        ..StallSamples::default()
+    });
+    let mut batch = scene.take();
+    batch.hardware.push(hardware);
+    scene.put(batch);
+    scene
+}
+
+/// 40 ms; at the most the part of the samples is saved.
+#[test]
+fn kernels_that_wait_inside_an_sm() {
+    let kinds = [
+        (
+            "bank-conflicts",
+            "short_scoreboard",
+            "shared memory and special units",
+        ),
+        ("barriers", "barrier", "other warps at barriers"),
+        ("code-fetch", "no_instructions", "instructions to load"),
+    ];
+    for (rule, reason, what) in kinds {
+        let found = sick(rule, &mut waiting(4096, &[(reason, 600)]));
+        assert_eq!((found.bound_ns, found.count), (24 * MS, 40), "{rule}");
+        let title = format!(
+            "stencil (40.0 ms, 100 %): its warps wait 60 % of their time for {what}; 100 % of all samples are at stencil.cu:57"
+        );
+        assert_eq!(found.title, title);
+        cured(rule, &mut waiting(4096, &[(reason, 200)]));
+    }
+    // Without shared memory those are sines and roots; warps of a GEMM wait for another of their group by design.
+    cured(
+        "bank-conflicts",
+        &mut waiting(0, &[("short_scoreboard", 600)]),
+    );
+    cured("barriers", &mut waiting(4096, &[("warpgroup_arrive", 600)]));
+}
+
+#[test]
+fn few_warps_are_told_by_what_they_wait_for() {
+    let found = sick(
+        "few-warps",
+        &mut waiting(160 << 10, &[("long_scoreboard", 700)]),
+    );
+    let said = "It waits for memory 70 %, issues 30 %; 100 % at stencil.cu:57.";
+    assert!(found.advice.ends_with(said), "{}", found.advice);
+    cured(
+        "few-warps",
+        &mut waiting(160 << 10, &[("long_scoreboard", 200)]),
+    );
+}
+
 /// By names as cuBLAS, CUTLASS and cuDNN give them, ten of 1 ms each.
 #[test]
 fn products_in_fp32_are_known_by_their_names() {
@@ -304,4 +379,39 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
     // A few are no model's.
     assert_eq!(of("unrolled_elementwise_kernel", 2), None);
     assert_eq!(of("layer_norm", 10), None);
+}
+
+/// A kernel of 1 ms, and then for 2 s launches and waits that left no kernel.
+#[test]
+fn a_recording_that_went_blind_says_so() {
+    let of = |seconds: Ns, busy: f64| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            uuid: Some(GPU),
+            ..h200()
+        });
+        scene.call("cudaLaunchKernel", -10_000, -5_000);
+        scene.kernel("k", 7, 0, MS);
+        for i in 1..=seconds * 100 {
+            let at = 10 * i * MS;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.call("cudaDeviceSynchronize", at + 6_000, at + 9 * MS);
+        }
+        let mut batch = scene.take();
+        batch.hardware.push(Hardware::Reading(Reading {
+            uuid: GPU,
+            span: Span::new(0, seconds * 1000 * MS),
+            values: vec![(Metric::Sm, busy)],
+            ..Reading::default()
+        }));
+        scene.put(batch);
+        all_of(&mut scene)
+            .into_iter()
+            .find(|it| it.rule.name() == "lost-records")
+    };
+    let said = of(2, 0.9).expect("found").title;
+    let expected = "blind for the last 2.00 s: of 200 launched kernels none is recorded, though the GPU was busy";
+    assert_eq!(said, expected);
+    // Of an idle GPU nobody knows, and less than a second may be under way.
+    assert_eq!([of(2, 0.1), of(1, 0.9)], [None, None]);
 }
