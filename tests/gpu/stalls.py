@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""What kernels wait for, sampled in the running program, on a real GPU: is every kernel recorded, what it costs, and beside ncu.
+"""What kernels wait for, sampled in the running program, on a real GPU: is every kernel recorded, what it costs, beside ncu, and lines.
 
-usage: stalls.py CUPTOP [--out DIR] [--seconds S]      (needs PyTorch; ncu where it is there; no network)
+usage: stalls.py CUPTOP [--out DIR] [--seconds S] [--turns N] [--only turns,waits,lines,late,orders] [--cuda FILE.cu]   (no network)
 
-Runs kernels of known character under `cuptop trace --headless`, three times by turns with and without `--stalls on`: kernels of
-each name are as many as without, and as many as launch calls; each phase's time beside the one without. Then the same kernels
-under `ncu --section SourceCounters`: each group within 8 points. Then late: `cuptop attach --stalls on` to a program that counts
-its launches every 100 ms, so that a standstill shows. Then both orders beside a sampler of counters of another program. A table
-comes last, then the number of checks that failed, which is also the exit status. Stops beginning new work after S seconds (220).
+Needs PyTorch with Triton and nvcc; ncu where it is there.
+turns   kernels of known character under `cuptop trace --headless`, N times by turns with and without `--stalls on`: kernels of each name
+        are as many as without; each phase's time beside the one without. Then the same kernels under `ncu --section SourceCounters`:
+        each group within 8 points.
+waits   waits.cu (and FILE.cu), whose kernels wait for one thing each: groups beside ncu's, hottest lines, findings.
+lines   a Triton kernel: its hottest line is the one that gathers.
+late    `cuptop attach --stalls on` to a program that counts its launches every 100 ms, so that a standstill shows.
+orders  both orders beside a sampler of counters of another program.
+A table comes last, then the number of checks that failed, which is also the exit status. Begins no new part after S seconds (220).
 """
-import argparse, csv, io, json, re, shutil, sqlite3, statistics, subprocess, sys, time
+import argparse, csv, ctypes, io, json, re, shutil, sqlite3, statistics, subprocess, sys, time
 from pathlib import Path
 
 WORK = r"""
@@ -19,18 +23,30 @@ A = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
 X = torch.randn(1 << 28, device="cuda"); Y = torch.empty_like(X)
 M = torch.randn(12288, 12288, device="cuda"); T = torch.empty_like(M)
 S = torch.randn(1 << 14, 1 << 12, device="cuda"); s = torch.randn(256, device="cuda")
+F = torch.randn(4096, 4096, device="cuda"); I = torch.randint(0, 1 << 18, (1 << 18,), device="cuda"); E = torch.randn(1 << 18, 256, device="cuda")
+Q = torch.randn(8, 16, 2048, 64, device="cuda", dtype=torch.bfloat16); nn = torch.nn.functional
 def gemm(): A @ A
 def add(): torch.add(X, 1.0, out=Y)
 def transpose(): T.copy_(M.t())
 def softmax(): torch.softmax(S, 1)
 def tiny(): s.mul_(1.0)
-phases = [(gemm, 30), (add, 60), (transpose, 40), (softmax, 100), (tiny, 4000)]
-for f, _ in phases: f(); f()
+def norm(): nn.layer_norm(S, (1 << 12,))
+def gather(): torch.index_select(E, 0, I)
+def reduce(): S.sum(1)
+def scan(): torch.cumsum(S, 1)
+def sgemm(): F @ F
+def gamma(): torch.lgamma(S)
+def attention(): nn.scaled_dot_product_attention(Q, Q, Q)
+def gelu(): nn.gelu(X)
+def sort(): torch.sort(S[:512], 1)
+phases = [(gemm, 20), (add, 30), (transpose, 30), (softmax, 60), (tiny, 2000), (norm, 60), (gather, 60), (reduce, 60), (scan, 60), (sgemm, 30),
+          (gamma, 30), (attention, 60), (gelu, 30), (sort, 20)]
+for f, _ in phases: f(); few or f()
 torch.cuda.synchronize(); acc = {}
-for _ in range(1 if few else 8):
+for _ in range(1 if few else 4):
     for f, n in phases:
         torch.cuda.synchronize(); a = time.perf_counter()
-        for _ in range(2 if few else n): f()
+        for _ in range(1 if few else n): f()
         torch.cuda.synchronize(); acc.setdefault(f.__name__, []).append((time.perf_counter() - a) / n * 1e6)
 print("PHASES", {k: sorted(v)[len(v) // 2] for k, v in acc.items()}, flush=True)
 """
@@ -45,6 +61,19 @@ while time.perf_counter() - begin < seconds:
     torch.cuda.synchronize(); n += 20; total += 20
     if time.perf_counter() - last >= 0.1: all.append(n); n = 0; last = time.perf_counter()
 print("COUNTS", total, all, flush=True)
+"""
+TRITON = r"""
+import torch, triton, triton.language as tl
+@triton.jit
+def gathered(x, at, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.load(at + i, mask=i < n)
+    v = tl.load(x + j, mask=i < n)  # GATHERS
+    tl.store(y + i, v * 2.0 + 1.0, mask=i < n)  # USES
+n = 1 << 26
+x, y = (torch.randn(n, device="cuda") for _ in range(2)); at = torch.randint(0, n, (n,), device="cuda")
+for _ in range(200): gathered[(n // 1024,)](x, at, y, n, BLOCK=1024)
+torch.cuda.synchronize(); print("PHASES {}")
 """
 GROUPS = {
     "memory": ["long_scoreboard", "lg_throttle", "lg", "drain"],
@@ -78,11 +107,11 @@ def run(command, seconds=90, **more):
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, **more)
 
 
-def traced(cuptop, out, name, *options):
+def traced(cuptop, out, name, *options, command=None):
     directory = out / name
     shutil.rmtree(directory, ignore_errors=True)
     done = run([cuptop, "trace", "--headless", "--json", "--python", "off", "--save", directory, *options, "--",
-                sys.executable, out / "work.py"])
+                *(command or [sys.executable, out / "work.py"])])
     found = re.search(r"PHASES (\{.*\})", done.stdout)
     (out / f"{name}.txt").write_text(done.stdout[-200000:] + done.stderr)
     report = json.loads(done.stdout[done.stdout.index("\n{") + 1:]) if "\n{" in done.stdout else {}
@@ -100,44 +129,69 @@ def database(cuptop, directory):
     return sqlite3.connect(path)
 
 
-def turns(cuptop, out, table):
-    times, counts = {False: [], True: []}, {False: [], True: []}
-    for turn in range(3):
+def mixes_of(cuptop, directory):
+    """Samples by kernel and reason, and kernels in the order in which each ran first."""
+    db, mixes = database(cuptop, directory), {}
+    for kernel, reason, samples in db.execute("SELECT * FROM stalls"):
+        mixes.setdefault(kernel, {})[reason] = samples
+    return mixes, [it[0] for it in db.execute("SELECT name FROM operations WHERE kind = 'kernel' GROUP BY name ORDER BY min(start_ns)")]
+
+
+def turns(cuptop, out, table, rounds):
+    times, counts, took = {False: [], True: []}, {False: [], True: []}, []
+    for turn in range(rounds):
         for on in (False, True):
             options = ["--stalls", "on"] if on else ["--counters", "off"]
             phases, report, said, directory = traced(cuptop, out, f"turn-{turn}-{on}", *options)
             times[on].append(phases); counts[on].append(kernels(report))
-            if on:
-                took = re.findall(r"switching on took (\d+) ms", said)
-                table.row("switching on", f"{took} ms")
+            took += re.findall(r"switching on took (\d+) ms", said)
+    table.row("switching on", f"{took} ms")
     for phase in times[False][0]:
         off, on = (statistics.median(it[phase] for it in times[x] if phase in it) for x in (False, True))
         spread = max(it[phase] for it in times[False]) / min(it[phase] for it in times[False])
         table.row(f"time of {phase}", f"{off:.2f} -> {on:.2f} us ({100 * (on / off - 1):+.1f} %; without alone {100 * (spread - 1):.1f} %)")
     table.row("kernels with as without", f"{[sum(it.values()) for it in counts[True]]} {[sum(it.values()) for it in counts[False]]}",
               all(it == counts[False][0] and it for it in counts[True]))
-    db = database(cuptop, directory)
-    mixes = {}
-    for kernel, reason, samples in db.execute("SELECT * FROM stalls"):
-        mixes.setdefault(kernel, {})[reason] = samples
-    for it in sorted(report["kernels"], key=lambda it: -it["total_ns"])[:6]:
-        reasons = mixes.get(it["name"], {})
-        table.row(f"{it['name'][:44]}", f"{it['count']} x; {json.dumps(dict(sorted(reasons.items(), key=lambda x: -x[1])))}")
-        pairs = [(reasons[x], reasons[x + "_not_issued"]) for x in reasons if x + "_not_issued" in reasons]
-        table.row("    of pairs, not issued is the less", f"{sum(a >= b for a, b in pairs)} of {len(pairs)}")
-        table.row("    said", json.dumps(it.get("stalls")))
-    return mixes
+    beside_ncu(out, *mixes_of(cuptop, directory), ["--launch-count", "99", sys.executable, out / "work.py", "few"], table, "ncu.csv")
 
 
-def beside_ncu(out, mixes, table):
+def demangled(name):
+    """By the C++ library, as cuptop writes it but for spaces."""
+    library = ctypes.CDLL("libstdc++.so.6")
+    library.__cxa_demangle.restype = ctypes.c_void_p
+    text = library.__cxa_demangle(name.encode(), None, None, None)
+    return ctypes.string_at(text).decode() if text else name
+
+
+def base(name):
+    """A function's own name, without what it returns, its namespaces, template arguments and parameters."""
+    name = name.replace("(anonymous namespace)", "").removeprefix("void ")
+    return re.split(r"[<(]", name)[0].rsplit("::", 1)[-1].strip()
+
+
+def join(ours, theirs):
+    """For each of our names theirs: the same but for spaces; else the same function of the rest, in the order of first launches."""
+    bare = lambda name: re.sub(r"\s", "", name)
+    known = {bare(demangled(it)): it for it in theirs}
+    found = {it: known[bare(it)] for it in ours if bare(it) in known}
+    for name in ours:
+        if name not in found:
+            rest = [it for it in theirs if it not in found.values() and base(demangled(it)) == base(name)]
+            alike = [it for it in ours if it not in found and base(it) == base(name)]
+            if len(rest) == len(alike):
+                found.update(zip(alike, rest))
+    return found
+
+
+def ncu_samples(out, command, file):
+    """Samples by mangled name and reason in the order of launches; of one launch too few, those of a name add up."""
     ncu = shutil.which("ncu") or next(iter(sorted(Path("/usr/local").glob("cuda*/bin/ncu"))), None)
     if not ncu:
-        return table.row("ncu", "is not there")
+        return {}, "it is not there"
     done = run([ncu, "--section", "SourceCounters", "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw",
-                "--print-units", "base", "--kernel-name-base", "demangled", sys.executable, out / "work.py", "few"], 120)
-    (out / "ncu.csv").write_text(done.stdout + done.stderr)
-    lines = [it for it in done.stdout.splitlines() if it.startswith('"')]
-    sums = {}
+                "--print-units", "base", "--print-kernel-base", "mangled", *command], 150)
+    (out / file).write_text(done.stdout + done.stderr)
+    lines, sums = [it for it in done.stdout.splitlines() if it.startswith('"')], {}
     for row in csv.DictReader(io.StringIO("\n".join(lines))):
         if not row.get("ID", "").isdigit():
             continue
@@ -145,21 +199,78 @@ def beside_ncu(out, mixes, table):
         for column, value in row.items():
             if column.startswith(PREFIX) and not column.endswith("_not_issued"):
                 of[column[len(PREFIX):]] = of.get(column[len(PREFIX):], 0) + float((value or "0").replace(",", ""))
-    key = lambda name: re.sub(r"\s+|\(int\)|\(bool\)|void", "", name)[:60]
-    theirs = {key(name): (name, reasons) for name, reasons in sums.items()}
-    if not theirs:
-        table.row("ncu", "gave no samples: " + (done.stdout + done.stderr)[-200:])
-    for name, ours in mixes.items():
-        if key(name) not in theirs or sum(ours.values()) < 500 or sum(theirs[key(name)][1].values()) < 500:
+    return sums, (done.stdout + done.stderr)[-200:]
+
+
+def beside_ncu(out, mixes, order, command, table, file):
+    sums, said = ncu_samples(out, command, file)
+    if not sums:
+        return table.row("ncu", f"gave no samples: {said}")
+    joined, within = join(order, list(sums)), []
+    for name in order:
+        ours = {it: n for it, n in mixes.get(name, {}).items() if not it.endswith("_not_issued")}
+        theirs = sums.get(joined.get(name), {})
+        if sum(ours.values()) < 500 or sum(theirs.values()) < 500:
+            table.row(f"ncu: {base(name)[:39]}", f"samples {sum(ours.values())}, theirs {sum(theirs.values()) if theirs else 'not joined'}")
             continue
-        whole = {it: n for it, n in ours.items() if not it.endswith("_not_issued")}
-        pairs = {}
-        for it, n in ours.items():
-            pairs[it.removesuffix("_not_issued")] = pairs.get(it.removesuffix("_not_issued"), 0) + n
-        other = shares(theirs[key(name)][1])
-        off = {way: max(abs(100 * (shares(it)[g] - other[g])) for g in other) for way, it in (("whole", whole), ("pairs", pairs))}
-        table.row(f"ncu: {name[:39]}", " ".join(f"{g} {100 * shares(pairs)[g]:.0f}/{100 * shares(whole)[g]:.0f}/{100 * other[g]:.0f}" for g in other)
-                  + f"; off pairs {off['pairs']:.1f} whole {off['whole']:.1f}", min(off.values()) <= 8)
+        mine, other = shares(ours), shares(theirs)
+        off = max(abs(100 * (mine[g] - other[g])) for g in other)
+        within.append(off <= 8)
+        table.row(f"ncu: {base(name)[:39]}", " ".join(f"{g} {100 * mine[g]:.0f}/{100 * other[g]:.0f}" for g in other) + f"; off {off:.1f}", off <= 8)
+    table.row("kernels within 8 points of ncu", f"{sum(within)} of {len(within)}; joined {len(joined)} of {len(order)}")
+
+
+def told(report, table):
+    for it in report.get("kernels", []):
+        stalls = it.get("stalls") or {}
+        lines = [f"{Path(x['file']).name}:{x['line']} {100 * x['share']:.0f} % {x['does']}" for x in stalls.get("lines", [])[:3]]
+        table.row(f"lines: {base(it['name'])}", f"{stalls.get('samples')} samples; {lines}")
+    for it in report.get("findings", []):
+        table.row(f"finding {it['rule']}", f"{it['title']} | {it['advice']}"[:300])
+
+
+def hottest(report, kernel):
+    """Its hottest line's number."""
+    of = [it for it in report.get("kernels", []) if base(it["name"]) == kernel]
+    lines = (of[0].get("stalls") or {}).get("lines", []) if of else []
+    return lines[0]["line"] if lines else None
+
+
+def marked(text, word):
+    return next(i for i, line in enumerate(text.splitlines(), 1) if word in line)
+
+
+def waits(cuptop, out, table, built):
+    here = Path(__file__).parent
+    for name, (build, command) in built.items():
+        if build.wait(timeout=120):
+            table.row(f"nvcc {name}", (build.stderr.read() or b"")[-200:], False)
+            continue
+        _, report, _, directory = traced(cuptop, out, f"waits-{name}", "--stalls", "on", command=[command])
+        told(report, table)
+        if name == "waits":
+            text = (here / "waits.cu").read_text()
+            for kernel in ("chase", "barriers"):
+                line, want = hottest(report, kernel), marked(text, f"WAITS {kernel}")
+                table.row(f"hottest line of {kernel}", f"{line}, expected {want}", line == want)
+        beside_ncu(out, *mixes_of(cuptop, directory), ["--launch-count", "12", command], table, f"{name}.csv")
+
+
+def build(out, files):
+    nvcc = shutil.which("nvcc") or str(next(iter(sorted(Path("/usr/local").glob("cuda*/bin/nvcc"))), "nvcc"))
+    kernels = Path(__file__).parent / "transpose.cu"
+    kernels = kernels if kernels.exists() else Path(__file__).parents[2] / "kernels/transpose.cu"
+    command = [nvcc, "-O2", "-std=c++17", "-arch=native", "-lineinfo", f'-DTRANSPOSE="{kernels}"']
+    return {it.stem: (subprocess.Popen([*command, it, "-o", out / it.stem], stderr=subprocess.PIPE), out / it.stem) for it in files}
+
+
+def lines(cuptop, out, table):
+    _, report, _, directory = traced(cuptop, out, "triton", "--stalls", "on", command=[sys.executable, out / "triton_work.py"])
+    told(report, table)
+    line, want = hottest(report, "gathered"), [marked(TRITON.lstrip("\n"), it) for it in ("GATHERS", "USES")]
+    table.row("hottest line of Triton's kernel", f"{line}, expected one of {want}", line in want)
+    code = b"".join(it.read_bytes() for it in directory.iterdir())
+    table.row("an ELF file in the recording", code.count(b"\x7fELF"), b"\x7fELF" not in code)
 
 
 def steady(out, seconds):
@@ -210,13 +321,20 @@ def both_orders(cuptop, out, table):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("cuptop"); parser.add_argument("--out", default="stalls-out"); parser.add_argument("--seconds", type=float, default=220)
+    parser.add_argument("--turns", type=int, default=3); parser.add_argument("--only", default="waits,lines,turns,late,orders")
+    parser.add_argument("--cuda", type=Path, action="append", default=[])
     args = parser.parse_args()
     out, cuptop, begin, table = Path(args.out).absolute(), str(Path(args.cuptop).absolute()), time.time(), Table()
     out.mkdir(parents=True, exist_ok=True)
-    (out / "work.py").write_text(WORK); (out / "steady.py").write_text(STEADY)
-    mixes = {}
-    for name, part in [("turns", lambda: mixes.update(turns(cuptop, out, table))), ("late", lambda: late(cuptop, out, table)),
-                       ("orders", lambda: both_orders(cuptop, out, table)), ("ncu", lambda: beside_ncu(out, mixes, table))]:
+    for name, text in (("work.py", WORK), ("steady.py", STEADY), ("triton_work.py", TRITON.lstrip("\n"))):
+        (out / name).write_text(text)
+    built = build(out, [Path(__file__).parent / "waits.cu", *args.cuda]) if "waits" in args.only else {}
+    parts = {"lines": lambda: lines(cuptop, out, table), "waits": lambda: waits(cuptop, out, table, built),
+             "turns": lambda: turns(cuptop, out, table, args.turns), "late": lambda: late(cuptop, out, table),
+             "orders": lambda: both_orders(cuptop, out, table)}
+    for name, part in parts.items():
+        if name not in args.only.split(","):
+            continue
         if time.time() - begin > args.seconds:
             table.row(name, "no time left")
             continue
@@ -224,6 +342,7 @@ def main():
             part()
         except Exception as error:
             table.row(name, f"{type(error).__name__}: {error}"[:300], False)
+        table.row("seconds", f"{time.time() - begin:.0f} after {name}")
     print("\n".join(table.rows))
     print(f"{table.failed} failed")
     sys.exit(min(table.failed, 100))

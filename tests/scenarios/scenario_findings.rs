@@ -40,7 +40,7 @@ const EXPECTED: &[(&str, &str, &[&str])] = &[
     ("alloc_in_loop", "reuse", &[]),
     ("transpose", "row_by_row", &["launch-bound"]),
     ("transpose", "naive", &["below-roof"]),
-    ("transpose", "tiled", &["below-roof"]),
+    ("transpose", "tiled", &["bank-conflicts"]),
     ("transpose", "padded", &[]),
     ("sync_points", "device_sync", &["sync-in-loop"]),
     ("sync_points", "stream_sync", &["sync-in-loop"]),

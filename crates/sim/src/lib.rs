@@ -19,6 +19,7 @@ mod meter;
 pub mod program;
 mod stream;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use self::lower::Lowering;
 use self::machine::Machine;
 use activity::feed::{Feed, Gone, Message, Outcome, Outlet};
-use activity::{Batch, Def, Hardware, Health, Ns};
+use activity::{Batch, Def, Hardware, Health, Ns, StallSamples};
 pub use profile::Profile;
 use scenario::plan::Plan;
 
@@ -75,6 +76,10 @@ fn simulate(
         Pace::RealTime => now(),
         Pace::AsFastAsPossible => FIXED_START,
     };
+    let kernels = plan.variants.iter().flat_map(|it| &it.kernels);
+    let declared: BTreeMap<&str, _> = kernels.map(|it| (it.entry.as_str(), &it.stalls)).collect();
+    let declared = declared.into_iter().filter(|it| !it.1.is_empty());
+    let stalls = declared.map(|it| stalls(it.0, it.1)).collect();
     let failure = Arc::new(OnceLock::new());
     let steps = Lowering::new(plan, profile.clone(), failure.clone());
     let mut sender = Sender {
@@ -82,6 +87,7 @@ fn simulate(
         outlet,
         health: Health::default(),
         is_sampled: hz.is_some(),
+        stalls,
     };
     if let Some(hz) = hz {
         sender.machine.sample(hz);
@@ -99,12 +105,29 @@ fn simulate(
     }
 }
 
+/// A thousand samples of a kernel, as declared; those that wait for nothing issue.
+fn stalls(kernel: &str, declared: &[(String, u64)]) -> Hardware {
+    let mut reasons: Vec<_> = declared
+        .iter()
+        .map(|it| (it.0.clone(), 10 * it.1))
+        .collect();
+    let waits: u64 = reasons.iter().map(|it| it.1).sum();
+    reasons.push(("selected".to_owned(), 1000_u64.saturating_sub(waits)));
+    Hardware::Stalls(StallSamples {
+        kernel: kernel.to_owned(),
+        reasons,
+        ..StallSamples::default()
+    })
+}
+
 /// The model and the channel that it feeds.
 struct Sender<'a> {
     machine: Machine,
     outlet: &'a Outlet,
     health: Health,
     is_sampled: bool,
+    /// What a scenario declares of kernels, for the first batch.
+    stalls: Vec<Hardware>,
 }
 
 impl Sender<'_> {
@@ -161,6 +184,7 @@ impl Sender<'_> {
                 hardware.push(Hardware::Note(NOTE.to_owned()));
             }
         }
+        hardware.append(&mut self.stalls);
         self.health.received += items.len() as u64;
         let health = Some(self.health);
         self.outlet.send(Message::Batch(Batch {

@@ -32,6 +32,7 @@ fn kernel(name: &str, entry: &str) -> KernelSpec {
         file: "k.cu".to_owned(),
         source: "".into(),
         entry: entry.to_owned(),
+        stalls: Vec::new(),
         site: 0,
     }
 }

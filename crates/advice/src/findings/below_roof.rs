@@ -4,15 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, declared};
 use crate::thresholds;
+use activity::Ns;
 use activity::units::{percent, rate};
-use activity::{NameId, Ns};
-use figures::stalls;
 
 #[derive(Default)]
 struct Sum {
     bytes: u64,
     time: Ns,
-    name: NameId,
     at: Vec<Occurrence>,
 }
 
@@ -35,7 +33,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         };
         let sum = by.entry(kernel.entry).or_default();
         sum.bytes += bytes;
-        sum.name = kernel.name;
         sum.time += kernel.span.len();
         sum.at.push(Occurrence::Row(kernel.at));
     }
@@ -49,8 +46,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LARGE_SHARE.is_reached_by(f.part(saving)) {
         return None;
     }
-    let count = sum.at.len() as u64;
-    let stalls = stalls::of_kernel(scope.trace, sum.name, count, sum.time);
     let reached = sum.bytes as f64 / sum.time as f64;
     Some(Finding {
         title: format!(
@@ -58,10 +53,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             rate(reached),
             percent(reached / peak),
         ),
-        advice: match stalls.is_some_and(|it| it.mix.sm > it.mix.memory) {
-            true => "It waits for shared memory: pad rows of its tile by one, so that threads of a warp read different banks.",
-            false => "Coalesce: let neighbouring threads access neighbouring addresses, if need be through shared memory padded against bank conflicts.",
-        }.to_owned(),
+        advice: "Coalesce: let neighbouring threads access neighbouring addresses, if need be through shared memory padded against bank conflicts.".to_owned(),
         ..scope.found(f.span_ns, saving, &sum.at)
     })
 }

@@ -1,7 +1,7 @@
 //! What the kernels of a pass do, as the scenario's plan declares it.
 
 use super::{At, Scope};
-use activity::{Direction, NameId, Ns, Span, What};
+use activity::{Direction, Ns, Span, What};
 use figures::DeviceFigures;
 use scenario::plan::{LaunchSpec, OpKind, VariantPlan};
 
@@ -11,7 +11,6 @@ pub(super) struct Ran<'p> {
     pub span: Span,
     pub launch: &'p LaunchSpec,
     pub entry: &'p str,
-    pub name: NameId,
 }
 
 /// The kernels of a pass on a device by stream and start: those whose entry point and shape one launch
@@ -41,7 +40,6 @@ pub(super) fn kernels<'p>(scope: &Scope<'p>, f: &DeviceFigures) -> Vec<Ran<'p>> 
                 span: activity.span,
                 launch,
                 entry: &variant.kernels[launch.kernel].entry,
-                name: shape.name,
             });
         }
     }

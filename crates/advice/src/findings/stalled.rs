@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::scope::Config;
-use super::{DeviceFigures, Finding, Scope, configs};
+use super::{DeviceFigures, Finding, Rule, Scope, configs};
 use activity::anonymous::short_file;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
@@ -19,14 +19,12 @@ pub(super) fn banks(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         "Where threads of a warp read one bank of shared memory, make each row of its tile one longer; else keep values in registers.",
     ];
     let least = cases::BANKS_SHARE;
-    most(
-        scope,
-        f,
-        |it| !cases::SPECIAL_UNITS.holds(is_special(it)),
-        |it| it.sm,
-        least,
-        words,
-    )
+    let is_asked = |it: &Config| !cases::SPECIAL_UNITS.holds(is_special(it));
+    let found = most(scope, f, is_asked, |it| it.sm, least, words)?;
+    Some(Finding {
+        instead_of: &[Rule::BelowRoof],
+        ..found
+    })
 }
 
 pub(super) fn barriers(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {

@@ -367,6 +367,7 @@ mod tests {
             file: "k.cu".to_owned(),
             source: source.into(),
             entry: entry.to_owned(),
+            stalls: Vec::new(),
             site: 0,
         }
     }
