@@ -384,12 +384,12 @@ table! {
         ONE_COLD_PASS: Exception => ["one_cold_pass"];
     }
     "stalls" {
-        /// A kernel that waits for shared memory and special units for this part of its samples is worth a line. A GEMM of
-        /// cuBLAS, whose tiles are there by design, waits so for 11 %, a softmax for 13.
+        /// Waits for shared memory and special units. A GEMM of cuBLAS, whose tiles are there by design, waits so for 11 %,
+        /// a softmax for 13.
         BANKS_SHARE: Share = 0.35 or 0.0 => ["shared_memory_waits_of_a_quarter"];
-        /// So is one whose warps wait for each other at barriers. A softmax of PyTorch waits so for 17 to 21 %.
+        /// Waits at barriers. A softmax of PyTorch waits so for 17 to 21 %.
         BARRIERS_SHARE: Share = 0.35 or 0.0 => ["barriers_of_a_quarter"];
-        /// So is one whose instructions are not there. Those of PyTorch and cuBLAS wait so for 0 to 3 %.
+        /// Waits for instructions. Those of PyTorch and cuBLAS wait so for 0 to 3 %.
         FETCH_SHARE: Share = 0.25 or 0.0 => ["barriers_of_a_quarter"];
         /// Without shared memory it is special units (exp, sin) that a kernel waits for.
         SPECIAL_UNITS: Exception => ["special_units"];
