@@ -314,6 +314,11 @@ impl What {
     }
 
     /// The name that it refers to.
+    pub fn name(mut self) -> Option<NameId> {
+        self.name_mut().copied()
+    }
+
+    /// The same, to be changed.
     pub fn name_mut(&mut self) -> Option<&mut NameId> {
         match self {
             What::Call(c) => Some(&mut c.name),

@@ -84,10 +84,8 @@ pub fn measure(
     }
     let span = devices.iter().map(|f| f.span).reduce(Span::hull)?;
     // A launch of a graph that was recorded as a whole is one record.
-    let is_node = |op: OpId| {
-        let (lane, row) = graph.ops.place(op);
-        graph.ops.is_graph(op) && !matches!(trace.what(lane, row), What::Graph(_))
-    };
+    let is_node =
+        |op: OpId| graph.ops.is_graph(op) && !matches!(graph.what(trace, op), What::Graph(_));
     let cost = |count: u64, (least, most): (f64, f64)| {
         let all = count as f64;
         [(all * least) as Ns, (all * most) as Ns]

@@ -252,7 +252,11 @@ impl<'t> Calls<'t> {
         let is_one = |call: &CallId| {
             let calls = &self.graph.calls;
             let moved = match calls.first_op[*call as usize] {
-                NONE => self.name(*call).contains("Memset").then_some(0),
+                NONE => self
+                    .graph
+                    .function(self.trace, *call)
+                    .contains("Memset")
+                    .then_some(0),
                 op => Some(self.graph.ops.span(op).len()),
             };
             let time = self.time(call);
@@ -291,21 +295,13 @@ impl<'t> Calls<'t> {
         let calls = &self.graph.calls;
         let mut before = calls.kind[..*call as usize].iter();
         calls.kind[*call as usize] == CallKind::Memory
-            && !self.name(*call).contains("Host")
+            && !self.graph.function(self.trace, *call).contains("Host")
             && !before.any(|kind| matches!(kind, CallKind::Launch | CallKind::GraphLaunch))
     }
 
     /// Whether a function locks pages, by its name.
     fn locks(&self, function: Function) -> bool {
         self.trace.names().full(function.1).contains("Host")
-    }
-
-    fn name(&self, call: CallId) -> &'t str {
-        let (lane, row) = self.graph.calls.at(call);
-        match self.trace.what(lane, row) {
-            What::Call(of) => self.trace.names().full(of.name),
-            _ => "",
-        }
     }
 
     fn is_of_kineto(&self) -> bool {
@@ -448,8 +444,7 @@ pub fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
 
 /// The kernel that an operation is.
 pub fn kernel(trace: &Trace, graph: &Graph, op: u32) -> Option<NameId> {
-    let (lane, row) = (op != NONE).then(|| graph.ops.place(op))?;
-    match trace.what(lane, row) {
+    match (op != NONE).then(|| graph.what(trace, op))? {
         What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
         _ => None,
     }

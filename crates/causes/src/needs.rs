@@ -10,8 +10,7 @@ const READ_RATE: f64 = 20.0;
 /// Bytes that what was waited for brings to the CPU.
 pub fn fetched(trace: &Trace, graph: &Graph, wait: CallId) -> Option<u64> {
     let waited = graph.calls.waited[wait as usize];
-    let (lane, row) = (waited != NONE).then(|| graph.ops.place(waited))?;
-    match trace.what(lane, row) {
+    match (waited != NONE).then(|| graph.what(trace, waited))? {
         What::Copy(copy) if copy.direction == Direction::D2H => Some(copy.bytes),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Scope;
-use activity::{Ns, RangeKind, What};
+use activity::{Ns, RangeKind};
 use causes::graph::{CallId, Graph};
 use causes::nested::{LEVELS, NONE, Nested};
 use causes::sum_by;
@@ -38,9 +38,9 @@ impl<'t> Around<'t> {
         let innermost = nested.at(time).filter(|&row| row != NONE);
         let outwards = |row: &u32| Some(nested.parent(*row)).filter(|&row| row != NONE);
         let rows = std::iter::successors(innermost, outwards);
-        let name = |row: u32| match trace.what(*lane, row as usize) {
-            What::Range(range) => Some(trace.names().full(range.name)),
-            _ => None,
+        let name = |row: u32| {
+            let name = trace.what(*lane, row as usize).name();
+            name.map(|name| trace.names().full(name))
         };
         rows.take(LEVELS).filter_map(name).collect()
     }

@@ -274,12 +274,8 @@ fn is_cold(trace: &Trace, what: What) -> bool {
 
 /// The name of a call or a range.
 fn trace_name<'s>(scope: &Scope<'s>, (lane, row): (LaneId, usize)) -> Option<&'s str> {
-    let id = match scope.trace.what(lane, row) {
-        What::Call(it) => it.name,
-        What::Range(it) => it.name,
-        _ => return None,
-    };
-    Some(scope.trace.names().full(id))
+    let name = scope.trace.what(lane, row).name()?;
+    Some(scope.trace.names().full(name))
 }
 
 fn loads(name: &str) -> bool {

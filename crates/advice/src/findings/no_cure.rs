@@ -185,13 +185,10 @@ fn by_one(scope: &Scope, f: &DeviceFigures) -> Option<String> {
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data
 /// to begin with, and behind a copy back what the CPU has worked on. Others than PyTorch bring as much more than once.
 fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
-    let ops = &scope.causes.graph().ops;
-    let all = ops.of_device(f.index);
-    let at = all.partition_point(|&op| ops.start[op as usize] < gap.end);
-    let what = |op: &OpId| {
-        let (lane, row) = ops.place(*op);
-        scope.trace.what(lane, row)
-    };
+    let graph = scope.causes.graph();
+    let all = graph.ops.of_device(f.index);
+    let at = all.partition_point(|&op| graph.ops.start[op as usize] < gap.end);
+    let what = |op: &OpId| graph.what(scope.trace, *op);
     let before = || all[..at].iter().rev().map(what);
     let is_back = |of: &What| matches!(of, What::Copy(it) if it.direction == Direction::D2H);
     let last = before().find(|it| matches!(it, What::Kernel(_)) || is_back(it));

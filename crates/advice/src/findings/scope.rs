@@ -153,23 +153,19 @@ impl<'a> Scope<'a> {
 
     /// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
     pub(super) fn comes_before(&self, f: &DeviceFigures, gap: &Gap) -> bool {
-        let ops = &self.causes.graph().ops;
-        let all = ops.of_device(f.index);
-        let at = all.partition_point(|&op| ops.start[op as usize] < gap.span.start);
-        let last = all[..at].last().map(|&op| ops.place(op));
-        let what = last.map(|(lane, row)| self.trace.what(lane, row));
+        let graph = self.causes.graph();
+        let all = graph.ops.of_device(f.index);
+        let at = all.partition_point(|&op| graph.ops.start[op as usize] < gap.span.start);
+        let what = all[..at].last().map(|&op| graph.what(self.trace, op));
         matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H && !What::Copy(it).is_migration())
     }
 
     /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its
     /// last one. Before nothing can be prepared ahead, and behind nothing launched.
     pub(super) fn may_be_ahead(&self, device: &DeviceFigures) -> impl Fn(Ns) -> bool {
-        let ops = &self.causes.graph().ops;
-        let is_asked = |op: &&OpId| {
-            let (lane, row) = ops.place(**op);
-            !self.trace.what(lane, row).is_migration()
-        };
-        let all = ops.of_device(device.index);
+        let graph = self.causes.graph();
+        let is_asked = |op: &&OpId| !graph.what(self.trace, **op).is_migration();
+        let (ops, all) = (&graph.ops, graph.ops.of_device(device.index));
         let (first, last) = (all.iter().find(is_asked), all.iter().rfind(is_asked));
         let start = |op: Option<&OpId>| op.map_or(Ns::MIN, |&op| ops.start[op as usize]);
         let (first, last) = (start(first), start(last));

@@ -136,8 +136,7 @@ impl Split {
         };
         let ops = ops[from(f.span.start)..from(until)].iter();
         let is_node = |&&op: &&OpId| {
-            let (lane, row) = graph.ops.place(op);
-            graph.ops.is_graph(op) && matches!(trace.what(lane, row), What::Kernel(_))
+            graph.ops.is_graph(op) && matches!(graph.what(trace, op), What::Kernel(_))
         };
         let in_graphs = ops.clone().filter(is_node);
         split.in_graphs = (in_graphs.count() as u64).min(f.kernels);

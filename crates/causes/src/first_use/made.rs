@@ -56,8 +56,11 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                 threads.entry(lane).and_modify(load);
             }
             CallKind::Other => {
-                let asks = usize::from(asks(trace, calls.at(call)));
-                threads.entry(lane).and_modify(|it| it.asked += asks);
+                // It asks the driver where a function is.
+                let asks = graph.function(trace, call).starts_with("cuGetProcAddress");
+                threads
+                    .entry(lane)
+                    .and_modify(|it| it.asked += usize::from(asks));
             }
             // A wait for nothing parts nothing.
             kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
@@ -103,12 +106,6 @@ fn kept(mut kernels: FxHashMap<(usize, NameId), Making>) -> FxHashMap<OpId, (Spa
     kernels.retain(|_, it| it.compiles || it.starts || !cases::NEVER_AGAIN.holds(!is_shown));
     let all = kernels.into_values();
     all.map(|it| (it.op, (it.span, it.starts))).collect()
-}
-
-/// Whether a call asks the driver where a function is.
-fn asks(trace: &Trace, (lane, row): (LaneId, usize)) -> bool {
-    let name = |id| trace.names().full(id);
-    matches!(trace.what(lane, row), What::Call(of) if name(of.name).starts_with("cuGetProcAddress"))
 }
 
 /// Whether a kernel is named as `torch.compile`, nvFuser, CuPy and Julia name what they compile at run time. Numba appends

@@ -24,7 +24,7 @@ pub use calls::{CallKind, Calls};
 pub use kind::EdgeKind;
 pub use ops::{Engine, Ops};
 
-use activity::{Ns, Span};
+use activity::{Ns, Span, What};
 use events::Events;
 use rustc_hash::FxHashMap;
 use trace::{LaneId, Trace};
@@ -63,6 +63,19 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// What an operation records.
+    pub fn what(&self, trace: &Trace, op: OpId) -> What {
+        let (lane, row) = self.ops.place(op);
+        trace.what(lane, row)
+    }
+
+    /// The function of a call.
+    pub fn function<'t>(&self, trace: &'t Trace, call: CallId) -> &'t str {
+        let (lane, row) = self.calls.at(call);
+        let name = trace.what(lane, row).name();
+        name.map_or("", |name| trace.names().full(name))
+    }
+
     /// The graph of a whole timeline.
     pub fn new(trace: &Trace) -> Graph {
         trace::made("graph");

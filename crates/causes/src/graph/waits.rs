@@ -4,7 +4,7 @@
 use super::edges::BACK;
 use super::events::is_same;
 use super::{CallId, CallKind, Graph, HANDOVER_MIN, NONE, OpId};
-use activity::{Ns, SyncKind, What};
+use activity::{Ns, SyncKind};
 use trace::{LaneId, LaneKind, Trace, parallel};
 
 /// Calls that a thread looks at before it asks for more.
@@ -96,11 +96,8 @@ impl Graph {
 
     /// Whether a call only asks, as a watchdog does again and again (`cudaEventQuery`, `cudaGetLastError`).
     fn is_question(&self, trace: &Trace, call: CallId) -> bool {
-        let (lane, row) = self.calls.at(call);
-        matches!(trace.what(lane, row), What::Call(of) if {
-            let name = trace.names().full(of.name);
-            name.contains("Query") || name.contains("LastError")
-        })
+        let name = self.function(trace, call);
+        name.contains("Query") || name.contains("LastError")
     }
 
     /// The operation whose end let a call return.

@@ -29,8 +29,7 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
         if call == NONE || !graph.ops.is_graph(op) {
             continue;
         }
-        let (lane, row) = graph.ops.place(op);
-        let id = trace.what(lane, row).graph();
+        let id = graph.what(trace, op).graph();
         // Without an id nobody knows which graphs are one.
         if id == 0 {
             continue;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece};
 use crate::graph::CallId;
 use crate::stacks::{LineShare, StackCounts};
-use activity::{NameId, Ns, What};
+use activity::{NameId, Ns};
 use trace::{LaneId, describe};
 
 /// How much of a device's idle time has one cause.
@@ -237,12 +237,7 @@ impl Causes<'_> {
     /// The name of the call, range or overhead that is to blame.
     pub fn host_name(&self, culprit: Culprit) -> Option<NameId> {
         let (lane, row) = self.place(culprit)?;
-        match self.trace.what(lane, row) {
-            What::Call(call) => Some(call.name),
-            What::Range(range) => Some(range.name),
-            What::Overhead(overhead) => Some(overhead.name),
-            _ => None,
-        }
+        self.trace.what(lane, row).name()
     }
 
     pub(super) fn call_name(&self, call: CallId) -> Option<NameId> {

@@ -64,14 +64,12 @@ impl Causes<'_> {
 
     /// Whether an operation copies pageable memory, and more than goes with the command.
     pub fn is_staged(&self, op: OpId) -> bool {
-        let (lane, row) = self.graph.ops.place(op);
-        matches!(self.trace.what(lane, row), What::Copy(it) if it.is_staged())
+        matches!(self.graph.what(self.trace, op), What::Copy(it) if it.is_staged())
     }
 
     /// Whether an operation is a page of managed memory that the CPU touched, so that it came back.
     pub fn comes_back(&self, op: OpId) -> bool {
-        let (lane, row) = self.graph.ops.place(op);
-        self.trace.what(lane, row).comes_back()
+        self.graph.what(self.trace, op).comes_back()
     }
 
     /// What of a gap is due to a wait: without it the host would be ahead by what it took, and no more. What the device

@@ -216,11 +216,8 @@ impl Editing<'_, '_> {
     }
 
     fn call_name(&self, call: u32) -> &str {
-        let (lane, row) = self.scene.graph.calls.at(self.program.call_id(call));
-        match self.scene.trace.what(lane, row) {
-            What::Call(what) => self.scene.trace.names().full(what.name),
-            _ => "",
-        }
+        let call = self.program.call_id(call);
+        self.scene.graph.function(self.scene.trace, call)
     }
 
     /// Takes a call away; what the thread did before it stays.

@@ -93,8 +93,7 @@ impl WhatIf<'_> {
     }
 
     fn label(&self, op: u32) -> String {
-        let (lane, row) = self.graph.ops.place(op);
-        let name = match self.trace.what(lane, row) {
+        let name = match self.graph.what(self.trace, op) {
             What::Kernel(kernel) => {
                 let name = self.trace.shape(kernel.shape).name;
                 Some(self.trace.names().short(name))
