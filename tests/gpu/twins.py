@@ -3,10 +3,11 @@
 
 Each base is a job: `launch` is held up by its CPUs' launching (FSDP2), `compute` by its GPUs (DDP, the loss is read each step), `tensor` too (tensor
 parallel, in bfloat16), `ahead` too, but nobody waits for the GPU. Each has twins: `healthy`; the last rank sleeps on each step for 10 % or 40 % of a
-step; or for a whole step on every tenth. Steps are measured without cuptop, three times each twin in turn in one job, and while a twin is recorded.
-What is foretold of a recording of the late twin (`report --json`) is held to late minus healthy without cuptop (the median of three), within 1 ms or
-20 %; where the power cap holds a GPU down, to at least that. Of the healthy twin at most 1 % may be foretold. Recordings go to $OUT. The last lines
-are a table. TWINS=healthy,tenth in the environment asks for these. Needs torch with NCCL, and as many GPUs."""
+step; or for a whole step on every tenth. Steps are measured without cuptop, eight times 50 steps of each twin in turn in one job, and while a twin is
+recorded. What is foretold of a recording of the late twin (`report --json`) is held to late minus healthy without cuptop (the mean of eight, beside
+it its standard error), within 1 ms or 20 %; where the power cap holds a GPU down, to at least that. Of the healthy twin at most 1 % may be foretold.
+Recordings go to $OUT. The last lines are a table. TWINS=healthy,tenth in the environment asks for these, RECORDINGS=2 for two recordings of each.
+Needs torch with NCCL, and as many GPUs."""
 import json
 import os
 import subprocess
@@ -84,22 +85,31 @@ def run(kind, length, steps):
     begin = time.perf_counter()
     for at in range(steps):
         step(late if RANK == WORLD - 1 and (kind != "tenth" or at % 10 == 5) else 0.0)
+    launched = torch.tensor([(time.perf_counter() - begin) * 1e3 / steps], device="cuda")
     torch.cuda.synchronize(); dist.barrier(); torch.cuda.synchronize()
-    return (time.perf_counter() - begin) * 1e3 / steps
+    took = (time.perf_counter() - begin) * 1e3 / steps
+    of_ranks = [torch.zeros_like(launched) for _ in range(WORLD)]
+    dist.all_gather(of_ranks, launched)
+    return took, [round(it.item(), 2) for it in of_ranks]
 
-STEPS = 30
+STEPS, ROUNDS = 50, 8
 # A recording is of one twin from its first step on.
 run(KINDS[0] if LENGTH else "healthy", LENGTH, 20)
 if LENGTH == 0:
-    length = torch.tensor([run("healthy", 0, 20)], device="cuda")
+    length = torch.tensor([run("healthy", 0, 20)[0]], device="cuda")
     dist.broadcast(length, 0)
     LENGTH = length.item()
     if RANK == 0: print("LENGTH", LENGTH, flush=True)
 means = {kind: [] for kind in KINDS}
-for kind in KINDS * (3 if len(KINDS) > 1 else 1):
-    means[kind].append(run(kind, LENGTH, STEPS))
+for kind in KINDS * (ROUNDS if len(KINDS) > 1 else 1):
+    took, launched = run(kind, LENGTH, STEPS)
+    means[kind].append(took)
+    if RANK == 0: print("ROUND", kind, f"{took:.2f}, to launch it", launched, flush=True)
 for kind in KINDS:
-    if RANK == 0: print("STEP", kind, statistics.median(means[kind]), max(means[kind]) - min(means[kind]), flush=True)
+    # Twins run in turn, so that each has a healthy one beside it.
+    more = [it - of for it, of in zip(means[kind], means[KINDS[0]])]
+    error = statistics.stdev(more) / len(more) ** 0.5 if len(more) > 1 else 0.0
+    if RANK == 0: print("STEP", kind, statistics.mean(means[kind]), error, flush=True)
 dist.destroy_process_group()
 '''
 
@@ -117,18 +127,19 @@ PORT = [29600 + os.getpid() % 300]
 
 
 def started(folder, gpus, before, base, length, kinds):
-    """Runs a job; returns its length of a step, its means by kind, and how far those of three lie apart at most."""
+    """Runs a job; returns its length of a step, its means by kind, and how well it is known what each takes more than the first."""
     PORT[0] += 1
     job = [sys.executable, os.path.join(folder, "launch.py"), str(gpus), str(PORT[0]), os.path.join(folder, "train.py"), base, str(length), ",".join(kinds)]
-    done = subprocess.run([*before, *job], capture_output=True, text=True, timeout=90)
+    done = subprocess.run([*before, *job], capture_output=True, text=True, timeout=150)
     words = [it.split() for it in done.stdout.splitlines()]
     steps = [it for it in words if len(it) == 4 and it[0] == "STEP"]
-    means, apart = {it[1]: float(it[2]) for it in steps}, max((float(it[3]) for it in steps), default=0.0)
+    means, errors = {it[1]: float(it[2]) for it in steps}, {it[1]: float(it[3]) for it in steps}
+    print("".join(it + "\n" for it in done.stdout.splitlines() if it.startswith("ROUND")), end="", flush=True)
     lengths = [float(it[1]) for it in words if len(it) == 2 and it[0] == "LENGTH"]
     if len(means) < len(kinds):
         print(done.stdout[-1500:], done.stderr[-3000:], flush=True)
         raise RuntimeError(f"{base} {kinds} did not end: {done.returncode}")
-    return (lengths or [length])[0], means, apart
+    return (lengths or [length])[0], means, errors
 
 
 def foretold(cuptop, recording):
@@ -151,37 +162,37 @@ def main():
         open(os.path.join(folder, "launch.py"), "w").write(LAUNCHER)
         for base in bases:
             recorded, length = {}, None
-            for kind in [None, *KINDS]:
+            for kind in [None, *KINDS * int(os.environ.get("RECORDINGS", "1"))]:
                 if time.monotonic() + 20 > until:
                     print(f"no time is left for {base} {kind or ''}", flush=True)
                     break
                 began = time.monotonic()
                 try:
                     if kind is None:
-                        length, plain, apart = started(folder, gpus, [], base, 0, KINDS)
-                        print(base, f"{time.monotonic() - began:.0f} s, without cuptop, three of a kind {apart:.2f} ms apart:", {k: round(v, 2) for k, v in plain.items()}, flush=True)
+                        length, plain, errors = started(folder, gpus, [], base, 0, KINDS)
+                        print(base, f"{time.monotonic() - began:.0f} s, without cuptop, late by {length:.2f} ms a step or a part of it:", {k: round(v, 2) for k, v in plain.items()}, flush=True)
                         continue
-                    at = os.path.join(folder, f"{base}_{kind}")
+                    at = os.path.join(folder, f"{base}_{kind}_{len(rows)}")
                     _, means, _ = started(folder, gpus, [cuptop, "trace", "--headless", "--save", at, "--"], base, length, [kind])
                     recorded[kind] = means[kind]
                     saved, rank, text, step, capped = foretold(cuptop, at)
                     if out:
-                        with tarfile.open(os.path.join(out, f"{base}_{kind}.tgz"), "w:gz", compresslevel=3) as file:
-                            file.add(at, arcname=f"{base}_{kind}")
-                    rows.append((base, kind, plain[kind], plain[kind] - plain["healthy"], means[kind], means[kind] - recorded["healthy"], saved, rank, step, capped, text))
+                        with tarfile.open(at.replace(folder, out) + ".tgz", "w:gz", compresslevel=3) as file:
+                            file.add(at, arcname=os.path.basename(at))
+                    rows.append((base, kind, plain[kind], plain[kind] - plain["healthy"], errors[kind], means[kind], means[kind] - recorded["healthy"], saved, rank, step, capped, text))
                     print(f"{base} {kind} {time.monotonic() - began:.0f} s: {text}", flush=True)
                 except Exception as error:  # One twin that fails must not hide the others.
                     print(f"{base} {kind}: {error!r}"[:300], flush=True)
                     if kind is None:
                         break
-    print("base     twin      step  more  | recorded: step  more | foretold  of  rank   headline        (ms; +: at most)")
+    print("base     twin      step  more  error | recorded: step  more | foretold  of  rank   headline        (ms; +: at most)")
     wrong = 0
-    for base, kind, plain, more, step, recorded, saved, rank, of, capped, text in rows:
+    for base, kind, plain, more, error, step, recorded, saved, rank, of, capped, text in rows:
         off = min(saved - more, 0.0) if capped else saved - more
         right = saved <= 0.01 * step if kind == "healthy" else abs(off) <= max(1.0, 0.2 * abs(more))
         right = right and (saved <= 1.0 or rank in (None, gpus - 1))
         wrong += not right
-        print(f"{base:8} {kind:8} {plain:6.2f} {more:5.2f} | {step:14.2f} {recorded:5.2f} | {saved:8.2f}{'+' if capped else ' '} {of:5.2f} {str(rank):4} {'ok   ' if right else 'WRONG'} {text[:90]}")
+        print(f"{base:8} {kind:8} {plain:6.2f} {more:5.2f} {error:5.2f}  | {step:14.2f} {recorded:5.2f} | {saved:8.2f}{'+' if capped else ' '} {of:5.2f} {str(rank):4} {'ok   ' if right else 'WRONG'} {text[:90]}")
     print(f"{wrong} of {len(rows)} wrong")
     return wrong > 0
 

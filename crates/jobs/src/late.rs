@@ -18,7 +18,7 @@ const WORTH: f64 = 0.01;
 const ASKED: usize = 8;
 /// Lateness of less than this part of the run is ordinary unevenness where nothing says why, or on a few steps here and there. GPUs of one
 /// kind differ by so much (see `kernels`).
-const ORDINARY: f64 = 0.05;
+pub(super) const ORDINARY: f64 = 0.05;
 /// A part of what a rank is behind by that is the reason of it.
 const MOST: f64 = 0.5;
 /// The part of idle time that is the reason of it.
@@ -28,7 +28,7 @@ const STEADY: f64 = 0.3;
 /// Where a rank falls behind by this part of what it does where it does most, it is asked why.
 const TELLING: f64 = 0.5;
 /// So many standard errors of a mean are no chance.
-const CLEAR: f64 = 3.0;
+pub(super) const CLEAR: f64 = 3.0;
 /// Stretches between collectives that tell how a rank is late, where no steps do.
 const STRETCHES_MIN: usize = 8;
 /// The bit of NVML's reasons for low clocks that says power cap.
@@ -146,8 +146,7 @@ pub(super) fn find(known: &Input<'_>, split: &Split) -> Vec<Lateness> {
     let replayed = known.causes.and_then(|causes| Replayed::new(known, causes));
     let mut found: Vec<Lateness> = Vec::new();
     for rank in asked {
-        let price = replayed.as_ref().map(|it| it.price(rank, split));
-        let Some(late) = one(known, split, rank, &by_rank[rank], price) else {
+        let Some(late) = one(known, split, rank, &by_rank[rank], replayed.as_ref()) else {
             continue;
         };
         let cost = late.saving.map_or(late.late_ns, |it| it.all_ns);
@@ -170,16 +169,30 @@ fn one(
     split: &Split,
     rank: usize,
     all: &[Late],
-    price: Option<Price>,
+    replayed: Option<&Replayed<'_>>,
 ) -> Option<Lateness> {
     let units = units(known, rank);
     let spans = &units.spans;
+    let (noise, step) = (known.noise as f64, units.median as f64);
+    let on_steps = |price: &Price| -> Vec<f64> {
+        let within = spans.iter().map(|it| price.within(*it) as f64);
+        within.collect()
+    };
     let whole = spans.iter().copied().reduce(Span::hull);
     let looked = whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX));
+    let price = replayed.map(|it| {
+        let price = it.price(rank, split);
+        let by = on_steps(&price);
+        let late = late_steps(&by, noise, step).len();
+        // A single late step is no reason not to ask for more.
+        let is_told = late != 1 && pattern(late, &by).is_some();
+        // By chance it is ahead or behind in other places as well.
+        let is_better = |it: &Price| !is_told || it.within(looked) < price.within(looked);
+        let at_places = it.at_places(rank, spans, step, noise);
+        at_places.filter(is_better).unwrap_or(price)
+    });
     let saved = price.as_ref().map(|it| it.within(looked).max(0));
-    let on_steps = price
-        .as_ref()
-        .map(|it| spans.iter().map(|step| it.within(*step) as f64).collect());
+    let on_steps = price.as_ref().map(on_steps);
     // Without a replay what the others waited is all that is known of it.
     let behind = price.map_or_else(
         || {
@@ -205,7 +218,7 @@ fn one(
     }
     // By how much it falls behind is often made up for by the end of a step.
     let by_step: Vec<f64> = on_steps.unwrap_or(by_step);
-    let late = late_steps(&by_step, known.noise as f64, units.median as f64);
+    let late = late_steps(&by_step, noise, step);
     let named = late.iter().filter_map(|step| {
         let it = of_step.get(step)?;
         Some(LateStep {
@@ -300,7 +313,7 @@ fn pattern(late: usize, by_step: &[f64]) -> Option<Pattern> {
 
 /// Whether the mean is above 0 by more than chance makes of steps that scatter like these. Steps beside each other are alike, as who is
 /// ahead stays so for a while. So the means of runs of steps scatter by more than as many single ones.
-fn is_clear(by_step: &[f64]) -> bool {
+pub(super) fn is_clear(by_step: &[f64]) -> bool {
     let run = by_step.len().isqrt().max(1);
     let means: Vec<f64> = by_step.chunks_exact(run).map(mean).collect();
     mean(by_step) > CLEAR * standard_error(by_step).max(standard_error(&means))
@@ -326,7 +339,7 @@ pub(super) fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
 
 /// The steps on which lateness is out of the ordinary; none when it is much the same on all. In order of lateness the
 /// widest distance parts them from the others: half of the greatest lateness at least.
-fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
+pub(super) fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
     let mut sorted = by.to_vec();
     sorted.sort_by(f64::total_cmp);
     let Some(&most) = sorted.last() else {

@@ -18,6 +18,7 @@ mod late;
 mod line;
 mod operation;
 mod pair;
+mod places;
 mod price;
 mod roots;
 mod split;

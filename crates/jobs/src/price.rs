@@ -4,6 +4,8 @@
 //! the others are held up by their own launching and by the next one that is last. The difference of the two replays is the price. Beside it
 //! lies by how much the rank is behind what the others could do without it, from collective to collective. Where that grows it fell behind.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashMap;
 
 use super::input::Input;
@@ -23,11 +25,12 @@ const FOLLOWS: Ns = 30_000;
 /// All ranks of a job, to be replayed.
 pub(super) struct Replayed<'a> {
     known: &'a Input<'a>,
-    program: Program<'a>,
-    joints: Vec<Joint>,
+    pub(super) program: Program<'a>,
+    pub(super) joints: Vec<Joint>,
     /// The rank of each operation, or [`NONE`].
-    rank_of: Vec<u32>,
+    pub(super) rank_of: Vec<u32>,
     all: Times,
+    pub(super) alone: OnceCell<Times>,
 }
 
 /// A rank fell behind on its way to a collective.
@@ -42,7 +45,7 @@ pub(super) struct Behind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Price {
     /// By when the rank came to a collective, in its own time and in order: by how much sooner that is over without it.
-    saved: Vec<(Ns, Ns)>,
+    pub(super) saved: Vec<(Ns, Ns)>,
     /// Where it fell behind, in order.
     pub(super) behind: Vec<Behind>,
 }
@@ -115,6 +118,7 @@ impl<'a> Replayed<'a> {
             joints,
             rank_of,
             all,
+            alone: OnceCell::new(),
         })
     }
 

@@ -193,7 +193,7 @@ impl Program<'_> {
     }
 
     /// The call of another thread that handed over to one, or [`NONE`].
-    fn handed(&self, call: u32) -> u32 {
+    pub fn handed(&self, call: u32) -> u32 {
         self.call_of(self.graph.calls.handed[self.call_id(call) as usize])
     }
 
