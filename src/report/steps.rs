@@ -285,47 +285,34 @@ pub fn because(idle: &[IdleCause]) -> String {
 /// "1,240 tokens/s", "617 or 1,240 tokens/s".
 pub fn tokens_per_s((low, high): (f64, f64)) -> String {
     let (low, high) = (low.round() as u64, high.round() as u64);
-    match high - low {
-        0 => format!("{} tokens/s", count(low)),
-        more if more > low / 2 => format!("{} or {} tokens/s", count(low), count(high)),
-        _ => format!("{} to {} tokens/s", count(low), count(high)),
-    }
+    let least = match high - low {
+        0 => String::new(),
+        more if 2 * more > low => format!("{} or ", count(low)),
+        _ => format!("{} to ", count(low)),
+    };
+    format!("{least}{} tokens/s", count(high))
 }
 
 /// What a server did, a sentence each.
 fn serving(of: &Serving) -> Vec<String> {
-    let sure = if of.certainty == "likely" {
-        " (likely)"
-    } else {
-        ""
-    };
-    let rate = of
-        .tokens_per_s
-        .map_or("tokens/s not seen".to_owned(), tokens_per_s);
-    let mut lines = vec![format!("serving{sure}: {rate}")];
-    if let Some(between) = of.between_p50_ns.filter(|_| of.replay_p50_ns.is_some()) {
-        let replay = duration(of.replay_p50_ns.unwrap_or_default());
+    let rate = of.tokens_per_s.map(tokens_per_s);
+    let rate = rate.unwrap_or("tokens/s not seen".to_owned());
+    let mut lines = vec![format!("serving, {}: {rate}", of.certainty)];
+    if let Some(decode) = of.decode.as_ref().filter(|it| it.replay_p50_ns > 0) {
+        let [replay, rest] = [decode.replay_p50_ns, decode.between_p50_ns].map(duration);
         let why = because(&of.between);
         lines.push(format!(
-            "a decode step: CUDA graph {replay} · around it {} · idle there: {why}",
-            duration(between)
+            "decode step: graph {replay}, around it {rest}; idle there: {why}"
         ));
     }
-    if of.prefill_delay_ns > 0 {
-        let (all, longest) = (
-            duration(of.prefill_delay_ns),
-            duration(of.prefill_delay_max_ns),
-        );
-        lines.push(format!(
-            "decoding waited {all} for prefill, at most {longest} at a time"
-        ));
-    }
-    if of.asleep_ns > 0 {
-        lines.push(format!(
-            "idle {} before prompts: nobody asked",
-            duration(of.asleep_ns)
-        ));
-    }
+    let [all, longest] = [of.prefill_delay_ns, of.prefill_delay_max_ns].map(duration);
+    let delay = format!("decoding waited {all} for prefill, at most {longest} at a time");
+    lines.extend(Some(delay).filter(|_| of.prefill_delay_ns > 0));
+    let asleep = format!(
+        "idle {} before prompts: nobody asked",
+        duration(of.asleep_ns)
+    );
+    lines.extend(Some(asleep).filter(|_| of.asleep_ns > 0));
     lines
 }
 

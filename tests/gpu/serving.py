@@ -173,8 +173,8 @@ def judge(report, truth):
     parts = {phase: (round(sum(b - a for a, b in told[phase]) / time_ns, 3), round(sum(b - a for kind, a, b, _ in inside if kind == phase) / time_ns, 3))
              for phase in told}
     return {"phases": right / time_ns, "told": serving["tokens_per_s"], "true": tokens * 1e9 / (last - first), "parts": parts,
-            "certainty": serving["certainty"], "from": serving["from"],
-            "graphs": [(it["graph"], it["steps"], it["batch"]) for it in serving["graphs"]]}
+            "certainty": serving["certainty"], "from": report["steps"][0]["from"],
+            "graphs": serving["graphs"]}
 
 
 def main():

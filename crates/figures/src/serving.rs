@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::steps::{Batch, Phase, Steps, Work, work};
+use crate::steps::{Batch, Origin, Phase, Steps, list_ops};
 use activity::units::share;
 use activity::{Ns, Span, stats};
 use causes::{Causes, IdleCause};
@@ -16,58 +16,53 @@ pub type Tokens = (u64, u64);
 /// Before a prompt the GPU rests for so many times the usual pause: then nobody asked for anything.
 const ASLEEP_TIMES: Ns = 10;
 
-/// What a server did in its steady steps.
+/// What a server did in its steady steps. Their phases are kinds of steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Serving {
     /// The operating system's id of the process.
     pub process: u32,
-    /// What showed the phases.
-    pub from: String,
     /// "fact" where names say the phases, "likely" where operations show them.
     pub certainty: &'static str,
     /// From the first steady step to the end of the last.
     pub time_ns: Ns,
-    /// Tokens that were made, where something says how many.
+    /// Tokens that were made in it, where something says how many: the fewest and the most.
     pub tokens: Option<Tokens>,
     pub tokens_per_s: Option<(f64, f64)>,
-    pub phases: Vec<ServedSteps>,
-    /// Decode steps by the CUDA graph that they replay, and the time of the replays.
-    pub graphs: Vec<ServedSteps>,
+    /// Decode steps.
+    pub decode: Option<Decoded>,
+    /// The same by the CUDA graph that they replay; 0 where nobody knows which.
+    pub graphs: BTreeMap<u32, Decoded>,
     /// Decode steps without a CUDA graph.
     pub outside_graphs: usize,
-    /// From a replay's first operation to the end of its last at the median; null without graphs.
-    pub replay_p50_ns: Option<Ns>,
-    /// The rest of a decode step.
-    pub between_p50_ns: Option<Ns>,
-    /// Why the GPU was idle in that rest, summed over all steps.
+    /// Why the GPU was idle in decode steps outside replays, summed over all steps.
     pub between: Vec<IdleCause>,
+    /// The part of the time of steps that work on prompts.
+    pub prefill_share: f64,
     /// How long requests that were being decoded waited because prompts were worked on, and the longest such wait.
     pub prefill_delay_ns: Ns,
     pub prefill_delay_max_ns: Ns,
     /// For how long nothing ran before a prompt came, beside usual pauses.
     pub asleep_ns: Ns,
+    /// The numbers in names of steps: least and greatest.
+    pub fields: BTreeMap<String, Tokens>,
     /// What no record says.
     pub not_seen: [&'static str; 4],
     /// Phases in order, steps of one phase behind each other as one.
     pub runs: Vec<PhaseRun>,
 }
 
-/// Steps of one phase, or replays of one graph.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ServedSteps {
-    pub phase: Phase,
-    /// The graph's id; 0 where none is meant, or nobody knows it.
-    pub graph: u32,
+/// Decode steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decoded {
     pub steps: usize,
     pub p50_ns: Ns,
     pub p99_ns: Ns,
-    pub total_ns: Ns,
-    /// Of the time of all steps.
-    pub share: f64,
+    /// From the first operation of a replay to the end of its last at the median; 0 without graphs.
+    pub replay_p50_ns: Ns,
+    /// The rest of a step at the median.
+    pub between_p50_ns: Ns,
     /// Tokens of a step at the median.
     pub batch: Option<Tokens>,
-    /// The other numbers in names, at the median.
-    pub fields: BTreeMap<String, u64>,
 }
 
 /// Steps of one phase behind each other.
@@ -85,91 +80,121 @@ struct Served<'s> {
     /// Up to where nobody asked for anything.
     span: Span,
     asleep: Ns,
-    work: Work,
-}
-
-impl Served<'_> {
-    /// From a graph's first operation to the end of its last; empty without one.
-    fn replay(&self) -> Span {
-        let none = Span::new(self.span.start, self.span.start);
-        self.work.replay.unwrap_or(none)
-    }
+    /// The CUDA graph that it replays; 0 where nobody knows which.
+    graph: Option<u32>,
+    /// From the graph's first operation to the end of its last; empty without one.
+    replay: Span,
 }
 
 impl Serving {
     /// Of the steps of a process; `None` where it serves no model.
     pub fn of(trace: &Trace, causes: &Causes<'_>, steps: &Steps) -> Option<Serving> {
         let served = served(trace, steps);
-        let own = |phase| served.iter().filter(move |it| it.batch.phase == phase);
         let time = steps.steady_span().len();
-        let phases = Phase::ALL.map(|phase| ServedSteps::of(own(phase), |it| it.span, time));
-        let phases: Vec<ServedSteps> = phases.into_iter().flatten().collect();
-        let decodes = || own(Phase::Decode);
         let tokens = served.iter().filter_map(|it| it.batch.tokens);
         let tokens = tokens.reduce(|a, b| (a.0 + b.0, a.1 + b.1));
         let rate = |count: u64| count as f64 * 1e9 / time.max(1) as f64;
-        let usual = quantile(decodes().map(|it| it.span.len()), 0.5).unwrap_or_default();
-        let (prefill_delay_ns, prefill_delay_max_ns) = delays(&served, usual);
-        let mut graphs = BTreeMap::<u32, Vec<&Served>>::new();
-        let (replays, others): (Vec<&Served>, _) =
-            decodes().partition(|it| it.work.replay.is_some());
-        for &it in &replays {
-            graphs.entry(it.work.graph).or_default().push(it);
+        let is_decode = |it: &&Served| it.batch.phase == Phase::Decode;
+        let (decodes, others): (Vec<&Served>, Vec<_>) = served.iter().partition(is_decode);
+        let decode = Decoded::of(&decodes);
+        let delays = delays(&served, decode.as_ref().map_or(0, |it| it.p50_ns));
+        let mut graphs = BTreeMap::<Option<u32>, Vec<&Served>>::new();
+        let (mut around, mut fields) = (Vec::new(), BTreeMap::<String, Tokens>::new());
+        for &it in &decodes {
+            graphs.entry(it.graph).or_default().push(it);
+            around.push(Span::new(it.span.start, it.replay.start));
+            around.push(Span::new(it.replay.end.min(it.span.end), it.span.end));
         }
-        let graphs = graphs.into_iter().filter_map(|(graph, of)| {
-            let of = ServedSteps::of(of.into_iter(), |it| it.replay(), time)?;
-            Some(ServedSteps { graph, ..of })
-        });
-        let rest = |it: &Served| it.span.len() - it.replay().len();
-        let around = |it: &Served| {
-            let (span, replay) = (it.span, it.replay());
-            [
-                (span.start, replay.start),
-                (replay.end.min(span.end), span.end),
-            ]
-        };
-        let around = decodes().flat_map(around).filter(|it| it.0 < it.1);
-        let around: Vec<Span> = around.map(|it| Span::new(it.0, it.1)).collect();
-        (!phases.is_empty()).then(|| Serving {
+        around.retain(|it| !it.is_empty());
+        for (name, value) in served.iter().flat_map(|it| &it.batch.fields) {
+            let of = fields.entry(name.clone()).or_insert((*value, *value));
+            *of = (of.0.min(*value), of.1.max(*value));
+        }
+        let outside_graphs = graphs.remove(&None).map_or(0, |it| it.len());
+        let graphs = graphs.into_iter();
+        (!served.is_empty()).then(|| Serving {
             process: trace.processes()[steps.process].info.pid,
-            from: steps.origin_text(),
-            certainty: steps.certainty(),
+            certainty: match steps.from {
+                Origin::Tokens => "likely",
+                _ => "fact",
+            },
             time_ns: time,
             tokens,
             tokens_per_s: tokens.map(|it| (rate(it.0), rate(it.1))),
-            phases,
-            graphs: graphs.collect(),
-            outside_graphs: others.len(),
-            replay_p50_ns: quantile(replays.iter().map(|it| it.replay().len()), 0.5),
-            between_p50_ns: quantile(decodes().map(rest), 0.5),
+            decode,
+            graphs: graphs
+                .filter_map(|(graph, of)| Some((graph?, Decoded::of(&of)?)))
+                .collect(),
+            outside_graphs,
             between: causes.idle_of_process(steps.process, &around),
-            prefill_delay_ns,
-            prefill_delay_max_ns,
+            prefill_share: share(others.iter().map(|it| it.span.len()).sum(), time),
+            prefill_delay_ns: delays.iter().sum(),
+            prefill_delay_max_ns: delays.into_iter().max().unwrap_or_default(),
             asleep_ns: served.iter().map(|it| it.asleep).sum(),
+            fields,
             not_seen: [
                 "time to first token",
-                "waiting requests",
+                "queue",
                 "prefix caches",
                 "preemptions",
             ],
-            runs: runs(&served),
+            runs: PhaseRun::list(&served),
         })
     }
 }
 
+impl Decoded {
+    fn of(steps: &[&Served]) -> Option<Decoded> {
+        let mut batches: Vec<Tokens> = steps.iter().filter_map(|it| it.batch.tokens).collect();
+        batches.sort_unstable();
+        let quantile = |length: fn(&Served) -> Ns, share: f64| {
+            let times: Vec<f64> = steps.iter().map(|it| length(it) as f64).collect();
+            stats::quantile(&times, share).map(|it| it as Ns)
+        };
+        Some(Decoded {
+            steps: steps.len(),
+            p50_ns: quantile(|it| it.span.len(), 0.5)?,
+            p99_ns: quantile(|it| it.span.len(), 0.99)?,
+            replay_p50_ns: quantile(|it| it.replay.len(), 0.5)?,
+            between_p50_ns: quantile(|it| it.span.len() - it.replay.len(), 0.5)?,
+            batch: batches.get(batches.len() / 2).copied(),
+        })
+    }
+}
+
+impl PhaseRun {
+    fn list(served: &[Served]) -> Vec<PhaseRun> {
+        let is_one =
+            |a: &Served, b: &Served| (a.batch.phase, a.span.end) == (b.batch.phase, b.span.start);
+        let runs = served.chunk_by(is_one).map(|run| PhaseRun {
+            phase: run[0].batch.phase,
+            start_ns: run[0].span.start,
+            end_ns: run[run.len() - 1].span.end,
+            steps: run.len(),
+        });
+        runs.collect()
+    }
+}
+
 fn served<'s>(trace: &Trace, steps: &'s Steps) -> Vec<Served<'s>> {
-    let known = steps.steady.clone();
-    let known = known.filter_map(|step| Some((steps.batch(step)?, steps.spans[step])));
-    let works = work(trace, steps.process, known.clone().map(|it| it.1));
-    let of = |((batch, span), work)| Served {
-        batch,
-        span,
-        work,
-        asleep: 0,
-    };
-    let mut served: Vec<Served> = known.zip(works).map(of).collect();
-    let pause = |it: &Served| it.span.end - it.work.end.min(it.span.end);
-    let pauses: Vec<Ns> = served.iter().map(pause).collect();
+    let (mut served, mut pauses) = (Vec::new(), Vec::new());
+    for step in steps.steady.clone() {
+        let (Some(batch), span) = (steps.batch(step), steps.spans[step]) else {
+            continue;
+        };
+        let ops = list_ops(trace, steps.process, Some(span));
+        let nodes = ops.iter().filter(|it| it.graph.is_some());
+        let end = ops.iter().map(|it| it.span.end).max();
+        pauses.push(span.end - end.unwrap_or(span.end).min(span.end));
+        let replay = nodes.clone().map(|it| it.span).reduce(Span::hull);
+        served.push(Served {
+            batch,
+            span,
+            asleep: 0,
+            graph: nodes.filter_map(|it| it.graph).next_back(),
+            replay: replay.unwrap_or(Span::new(span.start, span.start)),
+        });
+    }
     let usual = stats::median_time(&pauses).unwrap_or_default().max(1);
     for (at, pause) in pauses.into_iter().enumerate() {
         let next = served.get(at + 1);
@@ -182,74 +207,19 @@ fn served<'s>(trace: &Trace, steps: &'s Steps) -> Vec<Served<'s>> {
     served
 }
 
-fn quantile(times: impl Iterator<Item = Ns>, share: f64) -> Option<Ns> {
-    let times: Vec<f64> = times.map(|it| it as f64).collect();
-    stats::quantile(&times, share).map(|it| it as Ns)
-}
-
-impl ServedSteps {
-    fn of<'s>(
-        steps: impl Iterator<Item = &'s Served<'s>>,
-        span: fn(&Served) -> Span,
-        time: Ns,
-    ) -> Option<ServedSteps> {
-        let steps: Vec<&Served> = steps.collect();
-        let times = || steps.iter().map(|it| span(it).len());
-        let mut batches: Vec<Tokens> = steps.iter().filter_map(|it| it.batch.tokens).collect();
-        batches.sort_unstable();
-        let mut fields = BTreeMap::<&String, Vec<Ns>>::new();
-        for (name, value) in steps.iter().flat_map(|it| &it.batch.fields) {
-            fields.entry(name).or_default().push(*value as Ns);
-        }
-        let fields = fields.into_iter().filter_map(|(name, values)| {
-            Some((name.clone(), quantile(values.into_iter(), 0.5)? as u64))
-        });
-        Some(ServedSteps {
-            phase: steps.first()?.batch.phase,
-            graph: 0,
-            steps: steps.len(),
-            p50_ns: quantile(times(), 0.5)?,
-            p99_ns: quantile(times(), 0.99)?,
-            total_ns: times().sum(),
-            share: share(times().sum(), time),
-            batch: batches.get(batches.len() / 2).copied(),
-            fields: fields.collect(),
-        })
-    }
-}
-
-/// What prompts add to the time between two tokens of others: in all, and at most.
-fn delays(served: &[Served], usual: Ns) -> (Ns, Ns) {
-    let (mut all, mut longest, mut now, mut has_others) = (0, 0, 0, false);
-    for it in served {
-        let is_mixed = it.batch.phase == Phase::Mixed;
-        now += match it.batch.phase {
-            Phase::Decode => 0,
-            Phase::Prefill => it.span.len(),
-            Phase::Mixed => (it.span.len() - usual).max(0),
-        };
-        if it.batch.phase != Phase::Prefill {
-            if has_others || is_mixed {
-                all += now;
-                longest = longest.max(now);
-            }
-            (now, has_others) = (0, true);
-        }
-        has_others &= it.asleep == 0;
-    }
-    (all, longest)
-}
-
-fn runs(served: &[Served]) -> Vec<PhaseRun> {
-    let is_one =
-        |a: &Served, b: &Served| a.batch.phase == b.batch.phase && a.span.end == b.span.start;
-    let runs = served.chunk_by(is_one).map(|run| PhaseRun {
-        phase: run[0].batch.phase,
-        start_ns: run[0].span.start,
-        end_ns: run[run.len() - 1].span.end,
-        steps: run.len(),
-    });
-    runs.collect()
+/// What prompts add to the time between two tokens of others, to each such time. Nobody waits where nobody asked before.
+fn delays(served: &[Served], usual: Ns) -> Vec<Ns> {
+    let is_end = |it: &Served| it.batch.phase == Phase::Decode;
+    let more = |it: &Served| match it.batch.phase {
+        Phase::Decode => 0,
+        Phase::Prefill => it.span.len(),
+        Phase::Mixed => (it.span.len() - usual).max(0),
+    };
+    let between: Vec<&[Served]> = served.split_inclusive(is_end).collect();
+    let pairs = between
+        .windows(2)
+        .filter(|it| it[0].iter().all(|step| step.asleep == 0));
+    pairs.map(|it| it[1].iter().map(more).sum()).collect()
 }
 
 #[cfg(test)]

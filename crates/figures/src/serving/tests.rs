@@ -108,32 +108,25 @@ fn phases_are_told_by_the_tokens_that_are_copied_back() {
             .clone()
             .filter_map(|at| Some((steps.batch(at)?.phase, steps.spans[at].start)));
         assert_eq!(Vec::from_iter(found), truth[1..truth.len() - 1]);
-        let [decode, prefill] = &serving.phases[..] else {
-            panic!("{:?}", serving.phases)
-        };
-        assert_eq!(
-            (decode.phase, decode.steps, decode.batch),
-            (Phase::Decode, 28, Some((16, 16)))
-        );
-        assert_eq!((prefill.phase, prefill.steps), (Phase::Prefill, 3));
+        let decode = serving.decode.expect("decode steps");
+        assert_eq!((decode.steps, decode.batch), (28, Some((16, 16))));
         // 13 kernels of 110 µs, and 502 µs behind them.
-        assert_eq!((decode.p50_ns, prefill.p50_ns), (1_932_000, 1_470_000));
-        assert_eq!(
-            (serving.prefill_delay_ns, serving.prefill_delay_max_ns),
-            (3 * 1_470_000, 1_470_000)
-        );
+        assert_eq!((decode.p50_ns, decode.p99_ns), (1_932_000, 1_932_000));
+        let delays = (serving.prefill_delay_ns, serving.prefill_delay_max_ns);
+        assert_eq!(delays, (3 * 1_470_000, 1_470_000));
+        let kinds = steps.kinds.iter().map(|it| (&it.name[..], it.steps.len()));
+        assert_eq!(Vec::from_iter(kinds), [("decode", 28), ("prefill", 3)]);
         let all = 28 * 1_932_000 + 3 * 1_470_000;
         assert_eq!(
             (serving.time_ns, serving.tokens),
             (all, Some((28 * 16, 28 * 16)))
         );
-        let replays = serving
-            .graphs
-            .iter()
-            .map(|it| (it.graph, it.steps, it.p50_ns));
         // From the first node to the end of the last.
-        let of_graph = [(5, 28, 13 * 110_000 - 10_000)];
-        assert_eq!(Vec::from_iter(replays), of_graph[..usize::from(has_graph)]);
+        let replay = if has_graph { 13 * 110_000 - 10_000 } else { 0 };
+        assert_eq!(decode.replay_p50_ns, replay);
+        assert_eq!(decode.between_p50_ns, 1_932_000 - replay);
+        let replays = serving.graphs.get(&5).map(|it| it.steps);
+        assert_eq!(replays, has_graph.then_some(28));
         assert_eq!(serving.outside_graphs, if has_graph { 0 } else { 28 });
     }
 }
@@ -154,7 +147,8 @@ fn a_pause_before_a_prompt_is_no_part_of_a_step() {
     let (_, serving) = made.serves().expect("a server");
     // The usual pause of 500 µs is in the gap, too.
     assert_eq!(serving.asleep_ns, 3 * (300 * MS + 500_000));
-    assert!(serving.phases[0].p99_ns < 2 * MS && serving.prefill_delay_ns == 0);
+    assert!(serving.decode.expect("steps").p99_ns < 2 * MS);
+    assert_eq!(serving.prefill_delay_ns, 0);
 }
 
 #[test]
@@ -203,7 +197,7 @@ fn tokens_of_an_unknown_size_are_told_as_both() {
         made.now += 500_000;
     }
     let (_, serving) = made.serves().expect("a server");
-    assert_eq!(serving.phases[0].batch, Some((8, 16)));
+    assert_eq!(serving.decode.expect("steps").batch, Some((8, 16)));
     let (low, high) = serving.tokens_per_s.expect("tokens");
     assert_eq!(2.0 * low, high);
 }
@@ -235,25 +229,18 @@ fn names_of_steps_say_phases_also_where_one_token_is_several_ranges() {
     let graph = Graph::new(&trace);
     let serving = Serving::of(&trace, &Causes::new(&trace, &graph), &steps).expect("a server");
     assert_eq!(
-        (serving.certainty, &serving.from[..]),
-        ("fact", "ranges `step[…]`")
+        (serving.certainty, steps.from.text()),
+        ("fact", "ranges `step…`".to_owned())
     );
-    let phases = serving
-        .phases
-        .iter()
-        .map(|it| (it.phase, it.steps, it.p50_ns, it.batch));
     // The last one is not seen to its end.
+    let decode = serving.decode.expect("decode steps");
     assert_eq!(
-        Vec::from_iter(phases),
-        [
-            (Phase::Decode, 15, 3_000, Some((2, 2))),
-            (Phase::Prefill, 3, 9_100, Some((0, 1)))
-        ]
+        (decode.steps, decode.p50_ns, decode.batch),
+        (15, 3_000, Some((2, 2)))
     );
-    assert_eq!(
-        serving.phases[1].fields,
-        [("bs".to_owned(), 1), ("toks".to_owned(), 900)].into()
-    );
+    let fields = [("bs", (1, 2)), ("new", (1, 1)), ("toks", (900, 900))];
+    let fields = fields.map(|(name, of)| (name.to_owned(), of));
+    assert_eq!(serving.fields, fields.into());
     let kinds = steps.kinds.iter().map(|it| (&it.name[..], it.steps.len()));
     assert_eq!(Vec::from_iter(kinds), [("decode", 15), ("prefill", 3)]);
 }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use activity::{Ns, Span};
+use activity::Ns;
 
 /// What a step is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -20,11 +20,7 @@ impl Phase {
 
     /// What steps of it are called.
     pub fn word(self) -> &'static str {
-        match self {
-            Phase::Decode => "decode",
-            Phase::Prefill => "prefill",
-            Phase::Mixed => "prefill+decode",
-        }
+        ["decode", "prefill", "prefill+decode"][self as usize]
     }
 }
 
@@ -40,38 +36,41 @@ pub struct Batch {
     pub fields: Vec<(String, u64)>,
 }
 
-/// What names of a program's own steps stand under together.
-pub(super) const OWN: &str = "prefill, decode";
-
-/// What all steps of the engine that wrote this name stand under together; `None` for another name.
-pub(super) fn group(name: &str) -> Option<&'static str> {
-    let batch = read(name)?;
-    Some(match name.split('[').next() {
-        _ if name.starts_with("execute_") => "execute_…",
-        Some("step") => "step[…]",
-        _ if batch.fields.is_empty() => OWN,
-        _ => "prefill[…], decode[…]",
-    })
+impl Batch {
+    /// One without numbers in its name.
+    pub(super) fn new(start: Ns, phase: Phase, tokens: Option<(u64, u64)>) -> Batch {
+        Batch {
+            start,
+            phase,
+            tokens,
+            fields: Vec::new(),
+        }
+    }
 }
 
 /// What a name says of a step; `None` where it is no such name.
 pub(super) fn read(name: &str) -> Option<Batch> {
-    let (mode, text) = match name.strip_prefix("execute_") {
-        Some(counts) => ("", counts.replace('_', " ")),
-        None => {
-            let (mode, text) = match name.strip_suffix(']').and_then(|it| it.split_once('[')) {
-                Some(("step", inside)) => inside.split_once(' ').unwrap_or((inside, "")),
-                Some(of) => of,
-                None if ["prefill", "decode"].contains(&name) => (name, ""),
-                None => return None,
-            };
-            (mode, text.to_owned())
-        }
+    let bracket = name.strip_suffix(']').and_then(|it| it.split_once('['));
+    let (mode, text) = match (name.strip_prefix("execute_"), bracket) {
+        (Some(counts), _) => ("", counts),
+        (_, Some(("step", inside))) => inside.split_once(' ').unwrap_or((inside, "")),
+        (_, Some(of)) => of,
+        _ if ["prefill", "decode"].contains(&name) => (name, ""),
+        _ => return None,
     };
-    let fields = numbers(&text);
-    let has = |words: [&str; 2]| words.into_iter().any(|it| number(&fields, it) > Some(0));
+    let fields = match mode {
+        "" => numbers(&text.replace('_', " ")),
+        _ => numbers(text),
+    };
+    let number = |word: &&str| Some(fields.iter().find(|it| it.0 == *word)?.1);
+    let first = |words: &[&str]| words.iter().find_map(number);
+    let (all, guessed) = (first(&["bs"]), first(&["generation_tokens", "toks", "tok"]));
+    let (prompts, decoded) = (
+        first(&["context", "new", "c"]),
+        first(&["generation", "cached", "g"]),
+    );
     let phase = match mode.to_ascii_lowercase().as_str() {
-        "" => match (has(["context", "new"]), has(["generation", "cached"])) {
+        "" => match (prompts > Some(0), decoded > Some(0)) {
             (true, true) => Phase::Mixed,
             (true, false) => Phase::Prefill,
             (false, true) => Phase::Decode,
@@ -82,33 +81,16 @@ pub(super) fn read(name: &str) -> Option<Batch> {
         "extend" | "prefill" | "split_prefill" => Phase::Prefill,
         _ => return None,
     };
-    Some(Batch {
-        start: 0,
-        phase,
-        tokens: tokens(phase, &fields),
-        fields,
-    })
-}
-
-fn number(fields: &[(String, u64)], name: &str) -> Option<u64> {
-    fields.iter().find(|it| it.0 == name).map(|it| it.1)
-}
-
-/// A prefill makes the first token of a request where it is its last part; speculation makes one token a request or more.
-fn tokens(phase: Phase, fields: &[(String, u64)]) -> Option<(u64, u64)> {
-    let first = |words: &[&str]| words.iter().find_map(|word| number(fields, word));
-    let all = first(&["bs"]);
-    let prompts = first(&["context", "new", "c"]).or(all.filter(|_| phase == Phase::Prefill));
-    let prompts = prompts.filter(|_| phase != Phase::Decode);
-    let decoded = first(&["generation", "cached", "g"]);
-    let decoded = match phase {
-        Phase::Prefill => Some(0),
-        Phase::Decode => decoded.or(all),
-        Phase::Mixed => decoded.or_else(|| all?.checked_sub(prompts?)),
-    }?;
-    let guessed = first(&["generation_tokens", "toks", "tok"]).filter(|_| phase == Phase::Decode);
-    let most = decoded.max(guessed.unwrap_or(0));
-    Some((decoded, most + prompts.unwrap_or(0)))
+    // A prefill makes the first token of a request where it is its last part; speculation makes one token a request or more.
+    let sum = |count: u64| (count, count + prompts.unwrap_or(0));
+    let tokens = match phase {
+        Phase::Prefill => Some((0, prompts.or(all).unwrap_or(0))),
+        Phase::Mixed => decoded.or_else(|| all?.checked_sub(prompts?)).map(sum),
+        Phase::Decode => decoded.or(all).map(|it| (it, it.max(guessed.unwrap_or(0)))),
+    };
+    let tokens = tokens.filter(|_| !fields.is_empty());
+    let batch = Batch::new(0, phase, tokens);
+    Some(Batch { fields, ..batch })
 }
 
 /// The numbers in "bs=66 c=2" and "128 context 1(8192)" by the word before them: "bs", "context", "context_tokens".
@@ -120,35 +102,10 @@ fn numbers(text: &str) -> Vec<(String, u64)> {
             continue;
         };
         let is_second = fields.last().is_some_and(|it| it.0 == word);
-        fields.push((
-            format!("{word}{}", if is_second { "_tokens" } else { "" }),
-            number,
-        ));
+        let name = format!("{word}{}", if is_second { "_tokens" } else { "" });
+        fields.push((name, number));
     }
     fields
-}
-
-/// Puts steps together of which only the last one copies tokens back: an engine may name each of several graphs that make one.
-pub(super) fn join(spans: &mut Vec<Span>, batches: &[Batch], copies: impl Fn(Span) -> bool) {
-    let is_decode =
-        |span: &Span| find(batches, span.start).is_some_and(|it| it.phase == Phase::Decode);
-    let decodes = spans.iter().filter(|it| is_decode(it));
-    let ends: Vec<bool> = decodes.map(|it| copies(*it)).collect();
-    let count = ends.iter().filter(|it| **it).count();
-    if !cases::STEPS_MIN.is_reached_by(count) || 2 * count > ends.len() {
-        return;
-    }
-    let (mut joined, mut is_open) = (Vec::<Span>::new(), false);
-    for span in spans.drain(..) {
-        match joined.last_mut() {
-            Some(last) if is_open && is_decode(&span) && last.end == span.start => {
-                last.end = span.end;
-            }
-            _ => joined.push(span),
-        }
-        is_open = is_decode(&span) && !copies(span);
-    }
-    *spans = joined;
 }
 
 /// The one whose step begins there.
@@ -197,13 +154,8 @@ mod tests {
         ];
         for (name, phase, tokens) in known {
             assert_eq!(of(name), Some((phase, Some(tokens))), "{name}");
-            assert!(
-                group(name).is_some_and(|it| it.ends_with(['…', ']'])),
-                "{name}"
-            );
         }
         assert_eq!(of("decode"), Some((Decode, None)));
-        assert_eq!(group("prefill"), Some(OWN));
         for other in [
             "execute_model",
             "step[IDLE bs=0]",

@@ -21,6 +21,7 @@
 mod batches;
 mod driven;
 mod kinds;
+mod marks;
 mod operations;
 mod period;
 mod ranges;
@@ -38,8 +39,8 @@ use trace::{Lane, LaneId, LaneKind, Trace};
 use activity::stats;
 pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
-pub use operations::{Work, work};
 pub use slow::{Slow, main_device};
+pub use tokens::{Op, list_ops};
 use trace::parallel;
 
 /// What showed the steps.
@@ -163,14 +164,6 @@ impl Steps {
     pub fn kind_of(&self, step: usize) -> Option<&StepKind> {
         let is_in = |kind: &&StepKind| kind.steps.binary_search(&step).is_ok();
         self.kinds.iter().find(is_in)
-    }
-
-    /// Whether names say what each was for, "fact", or only operations show it, "likely".
-    pub fn certainty(&self) -> &'static str {
-        match self.from {
-            Origin::Ranges(_) => "fact",
-            _ => "likely",
-        }
     }
 
     /// What a step was for, of a server.
@@ -301,25 +294,29 @@ fn with_kinds(trace: &Trace, mut steps: Steps) -> Steps {
 
 /// What repeats in a process, whatever it is.
 fn repeats(trace: &Trace, process: usize, window: Option<Span>) -> Option<Steps> {
-    let tokens = || tokens::find(trace, process, window);
-    let served = |found: &Found| match found.from {
-        Origin::Ranges(_) if found.batches.is_empty() => tokens(),
-        _ => None,
+    let marked = ranges::find(trace, process, window);
+    let is_free = match &marked {
+        ranges::Answer::Steps(found) => matches!(found.from, Origin::Ranges(_)),
+        ranges::Answer::None => false,
+        ranges::Answer::Unmarked => true,
     };
-    let found = match ranges::find(trace, process, window) {
+    let served = marks::find(trace, process, window).or_else(|| {
+        let tokens = || tokens::find(trace, process, window);
+        is_free.then(tokens).flatten()
+    });
+    let found = served.or_else(|| match marked {
         // What marks the period by a part of it does not say where a step begins: the operations may.
         ranges::Answer::Steps(found) if cases::PART_OF_STEP.holds(found.is_part) => {
             by_period(trace, process, window)
                 .filter(|it| it.spans.len().abs_diff(found.spans.len()) <= 1)
                 .or(Some(found))
         }
-        ranges::Answer::Steps(found) => served(&found).or(Some(found)),
+        ranges::Answer::Steps(found) => Some(found),
         ranges::Answer::None => None,
-        ranges::Answer::Unmarked => tokens().or_else(|| {
-            let is_pass = || ranges::is_one_pass(trace, process, window);
-            by_period(trace, process, window).filter(|_| !cases::PASS_OVER_LAYERS.holds(is_pass()))
+        ranges::Answer::Unmarked => by_period(trace, process, window).filter(|_| {
+            !cases::PASS_OVER_LAYERS.holds(ranges::is_one_pass(trace, process, window))
         }),
-    }?;
+    })?;
     finish(trace, process, window, found)
 }
 
@@ -357,6 +354,19 @@ struct Found {
     is_part: bool,
     /// What each was for, where that is known.
     batches: Vec<Batch>,
+}
+
+impl Found {
+    /// Of a server, whose last step is not seen to its end.
+    fn of_server(from: Origin, spans: Vec<Span>, batches: Vec<Batch>) -> Found {
+        Found {
+            from,
+            spans,
+            is_closed: false,
+            is_part: false,
+            batches,
+        }
+    }
 }
 
 fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {

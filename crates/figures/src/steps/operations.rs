@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use activity::{Direction, NameId, Ns, Place, Span, What};
-use causes::graph::CallKind;
 use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// What makes two operations the same.
@@ -44,57 +43,6 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
             Some(Span::new(first, last))
         })
         .reduce(Span::hull)
-}
-
-/// What a process did on GPUs from the operations on that start in a stretch.
-#[derive(Clone, Copy, Debug)]
-pub struct Work {
-    /// When the last of them ends.
-    pub end: Ns,
-    /// The CUDA graph that most of them are nodes of; 0 where nobody knows which.
-    pub graph: u32,
-    /// From the first operation of a graph to the end of the last.
-    pub replay: Option<Span>,
-}
-
-/// What a process did in each of these stretches.
-pub fn work(trace: &Trace, process: usize, stretches: impl Iterator<Item = Span>) -> Vec<Work> {
-    let launched = graph_launches(trace, process);
-    let of = |stretch: Span| {
-        let (mut end, mut replay) = (stretch.start, None::<Span>);
-        let mut nodes = FxHashMap::<u32, usize>::default();
-        for (id, lane) in streams(trace, process) {
-            for (_, it) in trace.activities(id, lane.starting(stretch)) {
-                end = end.max(it.span.end);
-                if it.what.graph() != 0 || launched.contains(&it.correlation) {
-                    *nodes.entry(it.what.graph()).or_default() += 1;
-                    replay = Some(replay.map_or(it.span, |all| all.hull(it.span)));
-                }
-            }
-        }
-        let most = nodes.into_iter().max_by_key(|it| (it.1, it.0));
-        let graph = most.map_or(0, |it| it.0);
-        Work { end, graph, replay }
-    };
-    stretches.map(of).collect()
-}
-
-/// The ids of a process's calls that launch CUDA graphs.
-pub(super) fn graph_launches(trace: &Trace, process: usize) -> FxHashSet<u32> {
-    let is_launch = |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::GraphLaunch;
-    let mut names = FxHashMap::<NameId, bool>::default();
-    let mut launches = FxHashSet::default();
-    let own = trace.threads().filter(|it| it.1.key().process == process);
-    for (_, it) in own.flat_map(|(id, lane, _)| trace.activities(id, lane.kept())) {
-        if let What::Call(call) = it.what
-            && *names
-                .entry(call.name)
-                .or_insert_with(|| is_launch(call.name))
-        {
-            launches.insert(it.correlation);
-        }
-    }
-    launches
 }
 
 /// Whether something is copied from or to the CPU there.

@@ -4,9 +4,8 @@ use std::cell::OnceCell;
 
 use rustc_hash::FxHashMap;
 
-use super::batches::{self, Batch};
 use super::operations::{self, ByCall, Caused, is_ascending};
-use super::{Found, Origin, tokens};
+use super::{Found, Origin};
 use activity::stats;
 use activity::{NameId, Ns, Range, RangeKind, Span, What};
 use trace::{LaneKind, SourceKind, Trace};
@@ -37,11 +36,7 @@ struct Group {
     index: u32,
     /// Whether the source's own numbers begin again.
     restarts: bool,
-    /// Whether a server of a language model names its steps so.
-    is_server: bool,
     spans: Vec<Span>,
-    /// The name of each as it is.
-    names: Vec<NameId>,
 }
 
 impl Group {
@@ -51,15 +46,6 @@ impl Group {
 
     fn is_profiler_step(&self) -> bool {
         self.name.starts_with("ProfilerStep#")
-    }
-
-    /// A program's own ranges of one phase alone may be anything.
-    fn doubt(&mut self, trace: &Trace) {
-        let is_first = |it: &NameId| *it == self.names[0];
-        if self.name == batches::OWN && self.names.iter().all(is_first) {
-            trace.names().full(self.names[0]).clone_into(&mut self.name);
-            self.is_server = false;
-        }
     }
 
     /// Whether it is named like a warm-up.
@@ -79,9 +65,6 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         };
     }
     let mut groups = groups(trace, process, window, (RangeKind::Nvtx, ""));
-    for group in &mut groups {
-        group.doubt(trace);
-    }
     // A profiler that marks its steps has said how many there are. Where these are too few, other ranges may be
     // steps, but not what repeats within one of them.
     let marked = groups.iter().position(Group::is_profiler_step);
@@ -104,16 +87,14 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         .into_iter()
         .partition(|g| cases::WARM_UP_NAME.holds(g.warms()));
     let warm = Span::merged(warm.into_iter().flat_map(|g| g.spans).collect());
-    for Group { spans, names, .. } in &mut groups {
-        let is_kept = |span: &Span| {
+    for group in &mut groups {
+        group.spans.retain(|span| {
             let at = warm.partition_point(|it| it.end <= span.start);
             warm.get(at).is_none_or(|it| span.start < it.start)
-        };
-        let all = std::mem::take(spans).into_iter().zip(std::mem::take(names));
-        (*spans, *names) = all.filter(|it| is_kept(&it.0)).unzip();
+        });
     }
     // Counted ones first; of those the ones that hold the others.
-    groups.sort_by_key(|g| std::cmp::Reverse((g.is_server, g.is_counted, g.total())));
+    groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
     groups.truncate(TRIED_MAX);
     if groups.is_empty() {
         return otherwise;
@@ -219,7 +200,6 @@ fn groups(
             group.restarts |= !group.spans.is_empty() && range.index <= group.index;
             group.index = range.index;
             group.spans.push(activity.span);
-            group.names.push(range.name);
         }
     }
     groups.all.into_iter().map(|(group, _)| group).collect()
@@ -245,12 +225,7 @@ impl Groups {
             group.is_counted = false;
             return group;
         }
-        let full = trace.names().full(range.name);
-        let engine = batches::group(full);
-        let (name, numbers) = match engine {
-            Some(engine) => (engine.to_owned(), Vec::new()),
-            None => without_numbers(full),
-        };
+        let (name, numbers) = without_numbers(trace.names().full(range.name));
         let next = self.all.len();
         let at = *self.ids.entry((thread, name.clone())).or_insert(next);
         if at == next {
@@ -259,9 +234,7 @@ impl Groups {
                 is_counted: true,
                 index: range.index,
                 restarts: false,
-                is_server: engine.is_some(),
                 spans: Vec::new(),
-                names: Vec::new(),
             };
             self.all.push((group, None));
         }
@@ -350,23 +323,18 @@ fn of_group(
     (calls, warm): (&ByCall, usize),
     group: Group,
 ) -> Option<Found> {
-    let mut steps = caused_by(trace, process, window, calls, &group);
-    let covered: usize = steps.iter().map(|it| it.count).sum();
+    let mut steps = caused_by(trace, process, window, calls, &group.spans);
     // Warm-up is no work that they could hold.
     let work = operations::count(trace, process, window).saturating_sub(warm);
-    if (covered as f64) < cases::RANGES_SHARE.value() * work as f64 {
-        return None;
-    }
-    let starts: Vec<Ns> = steps.iter().map(|step| step.caused.start).collect();
     let fewest = match cases::TWO_MARKED.holds(group.is_profiler_step()) {
         true => 2,
         false => cases::STEPS_MIN.value(),
     };
-    if steps.len() < fewest || !is_ascending(&starts) {
+    if !are_steps(&steps, work, fewest) {
         return None;
     }
     // The program may count each of two kinds.
-    let has_pairs = !group.is_counted && !group.is_server && are_by_turns(trace, process, &steps);
+    let has_pairs = !group.is_counted && are_by_turns(trace, process, &steps);
     if cases::BY_TURNS.holds(has_pairs) {
         let mut is_first = false;
         steps.retain(|_| {
@@ -374,24 +342,7 @@ fn of_group(
             is_first
         });
     }
-    let (mut spans, is_part) = from_start_to_start(trace, process, &steps);
-    let batch = |step: &Marked| {
-        let batch = batches::read(trace.names().full(step.name));
-        batch.map(|it| Batch {
-            start: step.caused.start,
-            tokens: it
-                .tokens
-                .or_else(|| tokens::copied(trace, process, step.caused)),
-            ..it
-        })
-    };
-    let batches: Vec<Batch> = match group.is_server {
-        true => steps.iter().filter_map(batch).collect(),
-        false => Vec::new(),
-    };
-    batches::join(&mut spans, &batches, |span| {
-        tokens::copied(trace, process, span).is_some()
-    });
+    let (spans, is_part) = from_start_to_start(trace, process, &steps);
     // A range that all steps lose their end by marks no steps.
     if spans.len() < fewest {
         return None;
@@ -405,36 +356,42 @@ fn of_group(
         spans,
         // The next step is not seen to begin.
         is_closed: false,
-        is_part: is_part && from != Origin::ProfilerStep && batches.is_empty(),
-        batches,
+        is_part: is_part && from != Origin::ProfilerStep,
+        batches: Vec::new(),
         from,
     })
 }
 
+/// Whether so many, in order, hold enough of so many operations.
+pub(super) fn are_steps(steps: &[Marked], work: usize, fewest: usize) -> bool {
+    let covered: usize = steps.iter().map(|it| it.count).sum();
+    let starts: Vec<Ns> = steps.iter().map(|step| step.caused.start).collect();
+    let is_enough = covered as f64 >= cases::RANGES_SHARE.value() * work as f64;
+    is_enough && steps.len() >= fewest && is_ascending(&starts)
+}
+
 /// What ranges of the host caused on the GPU; a range that caused nothing is no step there.
-fn caused_by(
+pub(super) fn caused_by(
     trace: &Trace,
     process: usize,
     window: Option<Span>,
     calls: &ByCall,
-    group: &Group,
+    ranges: &[Span],
 ) -> Vec<Marked> {
     let mut threads = trace.threads();
     let has_calls = calls.len() > 0 && threads.any(|(_, lane, _)| lane.key().process == process);
-    let marked = |(&range, &name): (&Span, &NameId)| {
+    let marked = |&range: &Span| {
         let caused = match has_calls {
             true => Caused::by(trace, process, calls, range),
             false => Caused::within(trace, process, window, range),
         };
         Some(Marked {
             range,
-            name,
             caused: caused.span?,
             count: caused.count,
         })
     };
-    let ranges = group.spans.iter().zip(&group.names);
-    ranges.filter_map(marked).collect()
+    ranges.iter().filter_map(marked).collect()
 }
 
 /// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
@@ -463,7 +420,11 @@ fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
 /// Where something else was done between two ranges (an evaluation), the step ends with what its range caused. That it was
 /// something else shows in the operations: more of them than between other ranges, and time of the host. Where the range
 /// holds only a part of the steps, the end of such a step is not known, and it is left out. Beside them whether it holds only a part.
-fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> (Vec<Span>, bool) {
+pub(super) fn from_start_to_start(
+    trace: &Trace,
+    process: usize,
+    steps: &[Marked],
+) -> (Vec<Span>, bool) {
     let count = |span: Span| operations::count(trace, process, Some(span));
     let pairs = || steps.iter().zip(&steps[1..]);
     let periods: Vec<Span> = pairs()
@@ -492,11 +453,10 @@ fn from_start_to_start(trace: &Trace, process: usize, steps: &[Marked]) -> (Vec<
 }
 
 /// A range that marks a step.
-struct Marked {
-    range: Span,
-    name: NameId,
+pub(super) struct Marked {
+    pub(super) range: Span,
     /// From the first operation that its calls caused to the end of the last.
-    caused: Span,
+    pub(super) caused: Span,
     /// How many these are.
     count: usize,
 }

@@ -6,227 +6,193 @@
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{graph_launches, streams};
+use super::operations::{count, rows, streams};
 use super::{Batch, Found, Origin, Phase};
-use activity::{Direction, NameId, Ns, Span, What};
+use activity::{Direction, NameId, Ns, Span, What, stats};
 use trace::Trace;
 
 /// So many bytes of tokens are copied back at most: 4 or 8 of each sequence.
-const BYTES_MAX: u64 = 8192;
+const BYTES_MAX: i64 = 8192;
 /// What is uploaded for a decode step at most: more is data.
-const UPLOADS_MAX: u64 = 16384;
+const UPLOADS_MAX: i64 = 16384;
 /// Threads of a usual kernel for each sequence at most: more work on many words of it.
-const THREADS_MAX: u64 = 4096;
+const THREADS_MAX: i64 = 4096;
 /// The kernel that chooses tokens is one of so many before they are copied.
 const CHOSEN_BEFORE: usize = 12;
 /// Copies with fewer kernels between them bring back results of one step.
 const KERNELS_MIN: usize = 8;
 
-const ATTENTION: [&str; 6] = ["attention", "attn", "sdpa", "flash", "fmha", "softmax"];
-const CHOICE: [&str; 6] = [
-    "argmax",
-    "topk",
-    "sample",
-    "sampling",
-    "multinomial",
-    "exponential",
+/// Of more operations nobody looks at all.
+const OPS_MAX: usize = 1 << 22;
+
+/// Words in the names of kernels that attend, of those that choose tokens, and of those whose results have 8 bytes.
+const WORDS: [&[&str]; 3] = [
+    &["attention", "attn", "sdpa", "flash", "fmha", "softmax"],
+    &["argmax", "topk", "sample", "sampling", "multinomial"],
+    &[" long"],
 ];
 
 /// How many tokens the first copy has that may bring some back, of those that start there: by 8 bytes each, and by 4.
 pub(super) fn copied(trace: &Trace, process: usize, stretch: Span) -> Option<(u64, u64)> {
-    let rows = |(id, lane): (_, &trace::Lane)| {
-        let mut rows = lane.starting(stretch);
-        rows.find_map(|row| bytes(trace.what(id, row)))
-    };
-    streams(trace, process)
-        .find_map(rows)
-        .map(|bytes| (bytes / 8, bytes / 4))
+    let ops = list_ops(trace, process, Some(stretch));
+    let bytes = ops.iter().find_map(|it| it.copied)? as u64;
+    Some((bytes / 8, bytes / 4))
 }
 
-/// The bytes of a copy that may bring tokens back.
-fn bytes(what: What) -> Option<u64> {
-    let What::Copy(copy) = what else { return None };
-    let is_some = (4..=BYTES_MAX).contains(&copy.bytes) && copy.bytes % 4 == 0;
-    (copy.direction == Direction::D2H && is_some).then_some(copy.bytes)
-}
-
-/// What a step is told by.
+/// An operation, by what tells steps of a server.
 #[derive(Clone, Copy, Default)]
-struct Op {
-    start: Ns,
-    /// Threads of a kernel; 0 of what is none.
-    threads: u64,
-    uploaded: u64,
-    copied: u64,
-    is_node: bool,
-    attends: bool,
-    chooses: bool,
-    /// Chooses tokens of 8 bytes.
-    is_long: bool,
+pub struct Op {
+    pub span: Span,
+    /// The CUDA graph that it is a node of; 0 where nobody knows which.
+    pub graph: Option<u32>,
+    call: u32,
+    /// Threads of a kernel.
+    threads: Option<i64>,
+    uploaded: i64,
+    /// Bytes of a copy that may bring tokens back.
+    copied: Option<i64>,
+    /// Which of [`WORDS`] its name has.
+    words: [bool; 3],
 }
 
-fn operations(trace: &Trace, process: usize, window: Option<Span>) -> Vec<Op> {
-    let mut names = FxHashMap::<NameId, Op>::default();
-    let known = |name| {
+/// The operations of a process that start in a stretch, in order.
+pub fn list_ops(trace: &Trace, process: usize, window: Option<Span>) -> Vec<Op> {
+    let mut names = FxHashMap::<NameId, [bool; 3]>::default();
+    let of_name = |name| {
         let text = trace.names().full(name).to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        Op {
-            attends: has(&ATTENTION),
-            chooses: has(&CHOICE),
-            is_long: has(&["argmax"]) && has(&[" long"]),
-            ..Op::default()
-        }
+        WORDS.map(|words| words.iter().any(|word| text.contains(word)))
     };
-    let launched = graph_launches(trace, process);
     let mut all = Vec::new();
     for (id, lane) in streams(trace, process) {
-        for (_, it) in trace.activities(id, super::operations::rows(lane, window)) {
-            let of = match it.what {
-                What::Kernel(kernel) => {
-                    let shape = trace.shape(kernel.shape);
-                    let sizes = shape.grid.into_iter().chain(shape.block);
-                    Op {
-                        threads: sizes.map(u64::from).product(),
-                        ..*names.entry(shape.name).or_insert_with(|| known(shape.name))
-                    }
-                }
-                What::Copy(copy) if copy.direction == Direction::H2D => Op {
-                    uploaded: copy.bytes,
-                    ..Op::default()
-                },
-                what => Op {
-                    copied: bytes(what).unwrap_or(0),
-                    ..Op::default()
-                },
-            };
-            let is_node = it.what.graph() != 0 || launched.contains(&it.correlation);
-            all.push(Op {
-                start: it.span.start,
-                is_node,
-                ..of
-            });
+        for (_, it) in trace.activities(id, rows(lane, window)) {
+            let (span, call) = (it.span, it.correlation);
+            let graph = Some(it.what.graph()).filter(|graph| *graph != 0);
+            #[rustfmt::skip]
+            let mut op = Op { span, call, graph, ..Op::default() };
+            if let What::Kernel(kernel) = it.what {
+                let shape = trace.shape(kernel.shape);
+                let sizes = shape.grid.into_iter().chain(shape.block);
+                op.threads = Some(sizes.map(i64::from).product());
+                let words = names.entry(shape.name);
+                op.words = *words.or_insert_with(|| of_name(shape.name));
+            } else if let What::Copy(copy) = it.what {
+                let bytes = copy.bytes as i64;
+                let is_some = (4..=BYTES_MAX).contains(&bytes) && bytes % 4 == 0;
+                op.copied = Some(bytes).filter(|_| copy.direction == Direction::D2H && is_some);
+                op.uploaded = bytes * i64::from(copy.direction == Direction::H2D);
+            }
+            all.push(op);
         }
     }
-    all.sort_by_key(|it| it.start);
+    all.sort_by_key(|it| it.span.start);
+    // What one call launches together is a graph.
+    for at in 1..all.len() {
+        if all[at].call != 0 && all[at].call == all[at - 1].call {
+            all[at].graph = all[at].graph.or(Some(0));
+            all[at - 1].graph = all[at].graph;
+        }
+    }
     all
 }
 
 fn kernels(ops: &[Op]) -> usize {
-    ops.iter().filter(|it| it.threads > 0).count()
+    ops.iter().filter(|it| it.threads.is_some()).count()
 }
 
 /// Threads of a kernel at the median.
-fn usual_threads(ops: &[Op]) -> u64 {
-    let mut threads: Vec<u64> = ops
-        .iter()
-        .map(|it| it.threads)
-        .filter(|it| *it > 0)
-        .collect();
-    threads.sort_unstable();
-    threads.get(threads.len() / 2).copied().unwrap_or(0)
+fn usual_threads(ops: &[Op]) -> Ns {
+    let threads: Vec<Ns> = ops.iter().filter_map(|it| it.threads).collect();
+    stats::median_time(&threads).unwrap_or_default()
 }
 
 /// Whether it makes the next token of each sequence.
 fn is_decode(ops: &[Op]) -> bool {
-    let copied: u64 = ops.iter().map(|it| it.copied).max().unwrap_or(0);
-    let last = ops
-        .iter()
-        .rev()
-        .filter(|it| it.threads > 0)
-        .take(CHOSEN_BEFORE);
-    ops.iter().filter(|it| it.attends).count() > 1
-        && last.clone().any(|it| it.chooses)
-        && ops.iter().map(|it| it.uploaded).sum::<u64>() <= UPLOADS_MAX
-        && usual_threads(ops) <= THREADS_MAX * copied / 4
+    let copied = ops.iter().filter_map(|it| it.copied).max();
+    let last = ops.iter().rev().filter(|it| it.threads.is_some());
+    ops.iter().filter(|it| it.words[0]).count() > 1
+        && last.take(CHOSEN_BEFORE).any(|it| it.words[1])
+        && ops.iter().map(|it| it.uploaded).sum::<i64>() <= UPLOADS_MAX
+        && usual_threads(ops) <= THREADS_MAX * copied.unwrap_or(0) / 4
 }
 
 /// The operations up to each copy of tokens.
 fn pieces(ops: &[Op]) -> Vec<&[Op]> {
-    let mut pieces: Vec<&[Op]> = Vec::new();
-    let (mut from, mut kernels) = (0, 0);
-    for (at, op) in ops.iter().enumerate() {
-        kernels += usize::from(op.threads > 0);
-        if op.copied > 0 && kernels >= KERNELS_MIN {
-            pieces.push(&ops[from..=at]);
-            (from, kernels) = (at + 1, 0);
-        }
-    }
-    pieces
+    let mut kernels = 0;
+    let ends = |op: &Op| {
+        kernels += usize::from(op.threads.is_some());
+        let is_end = op.copied.is_some() && kernels >= KERNELS_MIN;
+        kernels *= usize::from(!is_end);
+        is_end
+    };
+    let pieces = ops.split_inclusive(ends);
+    // The last one may not be seen to its end.
+    let is_whole = |it: &&[Op]| it[it.len() - 1].copied.is_some();
+    pieces.filter(is_whole).collect()
 }
 
 /// How many operations of a piece work on prompts, before a decode step or without one. Usual decode steps have so many kernels, of so
-/// many threads at the median, and graphs.
-fn prompts(piece: &[Op], (count, threads, has_graphs): (usize, u64, bool)) -> usize {
-    let all = kernels(piece);
-    let (mut seen, about) = (0, count / 8);
-    let starts = |op: &Op| {
-        seen += usize::from(op.threads > 0);
-        if has_graphs {
-            op.is_node
-        } else {
-            seen + count > all
-        }
+/// many threads at the median.
+fn prompts(piece: &[Op], count: usize, threads: Ns) -> usize {
+    let (all, about) = (kernels(piece), count / 8);
+    if all <= count + about {
+        let is_other = all + about < count || usual_threads(piece) >= 2 * threads;
+        return piece.len() * usize::from(is_other);
+    }
+    let mut left = count;
+    let is_first = |op: &Op| {
+        left -= usize::from(op.threads.is_some());
+        left == 0
     };
-    let is_other = all + about < count || usual_threads(piece) >= 2 * threads;
-    let at = match all <= count + about && !has_graphs {
-        true => Some(0).filter(|_| !is_other),
-        false => piece.iter().position(starts),
-    };
-    at.unwrap_or(piece.len())
+    piece.iter().rposition(is_first).unwrap_or(0)
 }
 
 /// Steps by the tokens that are copied back; `None` where these are no steps of a server.
 pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
-    let ops = operations(trace, process, window);
+    if count(trace, process, window) > OPS_MAX {
+        return None;
+    }
+    let ops = list_ops(trace, process, window);
     let pieces = pieces(&ops);
     let mut counts = FxHashMap::<usize, Vec<&[Op]>>::default();
     for &piece in pieces.iter().filter(|it| is_decode(it)) {
         counts.entry(kernels(piece)).or_default().push(piece);
     }
-    let (count, usual) = counts.into_iter().max_by_key(|it| (it.1.len(), it.0))?;
+    let (number, usual) = counts.into_iter().max_by_key(|it| (it.1.len(), it.0))?;
     let held: usize = pieces.iter().map(|it| it.len()).sum();
     if !cases::STEPS_MIN.is_reached_by(usual.len()) || 2 * held < ops.len() {
         return None;
     }
-    let has_graphs = usual.iter().all(|it| it.iter().any(|op| op.is_node));
+    let have = |is: fn(&Op) -> bool| usual.iter().all(|it| it.iter().any(is));
+    let has_graphs = have(|op| op.graph.is_some());
+    let size = if have(|op| op.words[1] && op.words[2]) {
+        8
+    } else {
+        4
+    };
     let threads = usual.iter().map(|it| usual_threads(it)).max()?;
-    let is_long = usual.iter().all(|it| it.iter().any(|op| op.is_long));
-    let is_short = pieces.iter().any(|it| it[it.len() - 1].copied % 8 == 4);
     let mut batches = Vec::new();
     // What lies before the first copy is start-up, too.
-    for piece in pieces.iter().skip(1) {
-        let (prompts, decoded) = piece.split_at(prompts(piece, (count, threads, has_graphs)));
-        let bytes = piece[piece.len() - 1].copied;
-        let made = match (is_long, is_short) {
-            (true, _) => (bytes / 8, bytes / 8),
-            (_, true) => (bytes / 4, bytes / 4),
-            _ => (bytes / 8, bytes / 4),
-        };
+    for piece in &pieces[1..] {
+        let node = || piece.iter().position(|it| it.graph.is_some());
+        let (prompts, decoded) = piece.split_at(match has_graphs {
+            true => node().unwrap_or(piece.len()),
+            false => prompts(piece, number, threads),
+        });
+        let bytes = piece[piece.len() - 1].copied? as u64;
+        let made = (bytes / 8, bytes / size);
         let first = if decoded.is_empty() { made } else { (0, 0) };
         let parts = [
             (Phase::Prefill, prompts, first),
             (Phase::Decode, decoded, made),
         ];
         for (phase, ops, tokens) in parts {
-            batches.extend(ops.first().map(|first| Batch {
-                start: first.start,
-                phase,
-                tokens: Some(tokens),
-                fields: Vec::new(),
-            }));
+            let batch = |first: &Op| Batch::new(first.span.start, phase, Some(tokens));
+            batches.extend(ops.first().map(batch));
         }
     }
-    let end = ops.last()?.start + 1;
+    let end = ops.last()?.span.start + 1;
     let starts = batches.iter().map(|it| it.start);
-    let ends = starts.clone().skip(1).chain([end]);
-    Some(Found {
-        from: Origin::Tokens,
-        spans: starts
-            .zip(ends)
-            .map(|(start, end)| Span::new(start, end))
-            .collect(),
-        is_closed: false,
-        is_part: false,
-        batches,
-    })
+    let spans = starts.clone().zip(starts.skip(1).chain([end]));
+    let spans = spans.map(|(start, end)| Span::new(start, end)).collect();
+    Some(Found::of_server(Origin::Tokens, spans, batches))
 }
