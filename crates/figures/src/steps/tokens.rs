@@ -130,12 +130,21 @@ fn pieces(ops: &[Op]) -> Vec<&[Op]> {
     pieces.filter(is_whole).collect()
 }
 
+/// Which operation of a piece is the first of a graph.
+fn first_node(piece: &[Op]) -> Option<usize> {
+    piece.iter().position(|it| it.graph.is_some())
+}
+
 /// How many operations of a piece work on prompts, before a decode step or without one. Usual decode steps have so many kernels, of so
-/// many threads at the median.
-fn prompts(piece: &[Op], count: usize, threads: Ns) -> usize {
-    let (all, about) = (kernels(piece), count / 8);
-    if all <= count + about {
-        let is_other = all + about < count || usual_threads(piece) >= 2 * threads;
+/// many threads at the median, and perhaps a graph behind so many operations.
+fn prompts(piece: &[Op], (count, threads, lead): (usize, Ns, Option<usize>)) -> usize {
+    let all = kernels(piece);
+    if let Some(lead) = lead {
+        let at = first_node(piece).map_or(piece.len(), |at| at.saturating_sub(lead));
+        return at * usize::from(4 * kernels(&piece[..at]) >= count);
+    }
+    if all <= count + count / 4 {
+        let is_other = 8 * all < 7 * count || usual_threads(piece) >= 2 * threads;
         return piece.len() * usize::from(is_other);
     }
     let mut left = count;
@@ -163,7 +172,8 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
         return None;
     }
     let have = |is: fn(&Op) -> bool| usual.iter().all(|it| it.iter().any(is));
-    let has_graphs = have(|op| op.graph.is_some());
+    let lead = usual.iter().filter_map(|it| first_node(it)).min();
+    let lead = lead.filter(|_| have(|op| op.graph.is_some()));
     let size = if have(|op| op.words[1] && op.words[2]) {
         8
     } else {
@@ -173,11 +183,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     let mut batches = Vec::new();
     // What lies before the first copy is start-up, too.
     for piece in &pieces[1..] {
-        let node = || piece.iter().position(|it| it.graph.is_some());
-        let (prompts, decoded) = piece.split_at(match has_graphs {
-            true => node().unwrap_or(piece.len()),
-            false => prompts(piece, number, threads),
-        });
+        let (prompts, decoded) = piece.split_at(prompts(piece, (number, threads, lead)));
         let bytes = piece[piece.len() - 1].copied? as u64;
         let made = (bytes / 8, bytes / size);
         let first = if decoded.is_empty() { made } else { (0, 0) };
