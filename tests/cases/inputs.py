@@ -1162,18 +1162,6 @@ def kernel_that_works_between_pages(made):
 
 
 @made
-def kernels_by_one(made):
-    """Eighty kernels of 2 us, each behind a copy of 1 KiB, and each waited for."""
-    for i in range(80):
-        made.call("cudaMemcpyAsync", made.now, made.now + 8 * US)
-        made.copy("h2d", 1024, made.now + 9 * US, made.now + 10 * US)
-        made.now += 10 * US
-        made.launch("fill", 5 * US, 2 * US, grid=1)
-        made.call("cudaStreamSynchronize", made.now, made.now + 3 * US)
-        made.now += 4 * US
-
-
-@made
 def kernel_that_waits_for_two_pages(made):
     """A kernel of 0.4 ms that touches 64 KiB of managed memory: two pages come 0.3 ms after it began."""
     made.kernel("add", 0, 400 * US, grid=16)

@@ -406,7 +406,5 @@ table! {
         ONE_GAP: Share = 0.9 or 2.0 => ["profiler_of_a_later_step"];
         /// A large copy to the GPU behind such a gap, and behind kernels, brings the next batch, which was not ready.
         NEXT_BATCH: Exception => ["batch_that_was_not_ready"];
-        /// Shorter kernels, each with a copy and a sync, are better batched.
-        BY_ONE: Ns = 10_000 or 0 => ["kernels_by_one"];
     }
 }

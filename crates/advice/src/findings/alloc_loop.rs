@@ -53,8 +53,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         true => cases::WARNING_SHARE.is_reached_by(part),
         false => cases::WORTH_SHARE.is_reached_by(part),
     };
-    // What is given back again and again fills no cache.
-    let freed = calls.freed;
     let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
     let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
     if !cases::LOOP_MIN.is_reached_by(calls.rounds) || ends || fills || !is_worth {
@@ -63,7 +61,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let number = calls.at.len() as u64;
     let (advice, change) = match calls.freed_inside {
         _ if is_pool => (OF_POOL, "pool"),
-        inside if inside > 0 && 2 * inside >= freed => (NEAR_LIMIT, "retry"),
+        inside if inside > 0 && 2 * inside >= calls.freed => (NEAR_LIMIT, "retry"),
         _ => (OF_LOOP, "reuse"),
     };
     Some(Finding {

@@ -75,8 +75,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut rows = collectives.rows;
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
     // What waits for a late rank no overlap hides.
-    let long = waits_alone(scope, &rows);
-    let waited: Ns = rows[..long].iter().map(length).sum();
+    let (long, waited) = waits_alone(scope, &rows);
     let is_most = long > 0 && 2 * waited >= rows.iter().map(length).sum();
     if cases::WAITS_FOR_A_RANK.holds(is_most) {
         return Some(waiting(scope, f, rows, (long, waited)));
@@ -86,27 +85,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::WORTH_SHARE.is_reached_by(f.part(beside)) {
         return None;
     }
-    // Nor does it hide one that takes most of it, which waits, too.
-    let one = match (scope.ranks, &rows[..]) {
-        (None, [first, second, .., _]) if 2 * length(first) >= collectives.took => {
-            length(first) - length(second)
-        }
-        _ => waited,
+    let waits = match (long, duration(waited)) {
+        (0, _) => String::new(),
+        (_, time) => format!("; {long} most likely waited for another rank ({time})"),
     };
-    let waits = match long {
-        0 => String::new(),
-        _ => format!(
-            "; {long} most likely waited for another rank ({})",
-            duration(waited)
-        ),
-    };
-    let bound = (alone - one).clamp(0, beside);
     let (advice, hides) = advice(scope, rows.first().copied()?);
     let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
         true => (SAME_STREAM, "a stream of its own for communication"),
         false => ("", hides),
     };
-    let last = if scope.ranks.is_none() { UNKNOWN } else { "" };
+    let last = scope.ranks.map_or(UNKNOWN, |_| "");
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
@@ -124,14 +112,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             false => Vec::new(),
         },
         cure,
-        ..scope.found(f.span_ns, bound, &at)
+        ..scope.found(f.span_ns, (alone - waited).clamp(0, beside), &at)
     })
 }
 
-/// How many of the longest take ten times as long as others of their kernel and size. Each ends when the last rank has come, so that
-/// they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ; of exchanges the
-/// longest tells.
-fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> usize {
+/// How many of the longest take ten times as long as others of their kernel and size, and how long. Each ends when the last rank has
+/// come, so that they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ; of exchanges
+/// the longest tells, and what it takes beyond the next where it is most of all.
+fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> (usize, Ns) {
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let kind = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
         What::Kernel(of) => {
@@ -158,9 +146,16 @@ fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> usize {
             && others[0] >= others[1].saturating_mul(times)
     };
     if scope.ranks.is_some() {
-        return 0;
+        return (0, 0);
     }
-    (0..rows.len() / 2).rfind(is_far).map_or(0, |at| at + 1)
+    let sum = |of: &[_]| of.iter().map(length).sum::<Ns>();
+    match ((0..rows.len() / 2).rfind(is_far), rows) {
+        (Some(at), _) => (at + 1, sum(&rows[..=at])),
+        (None, [first, second, _, ..]) if 2 * length(first) >= sum(rows) => {
+            (0, length(first) - length(second))
+        }
+        _ => (0, 0),
+    }
 }
 
 /// What is said where so many that most likely wait for a rank take most of the time.

@@ -4,14 +4,12 @@ use std::cmp::Reverse;
 
 use super::{Finding, Occurrence, Scope, Severity};
 use activity::Span;
-use jobs::{JobAnalysis, Lateness, Reason};
+use jobs::{Lateness, Reason};
 
 /// The rank that costs most: what without it is saved at several ranks' does not add up.
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let ranks = scope.ranks?;
-    let [first, others @ ..] = ranks.late.as_slice() else {
-        return None;
-    };
+    let first = ranks.late.first()?;
     let device = ranks.ranks[first.rank].device;
     let late = ranks.split.late.iter();
     let mut late: Vec<_> = late.filter(|late| late.rank == first.rank).collect();
@@ -22,7 +20,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         .map(|late| Occurrence::Gap(device, Span::new(late.start - late.by, late.start)))
         .collect();
     let bound = first.saving.map_or(first.late_ns, |saving| saving.all_ns);
-    let advice = format!("{}{}", advice(first), beside(ranks, others));
     let found = scope.found(scope.span().len(), bound, &at);
     let (severity, gain) = match first.is_profilers() {
         true => (Severity::Info, None),
@@ -35,7 +32,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         title: ranks.headline(first),
         gain,
         severity,
-        advice,
+        advice: advice(first).to_owned(),
         ..found
     })
 }
@@ -58,22 +55,6 @@ fn advice(first: &Lateness) -> &'static str {
         Reason::Waited(_) => "Look at the rank that it is waiting for.",
         Reason::Unknown => {
             "Compare its timeline with another rank's, just before the same collective."
-        }
-    }
-}
-
-/// Who else is late.
-fn beside(ranks: &JobAnalysis, others: &[Lateness]) -> String {
-    match others {
-        [] => String::new(),
-        others => {
-            let names = others.iter().map(|it| ranks.ranks[it.rank].name.as_str());
-            let names: Vec<&str> = names.collect();
-            format!(
-                " {} {} late too; fixing all of them saves less than the sum of their savings.",
-                names.join(", "),
-                if others.len() == 1 { "is" } else { "are" }
-            )
         }
     }
 }

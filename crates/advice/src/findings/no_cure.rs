@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use super::program::Framework;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
-use activity::units::{bytes, count, duration, percent, share};
-use activity::{Copy, Direction, Ns, Span, What};
+use activity::units::{bytes, duration, percent, share};
+use activity::{Direction, Ns, Span, What};
 use causes::graph::OpId;
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
@@ -124,18 +124,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         false => String::new(),
     };
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
-    let by_one = by_one(scope, f).filter(|_| group == Group::Launch);
-    if let Some(title) = by_one {
-        let advice = "Where none needs another's result, do many at once: one copy, one kernel and one sync for all of them.";
-        return Some(Finding {
-            title,
-            advice: advice.to_owned(),
-            cure: "batching them",
-            // What is predicted saves a part of it.
-            inside_ns: Some(f.idle_ns),
-            ..scope.found(f.span_ns, f.idle_ns, &at)
-        });
-    }
     Some(Finding {
         rule: Rule::NoCure,
         severity: Severity::Info,
@@ -164,22 +152,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         }),
         ..scope.found(f.span_ns, time, &at)
     })
-}
-
-/// What is said of kernels that each have a small copy to the GPU and a sync of their own. Hardly anything comes back that the next one
-/// could need.
-fn by_one(scope: &Scope, f: &DeviceFigures) -> Option<String> {
-    let (kernels, brought) = (f.kernels, f.h2d.count);
-    let waits = scope.gaps(f);
-    let waits = waits.filter(|it| it.1.iter().any(|it| scope.causes.wait_of(it).is_some()));
-    let each = duration(f.compute_ns / (kernels as Ns).max(1));
-    let is_one = cases::MANY_LAUNCHES.is_reached_by(kernels as usize)
-        && f.compute_ns < cases::BY_ONE.value() * kernels as Ns
-        && f.h2d.bytes <= Copy::TINY_BYTES * brought
-        && 10 * brought >= 9 * kernels
-        && 10 * f.d2h.count <= kernels
-        && 2 * waits.count() as u64 >= kernels;
-    is_one.then(|| format!("each of {} kernels of {each} has a copy and a sync of its own: the GPU idles for {} ({})", count(kernels), duration(f.idle_ns), percent(f.idle_share())))
 }
 
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data

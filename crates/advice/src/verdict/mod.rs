@@ -20,7 +20,7 @@ use crate::findings::failed::Failed;
 use crate::findings::lost_records::LostGraphs;
 use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
-use activity::{NameId, Ns, Span, What};
+use activity::{Ns, Span, What};
 pub use causes::Bound;
 use causes::Causes;
 use causes::stacks::LineShare;
@@ -358,29 +358,27 @@ fn beside(
 
 /// The first batch of PyTorch's loader, where it takes a tenth as long as what the GPU does from its first operation on, or longer.
 fn loaded_before(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
-    let names = trace.names();
-    let is_loader = |id: NameId| {
-        let name = names.full(id);
-        name.contains("DataLoader") && name.contains("__next__")
+    let is_loader = |name: &str| name.contains("DataLoader") && name.contains("__next__");
+    let is_loader = |of: &What| {
+        of.name()
+            .is_some_and(|id| is_loader(trace.names().full(id)))
     };
-    let loaders: Vec<NameId> = (0..names.len() as NameId)
-        .filter(|&id| is_loader(id))
-        .collect();
-    let lanes = trace.lanes().iter().enumerate();
-    let lanes =
-        lanes.filter(|it| !loaders.is_empty() && matches!(it.1.key().kind, LaneKind::Range { .. }));
-    let rows = lanes.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
-    let loads = rows.filter(|(_, it)| {
-        matches!(it.what, What::Range(of) if loaders.contains(&of.name)) && it.span.end <= first
-    });
-    let longest = loads.map(|(_, it)| it.span.len()).max()?;
+    let (mut longest, mut known) = (0, Vec::new());
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) {
+            continue;
+        }
+        trace.rows_of(id, &mut known, is_loader, |row, is_one| {
+            let load = lane.span(row);
+            if is_one && load.end <= first {
+                longest = load.len().max(longest);
+            }
+            load.start <= first
+        });
+    }
     let is_worth = cases::LARGE_SHARE.is_reached_by(share(longest, span));
-    is_worth.then(|| {
-        format!(
-            "{} in DataLoader before the first operation",
-            duration(longest)
-        )
-    })
+    let time = duration(longest);
+    is_worth.then(|| format!("{time} in DataLoader before the first operation"))
 }
 
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.

@@ -330,11 +330,8 @@ impl Causes<'_> {
                 ),
                 _ => format!("no record says who launched {next}"),
             },
-            Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => String::new(),
-            Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => String::new(),
-            Cause::Staging | Cause::Pages | Cause::Host | Cause::Launching => String::new(),
-            Cause::Lock | Cause::SlowLaunch | Cause::Call | Cause::Memory => String::new(),
-            Cause::GraphSetup | Cause::Load | Cause::QueueFull => String::new(),
+            // The CPU's are told above.
+            _ => String::new(),
         }
     }
 
