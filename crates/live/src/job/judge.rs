@@ -74,8 +74,10 @@ impl Job {
         };
         let held = at(&|it| it.life != Life::Lives);
         let waiting = at(&|it| it.life == Life::Lives && it.waits());
-        let others = at(&|it| it.life == Life::Lives && !it.waits());
-        if !held.is_empty() && others.iter().all(|it| !self.ranks[*it].moves()) {
+        let went_on = at(&Process::has_waited);
+        let others = at(&|it| it.life == Life::Lives && !it.waits() && !it.has_waited());
+        let stand = went_on.is_empty() && others.iter().all(|it| !self.ranks[*it].moves());
+        if !held.is_empty() && stand {
             return verdict(State::Still, None, &held, &waiting);
         }
         if waiting.is_empty() {
@@ -88,7 +90,7 @@ impl Job {
                 .filter(|it| *it >= least)
                 .or(Some(self.looked).filter(|it| *it >= LONG));
             return match long {
-                _ if self.ranks.iter().any(|it| it.works) => {
+                _ if !went_on.is_empty() || self.ranks.iter().any(|it| it.works) => {
                     verdict(State::Moves, None, &[], &waiting)
                 }
                 Some(_) => verdict(State::Still, long, &[], &waiting),
@@ -169,6 +171,12 @@ impl Process {
     /// Whether it waits for its GPU or for another rank.
     pub fn waits(&self) -> bool {
         self.leading().is_some_and(ThreadSeen::waits) && !self.works
+    }
+
+    /// Whether it went on where it waits: nobody waits for that one.
+    fn has_waited(&self) -> bool {
+        let goes_on = |it: &ThreadSeen| it.doing == Doing::Moves && it.is_at_wait();
+        self.leading().is_some_and(goes_on) && !self.works
     }
 
     /// Whether it goes on.
@@ -286,6 +294,10 @@ const CUDA: [&str; 5] = ["Synchronize", "Memcpy", "Launch", "Malloc", "Free"];
 impl ThreadSeen {
     /// Whether it stays in a call that waits for a GPU or a rank.
     pub fn waits(&self) -> bool {
+        self.doing != Doing::Moves && self.is_at_wait()
+    }
+
+    fn is_at_wait(&self) -> bool {
         let collective = |file: &str| file.contains("/torch/distributed/");
         let own = self.python.iter().take_while(|it| !it.is_own());
         let in_python = own.clone().any(|it| {
@@ -299,7 +311,7 @@ impl ThreadSeen {
                     .iter()
                     .any(|by| it.starts_with(by))
         });
-        self.doing != Doing::Moves && (in_python || in_native)
+        in_python || in_native
     }
 
     fn waits_for_threads(&self) -> bool {

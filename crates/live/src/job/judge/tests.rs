@@ -103,6 +103,22 @@ const LOCK: i64 = libc::SYS_futex;
 const SLEEP: i64 = libc::SYS_clock_nanosleep;
 const EPOLL: i64 = libc::SYS_epoll_pwait;
 
+/// A kernel of each step takes seconds: one rank was seen to go on to the next one, the other not yet.
+#[test]
+fn nobody_waits_for_a_rank_that_waits_itself_and_went_on() {
+    let went_on = || {
+        let sync = thread(
+            &["torch/cuda/__init__.py synchronize", "main"],
+            Doing::Moves,
+        );
+        busy(100, rank(sync))
+    };
+    assert_eq!(said(vec![went_on(), waits()]), (State::Moves, vec![]));
+    // Who is elsewhere is still the one.
+    let late = asleep(SLEEP, &["load_batch"], 12);
+    assert_eq!(said(vec![went_on(), waits(), late]).1, [2]);
+}
+
 #[test]
 fn who_is_behind_is_named() {
     let moves = || rank(thread(&["main"], Doing::Moves));
