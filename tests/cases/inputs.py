@@ -546,20 +546,6 @@ def ranges_around_half_a_step(made):
 
 
 @made
-def evaluation_between_steps(made):
-    """Ten ranges of three kernels. Behind the fifth the CPU works for long, and launches twelve others."""
-    for i in range(10):
-        start = made.now
-        for op in range(3):
-            made.op(f"k{i}_{op}", 100)
-        made.range("train", start - 6, made.now - 10)
-        if i == 4:
-            made.now += 400
-            for op in range(12):
-                made.op(f"eval{op}", 100)
-
-
-@made
 def ranges_by_turns(made):
     """Ranges of one name hold twelve and six kernels by turns."""
     for i in range(12):
@@ -744,6 +730,16 @@ def one_operation_between_waits(made):
         if i % 100 == 99:
             made.call("cudaStreamSynchronize", made.now, made.now + 20 * US)
             made.now += 30 * US
+
+
+@made
+def every_tenth_step_does_more(made):
+    """Sixty steps. Each tenth does twice as many other operations, which take forty times as long."""
+    for i in range(60):
+        made.step(2)
+        if i % 10 == 3:
+            for _ in range(24):
+                made.op("question", 4 * US, 512)
 
 
 @made

@@ -140,8 +140,6 @@ table! {
         PASS_OVER_LAYERS: Exception => ["pass_over_layers"];
         /// Where ranges of one name hold many operations and few by turns, a pair of them is the step.
         BY_TURNS: Exception => ["ranges_by_turns"];
-        /// Where much else was done between two ranges, such as an evaluation, the step ends with what its range caused.
-        OTHER_BETWEEN: Exception => ["evaluation_between_steps"];
         /// A range holds the whole step where it caused this part of the usual operations.
         WHOLE_SHARE: Share = 0.8 or 0.0 => ["ranges_around_half_a_step"];
         /// Where ranges hold a part of each step only, the operations may say where a step begins.
@@ -175,6 +173,8 @@ table! {
         TURNS_OF_THREADS: Exception => ["steps_of_two_threads_and_a_line_of_log"];
         /// Of one operation again and again what lies between two waits of the CPU is a step.
         BETWEEN_WAITS: Exception => ["one_operation_between_waits"];
+        /// A few pieces with all of the common one and more are alike, too: steps in which more was done.
+        MORE_IN_PIECE: Exception => ["every_tenth_step_does_more"];
         /// Where odd pieces between alike ones come regularly themselves, the larger unit with both is the step.
         REGULAR_BETWEEN: Exception => ["odd_steps_between"];
         /// A kernel takes much of the steps from this part of their kernel time on.

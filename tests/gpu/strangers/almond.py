@@ -22,6 +22,6 @@ def pick(layers, row):
     return [layer - 0.01 * slope for layer, slope in zip(layers, jax.grad(lost)(layers))]
 
 
-for i in steps(lambda: jax.block_until_ready(layers)):
+for i in steps(lambda: jax.block_until_ready(layers), least=500):
     layers = pick(layers, short if i == 149 else row)
     jax.block_until_ready(layers)

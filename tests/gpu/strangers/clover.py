@@ -25,7 +25,7 @@ class Fields(Dataset):
 
 
 torch.manual_seed(0)
-workers = 7 if cured else 1
+workers = 15 if cured else 1
 fields = iter(DataLoader(Fields(), batch_size=None, num_workers=workers, prefetch_factor=6, pin_memory=True))
 roots = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) * 0.015
 

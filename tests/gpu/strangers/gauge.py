@@ -16,13 +16,13 @@ def say(took):
     print(f"step_ms {statistics.median(took) * 1e3:.4f}", flush=True)
 
 
-def steps(wait, each=1, warm=5):
-    """Counts steps for some seconds and prints their median at the end. `wait` waits for the device, after every `each` of them."""
+def steps(wait, each=1, warm=5, least=0):
+    """Counts steps for some seconds, `least` at least, and prints their median at the end. `wait` waits for the device, after every `each` of them."""
     yield from range(warm)
     wait()
     took, begun, i = [], time.perf_counter(), warm
     end = begun + seconds
-    while begun < end:
+    while begun < end or i < least:
         for i in range(i, i + each):
             yield i
         i += 1

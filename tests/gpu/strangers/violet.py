@@ -16,7 +16,7 @@ def water(bed, n, BLOCK: tl.constexpr):
 
 bed = torch.zeros(1 << 28, device="cuda")
 grid = lambda meta: (triton.cdiv(bed.numel(), meta["BLOCK"]),)
-for i in steps(torch.cuda.synchronize, each=4):
+for i in steps(torch.cuda.synchronize, each=4, least=1600):
     n = bed.numel() if cured or i < 400 else bed.numel() - 1024
     for _ in range(4):
         water[grid](bed, n)

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Bound;
 use crate::findings::{Finding, Occurrence, Rule, Scope};
+use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
 use causes::stacks::LineShare;
@@ -51,13 +52,13 @@ impl OddSteps {
     /// Those of a kind; `None` where it has none.
     pub fn of(trace: &Trace, causes: &Causes<'_>, steps: &Steps, kind: &StepKind) -> Option<Self> {
         let more = |step: &usize| steps.spans[*step].len() - kind.median_ns;
-        let total_ns: Ns = kind.odd.iter().map(more).sum();
-        let count = kind.odd.len();
+        let total_ns: Ns = kind.costly.iter().map(more).sum();
+        let count = kind.costly.len();
         let looked = Looked::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
         let (bound_by, why, line) =
             most.map_or((Bound::Unknown, None, None), |it| (it.0, Some(it.1), it.2));
-        let mut spans: Vec<Span> = kind.odd.iter().map(|&it| steps.spans[it]).collect();
+        let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();
         spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
             which: kind.odd_text(match steps.kinds.len() {
@@ -66,7 +67,7 @@ impl OddSteps {
                 _ => kind.steps.len(),
             }),
             count,
-            every: kind.odd_every(),
+            every: kind.every,
             more_ns: total_ns / count as Ns,
             total_ns,
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
@@ -158,7 +159,7 @@ impl<'s> Looked<'s> {
             let stride = all.len().div_ceil(LOOKED_AT).max(1);
             all.into_iter().step_by(stride).collect()
         };
-        let (odd, others) = (some(kind.odd.clone()), some(kind.regular().collect()));
+        let (odd, others) = (some(kind.costly.clone()), some(kind.regular().collect()));
         let time = |of: &[usize]| of.iter().map(|&it| steps.spans[it].len()).sum::<Ns>();
         let usual = time(&others) / others.len().max(1) as Ns;
         let more = time(&odd) - usual * odd.len() as Ns;
@@ -191,8 +192,10 @@ impl<'s> Looked<'s> {
             self.beyond(row.total_ns, same.map_or(0, |it| it.total_ns))
         };
         let most = odd.iter().max_by_key(|row| beyond(row))?;
+        let place = |row: &IdleCause| row.line.as_ref().map(|it| it.place.clone());
+        let is_own = !others.iter().any(|it| place(it) == place(most));
         (2 * beyond(most) >= self.more)
-            .then(|| (bound(most.cause), culprit(most), most.line.clone()))
+            .then(|| (bound(most.cause), culprit(most, is_own), most.line.clone()))
     }
 
     /// The kernel that takes half of what they take more, else kernels together.
@@ -211,7 +214,8 @@ impl<'s> Looked<'s> {
             (self.beyond(time, usual), name)
         });
         let (most, name) = beyond.max()?;
-        (2 * most >= self.more).then(|| (Bound::Compute, short::short(&name), None))
+        let name = cut_middle(&short::short(&name), NAME_MAX);
+        (2 * most >= self.more).then_some((Bound::Compute, name, None))
     }
 }
 
@@ -223,12 +227,15 @@ fn bound(cause: Cause) -> Bound {
     }
 }
 
-/// Who is to blame for idle time: "save_checkpoint at train.py:31".
-fn culprit(row: &IdleCause) -> String {
+/// Who is to blame for idle time: "save_checkpoint at train.py:31". A line of theirs alone is told by what it calls.
+fn culprit(row: &IdleCause, is_own: bool) -> String {
     let line = row.line.as_ref();
     let name = match (&row.culprit, line) {
         (Some(name), _) => host_label(name),
-        (None, Some(line)) => return line.culprit(),
+        (None, Some(line)) => {
+            let called = line.called().filter(|_| is_own);
+            return called.unwrap_or_else(|| line.culprit());
+        }
         (None, None) if row.cause == Cause::Host => "CPU code that was not traced".to_owned(),
         (None, None) => row.words(),
     };

@@ -15,7 +15,7 @@ use causes::stacks::LineShare;
 use causes::{Cause, Group, IdleCause};
 use figures::busy;
 use figures::communication::is_communication;
-use figures::steps::{StepKind, Steps};
+use figures::steps::{Origin, StepKind, Steps};
 use jobs::{JobAnalysis, Stretch};
 use trace::describe::host_name;
 use trace::{SourceKind, Trace, short};
@@ -92,18 +92,22 @@ pub(super) struct StepScope {
     pub median: Ns,
     pub steps: usize,
     pub kind: Option<String>,
-    /// "37.2 ms step", "2.43 ms decode step", "56.1 to 201 ms step".
+    /// "37.2 ms step", "2.43 ms decode step", "56.1 to 201 ms step", "14.1 ms step between waits".
     pub words: String,
 }
 
 impl StepScope {
     pub(super) fn of(steps: &Steps) -> StepScope {
         let kind = steps.main();
+        let between = match steps.from {
+            Origin::Waits { .. } => " between waits",
+            _ => "",
+        };
         StepScope {
             median: kind.median_ns,
             steps: kind.regular().count(),
             kind: Some(kind.name.clone()).filter(|it| !it.is_empty()),
-            words: format!("{} {}", kind.length(), step_of(kind)),
+            words: format!("{} {}{between}", kind.length(), step_of(kind)),
         }
     }
 }

@@ -204,6 +204,12 @@ impl LineShare {
         }
     }
 
+    /// What the line itself calls, where its name tells something: "savez at train.py:19".
+    pub fn called(&self) -> Option<String> {
+        let called = self.call.as_ref()?.rsplit(' ').next()?;
+        (!tree::is_inner(called)).then(|| format!("{called} at {}", self.place))
+    }
+
     /// "train.py:19 > torch/utils/data/dataloader.py __next__".
     pub fn at(&self) -> String {
         match &self.call {

@@ -30,6 +30,10 @@ pub struct StepKind {
     pub steps: Vec<usize>,
     /// Those of them that take over one and a half times the median; at most one in five.
     pub odd: Vec<usize>,
+    /// The odd ones that cost: where those with a quarter of the longest one's excess come regularly they alone, else all.
+    pub costly: Vec<usize>,
+    /// How many steps lie from one of these to the next, where that is the same for most: "every 20th step".
+    pub every: Option<usize>,
     /// Whether so many take so much longer that no step is like the others: mean and range say more than a median.
     pub is_uneven: bool,
     /// The step of median length among those that are not odd, of two the shorter.
@@ -65,25 +69,15 @@ impl StepKind {
         }
     }
 
-    /// How many steps lie from one odd one to the next, where that is the same three times or more: "every 20th step".
-    pub fn odd_every(&self) -> Option<usize> {
-        let place = |step: &usize| self.steps.binary_search(step).ok();
-        let places: Vec<usize> = self.odd.iter().filter_map(place).collect();
-        let apart: Vec<usize> = places.windows(2).map(|it| it[1] - it[0]).collect();
-        let first = *apart.first()?;
-        // One behind the other they are a stretch of the run, and no rhythm.
-        (first > 1 && apart.len() >= 2 && apart.iter().all(|it| *it == first)).then_some(first)
-    }
-
     /// How many odd steps there are among so many of the kind, or which come regularly: "every 20th step", "2 of 12 steps".
     pub fn odd_text(&self, all: usize) -> String {
         let name = match self.name.as_str() {
             "" => String::new(),
             name => format!("{name} "),
         };
-        match self.odd_every() {
+        match self.every {
             Some(every) => format!("every {} {name}step", ordinal(every)),
-            None => format!("{} of {all} {name}steps", self.odd.len()),
+            None => format!("{} of {all} {name}steps", self.costly.len()),
         }
     }
 
@@ -117,8 +111,28 @@ impl StepKind {
         kind.deviation_ns = (stats::median_deviation(&times)? * 1.4826) as Ns;
         regular.sort_by_key(|step| (length(step), *step));
         kind.typical = regular[(regular.len() - 1) / 2];
+        let more = |step: &usize| length(step) - kind.median_ns;
+        let most = kind.odd.iter().map(more).max().unwrap_or_default();
+        let much = |step: &&usize| 4 * more(step) >= most;
+        kind.costly = kind.odd.iter().filter(much).copied().collect();
+        kind.every = rhythm(&kind.steps, &kind.costly);
+        if kind.every.is_none() {
+            kind.costly.clone_from(&kind.odd);
+        }
         Some(kind)
     }
+}
+
+/// How many of the steps lie from one of some to the next: three of four times the same, and twice at least. One behind the other they
+/// are a stretch of the run, and no rhythm.
+fn rhythm(steps: &[usize], some: &[usize]) -> Option<usize> {
+    let place = |step: &usize| steps.binary_search(step).ok();
+    let places: Vec<usize> = some.iter().filter_map(place).collect();
+    let mut apart: Vec<usize> = places.windows(2).map(|it| it[1] - it[0]).collect();
+    apart.sort_unstable();
+    let usual = *apart.get(apart.len() / 2)?;
+    let same = apart.iter().filter(|it| **it == usual).count();
+    (usual > 1 && same >= 2 && 4 * same >= 3 * apart.len()).then_some(usual)
 }
 
 /// Whether so many of all are few enough to be odd.

@@ -39,6 +39,8 @@ use trace::{Lane, LaneId, LaneKind, Trace};
 use activity::stats;
 pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
+use operations::Identity;
+use period::Units;
 pub use slow::{Slow, main_device};
 pub use tokens::{Op, list_ops};
 use trace::parallel;
@@ -59,6 +61,11 @@ pub enum Origin {
         /// Operations on the busiest stream that make up a step.
         operations: usize,
     },
+    /// One operation is done again and again, and the CPU waits after as many as these each time.
+    Waits {
+        /// See `Period`.
+        operations: usize,
+    },
 }
 
 impl Origin {
@@ -71,6 +78,7 @@ impl Origin {
             Origin::Tokens => "copies of tokens".to_owned(),
             Origin::Period { operations: 1 } => "one operation again and again".to_owned(),
             Origin::Period { operations } => format!("period of {operations} operations"),
+            Origin::Waits { operations } => format!("{operations} operations between waits"),
         }
     }
 }
@@ -125,7 +133,7 @@ impl Steps {
         let (from, all) = (self.from.text(), self.spans.len());
         match self.from {
             _ if self.steady.len() == 1 => format!("{from}, 1 of {all} steps"),
-            Origin::Period { .. } if all < cases::FEW_STEPS.value() => {
+            Origin::Period { .. } | Origin::Waits { .. } if all < cases::FEW_STEPS.value() => {
                 format!("{from}, {all} repeats")
             }
             _ => from,
@@ -201,6 +209,7 @@ impl Steps {
                 let is_undriven = operations == 1 && !self.is_driven;
                 !cases::ONE_OPERATION.holds(is_undriven) && self.fill_the_time()
             }
+            Origin::Waits { .. } => self.fill_the_time(),
             // Ranges of one name but for its numbers may be different parts of a program.
             Origin::Ranges(_) if self.batches.is_empty() => {
                 let spread = self.deviation();
@@ -371,66 +380,47 @@ impl Found {
 
 fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
     let (lane, rows) = operations::busiest(trace, process, window)?;
-    let id = |row: usize| trace.lanes()[lane].correlation(row);
-    let launches =
-        LazyCell::new(|| driven::launches(trace, process, &rows.clone().map(id).collect()));
+    let span = |at: usize| trace.lanes()[lane].span(rows.start + at);
+    let id = |at: usize| trace.lanes()[lane].correlation(rows.start + at);
+    let ids = || (0..rows.len()).map(id).collect();
+    let launches = LazyCell::new(|| driven::launches(trace, process, &ids()));
     let by_turns = |unit: &Range<usize>| {
-        let launched = unit
-            .clone()
-            .filter_map(|at| launches.get(&id(rows.start + at)));
+        let launched = unit.clone().filter_map(|at| launches.get(&id(at)));
         let by: Vec<LaneId> = launched.map(|it| it.by).collect();
-        by.windows(2).filter(|it| it[0] != it[1]).count() + usize::from(by.first() != by.last())
-            == 2
+        let changes = by.windows(2).filter(|it| it[0] != it[1]).count();
+        changes + usize::from(by.first() != by.last()) == 2
     };
-    let spans_of = |units: &period::Units| -> Vec<Span> {
-        let start = |row: usize| trace.lanes()[lane].span(row).start;
-        let span = |unit: &Range<usize>| {
-            let (from, to) = (rows.start + unit.start, rows.start + unit.end);
-            let end = if to < rows.end {
-                start(to)
-            } else {
-                (from..to)
-                    .map(|row| trace.lanes()[lane].span(row).end)
-                    .max()?
-            };
-            Some(Span::new(start(from), end))
-        };
-        units.units.iter().filter_map(span).collect()
+    let symbols = |identity| operations::symbols(trace, lane, rows.clone(), identity);
+    let repeats = |(symbols, uploads): (Vec<u32>, u32)| period::find(&symbols, uploads, by_turns);
+    let between_waits = || {
+        let (mut symbols, uploads) = symbols(Identity::Exact);
+        let kinds = 1 + symbols.iter().max()?;
+        for (at, symbol) in symbols.iter_mut().enumerate() {
+            let is_first = at == 0 || id(at) != id(at - 1);
+            let has_waited = launches.get(&id(at)).is_some_and(|it| it.has_waited);
+            *symbol += if is_first && has_waited { kinds } else { 0 };
+        }
+        repeats((symbols, uploads)).filter(|it| cases::BETWEEN_WAITS.holds(it.length > 1))
     };
     // The same kernel on data of another size is another operation, unless nothing repeats so.
-    let units = [operations::Identity::Exact, operations::Identity::Name]
-        .into_iter()
-        .find_map(|identity| {
-            let (symbols, uploads) = operations::symbols(trace, lane, rows.clone(), identity);
-            period::find(&symbols, uploads, by_turns)
-        });
+    let mut identities = [Identity::Exact, Identity::Name].into_iter();
+    let period = identities.find_map(|it| repeats(symbols(it)));
     // Of one operation again and again those are a step that lie between two waits of the CPU.
-    let units = match units {
-        Some(units) if units.length > 1 => units,
-        units => {
-            let between = || {
-                let exact = operations::Identity::Exact;
-                let (mut symbols, uploads) = operations::symbols(trace, lane, rows.clone(), exact);
-                let kinds = 1 + symbols.iter().max()?;
-                for (at, symbol) in symbols.iter_mut().enumerate() {
-                    let (row, is_first) = (
-                        rows.start + at,
-                        at == 0 || id(rows.start + at) != id(rows.start + at - 1),
-                    );
-                    let has_waited = launches.get(&id(row)).is_some_and(|it| it.has_waited);
-                    *symbol += if is_first && has_waited { kinds } else { 0 };
-                }
-                period::find(&symbols, uploads, by_turns)
-                    .filter(|it| cases::BETWEEN_WAITS.holds(it.length > 1))
-            };
-            between().or(units)?
+    let is_one = period.as_ref().is_none_or(|it| it.length == 1);
+    let (units, from) = match is_one.then(between_waits).flatten() {
+        Some(Units { units, length }) => (units, Origin::Waits { operations: length }),
+        None => {
+            let Units { units, length } = period?;
+            (units, Origin::Period { operations: length })
         }
     };
+    // What else lies between two steps is of the first.
+    let starts = units.iter().map(|unit| span(unit.start).start);
+    let end = units.last()?.clone().map(|at| span(at).end).max();
+    let ends = starts.clone().skip(1).chain(end);
     Some(Found {
-        from: Origin::Period {
-            operations: units.length,
-        },
-        spans: spans_of(&units),
+        from,
+        spans: starts.zip(ends).map(|it| Span::new(it.0, it.1)).collect(),
         // Whether what follows belongs to it is not known.
         is_closed: false,
         is_part: false,
@@ -489,12 +479,15 @@ fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> 
 /// follow each other.
 fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
     let process = steps.process;
-    let is_period = matches!(steps.from, Origin::Period { .. });
+    let is_period = matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. });
     let streams: Vec<_> = operations::streams(trace, process).collect();
     if is_period {
         let (median, deviation) = steps.deviation()?;
+        let limit = cases::ODD_TIMES.value() * median;
+        let mut usual = steps.steady().to_vec();
+        usual.retain(|it| it.len() as f64 <= limit);
         if cases::UNEVEN_PERIOD.holds(deviation > median)
-            || !operations::keeps_kernels(trace, &streams, steps.steady())
+            || !operations::keeps_kernels(trace, &streams, &usual)
             || cases::SWEEP_OF_SIZES.holds(operations::grow(trace, &streams, steps.steady()))
         {
             return None;

@@ -157,10 +157,16 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
     // Behind the last anchor the last step may be followed by something else.
     pieces.push(open.start..open.end.min(open.start + model.len()));
     let mut likeness = Likeness::to(&symbols[model.clone()], symbols);
-    let alike: Vec<bool> = pieces
-        .iter()
-        .map(|piece| cases::ALIKE_SHARE.is_reached_by(likeness.share(&symbols[piece.clone()])))
-        .collect();
+    let mut share = |piece: &Range<usize>| likeness.share(&symbols[piece.clone()]);
+    let shares: Vec<(f64, f64)> = pieces.iter().map(&mut share).collect();
+    // A few with all of it and more are steps in which more was done.
+    let has_more = |it: &&(f64, f64)| it.0 < it.1 && cases::ALIKE_SHARE.is_reached_by(it.1);
+    let more = shares.iter().filter(has_more).count();
+    let are_few =
+        cases::MORE_IN_PIECE.holds(more as f64 <= cases::ODD_PART.value() * pieces.len() as f64);
+    let is_alike =
+        |it: &(f64, f64)| cases::ALIKE_SHARE.is_reached_by(it.0) || are_few && has_more(&it);
+    let alike: Vec<bool> = shares.iter().map(is_alike).collect();
     let first = alike.iter().position(|&a| a)?;
     let last = alike.iter().rposition(|&a| a)?;
     let odd = alike[first..last].iter().filter(|&&a| !a).count();
@@ -170,7 +176,9 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
         .zip(alike)
         .filter_map(|(piece, alike)| alike.then_some(piece))
         .collect();
-    let inside: usize = units.iter().map(ExactSizeIterator::len).sum();
+    // What alike ones have is at most half as much again.
+    let own = units.iter().map(|unit| unit.len().min(3 * model.len() / 2));
+    let inside: usize = own.sum();
     let covered = inside as f64 / symbols.len() as f64;
     let is_covered = cases::COVERED_SHARE.is_reached_by(covered)
         || cases::MANY_PIECES.is_reached_by(units.len())
@@ -233,7 +241,8 @@ impl Likeness {
         }
     }
 
-    fn share(&mut self, piece: &[u32]) -> f64 {
+    /// Of both, and of the model alone.
+    fn share(&mut self, piece: &[u32]) -> (f64, f64) {
         let mut common = 0;
         for &s in piece {
             let count = &mut self.piece[s as usize];
@@ -243,6 +252,10 @@ impl Likeness {
         for &s in piece {
             self.piece[s as usize] = 0;
         }
-        2.0 * common as f64 / (piece.len() + self.length) as f64
+        let both = (piece.len() + self.length) as f64;
+        (
+            2.0 * common as f64 / both,
+            common as f64 / self.length as f64,
+        )
     }
 }

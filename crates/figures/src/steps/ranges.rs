@@ -415,37 +415,22 @@ fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
 }
 
 /// Steps from the first operation of each range to the first of the next. Ranges mark where steps begin. What lies between two
-/// of them is of the step, also where the range holds a part of it, such as the optimizer's.
-///
-/// Where something else was done between two ranges (an evaluation), the step ends with what its range caused. That it was
-/// something else shows in the operations: more of them than between other ranges, and time of the host. Where the range
-/// holds only a part of the steps, the end of such a step is not known, and it is left out. Beside them whether it holds only a part.
+/// of them is of the step, also where the range holds a part of it, such as the optimizer's. A step behind which something else
+/// was done (an evaluation) is longer, and odd. Beside them whether the ranges hold only a part.
 pub(super) fn from_start_to_start(
     trace: &Trace,
     process: usize,
     steps: &[Marked],
 ) -> (Vec<Span>, bool) {
-    let count = |span: Span| operations::count(trace, process, Some(span));
-    let pairs = || steps.iter().zip(&steps[1..]);
-    let periods: Vec<Span> = pairs()
-        .map(|(a, b)| Span::new(a.caused.start, b.caused.start))
+    let pairs = steps.windows(2);
+    let mut spans: Vec<Span> = pairs
+        .map(|it| Span::new(it[0].caused.start, it[1].caused.start))
         .collect();
-    let counts: Vec<f64> = periods.iter().map(|span| count(*span) as f64).collect();
+    let count = |span: &Span| operations::count(trace, process, Some(*span)) as f64;
+    let counts: Vec<f64> = spans.iter().map(count).collect();
     let usual = stats::median(&counts).unwrap_or_default();
-    let mut spans = Vec::with_capacity(steps.len());
-    for (i, (step, next)) in pairs().enumerate() {
-        let pause = next.range.start - step.range.end;
-        let is_other = pause > step.range.len() / 2 && 2.0 * counts[i] > 3.0 * usual;
-        if !cases::OTHER_BETWEEN.holds(is_other) {
-            spans.push(periods[i]);
-        } else if step.count as f64 >= cases::WHOLE_SHARE.value() * usual {
-            let end = step.end().min(periods[i].end);
-            spans.push(Span::new(periods[i].start, end));
-        }
-    }
-    let last = steps
-        .last()
-        .map(|step| Span::new(step.caused.start, step.end()));
+    let end = |step: &Marked| step.caused.end.max(step.range.end);
+    let last = steps.last().map(|it| Span::new(it.caused.start, end(it)));
     spans.extend(last);
     let held: Vec<f64> = steps.iter().map(|step| step.count as f64).collect();
     let is_part = stats::median(&held).unwrap_or_default() < cases::WHOLE_SHARE.value() * usual;
@@ -459,11 +444,4 @@ pub(super) struct Marked {
     pub(super) caused: Span,
     /// How many these are.
     count: usize,
-}
-
-impl Marked {
-    /// Where it ends without a next one: with its last operation and the host's own end of it.
-    fn end(&self) -> Ns {
-        self.caused.end.max(self.range.end)
-    }
 }

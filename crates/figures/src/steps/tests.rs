@@ -257,7 +257,7 @@ fn one_operation_again_and_again_has_steps_between_waits() {
         find(&program.scene.trace(), None)
     };
     let steps = &made(|at| at % 100 == 0)[0];
-    assert_eq!(steps.from, Origin::Period { operations: 100 });
+    assert_eq!(steps.from, Origin::Waits { operations: 100 });
     // Each operation takes 200 and is 10 before the next one.
     assert_eq!(
         (steps.spans.len(), steps.main().median_ns),
@@ -614,14 +614,43 @@ fn where_a_range_holds_a_part_the_operations_say_where_a_step_begins() {
 }
 
 #[test]
-fn where_something_else_was_done_the_end_of_a_step_is_not_known() {
-    let steps = partly_marked(12).expect("steps");
-    // The step before it is neither 2,200 ns long nor 600, and is left out.
-    assert!(times(steps.steady()).iter().all(|&time| time == 1_000.0));
-    assert_eq!(steps.steady().len(), 6);
-    // A pause without operations is time of the step.
-    let few = partly_marked(2).expect("steps");
-    assert_eq!(times(few.steady())[3], 1_200.0);
+fn a_step_behind_which_something_else_was_done_is_odd() {
+    // Twelve operations of 100 ns more, or a pause and two of them.
+    for (other, length) in [(12, 2_200.0), (2, 1_200.0)] {
+        let steps = partly_marked(other).expect("steps");
+        assert_eq!(
+            times(steps.steady()),
+            [1_000.0, 1_000.0, 1_000.0, length, 1_000.0, 1_000.0, 1_000.0]
+        );
+        assert_eq!(steps.main().odd, if other == 12 { vec![3] } else { vec![] });
+    }
+}
+
+/// As a server answers: a word a step for all, and each fortieth step a question whole, with other kernels of its own.
+#[test]
+fn a_step_that_does_more_now_and_then_is_odd_and_counted() {
+    let mut program = Program::new();
+    for at in 0..240 {
+        for kinds in if at % 40 == 7 {
+            &[["gemm", "tanh"], ["gemm_whole", "tanh"]][..]
+        } else {
+            &[["gemm", "tanh"]]
+        } {
+            for op in 0..16 {
+                program.op(
+                    kinds[op % 2],
+                    8,
+                    if kinds[0] == "gemm" { 50 } else { 2_000 },
+                );
+            }
+        }
+        program.op("sum", 1, 20);
+    }
+    let steps = program.steps().expect("steps");
+    // Cut at the sum, which alone is once in each: the first step begins with the first sum.
+    assert_eq!(steps.main().steps, Vec::from_iter(0..238));
+    assert_eq!(steps.main().odd, [6, 46, 86, 126, 166, 206]);
+    assert_eq!(steps.main().every, Some(40));
 }
 
 #[test]
@@ -798,7 +827,7 @@ fn steps_that_take_far_longer_are_odd_or_the_kind_is_uneven() {
     let steps = made(|step| step % 5 == 3);
     let kind = steps.main();
     assert_eq!((steps.kinds.len(), &kind.odd[..]), (1, &[3, 8, 13, 18][..]));
-    assert_eq!((kind.odd_every(), kind.is_uneven), (Some(5), false));
+    assert_eq!((kind.every, kind.is_uneven), (Some(5), false));
     assert_eq!(kind.odd_text(20), "every 5th step");
     assert!(kind.median_ns < 2_000 && kind.regular().count() == 16);
     assert!(!kind.odd.contains(&kind.typical));
