@@ -208,12 +208,9 @@ impl<'a> ProfileBuilder<'a> {
         let small = self.passes("graph_small");
         let large = self.passes("graph_large");
         // A line through two numbers of nodes, as ns at 0 and ns a node.
-        let fit = |name: &str| {
-            let time = |passes: &Passes<'a>| passes.mean(|s| usual_of_graphs(name, s.calls(name)));
-            let (fixed, per_ns) = line((SMALL, time(&small)), (LARGE, time(&large)))?;
-            Some((fixed, ((1.0 / per_ns) as Ns).max(1)))
-        };
-        let launch = fit("cuGraphLaunch");
+        let time = |passes: &Passes<'a>| passes.mean(|s| usual_launches(s.calls("cuGraphLaunch")));
+        let launch = line((SMALL, time(&small)), (LARGE, time(&large)))
+            .map(|(fixed, per_ns)| (fixed, ((1.0 / per_ns) as Ns).max(1)));
         // Of the launches after a capture only the first hands the nodes to the device.
         let first = large.mean(|s| {
             let calls = s.calls("cuGraphLaunch").into_iter();
@@ -233,14 +230,11 @@ impl<'a> ProfileBuilder<'a> {
 /// How often each graph of the calibration is launched.
 const LAUNCHES_OF_A_GRAPH: usize = 5;
 
-/// The calls that are not the first launch of a graph, which hands its nodes over.
-fn usual_of_graphs(name: &str, calls: Vec<Ns>) -> Vec<Ns> {
-    let is_first = |i: usize| name == "cuGraphLaunch" && i.is_multiple_of(LAUNCHES_OF_A_GRAPH);
+/// The launches that are not the first of a graph, which hands its nodes over.
+fn usual_launches(calls: Vec<Ns>) -> Vec<Ns> {
     let calls = calls.into_iter().enumerate();
-    calls
-        .filter(|(i, _)| !is_first(*i))
-        .map(|(_, ns)| ns)
-        .collect()
+    let usual = calls.filter(|(i, _)| !i.is_multiple_of(LAUNCHES_OF_A_GRAPH));
+    usual.map(|(_, ns)| ns).collect()
 }
 
 /// fp32 lanes of an SM, by compute capability (CUDA C++ programming guide, arithmetic throughput).
