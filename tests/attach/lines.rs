@@ -121,8 +121,8 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let lanes: Vec<_> = trace.streams_of(0).map(|(id, _)| id).collect();
     let sentence = explain(&trace, None, &lanes, gap).sentence;
     assert!(
-        sentence.starts_with("The CPU was busy with load at train.py:11 for ")
-            && sentence.contains(" stack samples) before it launched "),
+        sentence.starts_with("The CPU was outside CUDA for ")
+            && sentence.ends_with(" stack samples saw the CPU in load at train.py:11."),
         "{sentence}"
     );
 }

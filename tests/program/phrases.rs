@@ -54,7 +54,7 @@ const SAMPLES: &str = "\
     exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|low_bandwidth:percent=42 %|\
     low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|and_faults=, and about 1.20 ms for the CPU's page faults|\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
-    no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|The CPU was at:samples=270|The CPU was at:of=282|\
+    no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|\
     pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|\
     watched:records=1,200|watched:percent=4 %|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu=4.10 ms|report/whatif:chain=3.80 ms|\
     report/whatif:host=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
@@ -78,7 +78,7 @@ const SAMPLES: &str = "\
     class=launch-bound|part=53 %|why=while the CPU launches 900 kernels of 2.30 µs|several=|of=8.30 ms|whole=each 37.2 ms step|\
     each=2.30 µs|idle=76 %|number=7 syncs|what=copies run|names= (H2D 28 %, D2H 31 %)|beside=not overlapped by kernels|\
     computing=93 %|of_kernel=61 % of it|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|told=train.py:19|\
-    line=train.py:19 in 270 of 282 stack samples (96 %)|it=train.py:19 in 270 of 282 stack samples (96 %)|stream=stream 7|\
+    line=train.py:19 in 270 of 282 stack samples (96 %)|it=270 of 282 stack samples saw the CPU in load at train.py:19|stream=stream 7|\
     elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
     untraced=, in code that was not traced|direction=H2D|entry=transpose|cold_start:text=loading GPU code|id=1|device=0|\
     doing=, 81 % of it in DataLoader|seen=|first=GPUs 0|last=1|and=and|title=the GPU waits for the CPU|cores= of 4 cores|\

@@ -7,10 +7,13 @@ use crate::facts::Facts;
 use crate::findings::{self, Finding, Rule, Scope, fold};
 use crate::verdict::{self, Answered, Verdict};
 use crate::watching::{self, WatchingCost};
-use activity::units::{self, duration, share};
+use activity::units::{self, bytes, duration, share};
 use activity::{Ns, Span};
-use causes::Causes;
+use causes::{Bound, Causes};
+use figures::class::Class;
 use figures::steps::{self, Steps};
+use figures::variants::measure::Run;
+use figures::variants::work;
 use figures::{DeviceFigures, VariantFigures};
 use replay::whatif::WhatIf;
 use trace::{Lane, parallel};
@@ -95,6 +98,17 @@ const FASTER: f64 = 1.05;
 struct Advice<'a> {
     facts: &'a Facts<'a>,
     causes: Causes<'a>,
+}
+
+/// What stands beside a variant: another one of the same work.
+struct Beside {
+    takes: Ns,
+    /// "streamed takes 1.63 ms (1.56×)"
+    words: String,
+    /// "streamed saves 912 µs"
+    saves: Option<String>,
+    /// " · streamed takes 256 MiB, not 32 MiB"; empty where both take about as much.
+    memory: String,
 }
 
 /// Before every record, and not so far that sums of times overflow.
@@ -197,6 +211,15 @@ impl<'a> Advice<'a> {
             findings: findings::weighed(scope, whatif, &self.facts.stop),
             ..Judgement::default()
         })?;
+        let beside = self.beside(of.variant);
+        let saves = beside.as_ref().and_then(|it| it.saves.clone());
+        if let Some(first) = judged
+            .findings
+            .first_mut()
+            .filter(|it| it.saving_ns.is_none())
+        {
+            first.tried = saves.filter(|_| first.has_bound());
+        }
         let first = judged.findings.first();
         let verdicts = judged.verdicts.iter_mut();
         for verdict in verdicts.take(if devices.len() == 1 { 2 } else { 1 }) {
@@ -207,35 +230,96 @@ impl<'a> Advice<'a> {
                 verdict.text.clone_from(&cold.title);
                 verdict.cost_ns = cold.bound_ns;
             }
+            if verdict.bound_by == Bound::Compute {
+                let class = self.declared(of.variant).unwrap_or_default();
+                verdict.text.push_str(&class);
+            }
             // What was measured goes before a bound, and before a cure that leaves over twice as much.
             let left = first.and_then(|it| Some(verdict.span_ns - it.saving_ns?));
-            let faster = self.faster(of.variant);
-            let faster = faster.filter(|it| left.is_none_or(|left| 2 * it.0 < left));
-            verdict.gain = faster.map(|it| it.1).or(verdict.gain.take());
+            let told = beside
+                .as_ref()
+                .filter(|it| left.is_none_or(|left| 2 * it.takes < left));
+            verdict.gain = told.map(|it| it.words.clone()).or(verdict.gain.take());
+            if let Some((gain, it)) = verdict.gain.as_mut().zip(beside.as_ref()) {
+                gain.push_str(&it.memory);
+            }
         }
         Some(judged)
     }
 
-    /// The variant of the same work, as their common baseline says, that takes least, where it takes clearly less: how long, and in
-    /// words: "streamed takes 1.63 ms (1.56×)".
-    fn faster(&self, position: usize) -> Option<(Ns, String)> {
+    /// What the kernels of a variant are near by the work that they declare: ", compute-bound at 88 % of the peak". Counters say it themselves.
+    fn declared(&self, position: usize) -> Option<String> {
+        let variants = self.facts.variants();
+        let run = Run {
+            plan: self.facts.plan,
+            variants,
+            peaks: self.facts.peaks,
+        };
+        let mut of = variants.iter().find(|it| it.position == position)?.clone();
+        work::classify(&run, &mut of);
+        let most = of.kernels.first()?.shapes.first()?;
+        let is_near = matches!(most.class, Class::Memory | Class::Compute);
+        let is_told = is_near && !self.facts.trace.is_sampled();
+        let (_, near) = most.limit.rsplit_once(" at ").filter(|_| is_told)?;
+        Some(format!(", {}-bound at {near}", most.class.label()))
+    }
+
+    /// The variant of the same work that takes least, where it takes clearly less; else how much faster this one is than their common
+    /// baseline. One that copies nothing does not do what others copy for.
+    fn beside(&self, position: usize) -> Option<Beside> {
         let (all, passes) = (self.facts.variants(), self.facts.passes());
         let one = all.iter().find(|it| it.position == position)?;
         let base = |of: usize| passes.baseline(of).unwrap_or(of);
-        let beside = all.iter().filter(|it| base(it.position) == base(position));
-        let is_told = beside.clone().all(VariantFigures::is_explained);
-        let time = |it: &VariantFigures| if is_told { it.makespan_ns } else { it.wall_ns };
-        let best = beside.min_by_key(|it| time(it))?;
-        let (name, takes) = (&best.variant.name, time(best));
-        let factor = time(one) as f64 / takes.max(1) as f64;
-        let words = || {
-            format!(
-                "{name} takes {} ({})",
-                duration(takes),
-                units::factor(factor)
-            )
+        let copies = |it: &VariantFigures| it.devices.iter().any(|f| f.copy_ns > 0);
+        let is_alike = |it: &&VariantFigures| {
+            base(it.position) == base(position)
+                && (copies(it) || it.devices.is_empty() || !copies(one))
         };
-        (factor >= FASTER).then(|| (takes, words()))
+        let group = all.iter().filter(is_alike);
+        let is_told = group.clone().all(VariantFigures::is_explained);
+        let time = |it: &VariantFigures| if is_told { it.makespan_ns } else { it.wall_ns };
+        let best = group.clone().min_by_key(|it| time(it))?;
+        let times =
+            |of: &VariantFigures, to: &VariantFigures| time(of) as f64 / time(to).max(1) as f64;
+        let clock = if is_told { "" } else { " by the CPU's clock" };
+        let factor = times(one, best);
+        if factor < FASTER {
+            let before = group.clone().find(|it| it.position == base(position))?;
+            let (factor, label) = (times(before, one), before.label());
+            return (factor >= FASTER).then(|| Beside {
+                takes: Ns::MAX / 4,
+                words: format!("{} as fast as {label}{clock}", units::factor(factor)),
+                saves: None,
+                memory: String::new(),
+            });
+        }
+        // The first step of several to the best.
+        let next = group.skip_while(|it| it.position != position).nth(1);
+        let next = next.filter(|it| times(one, it) >= FASTER && times(it, best) >= 2.0);
+        let takes =
+            |it: &VariantFigures| format!("{} takes {}", it.variant.name, duration(time(it)));
+        let next = next.map_or_else(String::new, |it| takes(it) + ", ");
+        let memory = match (one.peak_memory, best.peak_memory) {
+            (Some(a), Some(b)) if a.max(b) * 2 > a.min(b) * 3 => {
+                format!(
+                    " · {} takes {}, not {}",
+                    best.variant.name,
+                    bytes(b),
+                    bytes(a)
+                )
+            }
+            _ => String::new(),
+        };
+        Some(Beside {
+            takes: time(best),
+            memory,
+            words: format!("{next}{} ({}){clock}", takes(best), units::factor(factor)),
+            saves: Some(format!(
+                "{} saves {}",
+                best.variant.name,
+                duration(time(one) - time(best))
+            )),
+        })
     }
 
     /// The findings of all variants in one list, each under its variant's name; points of a sweep in one line.

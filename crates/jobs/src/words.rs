@@ -56,7 +56,11 @@ impl JobAnalysis {
             } else {
                 ""
             };
-            text.push_str(&format!(" Late steps: {}{more}.", numbers.join(", ")));
+            let of = match late.pattern {
+                Pattern::ByTurns { of, .. } => format!(" of {} compared", count(of as u64)),
+                _ => String::new(),
+            };
+            text.push_str(&format!(" Late steps: {}{more}{of}.", numbers.join(", ")));
         }
         if let Some(without) = late.without("its") {
             text.push_str(&format!(" Predicted: {without}."));

@@ -11,7 +11,6 @@ pub mod ink;
 pub mod label;
 pub mod lane;
 pub mod layout;
-pub mod link;
 mod measure;
 pub mod panel;
 pub mod pen;

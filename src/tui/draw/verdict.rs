@@ -99,7 +99,13 @@ impl VerdictLine {
         let x = pen::text(buf, area, 1, &self.head, theme.bold(self.role));
         let room = width.saturating_sub(usize::from(x) + 1);
         let spare = room.saturating_sub(pen::width(&self.text));
-        let text = pen::cut(&self.text, room);
+        // What would help is cut last.
+        let text = match self.text.rsplit_once(" · ") {
+            Some((text, gain)) if spare == 0 && 2 * pen::width(gain) < room => {
+                format!("{} · {gain}", pen::cut(text, room - pen::width(gain) - 3))
+            }
+            _ => pen::cut(&self.text, room),
+        };
         pen::text(buf, area, x, &text, theme.fg(Role::Text));
         let about = (0..self.about.len())
             .map(|first| self.about[first..].join(" · "))

@@ -51,7 +51,7 @@ pub struct Prediction {
 /// What is predicted.
 fn words(predicted: &Predicted, edit: &EditSet) -> String {
     format!(
-        "predicted with {edit}: {} instead of {}, saves {} (replay error {})",
+        "predicted with {edit}: {} instead of {}, saves {} (replay error {}; i closes)",
         duration(predicted.predicted_ns),
         duration(predicted.measured_ns),
         duration(predicted.measured_ns - predicted.predicted_ns),
@@ -81,7 +81,7 @@ impl Prediction {
             _ if finding.has_bound() => {
                 let until = (within.end - finding.most()).max(within.start);
                 let parts = [(within.start, until), (until, within.end)];
-                let words = format!("{}, at most · {}", finding.cure, finding.advice);
+                let words = format!("{}, at most (i closes) · {}", finding.cure, finding.advice);
                 (
                     words,
                     Cure::Bound(parts.map(|(start, end)| Span::new(start, end))),

@@ -174,6 +174,7 @@ mod tests {
             function: "main".to_owned(),
             call: None,
             deepest: None,
+            deep: 0,
             samples: 9,
             of: 9,
         };

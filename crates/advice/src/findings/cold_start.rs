@@ -6,6 +6,7 @@ use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
 use causes::graph::CallKind;
+use causes::stacks::StackCounts;
 use causes::{first_use, is_loading};
 use figures::DeviceFigures;
 use rustc_hash::FxHashMap;
@@ -49,9 +50,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             cold.has.text(time),
             duration(whole),
         ),
-        advice: match cold.has.loading && is_cuda(scope) {
+        advice: match cold.has.is_mostly(Work::Loading, time) && is_cuda(scope) {
             // Others make PTX themselves, on purpose.
-            _ if cold.has.compiled && scope.framework() == Framework::Cuda => "The driver compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
+            _ if cold.has.0[Work::Compiling as usize] > 0 && scope.framework() == Framework::Cuda => "The driver compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
             false => "Warm up before measuring: run everything once.",
         }
@@ -98,11 +99,13 @@ impl Cold<'_, '_> {
                 }
                 let name = |id: NameId| trace.names().full(id);
                 match activity.what {
-                    What::Call(call) if is_context(name(call.name)) => self.has.context = true,
-                    What::Overhead(it) if name(it.name).to_lowercase().contains("compiler") => {
-                        self.has.compiled = true;
+                    What::Call(call) if is_context(name(call.name)) => {
+                        self.has.add(Work::Context, span.len());
                     }
-                    _ => self.has.loading = true,
+                    What::Overhead(it) if name(it.name).to_lowercase().contains("compiler") => {
+                        self.has.add(Work::Compiling, span.len());
+                    }
+                    _ => self.has.add(Work::Loading, span.len()),
                 }
                 self.spans.push(span);
                 self.at
@@ -120,15 +123,16 @@ impl Cold<'_, '_> {
             // What a launch takes so long for the first time is its kernel's code.
             let is_launch =
                 |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
-            match trace.what(place.0, place.1) {
-                What::Call(of) if is_launch(of.name) => self.has.loading = true,
+            let work = match trace.what(place.0, place.1) {
+                What::Call(of) if is_launch(of.name) => Work::Loading,
                 _ if cases::FEW_MIN.is_reached_by(span.len())
                     && scope.causes.first_use().opening.contains(&place) =>
                 {
-                    self.has.context = true;
+                    Work::Context
                 }
-                _ => self.has.first = true,
-            }
+                _ => Work::First,
+            };
+            self.has.add(work, span.len());
             self.spans.push(self.on_all(span, place));
             self.at.push((span.len(), Occurrence::Row(place)));
         }
@@ -147,8 +151,8 @@ impl Cold<'_, '_> {
             if cases::COLD_MIN.is_reached_by(time - within(&own, &self.spans)) {
                 let tries =
                     matches!(trace_name(scope, place), Some(name) if first_use::is_search(name));
-                self.has.tried |= tries;
-                self.has.first |= !tries;
+                let work = if tries { Work::Trying } else { Work::First };
+                self.has.add(work, time);
                 self.at.push((time, Occurrence::Row(place)));
                 self.spans.extend(own);
             }
@@ -162,10 +166,18 @@ impl Cold<'_, '_> {
             let place = graph.calls.at(graph.ops.call[op as usize]);
             if self.is_looked_at(span, place) {
                 let is_started = scope.causes.first_use().started.contains(&op);
-                self.has.first |= is_started;
-                self.has.built |= !is_started;
+                let mut seen = StackCounts::default();
+                scope.causes.add_samples(op, span, &mut seen);
+                let work = match is_started {
+                    true => Work::First,
+                    false if seen.are_of_building(scope.trace) => Work::Building,
+                    false => Work::Before,
+                };
+                self.has.add(work, span.len());
                 self.spans.push(self.on_all(span, place));
-                self.at.push((span.len(), Occurrence::Row(place)));
+                let gap = |device| Occurrence::Gap(device, span);
+                let at = scope.causes.device(op).map_or(Occurrence::Row(place), gap);
+                self.at.push((span.len(), at));
             }
         }
     }
@@ -188,11 +200,9 @@ impl Cold<'_, '_> {
             }
             // The first call makes the context, too, which takes no second.
             let is_known = self.spans.contains(&span);
-            self.has.pinned += if is_known && span.len() < CONTEXT_MAX {
-                0
-            } else {
-                span.len()
-            };
+            if !is_known || span.len() >= CONTEXT_MAX {
+                self.has.add(Work::Pinning, span.len());
+            }
             if !is_known {
                 self.spans.push(self.on_all(span, place));
                 self.at.push((span.len(), Occurrence::Row(place)));
@@ -220,33 +230,48 @@ impl Cold<'_, '_> {
     }
 }
 
-/// What the time went to.
-#[derive(Default)]
-struct Has {
-    context: bool,
-    built: bool,
-    compiled: bool,
-    loading: bool,
-    /// How long memory of the host was locked.
-    pinned: Ns,
-    tried: bool,
-    first: bool,
+/// What the time goes to, in the order in which it is told.
+#[derive(Clone, Copy, PartialEq)]
+enum Work {
+    Context,
+    Building,
+    /// Nobody saw what.
+    Before,
+    Compiling,
+    Loading,
+    Pinning,
+    Trying,
+    First,
 }
 
+/// How much of it.
+#[derive(Default)]
+struct Has([Ns; WORKS.len()]);
+
+const WORKS: [&str; 8] = [
+    "making the context",
+    "building kernels",
+    "the CPU's work before first launches",
+    "compiling PTX in the driver",
+    "loading GPU code",
+    "pinning host memory",
+    "trying which algorithm is fastest",
+    "slow first calls to libraries",
+];
+
 impl Has {
-    /// All that took some of so much time.
+    fn add(&mut self, work: Work, time: Ns) {
+        self.0[work as usize] += time;
+    }
+
+    /// All that took a twentieth of so much time.
     fn text(&self, time: Ns) -> String {
-        let parts = [
-            (self.context, "making the context"),
-            (self.built, "building kernels"),
-            (self.compiled, "compiling PTX in the driver"),
-            (self.loading, "loading GPU code"),
-            (10 * self.pinned >= time, "pinning host memory"),
-            (self.tried, "trying which algorithm is fastest"),
-            (self.first, "slow first calls to libraries"),
-        ];
-        let parts = parts.iter().filter(|part| part.0).map(|part| part.1);
-        listed(&parts.collect::<Vec<_>>())
+        let parts = WORKS.iter().zip(self.0).filter(|it| 20 * it.1 >= time);
+        listed(&parts.map(|it| *it.0).collect::<Vec<_>>())
+    }
+
+    fn is_mostly(&self, work: Work, time: Ns) -> bool {
+        2 * self.0[work as usize] >= time
     }
 }
 

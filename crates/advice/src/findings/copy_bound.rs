@@ -26,11 +26,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(
-            "copies run without an overlapping kernel for {} ({}); {} copies run {} of the time",
+            "copies run {} of the time, {} of it without a kernel beside them; {} copies take most",
+            percent(f.part(f.copy_ns)),
             duration(alone),
-            percent(f.part(alone)),
             direction.label(),
-            percent(f.part(busiest(&direction))),
         ),
         advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
             .to_owned(),

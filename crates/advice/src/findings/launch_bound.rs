@@ -42,7 +42,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     );
     let (advice, cure, change, how) = match beside {
         _ if 2 * late.read > idle => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
-        _ if 2 * late.of_graphs > idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), capture, "", "CUDA graphs"),
+        _ if 2 * late.of_graphs > idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
         Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
         Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "kernels one by one beside a CUDA graph"),
         None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),

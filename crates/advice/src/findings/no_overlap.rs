@@ -127,6 +127,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             true => "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes.",
         }
         .to_owned(),
+        cure: if computes { "" } else { "overlapping H2D with D2H" },
         change: scope.change("streams", None),
         // Copies of pageable memory block whoever asks for them, on whatever stream.
         premise: match copies.pageable > 0 && 2 * copies.pageable >= copies.copied {

@@ -70,7 +70,19 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             why,
         }),
         instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
-        cure: if is_each { "reading it less often" } else { "" },
+        cure: match is_each {
+            true => "reading it less often",
+            // Without them something else is to keep the order of copies and kernels.
+            false
+                if scope.planned.is_some()
+                    && f.copy_ns > 0
+                    && f.kernels > 0
+                    && streams(scope, f) > 1 =>
+            {
+                "ordering by events"
+            }
+            false => "",
+        },
         refused: may_stay
             .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
         ..found
@@ -277,14 +289,17 @@ impl<'s, 'a> Waits<'s, 'a> {
 /// What engines could hide of each other. Only a scenario says which kernels of two streams need each other. On one stream
 /// each waits for the one before.
 fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
-    let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
     match scope.planned {
         Some(_) => Engines::new(scope, f).packable(),
-        None if lanes.filter(|&id| !scope.rows(id).is_empty()).count() > 1 => {
-            Engines::new(scope, f).hideable()
-        }
+        None if streams(scope, f) > 1 => Engines::new(scope, f).hideable(),
         None => 0,
     }
+}
+
+/// Streams with operations.
+fn streams(scope: &Scope, f: &DeviceFigures) -> usize {
+    let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
+    lanes.filter(|&id| !scope.rows(id).is_empty()).count()
 }
 
 /// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.

@@ -19,23 +19,23 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     let (down, up) = (in_order(Direction::D2H), in_order(Direction::H2D));
     // Each copy up belongs to the last one down of the same size that had ended, once.
     let (mut at, mut spans, mut moved) = (Vec::new(), Vec::new(), 0u64);
-    let mut from = 0;
+    let (mut from, mut pairs) = (0, 0);
     for (device, &(place, span, copy)) in down {
         let is_before = |(_, it): &&(usize, &Copied)| it.1.start < span.end;
         from += up[from..].iter().take_while(is_before).count();
-        let Some(&(other, &(up_place, _, back))) = up.get(from) else {
+        let Some(&(other, &(up_place, up_span, back))) = up.get(from) else {
             break;
         };
         if other != device && back.bytes == copy.bytes && back.bytes > Copy::TINY_BYTES {
             from += 1;
             moved += copy.bytes;
-            spans.push(span);
+            pairs += 1;
+            spans.extend([span, up_span]);
             at.extend([Occurrence::Row(place), Occurrence::Row(up_place)]);
         }
     }
-    let pairs = spans.len();
     let whole = scope.span().len();
-    // The way up takes as long as a copy between the GPUs at least.
+    // How fast a direct copy is nobody knows: beside kernels it may take no time at all.
     let saving: Ns = Span::union_len(spans);
     // A scenario says what it means with one.
     let fewest = scope.planned.map_or(thresholds::THROUGH_HOST_MIN, |_| 1);
@@ -44,7 +44,7 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "{} go from GPU to GPU through host memory, in {}; the D2H part takes {}",
+            "{} go from GPU to GPU through host memory, in {}; both ways take {}",
             bytes(moved),
             activity::text::counted(pairs as u64, "pair of copies", "pairs of copies"),
             duration(saving),

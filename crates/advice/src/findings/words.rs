@@ -12,9 +12,7 @@ const NEARLY_ALL: f64 = 0.95;
 
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
 pub(super) fn seen_at(line: Option<&LineShare>) -> String {
-    line.map_or_else(String::new, |it| {
-        format!("; meanwhile the CPU was at {}", it.words())
-    })
+    line.map_or_else(String::new, |it| format!("; {}", it.seen("")))
 }
 
 impl Finding {
@@ -34,8 +32,13 @@ impl Finding {
                 let between = self.between().unwrap_or_default();
                 format!("; could save {between}{of}, estimated by the card's peak rates")
             }
+            _ if self.tried.is_some() => {
+                let tried = self.tried.as_deref().unwrap_or_default();
+                format!("; the variant {tried}, measured")
+            }
+            // That no copy takes no time is no bound worth a word.
             _ if self.is_no_matter_of_time()
-                || matches!(self.rule, Rule::NoCure | Rule::Asleep) =>
+                || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound) =>
             {
                 String::new()
             }
@@ -64,10 +67,14 @@ impl Finding {
     /// no matter of time, and for remarks.
     pub fn gain(&self, idle: f64) -> Option<String> {
         if let Some(between) = self.between() {
-            return Some(format!("{} saves an estimated {between}", self.cure));
+            let of = if self.step.is_some() { " a step" } else { "" };
+            return Some(format!("{} saves an estimated {between}{of}", self.cure));
         }
         if self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
+        }
+        if self.rule == Rule::CopyBound {
+            return None;
         }
         let cure = self.cure;
         match (self.saving_ns, &self.predicted) {
@@ -141,7 +148,7 @@ impl Predicted {
     /// How far it can be trusted, as a sentence.
     pub fn certainty(&self) -> String {
         let off = percent(self.replay_error);
-        format!("Savings are predicted by a replay (replay error {off}).")
+        format!("Savings are predicted by a replay ({off} off without a change).")
     }
 
     /// "predicted to save 4.4 ms of 8.3 ms a repeat". Below other findings, what it saves beside them.

@@ -497,7 +497,7 @@ fn a_loop_that_waits_a_little_and_sleeps_long_is_host_bound_at_the_sleep() {
     let rest = 49.0 * (5_006_000.0 - 1_000.0 - 5_000.0);
     assert!((v.share - rest / v.span_ns as f64).abs() < 1e-9, "{v:?}");
     assert!(v.text.ends_with("waiting for main at loop.py:4"), "{v:?}");
-    let seen = "Meanwhile the CPU was at loop.py:4 in 20 of 20 stack samples (100 %).";
+    let seen = "20 of 20 stack samples saw the CPU in main at loop.py:4.";
     assert_eq!(v.details()[0], seen);
 }
 

@@ -37,7 +37,7 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
             "cuptop watched this program from outside, so it recorded no kernels or copies"
         }
-        _ if has_launched(trace) => {
+        _ if trace.operations_extent().is_none() && has_launched(trace) => {
             "the GPU's records are missing: kernels were launched, but none was recorded"
         }
         _ => "no GPU operation was recorded",
@@ -228,7 +228,7 @@ impl Told<'_> {
                 let name = host_name(self.trace, name);
                 ["in slow first calls, mostly".to_owned(), name]
             }
-            Some((CpuWork::Build, _)) => ["building kernels".to_owned(), String::new()],
+            Some((CpuWork::Build, _)) => self.building(),
             Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
                 ["loading GPU code".to_owned(), String::new()]
             }
@@ -240,6 +240,19 @@ impl Told<'_> {
         }
     }
 
+    /// What made kernels ready before they were launched first: they were built where stack samples do not say otherwise.
+    fn building(&self) -> [String; 2] {
+        let seen = self.split.seen.get(&self.bound);
+        match seen.is_some_and(|it| !it.are_of_building(self.trace)) {
+            true => [
+                "before first launches".to_owned(),
+                self.line
+                    .map_or_else(String::new, |it| format!("at {}", it.culprit())),
+            ],
+            false => ["building kernels".to_owned(), String::new()],
+        }
+    }
+
     /// What the CPU did, and how much of it that was.
     fn cpu_work(&self) -> (Ns, [String; 2]) {
         let place = self.line.map(|line| format!(" at {}", line.place));
@@ -248,7 +261,7 @@ impl Told<'_> {
         let waiting = "waiting for".to_owned();
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
             Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
-            Some((CpuWork::Build, time)) => (time, ["building kernels".to_owned(), String::new()]),
+            Some((CpuWork::Build, time)) => (time, self.building()),
             Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
             Some((CpuWork::Name(name), time)) => {
                 let name = host_name(self.trace, name);
@@ -592,12 +605,8 @@ impl Verdict {
 
     /// What does not fit the headline: samples, and what the run is made of beside.
     pub fn details(&self) -> Vec<String> {
-        let mut details = Vec::new();
-        details.extend(
-            self.line
-                .as_ref()
-                .map(|line| format!("Meanwhile the CPU was at {}.", line.words())),
-        );
+        let seen = self.line.as_ref();
+        let mut details: Vec<String> = seen.map(|it| it.seen("") + ".").into_iter().collect();
         details.extend((!self.beside.is_empty()).then(|| format!("{}.", self.beside.join(" · "))));
         details
     }

@@ -50,7 +50,7 @@ impl Causes<'_> {
     }
 
     /// The device that an operation ran on.
-    pub(super) fn device(&self, op: OpId) -> Option<usize> {
+    pub fn device(&self, op: OpId) -> Option<usize> {
         match self.trace.lanes()[self.graph.ops.place(op).0].key().kind {
             LaneKind::Stream { device, .. } => Some(device),
             _ => None,

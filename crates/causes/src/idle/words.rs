@@ -1,6 +1,7 @@
 //! A gap's answer in a sentence.
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
+use crate::first_use;
 use crate::graph::NONE;
 use crate::stacks::{LineShare, StackCounts};
 use activity::Ns;
@@ -24,6 +25,9 @@ pub struct Explanation {
 
 /// A piece that is less than this part of its gap is not in the sentence.
 const WORTH: Ns = 5;
+
+/// So many gaps like one are looked at.
+const ALIKE_MAX: usize = 500;
 
 impl Explanation {
     /// No operation followed.
@@ -74,8 +78,8 @@ struct MainCause<'a> {
     /// The operation that ended the gap.
     next: String,
     time: String,
-    /// Where stack samples saw the CPU meanwhile.
-    seen: Option<LineShare>,
+    /// Where stack samples saw the CPU meanwhile, and whether those are of other gaps.
+    seen: Option<(LineShare, bool)>,
 }
 
 impl Causes<'_> {
@@ -143,21 +147,16 @@ impl Causes<'_> {
             ));
         }
         sentence.push('.');
-        let is_told = main.piece.culprit == Culprit::Nobody && of_sync.is_none();
-        let seen = of_gap.seen.as_ref();
-        if let Some(told) = seen.filter(|_| !is_told || main.piece.cause != Cause::Host) {
-            sentence.push_str(&format!(
-                " The CPU was at {} in {}.",
-                told.at(),
-                told.samples()
-            ));
+        if let Some((seen, is_other)) = &of_gap.seen {
+            let of = if *is_other { " of gaps like it" } else { "" };
+            sentence.push_str(&format!(" {}.", seen.seen(of)));
         }
         Explanation {
             cause: main.piece.cause,
             group,
             who: match (of_gap.seen, main.piece.culprit) {
                 _ if of_sync.is_some() => of_sync.map_or_else(String::new, |it| it.1),
-                (Some(seen), _) => seen.culprit(),
+                (Some((seen, _)), _) => seen.culprit(),
                 (_, Culprit::Call(_) | Culprit::Row(..)) => of_gap.name,
                 _ => main.piece.cause.label().to_owned(),
             },
@@ -210,15 +209,33 @@ impl Causes<'_> {
         Some((text, call))
     }
 
-    /// The line at which stack samples saw the host most in the pieces that are like `main`: an estimate beside the fact.
-    fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> Option<LineShare> {
-        let mut seen = StackCounts::default();
-        for piece in pieces {
-            if piece.cause == main.cause && self.named(piece) == self.named(main) {
-                self.add_samples(gap.next, piece.span, &mut seen);
+    /// The line at which stack samples saw the host most in the pieces that are like `main`: an estimate beside the fact. Of a gap
+    /// without samples those of gaps like it tell, and that is said.
+    fn seen_in(&self, gap: Gap, pieces: &[Piece], main: &Piece) -> Option<(LineShare, bool)> {
+        let is_alike = |it: &Piece| it.cause == main.cause && self.named(it) == self.named(main);
+        let add = |seen: &mut StackCounts, gap: Gap, pieces: &[Piece]| {
+            for piece in pieces.iter().filter(|it| is_alike(it)) {
+                self.add_samples(gap.next, piece.span, seen);
             }
+        };
+        if !main.cause.is_of_host() || !self.ready.is_sampled {
+            return None;
         }
-        seen.most(self.trace).filter(|_| main.cause.is_of_host())
+        let mut seen = StackCounts::default();
+        add(&mut seen, gap, pieces);
+        if seen.all > 0 {
+            return Some((seen.most(self.trace)?, false));
+        }
+        let device = self.device(gap.next)?;
+        let name = |op| first_use::kernel(self.trace, self.graph, op);
+        let length = gap.span.len();
+        let others = self.gaps_of_device(device, None).filter(|it| {
+            (length / 2..=2 * length).contains(&it.span.len()) && name(it.next) == name(gap.next)
+        });
+        for other in others.take(ALIKE_MAX) {
+            add(&mut seen, other, &self.pieces(other));
+        }
+        Some((seen.telling(self.trace)?, true))
     }
 
     /// What the CPU did for the time of the greatest cause; `None` where the GPU was at something. Without samples nothing
@@ -246,16 +263,12 @@ impl Causes<'_> {
             Cause::Host if self.graph.ops.call[gap.next as usize] == NONE => format!(
                 "the CPU was outside CUDA for {time}, then touched managed memory, so its pages moved ({next})"
             ),
-            Cause::Host if piece.culprit == Culprit::Nobody => match seen {
-                Some(seen) => format!(
-                    "the CPU was busy with {} for {time} ({}) before it launched {next}",
-                    seen.culprit(),
-                    seen.samples()
-                ),
-                None => format!(
-                    "the CPU was outside CUDA for {time}, in code that was not traced, before it launched {next}"
-                ),
-            },
+            Cause::Host if piece.culprit == Culprit::Nobody && seen.is_some() => {
+                format!("the CPU was outside CUDA for {time} before it launched {next}")
+            }
+            Cause::Host if piece.culprit == Culprit::Nobody => format!(
+                "the CPU was outside CUDA for {time}, in code that was not traced, before it launched {next}"
+            ),
             Cause::Launching => format!(
                 "{next} was not launched yet: the CPU was launching other work ({name}) for {time}"
             ),

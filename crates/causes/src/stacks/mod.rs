@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use activity::anonymous::is_own;
 use activity::text::{counted, printable};
-use activity::units::{count, percent};
+use activity::units::count;
 use activity::{Frame, Span, StackId};
 use trace::Trace;
 use trace::samples::short_file;
@@ -19,6 +19,9 @@ pub use tree::{Node, add_functions, below_line, is_wrapper};
 const LEAST: u64 = 3;
 /// A line speaks for all of them when it has this part of the samples.
 const MOST: f64 = 0.4;
+
+/// So many functions in, what one is at is told by.
+const INNER: usize = 6;
 
 /// Samples by stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,9 @@ pub struct LineShare {
     /// The deepest function below it that still holds half of all samples: "torch/nn/modules/module.py _call_impl".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deepest: Option<String>,
+    /// Samples of the latter.
+    #[serde(skip)]
+    pub deep: u64,
     /// Samples of it.
     pub samples: u64,
     /// Samples in all.
@@ -95,6 +101,29 @@ impl StackCounts {
         }
     }
 
+    /// Whether a compiler was at work in half of them, by names of functions and files. Looking for what was built, and importing the
+    /// compiler, is no such work. Without samples nothing says otherwise.
+    pub fn are_of_building(&self, trace: &Trace) -> bool {
+        let has = |it: &Frame, parts: &[&str]| {
+            let names = format!("{} {}", it.file, it.function).to_lowercase();
+            parts.iter().any(|part| names.contains(part))
+        };
+        let looks = |it: &Frame| has(it, &["importlib", "hash", "_key"]);
+        let builds = |it: &Frame| has(it, &["compil", "nvrtc", "ptxas", "codegen"]);
+        let is_built = |it: &(&StackId, &u64)| {
+            let mut frames = trace.stacks().frames(*it.0);
+            let inner = trace.stacks().frames(*it.0).take(INNER);
+            frames.any(builds) && !inner.into_iter().any(looks)
+        };
+        2 * self
+            .stacks
+            .iter()
+            .filter(is_built)
+            .map(|it| it.1)
+            .sum::<u64>()
+            >= self.all
+    }
+
     /// Adds what was seen in other stretches.
     pub fn add(&mut self, other: &StackCounts) {
         for (&stack, &samples) in &other.stacks {
@@ -134,8 +163,10 @@ impl StackCounts {
         let is_inner = |it: &str| it.rsplit(' ').next().is_none_or(is_wrapper);
         let is_told = |it: &str| !it.is_empty() && !is_inner(it);
         let call = call.filter(|it| is_told(&it.0) && 2 * it.1 > samples);
+        let deepest = tree::deepest(trace, &self.stacks, (&file, line));
         (!file.is_empty()).then(|| LineShare {
-            deepest: tree::deepest(trace, &self.stacks, (&file, line)),
+            deep: deepest.as_ref().map_or(samples, |it| it.1),
+            deepest: deepest.map(|it| it.0),
             place: printable(&format!("{}:{line}", short_file(&file))),
             file,
             line,
@@ -177,6 +208,7 @@ impl StackCounts {
             function: printable(&own.function),
             call: Some(printable(&called)),
             deepest: None,
+            deep: samples,
             samples,
             of: self.all,
         })
@@ -218,20 +250,15 @@ impl LineShare {
         }
     }
 
-    /// "270 of 282 stack samples".
-    pub fn samples(&self) -> String {
+    /// "238 of 282 stack samples saw the CPU in load at train.py:19": whom it names holds so many. `of` says which samples.
+    pub fn seen(&self, of: &str) -> String {
+        let culprit = self.culprit();
+        let (at, samples) = match culprit == self.place {
+            true => ("at", self.samples),
+            false => ("in", self.deep),
+        };
         let all = counted(self.of, "stack sample", "stack samples");
-        format!("{} of {all}", count(self.samples))
-    }
-
-    /// "train.py:19 > … in 270 of 282 stack samples (96 %)".
-    pub fn words(&self) -> String {
-        format!(
-            "{} in {} ({})",
-            self.at(),
-            self.samples(),
-            percent(self.samples as f64 / self.of as f64)
-        )
+        format!("{} of {all}{of} saw the CPU {at} {culprit}", count(samples))
     }
 }
 
@@ -324,6 +351,7 @@ mod tests {
             function: "main".to_owned(),
             call: Some("queue.py get".to_owned()),
             deepest: None,
+            deep: samples,
             samples,
             of,
         }
@@ -341,8 +369,8 @@ mod tests {
             assert_eq!(told(samples, of).is_telling(), expected, "{samples}/{of}");
         }
         assert_eq!(
-            told(50, 100).words(),
-            "train.py:19 > queue.py get in 50 of 100 stack samples (50 %)"
+            told(50, 100).seen(""),
+            "50 of 100 stack samples saw the CPU in main at train.py:19"
         );
     }
 }

@@ -24,12 +24,12 @@ pub struct Node<'f> {
     pub longest: Span,
 }
 
-/// The deepest function below a line that still holds half of all samples, whatever they are of.
+/// The deepest function below a line that still holds half of all samples, whatever they are of, and how many it holds.
 pub(super) fn deepest(
     trace: &Trace,
     all: &FxHashMap<StackId, u64>,
     own: (&str, u32),
-) -> Option<String> {
+) -> Option<(String, u64)> {
     let none = Span::default();
     let stacks = all.iter().map(|(&id, &samples)| (id, (samples, none)));
     let stacks = below_line(trace, stacks, own);
@@ -38,12 +38,9 @@ pub(super) fn deepest(
     let half = all.values().sum::<u64>() as f64 / 2.0;
     add_functions(&paths, 0, half, &mut nodes);
     let told = |node: &&Node<'_>| !is_inner(&node.frame.function);
-    let frame = nodes.iter().rev().find(told)?.frame;
-    Some(printable(&format!(
-        "{} {}",
-        short_file(&frame.file),
-        frame.function
-    )))
+    let Node { frame, samples, .. } = nodes.iter().rev().find(told)?;
+    let name = format!("{} {}", short_file(&frame.file), frame.function);
+    Some((printable(&name), *samples))
 }
 
 /// Whether a function's name tells nobody anything, as it hands on to another one or is a library's own.

@@ -1,13 +1,9 @@
 //! Marks, the way back, and the link between a call and its operation. Figures follow from the fixture's own
 //! description.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::*;
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
-use crate::tui::draw::link::LinkLine;
 use crate::tui::{Theme, render, tests::text};
 use activity::Direction;
 
@@ -167,41 +163,4 @@ fn a_key_leads_from_an_operation_to_its_call_and_back() {
     assert_eq!(selected(&app), Some((EPOCH + 1_100 * US, 10 * US)));
     press(&mut app, "t");
     assert_eq!(selected(&app), upload);
-    let screen = text(&render(&mut app, &Theme::default()));
-    assert!(screen.contains('▴'), "{screen}");
-}
-
-#[test]
-fn the_line_of_a_link_runs_behind_everything() {
-    let mut buf = Buffer::with_lines([
-        "      op   ",
-        "           ",
-        "     xxx   ",
-        "───────────",
-        "           ",
-        " call      ",
-    ]);
-    let line = LinkLine {
-        from: (4, 5),
-        to: (6, 0),
-        across: Some(3),
-    };
-    line.draw(&Theme::default(), &mut buf);
-    let drawn: Vec<String> = buf
-        .content()
-        .chunks(11)
-        .map(|cells| cells.iter().map(|cell| cell.symbol()).collect())
-        .collect();
-    assert_eq!(
-        drawn,
-        [
-            "      op   ",
-            "      ▴    ",
-            "     xxx   ",
-            "────╭─╯────",
-            "    │      ",
-            " call      ",
-        ]
-    );
-    assert_eq!(buf.area(), &Rect::new(0, 0, 11, 6));
 }

@@ -1,4 +1,4 @@
-//! Which rows stand on which lines of the screen, and what leads from one of them to another.
+//! Which rows stand on which lines of the screen.
 
 use ratatui::layout::Rect;
 
@@ -7,7 +7,6 @@ use super::rows;
 use super::summary_panel::SummaryPanel;
 use crate::tui::draw::lane;
 use crate::tui::draw::layout::{Heights, Layout};
-use crate::tui::draw::link::LinkLine;
 use crate::tui::state::State;
 use crate::tui::state::row::{Row, RowKind};
 use crate::tui::time_scale::TimeScale;
@@ -110,47 +109,4 @@ fn heights(state: &State, layout: &Layout, rows: &[(usize, &Row)], legend: usize
     };
     let kinds = rows.iter().map(|(_, row)| row.kind);
     Heights::new(kinds, MOST, spare.saturating_sub(legend), below)
-}
-
-/// The line of the link that is selected, where both its ends are on screen.
-pub(super) fn link(
-    state: &State,
-    lines: &[ScreenRow],
-    layout: &Layout,
-    scale: TimeScale,
-) -> Option<LinkLine> {
-    let link = state.link()?;
-    let trace = &state.model.run.trace;
-    let line_of = |lane: usize| {
-        let is_it = |line: &&ScreenRow| {
-            let row = state.rows.list.get(line.row);
-            matches!(line.shown, RowContent::Lane(_))
-                && row.is_some_and(|row| row.kind.lane() == Some(lane))
-        };
-        lines.iter().find(is_it)
-    };
-    let (call, operation) = (line_of(link.call.0)?, line_of(link.operation.0)?);
-    let column = |time| Some(layout.axis.x + scale.column(time)?);
-    let span = |(lane, row): (usize, usize)| trace.lanes()[lane].span(row);
-    let called = span(link.call);
-    let (x, to_x) = (
-        column((called.end - 1).max(called.start))?,
-        column(span(link.operation).start)?,
-    );
-    let is_up = operation.area.y < call.area.y;
-    let (y, to_y) = if is_up {
-        (call.area.y, operation.area.bottom() - 1)
-    } else {
-        (call.area.bottom() - 1, operation.area.y)
-    };
-    let between = (y.min(to_y) + 1)..y.max(to_y);
-    let mut titles = lines.iter().filter(|line| {
-        matches!(line.shown, RowContent::Title(_)) && between.contains(&line.area.y)
-    });
-    let across = titles.next_back().map(|line| line.area.y);
-    (!between.is_empty()).then_some(LinkLine {
-        from: (x, y),
-        to: (to_x, to_y),
-        across,
-    })
 }

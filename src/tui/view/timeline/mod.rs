@@ -19,7 +19,6 @@ use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
 use crate::tui::draw::layout::Layout;
-use crate::tui::draw::link::LinkLine;
 use crate::tui::draw::pen;
 use crate::tui::draw::titles;
 use crate::tui::state::row::Row;
@@ -70,8 +69,6 @@ pub(super) struct TimelineView {
     map: Overview,
     axis: Axis,
     lines: Vec<ScreenRow>,
-    /// From the selected call to its operation, or from the selected operation's call to it.
-    link: Option<LinkLine>,
     /// Rows below the last one on screen.
     below: usize,
     /// That rows are kept away.
@@ -177,9 +174,6 @@ impl View for TimelineView {
             if line.is_predicted {
                 buf.set_style(line.area, Style::new().add_modifier(Modifier::DIM));
             }
-        }
-        if let Some(link) = &self.link {
-            link.draw(theme, buf);
         }
         let (filler, area) = &self.filler;
         filler.draw(theme, &self.layout, *area, buf);
@@ -313,7 +307,6 @@ impl TimelineView {
         } else {
             0
         };
-        self.link = layout::link(state, &self.lines, &self.layout, scale);
     }
 
     fn draw_empty(&self, theme: &Theme, buf: &mut Buffer) {

@@ -4,7 +4,7 @@ use crate::tui::action::Action;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::Item;
 use crate::tui::state::{Scope, State};
-use activity::Span;
+use activity::{Ns, Span};
 
 /// One step of zooming.
 pub(super) const ZOOM: f64 = 0.7;
@@ -99,7 +99,7 @@ fn step_row(state: &mut State, by: i32) {
     state.step_row(by);
     if !is_in_scope(state) {
         // The nearest record is another pass's: this one's first is meant.
-        select_first(state);
+        select_first(state, Ns::MIN);
     }
 }
 
@@ -118,8 +118,8 @@ fn is_in_scope(state: &State) -> bool {
     }
 }
 
-/// Selects the first record of the selected lane in the pass, if there is one.
-fn select_first(state: &mut State) {
+/// Selects the first record of the selected lane in the pass from some time on, if there is one.
+fn select_first(state: &mut State, from: Ns) {
     let scope = state.scope_span();
     let lane = state.focus.selection.row.and_then(RowKind::lane);
     let (Some(scope), Some(lane)) = (scope, lane) else {
@@ -127,7 +127,7 @@ fn select_first(state: &mut State) {
     };
     state.focus.selection.item = Item::None;
     let rows = &state.model.run.trace.lanes()[lane];
-    if let Some(row) = rows.next(scope.start)
+    if let Some(row) = rows.next(scope.start.max(from))
         && scope.contains(rows.span(row).start)
     {
         state.select_record(lane, row);
@@ -149,7 +149,7 @@ fn step_item(state: &mut State, is_forwards: bool, is_gap: bool) {
             }
         } else {
             state.step_row(0);
-            select_first(state);
+            select_first(state, state.focus.selection.cursor);
             return;
         }
     }

@@ -19,7 +19,7 @@ use activity::text::printable;
 use activity::{Direction, Ns, Span, units};
 use causes::{Group, Shares};
 use figures::breakdown::Breakdown;
-use trace::{LaneId, LaneKind, Measure, Trace};
+use trace::{LaneId, LaneKind, Measure, Trace, describe};
 
 #[cfg(test)]
 mod tests;
@@ -180,8 +180,13 @@ fn gap_forms(state: &State, gap: Span) -> Vec<String> {
     let length = units::duration(gap.len());
     let mut forms = Vec::new();
     if let Some(why) = state.why() {
-        let who = printable(&format!("{length}: {}", label::bare(&why.who)));
-        forms = vec![who, format!("{length}: {}", why.group.label())];
+        let who = describe::host_label(&why.who);
+        let who = printable(label::bare(&who));
+        // A function is told without its place where there is no room for that.
+        let of = who.split(" at ").next().unwrap_or_default();
+        forms = [&who, of, why.group.label()]
+            .map(|it| format!("{length}: {it}"))
+            .into();
     }
     forms.push(length);
     forms
