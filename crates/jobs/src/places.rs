@@ -97,20 +97,17 @@ impl Replayed<'_> {
         (0..places).map(of).collect()
     }
 
-    /// The collectives of a rank, in order.
+    /// The collectives of a rank of which the launches are known, in order.
     fn launched(&self, rank: usize) -> Vec<Launch> {
-        let alone = self.alone();
+        let alone = &self.alone;
         let of_member = |&(op, _): &(u32, Ns)| {
-            let call = self.program.ops[op as usize].call;
-            let at = alone.call_start.get(call as usize);
-            (
-                self.rank_of[op as usize],
-                *at.unwrap_or(&alone.op_start[op as usize]),
-                op,
-            )
+            let at = alone
+                .call_start
+                .get(self.program.ops[op as usize].call as usize)?;
+            Some((self.rank_of[op as usize], *at, op))
         };
         let launch = |joint: &Joint| {
-            let all = joint.members.iter().map(of_member);
+            let all = joint.members.iter().filter_map(of_member);
             let (mine, others): (Vec<_>, Vec<_>) = all.partition(|it| it.0 == rank as u32);
             let &(_, alone, op) = mine.first()?;
             Some(Launch {
@@ -161,14 +158,11 @@ impl Replayed<'_> {
                 by: *by as Ns,
             });
             // On the way it thinks longest where it loses the time. A thread that another one hands over to waits for that.
-            let before = |call: &u32| match program.handed(*call) {
-                NONE => Some(program.previous(*call)),
-                other => Some(other),
-            };
-            let calls = std::iter::successors(Some(program.ops[to as usize].call), before);
+            let call = |it: u32| (it != NONE).then_some(it);
+            let before = |it: &u32| call(program.handed(*it)).or(call(program.previous(*it)));
             let begin = self.launch_of(from);
-            let calls = calls
-                .take_while(|it| *it != NONE && program.call_span(*it).start > begin)
+            let calls = std::iter::successors(call(program.ops[to as usize].call), before)
+                .take_while(|it| program.call_span(*it).start > begin)
                 .filter(|it| program.handed(*it) == NONE);
             if let Some(longest) = calls.max_by_key(|it| program.calls[*it as usize].think) {
                 let think = &mut program.calls[longest as usize].think;
@@ -176,7 +170,7 @@ impl Replayed<'_> {
             }
         }
         let without = program.replay_jointly(&apart(&self.joints), |_| false);
-        let alone = self.alone();
+        let alone = &self.alone;
         for (op, _) in self.joints.iter().flat_map(|it| &it.members) {
             if self.rank_of[*op as usize] == rank as u32 {
                 let end = |times: &Times| times.op_end[*op as usize];
@@ -189,23 +183,16 @@ impl Replayed<'_> {
         price.saved.sort_unstable();
         price
     }
-
-    /// The times that each rank would have if it waited for no other.
-    fn alone(&self) -> &Times {
-        let alone = || self.program.replay_jointly(&apart(&self.joints), |_| false);
-        self.alone.get_or_init(alone)
-    }
 }
 
 /// Collectives that each rank does for itself.
-fn apart(joints: &[Joint]) -> Vec<Joint> {
-    let of = |joint: &Joint| {
-        let transfer = joint.transfer;
-        let one = move |it: &(u32, Ns)| Joint {
-            members: vec![*it],
-            transfer,
-        };
-        joint.members.iter().map(one).collect::<Vec<Joint>>()
+pub(super) fn apart(joints: &[Joint]) -> Vec<Joint> {
+    let members = joints
+        .iter()
+        .flat_map(|of| of.members.iter().map(|it| (it, of.transfer)));
+    let alone = |(it, transfer): (&(u32, Ns), Ns)| Joint {
+        members: vec![*it],
+        transfer,
     };
-    joints.iter().flat_map(of).collect()
+    members.map(alone).collect()
 }

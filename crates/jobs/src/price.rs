@@ -4,11 +4,10 @@
 //! the others are held up by their own launching and by the next one that is last. The difference of the two replays is the price. Beside it
 //! lies by how much the rank is behind what the others could do without it, from collective to collective. Where that grows it fell behind.
 
-use std::cell::OnceCell;
-
 use rustc_hash::FxHashMap;
 
 use super::input::Input;
+use super::places::apart;
 use super::split::Split;
 use activity::stats;
 use activity::{Ns, Span};
@@ -30,7 +29,8 @@ pub(super) struct Replayed<'a> {
     /// The rank of each operation, or [`NONE`].
     pub(super) rank_of: Vec<u32>,
     all: Times,
-    pub(super) alone: OnceCell<Times>,
+    /// If no rank waited for another one.
+    pub(super) alone: Times,
 }
 
 /// A rank fell behind on its way to a collective.
@@ -112,13 +112,14 @@ impl<'a> Replayed<'a> {
         meet(&mut program, &joints, &rank_of, known.units.len());
         program.order();
         let all = program.replay_jointly(&joints, |_| false);
+        let alone = program.replay_jointly(&apart(&joints), |_| false);
         (!joints.is_empty()).then_some(Replayed {
             known,
             program,
             joints,
             rank_of,
             all,
-            alone: OnceCell::new(),
+            alone,
         })
     }
 

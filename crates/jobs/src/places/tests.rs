@@ -42,7 +42,7 @@ fn launches(sleep: fn(usize, usize) -> Ns) -> [Vec<Vec<Ns>>; 2] {
 }
 
 /// The job as it is recorded. Each collective ends 20 us after the last one of the ranks has come.
-fn job(sleep: fn(usize, usize) -> Ns) -> Trace {
+fn job(sleep: fn(usize, usize) -> Ns, has_calls: bool) -> Trace {
     let launches = launches(sleep);
     let mut scenes = [0, 1].map(|rank| {
         let mut scene = Scene::new();
@@ -71,11 +71,15 @@ fn job(sleep: fn(usize, usize) -> Ns) -> Trace {
             for (kernel, call) in calls.iter().enumerate() {
                 let start = free[rank].max(call + 5_000);
                 free[rank] = start + 10_000;
-                scene.call("cudaLaunchKernel", *call, call + 4_000);
+                if has_calls {
+                    scene.call("cudaLaunchKernel", *call, call + 4_000);
+                }
                 let name = format!("k{}_{kernel}", place % PLACES);
                 scene.kernel(&name, 7, start, free[rank]);
             }
-            scene.call("cudaLaunchKernel", last[0], last[0] + 4_000);
+            if has_calls {
+                scene.call("cudaLaunchKernel", last[0], last[0] + 4_000);
+            }
             came[rank] = free[rank].max(last[0] + 5_000);
         }
         let end = came[0].max(came[1]) + 20_000;
@@ -97,7 +101,10 @@ fn job(sleep: fn(usize, usize) -> Ns) -> Trace {
 }
 
 fn late(sleep: fn(usize, usize) -> Ns) -> Vec<Lateness> {
-    let mut trace = job(sleep);
+    late_of(job(sleep, true))
+}
+
+fn late_of(mut trace: Trace) -> Vec<Lateness> {
     crate::align_clocks(&mut trace);
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
@@ -130,4 +137,12 @@ fn a_place_at_which_time_is_lost_is_told_though_ranks_run_apart_by_more() {
         let saved = saving.now_ns - saving.without_ns;
         assert!((saved - 500_000).abs() < 100_000, "{saving:?}");
     }
+}
+
+/// Of kernels alone nobody knows who is held up by his launching: then it is told by steps or not at all.
+#[test]
+fn without_calls_there_are_no_places() {
+    let sleep = |rank, _| if rank == 1 { 2_000_000 } else { 0 };
+    let found = late_of(job(sleep, false));
+    assert!(found.iter().all(|it| it.rank == 1), "{found:?}");
 }
