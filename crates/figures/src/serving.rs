@@ -13,9 +13,6 @@ use trace::Trace;
 /// How many tokens: the fewest and the most, which are the same where it is known.
 pub type Tokens = (u64, u64);
 
-/// Before a prompt the GPU rests for so many times the usual pause: then nobody asked for anything.
-const ASLEEP_TIMES: Ns = 10;
-
 /// What a server did in its steady steps. Their phases are kinds of steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Serving {
@@ -77,9 +74,7 @@ pub struct PhaseRun {
 /// A step of a server.
 struct Served<'s> {
     batch: &'s Batch,
-    /// Up to where nobody asked for anything.
     span: Span,
-    asleep: Ns,
     /// The CUDA graph that it replays; 0 where nobody knows which.
     graph: Option<u32>,
     /// From the graph's first operation to the end of its last; empty without one.
@@ -91,9 +86,6 @@ impl Serving {
     pub fn of(trace: &Trace, causes: &Causes<'_>, steps: &Steps) -> Option<Serving> {
         let served = served(trace, steps);
         let time = steps.steady_span().len();
-        let tokens = served.iter().filter_map(|it| it.batch.tokens);
-        let tokens = tokens.reduce(|a, b| (a.0 + b.0, a.1 + b.1));
-        let rate = |count: u64| count as f64 * 1e9 / time.max(1) as f64;
         let is_decode = |it: &&Served| it.batch.phase == Phase::Decode;
         let (decodes, others): (Vec<&Served>, Vec<_>) = served.iter().partition(is_decode);
         let decode = Decoded::of(&decodes);
@@ -112,6 +104,11 @@ impl Serving {
         }
         let outside_graphs = graphs.remove(&None).map_or(0, |it| it.len());
         let graphs = graphs.into_iter();
+        let pauses = served
+            .windows(2)
+            .map(|it| Span::new(it[0].span.end, it[1].span.start));
+        let is_empty = |it: &Span| list_ops(trace, steps.process, Some(*it)).is_empty();
+        let asleep = pauses.filter(is_empty).map(|it| it.len());
         (!served.is_empty()).then(|| Serving {
             process: trace.processes()[steps.process].info.pid,
             certainty: match steps.from {
@@ -119,8 +116,8 @@ impl Serving {
                 _ => "fact",
             },
             time_ns: time,
-            tokens,
-            tokens_per_s: tokens.map(|it| (rate(it.0), rate(it.1))),
+            tokens: steps.tokens().map(|it| it.0),
+            tokens_per_s: steps.tokens().map(|it| it.1),
             decode,
             graphs: graphs
                 .filter_map(|(graph, of)| Some((graph?, Decoded::of(&of)?)))
@@ -130,7 +127,7 @@ impl Serving {
             prefill_share: share(others.iter().map(|it| it.span.len()).sum(), time),
             prefill_delay_ns: delays.iter().sum(),
             prefill_delay_max_ns: delays.into_iter().max().unwrap_or_default(),
-            asleep_ns: served.iter().map(|it| it.asleep).sum(),
+            asleep_ns: asleep.sum(),
             fields,
             not_seen: [
                 "time to first token",
@@ -177,34 +174,19 @@ impl PhaseRun {
 }
 
 fn served<'s>(trace: &Trace, steps: &'s Steps) -> Vec<Served<'s>> {
-    let (mut served, mut pauses) = (Vec::new(), Vec::new());
-    for step in steps.steady.clone() {
-        let (Some(batch), span) = (steps.batch(step), steps.spans[step]) else {
-            continue;
-        };
+    let of = |step: usize| {
+        let span = steps.spans[step];
         let ops = list_ops(trace, steps.process, Some(span));
-        let nodes = ops.iter().filter(|it| it.graph.is_some());
-        let end = ops.iter().map(|it| it.span.end).max();
-        pauses.push(span.end - end.unwrap_or(span.end).min(span.end));
+        let mut nodes = ops.iter().filter(|it| it.graph.is_some());
         let replay = nodes.clone().map(|it| it.span).reduce(Span::hull);
-        served.push(Served {
-            batch,
+        Some(Served {
+            batch: steps.batch(step)?,
             span,
-            asleep: 0,
-            graph: nodes.filter_map(|it| it.graph).next_back(),
+            graph: nodes.next_back().and_then(|it| it.graph),
             replay: replay.unwrap_or(Span::new(span.start, span.start)),
-        });
-    }
-    let usual = stats::median_time(&pauses).unwrap_or_default().max(1);
-    for (at, pause) in pauses.into_iter().enumerate() {
-        let next = served.get(at + 1);
-        let is_prompt = next.is_some_and(|it| it.batch.phase != Phase::Decode);
-        if is_prompt && pause > ASLEEP_TIMES * usual {
-            served[at].asleep = pause;
-            served[at].span.end -= pause;
-        }
-    }
-    served
+        })
+    };
+    steps.steady.clone().filter_map(of).collect()
 }
 
 /// What prompts add to the time between two tokens of others, to each such time. Nobody waits where nobody asked before.
@@ -216,9 +198,8 @@ fn delays(served: &[Served], usual: Ns) -> Vec<Ns> {
         Phase::Mixed => (it.span.len() - usual).max(0),
     };
     let between: Vec<&[Served]> = served.split_inclusive(is_end).collect();
-    let pairs = between
-        .windows(2)
-        .filter(|it| it[0].iter().all(|step| step.asleep == 0));
+    let touch = |it: &&[&[Served]]| it[0].last().map(|it| it.span.end) == Some(it[1][0].span.start);
+    let pairs = between.windows(2).filter(touch);
     pairs.map(|it| it[1].iter().map(more).sum()).collect()
 }
 

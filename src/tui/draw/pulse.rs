@@ -1,9 +1,10 @@
-//! The line of a program that is watched: records a second, the time of a step, and who is slow.
+//! The line of a program that is watched: records a second, the time of a step, a server's tokens a second, and who is slow.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::pen;
+use crate::report::steps::tokens_per_s;
 use crate::tui::state::State;
 use crate::tui::theme::{Role, Theme};
 use activity::units;
@@ -26,6 +27,16 @@ pub fn draw(state: &State, theme: &Theme, line: Rect, buf: &mut Buffer) {
     if let Some(step) = pulse.step {
         let step = format!("step {}", units::duration(step));
         x = pen::text(buf, line, x, &step, text) + 2;
+    }
+    if let Some(&rate) = pulse.tokens.last() {
+        let most = pulse
+            .tokens
+            .iter()
+            .fold(1.0, |most: f64, it| most.max(it.1));
+        let bar = |it: &(f64, f64)| theme.block((it.1 / most * 8.0) as u8);
+        let bars: String = pulse.tokens.iter().map(bar).collect();
+        x = pen::text(buf, line, x, &tokens_per_s(rate), text) + 1;
+        x = pen::text(buf, line, x, &bars, dim) + 2;
     }
     if let Some((device, share)) = pulse.idlest {
         let gpu = describe::device_id(&state.model.run.trace, device);

@@ -89,7 +89,8 @@ impl Model {
         if run.is_running() && !on_screen.is_held {
             let answer = self.answers.get(run, scope);
             let steps = answer.and_then(|it| it.step_list.as_deref());
-            self.pulse.beat(run, steps.map(|it| it.median));
+            let tokens = steps.and_then(|it| it.tokens_per_s);
+            self.pulse.beat(run, steps.map(|it| it.median), tokens);
         }
         if needs.timeline {
             self.idle

@@ -8,6 +8,8 @@ use trace::Measure;
 
 /// Without a record for this long none come.
 const QUIET: Duration = Duration::from_secs(3);
+/// So many seconds are told of a server.
+const SECONDS: usize = 24;
 /// GPUs that are looked at.
 const MOST: usize = 64;
 
@@ -25,13 +27,15 @@ pub struct Pulse {
     pub rate: Option<u64>,
     /// The time of a step, where it is known.
     pub step: Option<Ns>,
+    /// Tokens a second of a server, a pair of least and most each second, the last one last.
+    pub tokens: Vec<(f64, f64)>,
     /// Of several GPUs the one that was least busy in the second before, and its share of it.
     pub idlest: Option<(usize, f64)>,
 }
 
 impl Pulse {
-    /// Looks at a run that goes on, whose steps take so long.
-    pub(super) fn beat(&mut self, run: &Run, step: Option<Ns>) {
+    /// Looks at a run that goes on, whose steps take so long and make so many tokens a second.
+    pub(super) fn beat(&mut self, run: &Run, step: Option<Ns>, tokens: Option<(f64, f64)>) {
         let received = run.trace.health().received;
         if self.run != run.number {
             *self = Pulse {
@@ -52,6 +56,9 @@ impl Pulse {
         self.rate = Some(received.saturating_sub(self.before) / (second - self.second));
         (self.second, self.before) = (second, received);
         self.step = step;
+        self.tokens.extend(tokens);
+        let old = self.tokens.len().saturating_sub(SECONDS);
+        self.tokens.drain(..old);
         let end = run.trace.operations_extent().map_or(0, |it| it.end);
         let window = Span::new(end - 1_000_000_000, end);
         let devices = run.trace.devices().iter().take(MOST).enumerate();
@@ -82,7 +89,7 @@ mod tests {
             ..Run::default()
         };
         let mut pulse = Pulse::default();
-        pulse.beat(&run, None);
+        pulse.beat(&run, None, None);
         for second in 1..=70 {
             run.trace.apply(Batch {
                 health: Some(Health {
@@ -92,13 +99,18 @@ mod tests {
                 ..Batch::default()
             });
             run.elapsed = Duration::from_secs(second);
-            pulse.beat(&run, Some(second as Ns));
+            pulse.beat(&run, Some(second as Ns), Some((second as f64, 70.0)));
         }
         assert_eq!((pulse.rate, pulse.step), (Some(500), Some(70)));
+        let ends = pulse.tokens.first().zip(pulse.tokens.last());
+        assert_eq!(
+            (ends, pulse.tokens.len()),
+            (Some((&(47.0, 70.0), &(70.0, 70.0))), 24)
+        );
         assert_eq!(pulse.quiet(&run), None);
         // Nothing comes any more.
         run.elapsed = Duration::from_secs(75);
-        pulse.beat(&run, None);
+        pulse.beat(&run, None, None);
         assert_eq!(pulse.rate, Some(0));
         assert_eq!(pulse.quiet(&run), Some(Duration::from_secs(5)));
     }

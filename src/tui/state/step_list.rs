@@ -35,6 +35,8 @@ pub struct StepList {
     pub typical: usize,
     /// How long it takes.
     pub median: Ns,
+    /// Tokens a second of a server: least and most.
+    pub tokens_per_s: Option<(f64, f64)>,
     /// That in words, of uneven ones their range.
     length: String,
     /// How many are steady: what could be better is of those.
@@ -106,6 +108,7 @@ impl StepList {
             all,
             typical: main.typical,
             median: main.median_ns,
+            tokens_per_s: steps.tokens().map(|it| it.1),
             length: main.length(),
             steady: steps.steady.len(),
             first: first.unwrap_or(main.typical),

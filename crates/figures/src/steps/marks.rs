@@ -64,7 +64,12 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     });
     let engine = trace.names().full(name).split_once(['_', '[']);
     let words = engine.map_or("prefill, decode".to_owned(), |it| format!("{}…", it.0));
-    Some(Found::of_server(Origin::Ranges(words), spans, batches))
+    Some(Found::of_server(
+        (trace, process),
+        Origin::Ranges(words),
+        spans,
+        batches,
+    ))
 }
 
 /// Puts steps together of which only the last one copies tokens back: an engine may name each of several graphs that make one.

@@ -179,6 +179,17 @@ impl Steps {
         batches::find(&self.batches, self.spans[step].start)
     }
 
+    /// Tokens that a server made in steady steps, where something says how many: the fewest and the most. Beside them those a second.
+    pub fn tokens(&self) -> Option<((u64, u64), (f64, f64))> {
+        let tokens = self
+            .steady
+            .clone()
+            .filter_map(|step| self.batch(step)?.tokens);
+        let all = tokens.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
+        let rate = |count: u64| count as f64 * 1e9 / self.steady_span().len().max(1) as f64;
+        Some((all, (rate(all.0), rate(all.1))))
+    }
+
     /// Steps in order as stretches: those that touch are one.
     pub fn stretches(&self, steps: impl Iterator<Item = usize>) -> Vec<Span> {
         let mut all: Vec<Span> = Vec::new();
@@ -365,9 +376,30 @@ struct Found {
     batches: Vec<Batch>,
 }
 
+/// Before a prompt the GPU rests for so many times the usual pause: then nobody asked for anything.
+const ASLEEP_TIMES: Ns = 10;
+
 impl Found {
-    /// Of a server, whose last step is not seen to its end.
-    fn of_server(from: Origin, spans: Vec<Span>, batches: Vec<Batch>) -> Found {
+    /// Of a server, whose last step is not seen to its end. A step ends where nobody asks for more.
+    fn of_server(
+        (trace, process): (&Trace, usize),
+        from: Origin,
+        mut spans: Vec<Span>,
+        batches: Vec<Batch>,
+    ) -> Found {
+        let end = |span: &Span| Some(operations::extent(trace, process, Some(*span))?.end);
+        let ends = spans.iter().map(|it| end(it).unwrap_or(it.end).min(it.end));
+        let ends: Vec<Ns> = ends.collect();
+        let pauses = spans.iter().zip(&ends).map(|(span, end)| span.end - end);
+        let pauses: Vec<Ns> = pauses.collect();
+        let usual = stats::median_time(&pauses).unwrap_or_default().max(1);
+        for at in 1..spans.len() {
+            let next = batches::find(&batches, spans[at].start);
+            let is_prompt = next.is_some_and(|it| it.phase != Phase::Decode);
+            if is_prompt && pauses[at - 1] > ASLEEP_TIMES * usual {
+                spans[at - 1].end = ends[at - 1];
+            }
+        }
         Found {
             from,
             spans,

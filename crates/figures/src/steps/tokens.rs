@@ -32,11 +32,12 @@ const WORDS: [&[&str]; 3] = [
     &[" long"],
 ];
 
-/// How many tokens the first copy has that may bring some back, of those that start there: by 8 bytes each, and by 4.
+/// How many tokens the first copy has that may bring some back, of those that start there: the fewest and the most.
 pub(super) fn copied(trace: &Trace, process: usize, stretch: Span) -> Option<(u64, u64)> {
     let ops = list_ops(trace, process, Some(stretch));
     let bytes = ops.iter().find_map(|it| it.copied)? as u64;
-    Some((bytes / 8, bytes / 4))
+    let is_long = ops.iter().any(|op| op.words[1] && op.words[2]);
+    Some((bytes / 8, bytes / if is_long { 8 } else { 4 }))
 }
 
 /// An operation, by what tells steps of a server.
@@ -200,5 +201,10 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     let starts = batches.iter().map(|it| it.start);
     let spans = starts.clone().zip(starts.skip(1).chain([end]));
     let spans = spans.map(|(start, end)| Span::new(start, end)).collect();
-    Some(Found::of_server(Origin::Tokens, spans, batches))
+    Some(Found::of_server(
+        (trace, process),
+        Origin::Tokens,
+        spans,
+        batches,
+    ))
 }
