@@ -339,9 +339,11 @@ fn beside(
             continue;
         }
         let class = verdict.text.split(':').next().unwrap_or_default();
+        // What happened once or twice is no saving of the next run.
+        let saves = odd.recur().then(|| format!("{} · ", odd.gain()));
         verdict.gain = Some(format!(
-            "{} · the others are {class} ({})",
-            odd.gain(),
+            "{}the others are {class} ({})",
+            saves.unwrap_or_default(),
             duration(kind.median_ns)
         ));
         verdict.text = odd.sentence();

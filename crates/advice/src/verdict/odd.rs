@@ -194,8 +194,21 @@ impl<'s> Looked<'s> {
         let most = odd.iter().max_by_key(|row| beyond(row))?;
         let place = |row: &IdleCause| row.line.as_ref().map(|it| it.place.clone());
         let is_own = !others.iter().any(|it| place(it) == place(most));
-        (2 * beyond(most) >= self.more)
-            .then(|| (bound(most.cause), culprit(most, is_own), most.line.clone()))
+        if 2 * beyond(most) >= self.more {
+            return Some((bound(most.cause), culprit(most, is_own), most.line.clone()));
+        }
+        // What goes by many names may all be of one line.
+        let at = |line: &LineShare| -> Ns {
+            let here = odd
+                .iter()
+                .filter(|it| place(it).as_ref() == Some(&line.place));
+            here.map(&beyond).sum()
+        };
+        let lines = odd.iter().filter_map(|it| it.line.as_ref());
+        let line = lines
+            .max_by_key(|it| at(it))
+            .filter(|it| 2 * at(it) >= self.more)?;
+        Some((Bound::Host, line.culprit(), Some(line.clone())))
     }
 
     /// The kernel that takes half of what they take more, else kernels together.

@@ -30,7 +30,7 @@ pub struct StepKind {
     pub steps: Vec<usize>,
     /// Those of them that take over one and a half times the median; at most one in five.
     pub odd: Vec<usize>,
-    /// The odd ones that cost: where those with a quarter of the longest one's excess come regularly they alone, else all.
+    /// The odd ones that cost: those with a quarter of the longest one's excess, where they come regularly or hold nearly all of it.
     pub costly: Vec<usize>,
     /// How many steps lie from one of these to the next, where that is the same for most: "every 20th step".
     pub every: Option<usize>,
@@ -116,7 +116,8 @@ impl StepKind {
         let much = |step: &&usize| 4 * more(step) >= most;
         kind.costly = kind.odd.iter().filter(much).copied().collect();
         kind.every = rhythm(&kind.steps, &kind.costly);
-        if kind.every.is_none() {
+        let cost = |of: &[usize]| of.iter().map(more).sum::<Ns>();
+        if kind.every.is_none() && 10 * cost(&kind.costly) < 9 * cost(&kind.odd) {
             kind.costly.clone_from(&kind.odd);
         }
         Some(kind)
