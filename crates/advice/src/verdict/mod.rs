@@ -9,6 +9,7 @@
 mod odd;
 mod path;
 mod retold;
+mod scope;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -28,10 +29,11 @@ use figures::DeviceFigures;
 use figures::steps::{self, Steps};
 use jobs::JobAnalysis;
 pub use odd::OddSteps;
+use scope::StepScope;
 use split::Split;
 use trace::{LaneKind, Trace, parallel};
+use words::Told;
 pub use words::{HEADLINE_MAX, nothing_ran};
-use words::{StepScope, Told};
 
 /// What bounds a device, or all of them together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -322,7 +324,7 @@ fn beside(
         if at > 0 && share(kind.total_ns, all) >= TOLD_SHARE {
             verdict
                 .beside
-                .push(words::other_kind(kind, share(kind.total_ns, all)));
+                .push(scope::other_kind(kind, share(kind.total_ns, all)));
         }
         let odd = OddSteps::of(trace, causes, steps, kind);
         let Some(odd) = odd.filter(|it| it.share >= TOLD_SHARE) else {

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::scope::StepScope;
 use super::split::{CpuWork, Split};
 use super::{Bound, STALL_SHARE, Verdict};
 use crate::findings::alloc_loop::is_allocation;
@@ -15,7 +16,6 @@ use causes::stacks::LineShare;
 use causes::{Cause, Group, IdleCause};
 use figures::busy;
 use figures::communication::is_communication;
-use figures::steps::{Origin, StepKind, Steps};
 use jobs::{JobAnalysis, Stretch};
 use trace::describe::host_name;
 use trace::{SourceKind, Trace, short};
@@ -84,53 +84,6 @@ pub(super) struct Told<'a> {
     pub step: Option<&'a StepScope>,
     /// Devices.
     pub devices: usize,
-}
-
-/// The steps that a verdict is of: those of one kind that are not odd.
-#[derive(Clone, Debug)]
-pub(super) struct StepScope {
-    pub median: Ns,
-    pub steps: usize,
-    pub kind: Option<String>,
-    /// "37.2 ms step", "2.43 ms decode step", "56.1 to 201 ms step", "14.1 ms step between waits".
-    pub words: String,
-}
-
-impl StepScope {
-    pub(super) fn of(steps: &Steps) -> StepScope {
-        let kind = steps.main();
-        let between = match steps.from {
-            Origin::Waits { .. } => " between waits",
-            _ => "",
-        };
-        StepScope {
-            median: kind.median_ns,
-            steps: kind.regular().count(),
-            kind: Some(kind.name.clone()).filter(|it| !it.is_empty()),
-            words: format!("{} {}{between}", kind.length(), step_of(kind)),
-        }
-    }
-}
-
-/// "step", "decode step".
-fn step_of(kind: &StepKind) -> String {
-    format!("{} step", kind.name).trim_start().to_owned()
-}
-
-/// "2 prefill steps of 760 ms take 87 % of the time".
-pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
-    let steps = counted(
-        kind.steps.len() as u64,
-        &step_of(kind),
-        &format!("{}s", step_of(kind)),
-    );
-    let take = if kind.steps.len() == 1 {
-        "takes"
-    } else {
-        "take"
-    };
-    let length = duration(kind.median_ns);
-    format!("{steps} of {length} {take} {} of the time", percent(part))
 }
 
 impl Told<'_> {
