@@ -22,9 +22,7 @@ use super::{Report, Source, VariantReport};
 use activity::units::{Unit, rate};
 use activity::{Direction, Ns};
 use figures::DeviceFigures;
-use figures::stalls::StallMix;
 use figures::tables::NameRow;
-use trace::short;
 
 pub use answer::{CompareReport, ComparedRow};
 pub use side::{ComparedRun, PartKind};
@@ -38,9 +36,6 @@ pub struct Comparison {
     pub b: Source,
     /// Operations of the whole timelines whose time or number changed, the greatest change of time first.
     pub operations: Vec<OperationChange>,
-    /// Kernels of both whose warps were sampled, and what they waited for in each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stalls: Vec<(String, [StallMix; 2])>,
     /// Figures of both, by device or by variant.
     pub groups: Vec<Group>,
 }
@@ -95,7 +90,6 @@ impl Comparison {
                 &operations(&a.kernels, &a.devices),
                 &operations(&b.kernels, &b.devices),
             ),
-            stalls: stalls(a, b),
             groups: groups(a, b),
         }
     }
@@ -131,11 +125,6 @@ impl Comparison {
                 ]
             });
             page.cells(["", "A", "B", "B / A"], rows);
-        }
-        for (kernel, [a, b]) in &self.stalls {
-            if let Some(said) = a.change_to(b) {
-                page.wrapped(&format!("{}: {said}", short::short(kernel)));
-            }
         }
     }
 }
@@ -229,16 +218,6 @@ fn device_side(f: &DeviceFigures) -> SideFigures {
     }
     let of = format!("GPU {}", f.device);
     SideFigures { of, figures }
-}
-
-/// What kernels of the same name waited for.
-fn stalls(a: &Report, b: &Report) -> Vec<(String, [StallMix; 2])> {
-    let mix = |it: &NameRow| it.stalls.as_ref().map(|it| it.mix);
-    let in_both = a.kernels.iter().filter_map(|of| {
-        let other = b.kernels.iter().find(|it| it.name == of.name)?;
-        Some((of.name.clone(), [mix(of)?, mix(other)?]))
-    });
-    in_both.collect()
 }
 
 /// Kernels by name and copies by direction.

@@ -161,7 +161,6 @@ fn variant(steps: Vec<OpKind>, graph: &[OpKind]) -> VariantPlan {
             file: "k.cu".to_owned(),
             source: "extern \"C\" __global__ void k(const float* in, float* out) {}".into(),
             entry: "k".to_owned(),
-            stalls: Vec::new(),
             site: 0,
         }],
         launches: (0..HOSTS.len() * HOSTS.len()).map(launch).collect(),

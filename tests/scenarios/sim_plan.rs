@@ -73,7 +73,6 @@ fn variant(ops: Vec<Op>) -> VariantPlan {
             file: "spin.cu".to_owned(),
             source: "".into(),
             entry: "spin".to_owned(),
-            stalls: Vec::new(),
             site: 0,
         }],
         launches: vec![launch(50_000)],

@@ -170,6 +170,7 @@ impl<'a> ProfileBuilder<'a> {
                 memory_share: share(launch.bytes, device.memory_gbps),
                 registers: shape.map(|s| s.registers).filter(|&r| r > 0),
                 static_shared: shape.map(|s| s.static_shared).filter(|&s| s > 0),
+                stalls: Vec::new(),
             };
             entries.insert(entry.clone(), found);
         }

@@ -20,9 +20,7 @@ use crate::nodes::NodeLog;
 use crate::options::{BUFFERS, Caller, Ending, Graphs, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::setup::{
-    StartError, Subscription, enable, notice_modules, notice_nodes, release, subscribe,
-};
+use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
 use crate::stalls::StallThread;
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
@@ -265,7 +263,7 @@ impl Prepared {
             self.lacks.extend((!are_told).then(|| lack.to_owned()));
         }
         if options.stalls {
-            notice_modules(&self.cupti, &self.subscription);
+            crate::setup::notice_modules(&self.cupti, &self.subscription);
         }
         self.lacks.extend(self.cupti.fault().map(str::to_owned));
         for lack in self.lacks.iter().chain(&self.decoder.sizes.surprises) {

@@ -1,18 +1,20 @@
 //! At which source line each place of a kernel's code is, from the line tables of its module (`-lineinfo`, Triton).
 //!
-//! A module is somebody's machine code. Of one only the headers of its sections are looked at. Where it has a line table, that and its
-//! names are copied on the program's thread, and read on this library's. No code is kept.
+//! A module is somebody's machine code. Of one only the headers of its sections are looked at. Where it has a line table, that and the
+//! names of its functions are copied on the program's thread, and read on this library's. No code is kept.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::panic::catch_unwind;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use cupti_sys::Api;
 use cupti_sys::api::SUCCESS;
 use cupti_sys::stalls::SourceLine;
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader};
+use object::read::elf::ElfFile64;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget};
 
 use crate::fork;
 use crate::nodes::Resource;
@@ -21,16 +23,17 @@ use crate::nodes::Resource;
 const WAITING: usize = 256;
 const TABLE: usize = 4 << 20;
 const ALL: usize = 16 << 20;
-/// Rows of all modules, 16 bytes each.
-const ROWS: usize = 1 << 20;
-/// What is copied.
-const SECTIONS: [&str; 4] = [".debug_line", ".rela.debug_line", ".symtab", ".strtab"];
+/// Functions of a module, and bytes of a name.
+const FUNCTIONS: usize = 1 << 14;
+const NAME: usize = 1 << 13;
+/// Rows of all modules, some 80 bytes each.
+const ROWS: usize = 1 << 18;
 
 type Slice<'a> = EndianSlice<'a, gimli::LittleEndian>;
 
-/// The tables of one module, and its number.
+/// Of one module its number, its line table, and the functions in it: where their addresses stand there, and their names.
 #[derive(Debug)]
-pub(crate) struct Module(u64, [Vec<u8>; 4]);
+pub(crate) struct Module(u64, Vec<u8>, Vec<(u64, Vec<u8>)>);
 
 /// `cuptiGetCubinCrc`, who reads modules, and how much more may be copied.
 type Wanted = (
@@ -40,15 +43,11 @@ type Wanted = (
 );
 static WANTED: Mutex<Option<Wanted>> = Mutex::new(None);
 
-/// The beginning of `CUpti_ModuleResourceData`, the same from 11.8 to 13.5.
+/// The beginning of `CUpti_ModuleResourceData`, the same from 11.8 to 13.5: number, size and code.
 #[repr(C)]
-struct Loaded {
-    module: u32,
-    size: usize,
-    cubin: *const u8,
-}
+struct Loaded(u32, usize, *const u8);
 
-/// `CUpti_GetCubinCrcParams`: its size, the code, and the number.
+/// `CUpti_GetCubinCrcParams`: its size, the code's size, the code, and the number.
 #[repr(C)]
 struct Numbered(usize, usize, *const u8, u64);
 
@@ -64,106 +63,72 @@ pub(crate) fn begin(api: &Api) -> Receiver<Module> {
 /// CUPTI's callback for a module that was loaded.
 pub(crate) fn loaded(details: *const c_void) {
     // In a forked child nobody would unlock what another thread of the parent had locked.
-    if details.is_null() || fork::is_child() {
-        return;
+    if !details.is_null() && !fork::is_child() {
+        let _ = catch_unwind(|| copy(details));
     }
-    let _ = catch_unwind(|| {
-        // SAFETY: for this domain CUPTI passes this structure, and for this id such a descriptor; both live until this returns.
-        let data = unsafe { (*details.cast::<Resource<Loaded>>()).descriptor.as_ref() };
-        let Some(data) = data.filter(|it| !it.cubin.is_null() && it.size > 0) else {
-            return;
-        };
-        // SAFETY: the module's code, of the size that CUPTI says; it lives until this returns.
-        let cubin = unsafe { std::slice::from_raw_parts(data.cubin, data.size) };
-        let Some(tables) = tables(cubin) else {
-            return;
-        };
-        let size = tables.iter().map(|it| it.len()).sum();
-        let Ok(mut wanted) = WANTED.lock() else {
-            return;
-        };
-        let Some((number, modules, room)) = wanted.as_mut().filter(|it| it.2 >= size) else {
-            return;
-        };
-        let mut of = Numbered(size_of::<Numbered>(), data.size, data.cubin, 0);
-        // SAFETY: the structure is the one of the function's header and says its size.
-        let code = unsafe { number((&raw mut of).cast()) };
-        if code == SUCCESS
-            && modules
-                .try_send(Module(of.3, tables.map(<[u8]>::to_vec)))
-                .is_ok()
-        {
-            *room -= size;
-        }
-    });
 }
 
-/// A number of so many bytes.
-fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
-    let mut whole = [0; 8];
-    whole[..length].copy_from_slice(bytes.get(at..at.checked_add(length)?)?);
-    usize::try_from(u64::from_le_bytes(whole)).ok()
+fn copy(details: *const c_void) -> Option<()> {
+    // SAFETY: for this domain CUPTI passes this structure, and for this id such a descriptor; both live until this returns.
+    let data = unsafe { (*details.cast::<Resource<Loaded>>()).descriptor.as_ref() };
+    let data = data.filter(|it| !it.2.is_null() && it.1 > 0)?;
+    // SAFETY: the module's code, of the size that CUPTI says; it lives until this returns.
+    let (table, functions) = tables(unsafe { std::slice::from_raw_parts(data.2, data.1) })?;
+    let mut wanted = WANTED.lock().ok()?;
+    let (number, modules, room) = wanted.as_mut().filter(|it| it.2 >= table.len())?;
+    *room -= table.len();
+    let mut of = Numbered(size_of::<Numbered>(), data.1, data.2, 0);
+    // SAFETY: the structure is the one of the function's header and says its size.
+    let code = unsafe { number((&raw mut of).cast()) };
+    let module = Module(of.3, table, functions);
+    (code == SUCCESS && modules.try_send(module).is_ok()).then_some(())
 }
 
 /// What is copied of a module, an ELF file; nothing of one without a line table, or with a large one.
-fn tables(cubin: &[u8]) -> Option<[&[u8]; 4]> {
-    let is_elf = cubin.starts_with(b"\x7fELF\x02\x01");
-    let headers = number(cubin, 40, 8).filter(|_| is_elf)?;
-    let header = |index: usize, at| headers.checked_add(64 * index + at);
-    let section = |index| {
-        let from = number(cubin, header(index, 24)?, 8)?;
-        let length = number(cubin, header(index, 32)?, 8)?;
-        cubin.get(from..from.checked_add(length)?)
-    };
-    let texts = section(number(cubin, 62, 2)?)?;
-    let has = |index, name: &str| {
-        let text = texts.get(number(cubin, header(index, 0)?, 4)?..)?;
-        Some(text.strip_prefix(name.as_bytes())?.first() == Some(&0))
-    };
-    let count = number(cubin, 60, 2)?;
-    let named = |name: &str| section((0..count).find(|it| has(*it, name) == Some(true))?);
-    let found = SECTIONS.map(|name| named(name).filter(|it| it.len() <= TABLE));
-    Some([found[0]?, found[1]?, found[2]?, found[3]?])
-}
-
-/// Lines of functions by module, and their files.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    modules: HashMap<u64, Functions>,
-    pub(crate) files: Vec<String>,
-    numbers: HashMap<String, u32>,
-    rows: usize,
+fn tables(cubin: &[u8]) -> Option<(Vec<u8>, Vec<(u64, Vec<u8>)>)> {
+    let file = ElfFile64::<object::LittleEndian>::parse(cubin).ok()?;
+    let section = file.section_by_name(".debug_line")?;
+    let table = section.data().ok().filter(|it| it.len() <= TABLE)?;
+    let name = |it| file.symbol_by_index(it).ok()?.name_bytes().ok();
+    let name = |it| name(it).filter(|it| it.len() <= NAME);
+    let functions = section
+        .relocations()
+        .take(FUNCTIONS)
+        .filter_map(|(at, it)| match it.target() {
+            RelocationTarget::Symbol(of) => Some((at, name(of)?.to_vec())),
+            _ => None,
+        });
+    Some((table.to_vec(), functions.collect()))
 }
 
 /// For each function where in its code the lines begin, in order.
 type Functions = HashMap<Vec<u8>, Vec<(u64, SourceLine)>>;
 
+/// Lines of functions by module.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    modules: HashMap<u64, Functions>,
+    rows: usize,
+}
+
 impl Lines {
-    /// Reads a module's tables as far as they are sound.
-    pub(crate) fn add(&mut self, Module(of, [mut table, relocations, symbols, names]): Module) {
-        for it in relocations.chunks_exact(24) {
-            // In the table functions begin at 0. Each gets a place of its own instead, by its symbol.
-            let place = (1 + number(it, 12, 4).unwrap_or(0) as u64) << 32;
-            let at = number(it, 0, 8).and_then(|at| table.get_mut(at..at.checked_add(8)?));
-            if let Some(at) = at {
-                at.copy_from_slice(&place.to_le_bytes());
+    /// Reads a module's table as far as it is sound.
+    pub(crate) fn add(&mut self, Module(of, mut table, functions): Module) {
+        for (number, (at, _)) in (1_u64..).zip(&functions) {
+            // In the table functions begin at 0. Each gets a place of its own instead.
+            let at = usize::try_from(*at).ok();
+            if let Some(at) = at.and_then(|at| table.get_mut(at..at.checked_add(8)?)) {
+                at.copy_from_slice(&(number << 32).to_le_bytes());
             }
         }
-        let mut by_symbol: HashMap<u64, Vec<(u64, SourceLine)>> = HashMap::new();
-        self.rows(&table, &mut by_symbol);
-        let name = |symbol: u64| {
-            let entry = usize::try_from(symbol).ok()?.checked_sub(1)? * 24;
-            let text = names.get(number(&symbols, entry, 4)?..)?;
-            text.split(|it| *it == 0).next().map(<[u8]>::to_vec)
-        };
-        let functions = self.modules.entry(of).or_default();
-        for (symbol, mut rows) in by_symbol {
-            rows.sort_by_key(|it| it.0);
-            functions.extend(name(symbol).map(|name| (name, rows)));
-        }
+        let mut all = vec![Vec::new(); functions.len()];
+        self.read(&table, &mut all);
+        all.iter_mut().for_each(|it| it.sort_by_key(|it| it.0));
+        let named = functions.into_iter().map(|it| it.1).zip(all);
+        self.modules.entry(of).or_default().extend(named);
     }
 
-    fn rows(&mut self, table: &[u8], into: &mut HashMap<u64, Vec<(u64, SourceLine)>>) {
+    fn read(&mut self, table: &[u8], into: &mut [Vec<(u64, SourceLine)>]) {
         let section = DebugLine::new(table, gimli::LittleEndian);
         let mut at = 0;
         while at < table.len()
@@ -171,58 +136,42 @@ impl Lines {
         {
             let header = program.header();
             at += header.unit_length() + usize::from(header.format().initial_length_size());
-            let mut files = HashMap::new();
             let mut rows = program.rows();
-            while let Ok(Some((header, row))) = rows.next_row() {
+            while let Ok(Some((header, row))) = rows.next_row()
+                && self.rows < ROWS
+            {
                 self.rows += 1;
-                if self.rows > ROWS {
-                    return;
+                let line = row.line().filter(|_| !row.end_sequence());
+                let line = line.and_then(|it| u32::try_from(it.get()).ok());
+                let function = (row.address() >> 32).checked_sub(1);
+                if let Some(of) = function.and_then(|it| into.get_mut(it as usize)) {
+                    of.push((
+                        row.address() & u64::from(u32::MAX),
+                        line.and_then(|it| Some((path(header, row.file_index())?, it))),
+                    ));
                 }
-                let file = files.entry(row.file_index());
-                let file =
-                    *file.or_insert_with(|| Some(self.file(path(header, row.file_index())?)));
-                let line = row.line().and_then(|it| u32::try_from(it.get()).ok());
-                let line = file.zip(line.filter(|_| !row.end_sequence()));
-                let offset = row.address() & u64::from(u32::MAX);
-                into.entry(row.address() >> 32)
-                    .or_default()
-                    .push((offset, line));
             }
         }
-    }
-
-    /// The number of a file.
-    fn file(&mut self, path: String) -> u32 {
-        let new = self.files.len() as u32;
-        let number = *self.numbers.entry(path.clone()).or_insert(new);
-        if number == new {
-            self.files.push(path);
-        }
-        number
     }
 
     /// Which line a place in a function of a module is of.
     pub(crate) fn at(&self, module: u64, function: &[u8], offset: u64) -> SourceLine {
         let rows = self.modules.get(&module)?.get(function)?;
-        rows[..rows.partition_point(|it| it.0 <= offset)].last()?.1
+        let next = rows.partition_point(|it| it.0 <= offset);
+        rows[next.checked_sub(1)?].1.clone()
     }
 }
 
-fn path(header: &LineProgramHeader<Slice<'_>>, file: u64) -> Option<String> {
+fn path(header: &LineProgramHeader<Slice<'_>>, file: u64) -> Option<Arc<str>> {
     let text = |it| match it {
-        AttributeValue::String(text) => {
-            Some(String::from_utf8_lossy(Slice::slice(&text)).into_owned())
-        }
+        AttributeValue::String(text) => Some(String::from_utf8_lossy(Slice::slice(&text))),
         _ => None,
     };
     let file = header.file(file)?;
-    let (name, folder) = (
-        text(file.path_name())?,
-        file.directory(header).and_then(text),
-    );
-    Some(match folder.filter(|_| !name.starts_with('/')) {
-        Some(folder) => format!("{folder}/{name}"),
-        None => name,
+    let name = text(file.path_name())?;
+    Some(match file.directory(header).and_then(text) {
+        Some(folder) if !name.starts_with('/') => format!("{folder}/{name}").into(),
+        _ => name.into(),
     })
 }
 

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use activity::StallSamples;
 use activity::entry::shortened;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use cupti_sys::api::describe;
-use cupti_sys::stalls::{NotSampled, Samples, StallSampler, TRIED};
+use cupti_sys::stalls::{Samples, StallSampler, TRIED};
 use cupti_sys::{Cupti, driver, search};
 
 use crate::command::Command;
@@ -116,16 +115,15 @@ impl StallSampling {
             self.find();
             self.fetch();
             if written.elapsed() >= WRITTEN {
-                let files = &self.lines.files;
                 self.gpus
                     .iter_mut()
-                    .for_each(|it| write(it, files, &self.commands));
+                    .for_each(|it| write(it, &self.commands));
                 written = Instant::now();
             }
         };
         self.fetch();
         for mut gpu in std::mem::take(&mut self.gpus) {
-            write(&mut gpu, &self.lines.files, &self.commands);
+            write(&mut gpu, &self.commands);
             if ending == Ending::Release {
                 let text = format!(
                     "this program keeps the counters of GPU {} until it ends: no other tool can sample them, and CUPTI records nothing of it again",
@@ -145,10 +143,11 @@ impl StallSampling {
             }
             let begun = Instant::now();
             match StallSampler::start(&self.cupti.path, device) {
-                Ok(sampler) => {
+                Ok(Some(sampler)) => {
                     let took = begun.elapsed().as_millis();
-                    let text =
-                        format!("stalls of GPU {device} are sampled: switching on took {took} ms");
+                    let text = format!(
+                        "stalls of GPU {device} are sampled: switching on took {took} ms; lines are known of code loaded since recording began"
+                    );
                     notice(&self.commands, false, text);
                     self.gpus.push(SampledGpu {
                         device,
@@ -157,21 +156,11 @@ impl StallSampling {
                         lost: 0,
                     });
                 }
-                Err(NotSampled::Unused) => {}
+                Ok(None) => {}
                 Err(why) => {
                     self.ended.push(device);
-                    let why = match why {
-                        NotSampled::Refused(what, code) => {
-                            format!("CUPTI refuses to {what}: {}", describe(code))
-                        }
-                        NotSampled::Lacks(why) => why,
-                        NotSampled::Unused => String::new(),
-                    };
-                    notice(
-                        &self.commands,
-                        true,
-                        format!("no stalls of GPU {device}: {why}"),
-                    );
+                    let text = format!("no stalls of GPU {device}: {why}");
+                    notice(&self.commands, true, text);
                 }
             }
         }
@@ -195,7 +184,7 @@ impl StallSampling {
                     );
                     notice(&self.commands, true, text);
                     self.ended.push(gpu.device);
-                    write(&mut gpu, &self.lines.files, &self.commands);
+                    write(&mut gpu, &self.commands);
                     gpu.sampler.leave();
                 }
             }
@@ -204,14 +193,12 @@ impl StallSampling {
 }
 
 /// Writes what was sampled of a GPU since the last time.
-fn write(gpu: &mut SampledGpu, files: &[String], commands: &Sender<Command>) {
+fn write(gpu: &mut SampledGpu, commands: &Sender<Command>) {
     let mut room = LOT;
     for (kernel, lines) in gpu.samples.drain() {
         let kernel = String::from_utf8_lossy(&shortened(&kernel)).into_owned();
         for (line, counts) in lines {
-            let (file, line) = line.unwrap_or_default();
-            let file = files.get(file as usize).filter(|_| line > 0);
-            let file = file.cloned().unwrap_or_default();
+            let (file, line) = line.map_or_else(Default::default, |it| (it.0.to_string(), it.1));
             let Some(left) = room.checked_sub(kernel.len() + file.len()) else {
                 gpu.lost += counts.iter().sum::<u64>();
                 continue;

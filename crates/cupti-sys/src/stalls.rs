@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::api::{Code, SUCCESS};
+use crate::api::{Code, SUCCESS, describe};
 use crate::library::{Library, Visibility};
 use crate::pm::OUT_OF_MEMORY;
 
@@ -173,8 +174,8 @@ impl Lot {
     }
 }
 
-/// A source line: the number of its file, and its own.
-pub type SourceLine = Option<(u32, u32)>;
+/// A source line: its file, and its number there.
+pub type SourceLine = Option<(Arc<str>, u32)>;
 /// Samples by function, as CUPTI names it, by its lines, and by reason, in the order of [`StallSampler::reasons`].
 pub type Samples = HashMap<Vec<u8>, HashMap<SourceLine, Vec<u64>>>;
 
@@ -194,17 +195,6 @@ pub struct StallSampler {
 // SAFETY: the driver and CUPTI take a context from any thread; all else is this structure's own.
 unsafe impl Send for StallSampler {}
 
-/// Why a device is not sampled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotSampled {
-    /// It has no primary context yet.
-    Unused,
-    /// In words.
-    Lacks(String),
-    /// CUPTI refused to do this.
-    Refused(&'static str, Code),
-}
-
 impl StallSampler {
     /// How many devices there are; none before the program initialises CUDA.
     #[must_use]
@@ -215,20 +205,20 @@ impl StallSampler {
         if code == Ok(SUCCESS) { count } else { 0 }
     }
 
-    /// Begins to sample a device, once the program has made its primary context.
+    /// Begins to sample a device, once the program has made its primary context; nothing before.
     ///
     /// # Errors
-    /// Why not.
-    pub fn start(libcupti: &Path, device: i32) -> Result<StallSampler, NotSampled> {
-        let driver = driver().map_err(NotSampled::Lacks)?;
+    /// Why not, in words.
+    pub fn start(libcupti: &Path, device: i32) -> Result<Option<StallSampler>, String> {
+        let driver = driver()?;
         if !is_active(&driver, device) {
-            return Err(NotSampled::Unused);
+            return Ok(None);
         }
-        let library = Library::open(libcupti, Visibility::Local).map_err(NotSampled::Lacks)?;
+        let library = Library::open(libcupti, Visibility::Local)?;
         // SAFETY: what lies under the name of libcupti is taken for one.
-        let functions = unsafe { Functions::resolve(library) }.map_err(|it| {
-            NotSampled::Lacks(format!("this libcupti has no {}", it.to_string_lossy()))
-        })?;
+        let functions = unsafe { Functions::resolve(library) };
+        let functions =
+            functions.map_err(|it| format!("this libcupti has no {}", it.to_string_lossy()))?;
         let mut context = std::ptr::null_mut();
         // SAFETY: writes one handle. What is retained is released at once: the program keeps it, and it is asked for before each use.
         unsafe {
@@ -239,7 +229,7 @@ impl StallSampler {
         let begun = StallSampler::begin(functions, driver, device, context);
         // SAFETY: takes away what was pushed.
         unsafe { (driver.pop)(&raw mut context) };
-        begun
+        begun.map(Some)
     }
 
     fn begin(
@@ -247,7 +237,7 @@ impl StallSampler {
         driver: cuda::Driver,
         device: i32,
         context: *mut c_void,
-    ) -> Result<StallSampler, NotSampled> {
+    ) -> Result<StallSampler, String> {
         insist("sample", call(functions.enable, context, ()))?;
         let listed = listed(&functions, context);
         if listed.is_err() {
@@ -373,15 +363,15 @@ struct Configured {
     attributes: *mut Attribute,
 }
 
-fn insist(what: &'static str, code: Code) -> Result<(), NotSampled> {
+fn insist(what: &str, code: Code) -> Result<(), String> {
     match code {
         SUCCESS => Ok(()),
-        code => Err(NotSampled::Refused(what, code)),
+        code => Err(format!("CUPTI refuses to {what}: {}", describe(code))),
     }
 }
 
 /// The reasons that can be told apart, with CUPTI's index of each.
-fn listed(functions: &Functions, context: *mut c_void) -> Result<Vec<(u32, String)>, NotSampled> {
+fn listed(functions: &Functions, context: *mut c_void) -> Result<Vec<(u32, String)>, String> {
     let mut count = 0_usize;
     insist(
         "count reasons",

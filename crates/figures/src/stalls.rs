@@ -3,8 +3,6 @@
 //! A sample is of one warp at one moment: it issued an instruction, or it says why not. NVIDIA's reasons make five groups that a person
 //! understands, beside what was issued. All launches of a kernel are pooled, of all GPUs and processes.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use activity::anonymous::short_file;
@@ -72,36 +70,28 @@ impl StallMix {
             }
         }
         // Samples are counts of what was: a recording that claims more than can be counted says nothing.
-        let groups = [
-            mix.memory, mix.sm, mix.warps, mix.pipe, mix.fetch, mix.issued, mix.other,
-        ];
-        let all = groups.into_iter().try_fold(0_u64, u64::checked_add);
+        let all = mix.counts().into_iter().try_fold(0_u64, u64::checked_add);
         all.map_or_else(StallMix::default, |samples| StallMix { samples, ..mix })
     }
 
-    /// The groups in words, and in one word, with their samples: those that wait first.
-    #[must_use]
-    pub fn groups(&self) -> [(&'static str, &'static str, u64); 7] {
+    fn counts(&self) -> [u64; 7] {
         [
-            ("waits for memory", "memory", self.memory),
-            (
-                "waits for shared memory and special units",
-                "shared memory",
-                self.sm,
-            ),
-            ("waits for other warps", "other warps", self.warps),
-            (
-                "waits for its previous instruction or a busy pipe",
-                "pipe",
-                self.pipe,
-            ),
-            ("waits for instructions to load", "fetch", self.fetch),
-            ("issues", "issues", self.issued),
-            ("is ready or asleep", "other", self.other),
+            self.memory,
+            self.sm,
+            self.warps,
+            self.pipe,
+            self.fetch,
+            self.issued,
+            self.other,
         ]
     }
 
-    /// A group's part of all samples.
+    /// The groups with their parts of all samples.
+    fn groups(&self) -> impl Iterator<Item = (&'static [&'static str; 2], f64)> {
+        GROUPS.iter().zip(self.counts().map(|it| self.share(it)))
+    }
+
+    /// So many samples' part of all.
     #[must_use]
     pub fn share(&self, samples: u64) -> f64 {
         samples as f64 / self.samples.max(1) as f64
@@ -110,23 +100,11 @@ impl StallMix {
     /// "waits for memory 72 %, issues 12 %"; `None` where nothing is worth a word.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        let mut groups = self.groups();
-        groups[..5].sort_by_key(|it| std::cmp::Reverse(it.2));
-        let said = groups[..6].iter().filter(|it| self.share(it.2) >= SAID);
+        let mut groups: Vec<_> = self.groups().take(6).collect();
+        groups[..5].sort_by(|a, b| b.1.total_cmp(&a.1));
+        let said = groups.iter().filter(|it| it.1 >= SAID);
         let said: Vec<_> = said
-            .map(|it| format!("{} {}", it.0, percent(self.share(it.2))))
-            .collect();
-        (!said.is_empty()).then(|| said.join(", "))
-    }
-
-    /// "waits for memory 93 % → 30 %", of groups whose part is another in a second mix; `None` where all are alike.
-    #[must_use]
-    pub fn change_to(&self, other: &StallMix) -> Option<String> {
-        let both = self.groups().into_iter().zip(other.groups());
-        let shares = both.map(|(a, b)| (a.0, self.share(a.2), other.share(b.2)));
-        let said: Vec<_> = shares
-            .filter(|it| (it.1 - it.2).abs() >= SAID)
-            .map(|it| format!("{} {} → {}", it.0, percent(it.1), percent(it.2)))
+            .map(|it| format!("{} {}", it.0[0], percent(it.1)))
             .collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
@@ -134,21 +112,29 @@ impl StallMix {
     /// "memory ████████ 80 % issues █ 12 % other █ 8 %": a mark for each tenth, and parts that add up.
     #[must_use]
     pub fn bar(&self) -> String {
-        let mut groups = self.groups().map(|it| (it.1, it.2));
-        groups[..6].sort_by_key(|it| std::cmp::Reverse(it.1));
-        let (said, rest) = groups.split_at(5);
-        let is_said = |it: &&(&str, u64)| self.share(it.1) >= SAID;
-        let hidden = said.iter().filter(|it| !is_said(it)).chain(rest);
-        let other = [("other", hidden.map(|it| it.1).sum())];
-        let said = said.iter().filter(is_said).chain(&other);
-        let parts = said.filter(|it| it.1 > 0).map(|(word, samples)| {
-            let share = self.share(*samples);
-            let marks = "█".repeat((10.0 * share).round().max(1.0) as usize);
-            format!("{word} {marks} {}", percent(share))
-        });
-        parts.collect::<Vec<_>>().join(" ")
+        let mut groups: Vec<_> = self.groups().take(6).map(|it| (it.0[1], it.1)).collect();
+        groups.sort_by(|a, b| b.1.total_cmp(&a.1));
+        groups.retain(|it| it.1 >= SAID);
+        groups.truncate(5);
+        let other = 1.0 - groups.iter().map(|it| it.1).sum::<f64>();
+        groups.extend((other >= 0.005 && self.samples > 0).then_some(("other", other)));
+        let marks = |share: f64| "█".repeat((10.0 * share).round().max(1.0) as usize);
+        let part = |it: &(&str, f64)| format!("{} {} {}", it.0, marks(it.1), percent(it.1));
+        groups.iter().map(part).collect::<Vec<_>>().join(" ")
     }
 }
+
+/// What the groups do, and what they are called on a bar.
+#[rustfmt::skip]
+const GROUPS: [[&str; 2]; 7] = [
+    ["waits for memory", "memory"],
+    ["waits for shared memory and special units", "shared memory"],
+    ["waits for other warps", "other warps"],
+    ["waits for its previous instruction or a busy pipe", "pipe"],
+    ["waits for instructions to load", "fetch"],
+    ["issues", "issues"],
+    ["is ready or asleep", "other"],
+];
 
 /// What a kernel waited for, and where.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -156,7 +142,7 @@ pub struct KernelStalls {
     /// Its samples.
     #[serde(flatten)]
     pub mix: StallMix,
-    /// Whether a scenario declares them: nothing was sampled.
+    /// Whether the simulator's profile declares them: nothing was sampled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub declared: bool,
     /// The lines with most of them, at most five, where its module tells lines.
@@ -181,22 +167,18 @@ impl KernelStalls {
     /// "waits for memory 72 %, issues 12 %; 61 % at kernel.cu:57": its mix, and the line with most samples.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        let mut said = self.mix.sentence()?;
-        if let Some(it) = self.lines.first() {
-            let (share, file) = (percent(it.share), short_file(&it.file));
-            let _ = write!(said, "; {share} at {file}:{}", it.line);
-        }
-        if self.declared {
-            said.push_str(" (declared)");
-        }
-        Some(said)
+        let declared = if self.declared { " (declared)" } else { "" };
+        Some(self.mix.sentence()? + &self.hottest() + declared)
     }
-}
 
-/// The same of a kernel whatever its launches.
-#[must_use]
-pub fn of_any(trace: &Trace, kernel: NameId) -> Option<KernelStalls> {
-    of_kernel(trace, kernel, LEAST_LAUNCHES, LEAST_TIME)
+    /// "; 61 % at kernel.cu:57", where that is known.
+    #[must_use]
+    pub fn hottest(&self) -> String {
+        self.lines.first().map_or_else(String::new, |it| {
+            let (share, file) = (percent(it.share), short_file(&it.file));
+            format!("; {share} at {file}:{}", it.line)
+        })
+    }
 }
 
 /// What a kernel that ran so often and so long in all waited for; `None` where it was sampled too little.
@@ -207,8 +189,8 @@ pub fn of_kernel(trace: &Trace, kernel: NameId, launches: u64, time: Ns) -> Opti
     let hardware = trace.hardware();
     let mix = mix_of(hardware.stalls.get(&kernel)?);
     let declared = trace.source.simulated;
-    let is_enough = declared || launches >= LEAST_LAUNCHES || time >= LEAST_TIME;
-    if !is_enough || mix.samples < LEAST {
+    let is_enough = mix.samples >= LEAST && (launches >= LEAST_LAUNCHES || time >= LEAST_TIME);
+    if !declared && !is_enough {
         return None;
     }
     let lines = hardware.stall_lines.get(&kernel).into_iter().flatten();
@@ -223,9 +205,8 @@ pub fn of_kernel(trace: &Trace, kernel: NameId, launches: u64, time: Ns) -> Opti
             share: mix.share(of.samples),
             does: of
                 .groups()
-                .iter()
-                .max_by_key(|it| it.2)
-                .map_or("", |it| it.0),
+                .max_by(|a, b| a.1.total_cmp(&b.1))
+                .map_or("", |it| it.0[0]),
         });
     let lines = lines.collect();
     Some(KernelStalls {
@@ -265,10 +246,6 @@ mod tests {
             (StallMix::default().sentence(), StallMix::default().bar()),
             (None, String::new())
         );
-        let other = StallMix::of([("long_scoreboard", 600), ("barrier", 400)].into_iter());
-        let said = "waits for memory 80 % → 60 %, waits for other warps 0 % → 40 %, issues 12 % → 0 %, is ready or asleep 8 % → 0 %";
-        assert_eq!(mix.change_to(&other).as_deref(), Some(said));
-        assert_eq!(mix.change_to(&mix), None);
         let hostile = [("drain", u64::MAX), ("drain", 1), ("selected", 1)];
         assert_eq!(StallMix::of(hostile.into_iter()), StallMix::default());
     }

@@ -162,7 +162,7 @@ pub struct Kernels {
 }
 
 /// What is known about one kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Entry {
     /// How long it runs with next to nothing to do: its latency. [`Kernels::fixed_ns`] when absent.
@@ -175,6 +175,9 @@ pub struct Entry {
     pub registers: Option<u32>,
     /// Static shared memory of a block, in bytes.
     pub static_shared: Option<u32>,
+    /// What its warps wait for, in samples by NVIDIA's reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<(String, u64)>,
 }
 
 /// Host time inside API calls that return at once.

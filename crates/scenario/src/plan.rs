@@ -202,8 +202,6 @@ pub struct KernelSpec {
     pub source: Arc<str>,
     /// The `extern "C"` entry point.
     pub entry: String,
-    /// What its warps wait for, in percent of samples by NVIDIA's reasons, where the scenario says; for the simulator.
-    pub stalls: Vec<(String, u64)>,
     /// Where the scenario defines it.
     pub site: SiteId,
 }

@@ -155,12 +155,12 @@ pub(super) fn memset(profile: &Profile, bytes: u64) -> (Engine, Ns) {
 /// The cost of a kernel. It is its latency, and the time for its arithmetic and its memory traffic at the rates that so
 /// many blocks reach. A time that the scenario states replaces these.
 pub(super) fn kernel(profile: &Profile, entry: &str, work: &LaunchSpec) -> (Engine, Ns) {
-    let known = profile.entry.get(entry).copied().unwrap_or_default();
+    let known = profile.entry.get(entry).cloned().unwrap_or_default();
     let (d, k) = (&profile.device, &profile.kernel);
     let sms = u64::from(d.multiprocessors);
     let blocks = product(work.grid);
     let threads = product(work.block);
-    let per_sm = blocks_that_fit(profile, known, work);
+    let per_sm = blocks_that_fit(profile, &known, work);
     let capacity = per_sm * sms;
     let share = (blocks as f64 / capacity as f64).min(1.0);
 
@@ -228,7 +228,7 @@ fn l2_gain(profile: &Profile, bytes: u64) -> f64 {
 }
 
 /// Blocks that one multiprocessor holds at a time, by the rule that the screen's occupancy follows.
-fn blocks_that_fit(profile: &Profile, known: Entry, work: &LaunchSpec) -> u64 {
+fn blocks_that_fit(profile: &Profile, known: &Entry, work: &LaunchSpec) -> u64 {
     let shape = LaunchShape {
         grid: work.grid,
         block: work.block.map(|n| n.max(1)),
@@ -268,10 +268,10 @@ mod tests {
             bytes: None,
             time: None,
         };
-        assert_eq!(blocks_that_fit(&Profile::bundled(), known, &work), 6);
+        assert_eq!(blocks_that_fit(&Profile::bundled(), &known, &work), 6);
         // Nothing is known of the registers, so not they limit the blocks of 8 warps, but the 64 warps of a multiprocessor.
         let mut few = Profile::bundled();
         few.device.registers_per_sm = 32 << 10;
-        assert_eq!(blocks_that_fit(&few, Entry::default(), &work), 8);
+        assert_eq!(blocks_that_fit(&few, &Entry::default(), &work), 8);
     }
 }

@@ -19,7 +19,6 @@ mod meter;
 pub mod program;
 mod stream;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -77,9 +76,14 @@ fn simulate(
         Pace::AsFastAsPossible => FIXED_START,
     };
     let kernels = plan.variants.iter().flat_map(|it| &it.kernels);
-    let declared: BTreeMap<&str, _> = kernels.map(|it| (it.entry.as_str(), &it.stalls)).collect();
-    let declared = declared.into_iter().filter(|it| !it.1.is_empty());
-    let stalls = declared.map(|it| stalls(it.0, it.1)).collect();
+    let stalls = kernels.filter_map(|it| {
+        Some(Hardware::Stalls(StallSamples {
+            kernel: it.entry.clone(),
+            reasons: profile.entry.get(&it.entry)?.stalls.clone(),
+            ..StallSamples::default()
+        }))
+    });
+    let stalls = stalls.collect();
     let failure = Arc::new(OnceLock::new());
     let steps = Lowering::new(plan, profile.clone(), failure.clone());
     let mut sender = Sender {
@@ -105,28 +109,13 @@ fn simulate(
     }
 }
 
-/// A thousand samples of a kernel, as declared; those that wait for nothing issue.
-fn stalls(kernel: &str, declared: &[(String, u64)]) -> Hardware {
-    let mut reasons: Vec<_> = declared
-        .iter()
-        .map(|it| (it.0.clone(), 10 * it.1))
-        .collect();
-    let waits: u64 = reasons.iter().map(|it| it.1).sum();
-    reasons.push(("selected".to_owned(), 1000_u64.saturating_sub(waits)));
-    Hardware::Stalls(StallSamples {
-        kernel: kernel.to_owned(),
-        reasons,
-        ..StallSamples::default()
-    })
-}
-
 /// The model and the channel that it feeds.
 struct Sender<'a> {
     machine: Machine,
     outlet: &'a Outlet,
     health: Health,
     is_sampled: bool,
-    /// What a scenario declares of kernels, for the first batch.
+    /// What the profile knows of kernels, for the first batch.
     stalls: Vec<Hardware>,
 }
 

@@ -331,15 +331,6 @@ impl TableWriter<'_> {
                 insert.execute(params![kernel, reason, whole(*samples)])?;
             }
         }
-        let mut insert = self.insert("stall_lines", 5)?;
-        for (kernel, lines) in &self.trace.hardware().stall_lines {
-            let kernel = self.trace.names().full(*kernel);
-            for ((file, line), reasons) in lines {
-                for (reason, samples) in reasons {
-                    insert.execute(params![kernel, file, line, reason, whole(*samples)])?;
-                }
-            }
-        }
         Ok(())
     }
 

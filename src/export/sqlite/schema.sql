@@ -45,8 +45,6 @@ CREATE TABLE hardware (device INTEGER, start_ns INTEGER, end_ns INTEGER, metric 
 
 -- What the warps of a kernel were seen waiting for, under NVIDIA's names (`--stalls on`).
 CREATE TABLE stalls (kernel TEXT, reason TEXT, samples INTEGER);
--- The same of its source lines, where its module tells lines: a part of the samples above.
-CREATE TABLE stall_lines (kernel TEXT, file TEXT, line INTEGER, reason TEXT, samples INTEGER);
 
 -- The report's own rows. Columns are the fields of `report --json` by name; those inside an object are joined by `_`.
 CREATE TABLE devices (

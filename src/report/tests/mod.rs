@@ -32,7 +32,6 @@ fn kernel(name: &str, entry: &str) -> KernelSpec {
         file: "k.cu".to_owned(),
         source: "".into(),
         entry: entry.to_owned(),
-        stalls: Vec::new(),
         site: 0,
     }
 }

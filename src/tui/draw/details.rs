@@ -139,7 +139,7 @@ impl Details {
     /// What limits a kernel of this configuration; without counters what its launch leaves unused.
     fn limit(&mut self, state: &State, shape: LaunchShape, device: u32) {
         let run = &state.model.run;
-        if let Some(it) = stalls::of_any(&run.trace, shape.name) {
+        if let Some(it) = stalls::of_kernel(&run.trace, shape.name, u64::MAX, 0) {
             self.facts.extend(it.sentence());
             self.say(it.mix.bar());
         }

@@ -108,6 +108,8 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // With all the warps that fit it could be faster by so much, and by no more.
     let idle = |it: &&Config| (1.0 - it.row.fill.occupancy.unwrap_or(1.0)) * it.row.total_ns as f64;
     let idle = all.iter().map(idle).sum::<f64>() as Ns;
+    let said = waits(scope, most).and_then(|it| it.sentence());
+    let said = said.map_or(UNKNOWN.to_owned(), |it| format!("It {it}"));
     Some(Finding {
         severity: Severity::Info,
         title: format!(
@@ -119,16 +121,13 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(most.row.total_ns),
             percent(f.part(most.row.total_ns)),
         ),
-        advice: match waits(scope, most).and_then(|it| it.sentence()) {
-            Some(said) => format!("{} It {said}.", more_warps(by_block(most)?)),
-            None => format!(
-                "{} Only --counters or --stalls say whether it waits.",
-                more_warps(by_block(most)?)
-            ),
-        },
+        advice: format!("{} {said}.", more_warps(by_block(most)?)),
         ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
     })
 }
+
+/// What is said where that is not known.
+const UNKNOWN: &str = "Only --counters or --stalls say whether it waits";
 
 /// What its warps were seen waiting for.
 fn waits(scope: &Scope, it: &Config) -> Option<KernelStalls> {

@@ -1,6 +1,6 @@
 //! Launches of CUDA graphs of which the profiler lost the records: nothing can be said of when the GPU was idle.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
+use super::{Finding, Occurrence, Scope, Severity};
 use crate::thresholds;
 use activity::units::{count, duration, share};
 use activity::{Metric, Span, What};
@@ -26,38 +26,36 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
 fn blind(scope: &Scope) -> Option<Finding> {
     let calls = &scope.causes.graph().calls;
     let last = scope.devices.iter().map(|f| f.span.end).max()?;
-    let ids = 0..calls.len() as CallId;
-    let later = |id: &CallId| {
+    let is_later = |id: &CallId| {
         let (lane, row) = calls.at(*id);
         let is_done = || matches!(scope.trace.what(lane, row), What::Call(it) if it.code == 0);
         calls.start[*id as usize] > last && is_done()
     };
-    let (launches, others): (Vec<CallId>, Vec<CallId>) = ids
-        .filter(later)
-        .partition(|id| calls.kind[*id as usize] == CallKind::Launch);
-    let from = launches.iter().map(|id| calls.start[*id as usize]).min()?;
-    let waits = others
-        .iter()
-        .filter(|id| calls.kind[**id as usize].is_wait());
-    let end = waits.map(|id| calls.end[*id as usize]).max()?;
-    let has_none = launches
-        .iter()
-        .all(|id| calls.first_op[*id as usize] == NONE);
-    let span = Span::new(from, end.max(from));
-    let is_busy = |f: &DeviceFigures| {
-        let level = scope.trace.readings(f.index)?.level(Metric::Sm, span)?;
-        Some(level.mean >= thresholds::BLIND_BUSY)
+    let later: Vec<usize> = (0..calls.len() as CallId)
+        .filter(is_later)
+        .map(|id| id as usize)
+        .collect();
+    let launches = || {
+        later
+            .iter()
+            .filter(|id| calls.kind[**id] == CallKind::Launch)
     };
-    let is_blind = has_none
-        && span.len() >= thresholds::BLIND_NS
-        && scope.devices.iter().any(|f| is_busy(f) == Some(true));
-    let at = launches.iter().map(|id| Occurrence::Row(calls.at(*id)));
+    let waits = later.iter().filter(|id| calls.kind[**id].is_wait());
+    let from = launches().map(|id| calls.start[*id]).min()?;
+    let span = Span::new(from, waits.map(|id| calls.end[*id]).max()?.max(from));
+    let readings = scope.devices.iter().map(|f| scope.trace.readings(f.index));
+    let mut levels = readings.filter_map(|it| it?.level(Metric::Sm, span));
+    let is_busy = levels.any(|it| it.mean >= thresholds::BLIND_BUSY);
+    let has_none = launches().all(|id| calls.first_op[*id] == NONE);
+    let is_long = span.len() >= thresholds::BLIND_NS;
+    let is_blind = has_none && is_long && is_busy;
+    let at = launches().map(|id| Occurrence::Row(calls.at(*id as CallId)));
     is_blind.then(|| Finding {
         severity: Severity::Warning,
         title: format!(
             "blind for the last {}: of {} launched kernels none is recorded, though the GPU was busy",
             duration(span.len()),
-            count(launches.len() as u64)
+            count(launches().count() as u64)
         ),
         advice: "Record again while nobody else uses the GPU's counters, with --counters off and without --stalls.".to_owned(),
         ..scope.found(0, 0, &at.collect::<Vec<_>>())

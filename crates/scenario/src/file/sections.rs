@@ -349,27 +349,9 @@ fn kernel(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<Kern
         flops: reader.optional(&fields, "flops"),
         bytes: reader.optional(&fields, "bytes"),
         time: reader.optional(&fields, "time"),
-        stalls: fields.read("stalls", reader, stalls).unwrap_or_default(),
         code: None,
         name,
     })
-}
-
-/// NVIDIA's reasons, with so many percent of the samples.
-fn stalls(reader: &mut Reader<'_>, field: Field<'_>) -> Option<Vec<(String, u64)>> {
-    let text = reader.named(field)?;
-    let one = |part: &str| {
-        let (reason, percent) = part.trim().split_once(' ')?;
-        Some((reason.to_owned(), percent.parse::<u64>().ok()?))
-    };
-    let all: Option<Vec<_>> = text.text.split(',').map(one).collect();
-    let all =
-        all.filter(|all| all.iter().try_fold(0_u64, |sum, it| sum.checked_add(it.1)) <= Some(100));
-    if all.is_none() {
-        let message = "this takes reasons and percent: \"long_scoreboard 72, drain 8\"";
-        reader.error(text.loc, message);
-    }
-    all
 }
 
 fn stream(reader: &mut Reader<'_>, name: Named, field: Field<'_>) -> Option<StreamDecl> {

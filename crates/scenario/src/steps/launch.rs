@@ -113,7 +113,6 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
             file: decl.file.text.clone(),
             source: source.clone(),
             entry: decl.entry.text.clone(),
-            stalls: decl.stalls.clone(),
             site: unroll.shared.sites.id(decl.name.loc),
         });
         kernels.len() - 1

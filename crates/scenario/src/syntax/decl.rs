@@ -72,7 +72,6 @@ pub(crate) struct KernelDecl {
     pub(crate) flops: Option<Expr>,
     pub(crate) bytes: Option<Expr>,
     pub(crate) time: Option<Expr>,
-    pub(crate) stalls: Vec<(String, u64)>,
     /// The source and the entry's parameters; `None` when it was not found, which is reported.
     pub(crate) code: Option<(Arc<str>, Vec<KernelParam>)>,
 }

@@ -140,7 +140,6 @@ pub const KERNEL: &[Key] = keys! {
     "flops" Number, "Floating point operations of a launch; gives FLOP/s.";
     "bytes" Size, "Bytes of device memory that a launch must move; gives GB/s.";
     "time" Time, "How long a launch takes by its own nature (a spin kernel); for the simulator.";
-    "stalls" Text, "What its warps wait for in percent, for the simulator: \"long_scoreboard 72, drain 8\". The rest issues.";
 };
 
 /// The keys of `[streams.NAME]`.

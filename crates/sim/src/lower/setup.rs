@@ -282,7 +282,7 @@ impl Lowering {
     /// The operation of a launch; its place is filled in when its stream is known.
     fn launch_operation(&mut self, spec: &VariantPlan, launch: &LaunchSpec) -> Operation {
         let entry = &spec.kernels[launch.kernel].entry;
-        let known = self.profile.entry.get(entry).copied().unwrap_or_default();
+        let known = self.profile.entry.get(entry).cloned().unwrap_or_default();
         let name = self.name(entry);
         let shape = self.shape(LaunchShape {
             name,

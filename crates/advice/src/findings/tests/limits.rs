@@ -211,7 +211,7 @@ fn kernels_that_wait_inside_an_sm() {
         let found = sick(rule, &mut waiting(4096, &[(reason, 600)]));
         assert_eq!((found.bound_ns, found.count), (24 * MS, 40), "{rule}");
         let title = format!(
-            "stencil (40.0 ms, 100 %): its warps wait 60 % of their time for {what}; 100 % of all samples are at stencil.cu:57"
+            "stencil (40.0 ms, 100 %): its warps wait 60 % of their time for {what}; 100 % at stencil.cu:57"
         );
         assert_eq!(found.title, title);
         cured(rule, &mut waiting(4096, &[(reason, 200)]));

@@ -367,7 +367,6 @@ mod tests {
             file: "k.cu".to_owned(),
             source: source.into(),
             entry: entry.to_owned(),
-            stalls: Vec::new(),
             site: 0,
         }
     }

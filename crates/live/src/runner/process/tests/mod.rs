@@ -195,7 +195,6 @@ fn kernel(entry: &str) -> KernelSpec {
         file: "k.cu".to_owned(),
         source: SOURCE.into(),
         entry: entry.to_owned(),
-        stalls: Vec::new(),
         site: 0,
     }
 }
