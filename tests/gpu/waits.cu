@@ -68,7 +68,7 @@ __global__ void short_code(float *out, int steps) {
 }
 
 int main(int argc, char **argv) {
-    int rounds = argc > 1 ? atoi(argv[1]) : 30, n = 4096, sms = 132;
+    int rounds = argc > 1 ? atoi(argv[1]) : 300, n = 4096, sms = 132;
     size_t size = (size_t)n * n;
     float *in, *out;
     int *next;
@@ -79,6 +79,7 @@ int main(int argc, char **argv) {
     cudaMemcpy(next, made, 4 * size, cudaMemcpyHostToDevice);
     dim3 grid(n / 32, n / 32), block(32, 8);
     for (int i = 0; i < rounds; i++) {
+        cudaDeviceSynchronize(); // what is queued before sampling is on is not sampled
         transpose_row<<<n / 256, 256>>>(in, out, n, i);
         transpose_naive<<<grid, block>>>(in, out, n);
         transpose_tiled<<<grid, block>>>(in, out, n);

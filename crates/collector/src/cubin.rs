@@ -31,9 +31,12 @@ const ROWS: usize = 1 << 18;
 
 type Slice<'a> = EndianSlice<'a, gimli::LittleEndian>;
 
-/// Of one module its number, its line table, and the functions in it: where their addresses stand there, and their names.
+/// Of one module its line table, and the functions in it: where their addresses stand there, and their names.
+type Tables = (Vec<u8>, Vec<(u64, Vec<u8>)>);
+
+/// The same with its number.
 #[derive(Debug)]
-pub(crate) struct Module(u64, Vec<u8>, Vec<(u64, Vec<u8>)>);
+pub(crate) struct Module(u64, Tables);
 
 /// `cuptiGetCubinCrc`, who reads modules, and how much more may be copied.
 type Wanted = (
@@ -73,19 +76,18 @@ fn copy(details: *const c_void) -> Option<()> {
     let data = unsafe { (*details.cast::<Resource<Loaded>>()).descriptor.as_ref() };
     let data = data.filter(|it| !it.2.is_null() && it.1 > 0)?;
     // SAFETY: the module's code, of the size that CUPTI says; it lives until this returns.
-    let (table, functions) = tables(unsafe { std::slice::from_raw_parts(data.2, data.1) })?;
+    let tables = tables(unsafe { std::slice::from_raw_parts(data.2, data.1) })?;
     let mut wanted = WANTED.lock().ok()?;
-    let (number, modules, room) = wanted.as_mut().filter(|it| it.2 >= table.len())?;
-    *room -= table.len();
+    let (number, modules, room) = wanted.as_mut().filter(|it| it.2 >= tables.0.len())?;
+    *room -= tables.0.len();
     let mut of = Numbered(size_of::<Numbered>(), data.1, data.2, 0);
     // SAFETY: the structure is the one of the function's header and says its size.
     let code = unsafe { number((&raw mut of).cast()) };
-    let module = Module(of.3, table, functions);
-    (code == SUCCESS && modules.try_send(module).is_ok()).then_some(())
+    (code == SUCCESS && modules.try_send(Module(of.3, tables)).is_ok()).then_some(())
 }
 
 /// What is copied of a module, an ELF file; nothing of one without a line table, or with a large one.
-fn tables(cubin: &[u8]) -> Option<(Vec<u8>, Vec<(u64, Vec<u8>)>)> {
+fn tables(cubin: &[u8]) -> Option<Tables> {
     let file = ElfFile64::<object::LittleEndian>::parse(cubin).ok()?;
     let section = file.section_by_name(".debug_line")?;
     let table = section.data().ok().filter(|it| it.len() <= TABLE)?;
@@ -113,7 +115,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Reads a module's table as far as it is sound.
-    pub(crate) fn add(&mut self, Module(of, mut table, functions): Module) {
+    pub(crate) fn add(&mut self, Module(of, (mut table, functions)): Module) {
         for (number, (at, _)) in (1_u64..).zip(&functions) {
             // In the table functions begin at 0. Each gets a place of its own instead.
             let at = usize::try_from(*at).ok();

@@ -4,8 +4,7 @@ const CUBIN: &[u8] = include_bytes!("waits.cubin");
 
 fn lines_of(cubin: &[u8]) -> Option<Lines> {
     let mut lines = Lines::default();
-    let (table, functions) = tables(cubin)?;
-    lines.add(Module(7, table, functions));
+    lines.add(Module(7, tables(cubin)?));
     Some(lines)
 }
 
