@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::input::Input;
 use super::kernels::{More, Own};
 use super::price::{Behind, Price, Replayed};
+use super::scatter::{MOST, ORDINARY, is_clear, late_steps};
 use super::split::{Late, Split, Wait};
 use activity::stats;
 use activity::{Ns, Span};
@@ -16,19 +17,12 @@ use causes::IdleCause;
 const WORTH: f64 = 0.01;
 /// Ranks that are replayed without, those first that came last by most.
 const ASKED: usize = 8;
-/// Lateness of less than this part of the run is ordinary unevenness where nothing says why, or on a few steps here and there. GPUs of one
-/// kind differ by so much (see `kernels`).
-pub(super) const ORDINARY: f64 = 0.05;
-/// A part of what a rank is behind by that is the reason of it.
-const MOST: f64 = 0.5;
 /// The part of idle time that is the reason of it.
 const CAUSE: f64 = 0.3;
 /// The part of all lateness that it has when it is on each step what it is on the usual one, to be called steady.
 const STEADY: f64 = 0.3;
 /// Where a rank falls behind by this part of what it does where it does most, it is asked why.
 const TELLING: f64 = 0.5;
-/// So many standard errors of a mean are no chance.
-pub(super) const CLEAR: f64 = 3.0;
 /// Stretches between collectives that tell how a rank is late, where no steps do.
 const STRETCHES_MIN: usize = 8;
 /// The bit of NVML's reasons for low clocks that says power cap.
@@ -311,56 +305,12 @@ fn pattern(late: usize, by_step: &[f64]) -> Option<Pattern> {
     }
 }
 
-/// Whether the mean is above 0 by more than chance makes of steps that scatter like these. Steps beside each other are alike, as who is
-/// ahead stays so for a while. So the means of runs of steps scatter by more than as many single ones.
-pub(super) fn is_clear(by_step: &[f64]) -> bool {
-    let run = by_step.len().isqrt().max(1);
-    let means: Vec<f64> = by_step.chunks_exact(run).map(mean).collect();
-    mean(by_step) > CLEAR * standard_error(by_step).max(standard_error(&means))
-}
-
-fn mean(of: &[f64]) -> f64 {
-    of.iter().sum::<f64>() / of.len().max(1) as f64
-}
-
-/// That of the mean; 0 of less than two values.
-fn standard_error(of: &[f64]) -> f64 {
-    let squares = of.iter().map(|it| (it - mean(of)).powi(2)).sum::<f64>();
-    (squares / (of.len().max(2) - 1) as f64 / of.len().max(1) as f64).sqrt()
-}
-
 /// Which of some stretches a moment lies in; they are in order.
 pub(super) fn step_of(spans: &[Span], time: Ns) -> Option<usize> {
     let step = spans
         .partition_point(|span| span.start <= time)
         .checked_sub(1)?;
     (time < spans[step].end).then_some(step)
-}
-
-/// The steps on which lateness is out of the ordinary; none when it is much the same on all. In order of lateness the
-/// widest distance parts them from the others: half of the greatest lateness at least.
-pub(super) fn late_steps(by: &[f64], noise: f64, step: f64) -> Vec<usize> {
-    let mut sorted = by.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let Some(&most) = sorted.last() else {
-        return Vec::new();
-    };
-    let apart = |two: &&[f64]| two[1] - two[0];
-    let widest = sorted
-        .windows(2)
-        .max_by(|a, b| apart(a).total_cmp(&apart(b)));
-    let least = (most / 2.0).max(2.0 * noise).max(0.02 * step);
-    let Some(&[_, from]) = widest.filter(|two| apart(two) >= least) else {
-        return Vec::new();
-    };
-    let late: Vec<usize> = (0..by.len()).filter(|&i| by[i] >= from).collect();
-    let all: f64 = late.iter().map(|&i| by[i]).sum();
-    let is_most = all >= MOST * by.iter().sum::<f64>();
-    if is_most && late.len() * 2 <= by.len() {
-        late
-    } else {
-        Vec::new()
-    }
 }
 
 /// What a rank did where it fell behind.

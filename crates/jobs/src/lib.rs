@@ -3,7 +3,8 @@
 //! `collect` finds collectives (`operation`: what they do; `host_hint`: by what the CPU says). `pair` and `group` match
 //! them across ranks. `clocks` aligns the ranks' clocks on their ends (`line` is a clock's offset and drift). `split`
 //! parts each into transfer and waiting. `late` tells who is late and why (`price`: what the job takes without it, and
-//! where it falls behind; `kernels`: whether its own take longer), `words` says it;
+//! where it falls behind; `places`: at which places of a step it does; `scatter`: what is no chance; `kernels`: whether its own take longer),
+//! `words` says it;
 //! `roots` is what those did that others waited for. `align` puts the timeline on the clock of all; else each process is mapped. A device that
 //! waits inside a collective stays busy in its figures, with the waiting beside them. `docs/RANKS.md` has the rules.
 
@@ -21,6 +22,7 @@ mod pair;
 mod places;
 mod price;
 mod roots;
+mod scatter;
 mod split;
 mod words;
 

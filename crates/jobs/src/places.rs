@@ -7,8 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::late::{CLEAR, ORDINARY, is_clear, late_steps};
-use super::price::{Behind, Price, Replayed};
+use super::price::{Behind, Price, Replayed, apart};
+use super::scatter::{CLEAR, ORDINARY, is_clear, late_steps};
 use activity::stats;
 use activity::{Ns, Span};
 use replay::program::{Joint, NONE, Times};
@@ -183,16 +183,4 @@ impl Replayed<'_> {
         price.saved.sort_unstable();
         price
     }
-}
-
-/// Collectives that each rank does for itself.
-pub(super) fn apart(joints: &[Joint]) -> Vec<Joint> {
-    let members = joints
-        .iter()
-        .flat_map(|of| of.members.iter().map(|it| (it, of.transfer)));
-    let alone = |(it, transfer): (&(u32, Ns), Ns)| Joint {
-        members: vec![*it],
-        transfer,
-    };
-    members.map(alone).collect()
 }

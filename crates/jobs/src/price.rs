@@ -7,7 +7,6 @@
 use rustc_hash::FxHashMap;
 
 use super::input::Input;
-use super::places::apart;
 use super::split::Split;
 use activity::stats;
 use activity::{Ns, Span};
@@ -186,6 +185,18 @@ impl<'a> Replayed<'a> {
         }
         program
     }
+}
+
+/// Collectives that each rank does for itself.
+pub(super) fn apart(joints: &[Joint]) -> Vec<Joint> {
+    let members = joints
+        .iter()
+        .flat_map(|of| of.members.iter().map(|it| (it, of.transfer)));
+    let alone = |(it, transfer): (&(u32, Ns), Ns)| Joint {
+        members: vec![*it],
+        transfer,
+    };
+    members.map(alone).collect()
 }
 
 /// Has what began just after a collective wait for it: most sources record no waits between streams.
