@@ -250,7 +250,7 @@ def waits(cuptop, out, table, built):
         told(report, table)
         if name == "waits":
             text = (here / "waits.cu").read_text()
-            for kernel in ("chase", "barriers"):
+            for kernel in ("chase", "one_bank"):
                 line, want = hottest(report, kernel), marked(text, f"WAITS {kernel}")
                 table.row(f"hottest line of {kernel}", f"{line}, expected {want}", line == want)
         beside_ncu(out, *mixes_of(cuptop, directory), ["--launch-count", "12", command], table, f"{name}.csv")

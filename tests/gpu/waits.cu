@@ -23,7 +23,7 @@ template <int STRIDE> __device__ __forceinline__ void banks(float *out, int step
     __syncthreads();
     float sum = 0;
     int lane = threadIdx.x % 32;
-    for (int i = 0; i < steps; i++) sum += part[(lane * STRIDE + i % 32) % (32 * 33)];
+    for (int i = 0; i < steps; i++) sum += part[(lane * STRIDE + i % 32) % (32 * 33)]; // WAITS one_bank
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 __global__ void one_bank(float *out, int steps) { banks<32>(out, steps); }
@@ -38,7 +38,7 @@ __global__ void barriers(float *out, int steps) {
             for (int k = 0; k < 256; k++) x = __fmaf_rn(x, 1.0001f, 0.5f);
             if (threadIdx.x == 0) part = x;
         }
-        __syncthreads(); // WAITS barriers
+        __syncthreads();
         out[blockIdx.x * blockDim.x + threadIdx.x] = part + i;
     }
 }

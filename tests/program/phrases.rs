@@ -51,7 +51,7 @@ const SAMPLES: &str = "\
     launch latency:time=3.20 µs|another process had:name=gemm|pages moved:next=the H2D copy|\
     before it launched:name=cudaMalloc|yet: the CPU was in:name=load_batch|alloc_loop:outliers=, 900 µs of it in 1 outlier (over 10× the median)|alloc_loop:once=900 µs|cold_start:whole=8.30 s|\
     cold_start:time=1.20 s|copy_bound:busiest=53 %|exposed:took=1.86 ms|exposed:all=64 %|exposed:alone=1.20 ms|\
-    exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|low_bandwidth:percent=42 %|\
+    exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|stalled:name=matmul|stalled:what=other warps at barriers|stalled:hottest=; 61 % at kernel.cu:57|low_bandwidth:percent=42 %|\
     low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|and_faults=, and about 1.20 ms for the CPU's page faults|\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
     no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|\
