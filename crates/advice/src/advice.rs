@@ -12,7 +12,7 @@ use activity::{Ns, Span};
 use causes::{Bound, Causes};
 use figures::class::Class;
 use figures::steps::{self, Steps};
-use figures::variants::measure::Run;
+use figures::variants::measure::{self, Run};
 use figures::variants::work;
 use figures::{DeviceFigures, VariantFigures};
 use replay::whatif::WhatIf;
@@ -281,14 +281,13 @@ impl<'a> Advice<'a> {
         let best = group.clone().min_by_key(|it| time(it))?;
         let times =
             |of: &VariantFigures, to: &VariantFigures| time(of) as f64 / time(to).max(1) as f64;
-        let clock = if is_told { "" } else { " by the CPU's clock" };
+        let clock = if is_told { "" } else { " by the CPU's time" };
         let factor = times(one, best);
         if factor < FASTER {
-            let before = group.clone().find(|it| it.position == base(position))?;
-            let (factor, label) = (times(before, one), before.label());
-            return (factor >= FASTER).then(|| Beside {
+            let faster = measure::speedup(passes, one, all)?;
+            return (faster.factor >= FASTER).then(|| Beside {
                 takes: Ns::MAX / 4,
-                words: format!("{} as fast as {label}{clock}", units::factor(factor)),
+                words: faster.words(),
                 saves: None,
                 memory: String::new(),
             });

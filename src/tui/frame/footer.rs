@@ -15,7 +15,6 @@ use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
 use activity::units;
 use causes::Bound;
-use figures::variants::measure::speedup;
 
 /// The footer, ready to be drawn.
 #[derive(Clone, Debug, Default)]
@@ -46,25 +45,14 @@ struct Arranged {
 /// A part at the left.
 #[derive(Clone, Debug)]
 struct Total {
-    /// In full.
-    long: String,
-    /// Where there is less room.
-    short: String,
+    text: String,
     role: Role,
 }
 
 impl Total {
     fn new(text: impl Into<String>, role: Role) -> Self {
-        let long: String = text.into();
-        Total {
-            short: long.clone(),
-            long,
-            role,
-        }
-    }
-
-    fn short(self, short: String) -> Self {
-        Total { short, ..self }
+        let text = text.into();
+        Total { text, role }
     }
 }
 
@@ -185,7 +173,6 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     if window.is_empty() || state.model.run.is_none() {
         return totals;
     }
-    totals.extend(faster(state));
     // What it went to stands below the first GPU.
     if views.is_home() {
         let length = units::duration(window.len());
@@ -202,22 +189,6 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
             .map(|note| Total::new(note.text, note.role)),
     );
     totals
-}
-
-/// "2.43× faster than sequential": against the variant that it is compared with.
-fn faster(state: &State) -> Option<Total> {
-    let run = &state.model.run;
-    let current = run.measured.of_variant(state.variant()?)?;
-    let speedup = speedup(&run.passes, current, &run.measured.variants)?;
-    let base = run.passes.baseline(current.position)?;
-    let base = &run.passes.variants[base].name;
-    let role = if speedup.factor >= 1.0 {
-        Role::Good
-    } else {
-        Role::Warning
-    };
-    // Which one is faster stands in the header.
-    Some(Total::new(speedup.words(Some(base)), role).short(speedup.words(None)))
 }
 
 /// A hint: key, word, and what it does.
@@ -287,14 +258,9 @@ impl Footer {
 
     /// The totals that have room in so many columns, each with its column and colour, and where they end.
     fn arrange_totals(&self, room: usize) -> (Vec<(u16, String, Role)>, usize) {
-        let needed: usize = self.totals.iter().map(|t| pen::width(&t.long) + 3).sum();
-        let text: fn(&Total) -> &String = match needed.saturating_sub(1) <= room {
-            true => |t| &t.long,
-            false => |t| &t.short,
-        };
         let (mut x, mut totals) = (1, Vec::new());
         for (i, total) in self.totals.iter().enumerate() {
-            let mut text = text(total).clone();
+            let mut text = total.text.clone();
             let between = if x > 1 { 3 } else { 0 };
             if self.is_said && i == 0 {
                 text = pen::cut(&text, room.saturating_sub(x));

@@ -60,16 +60,15 @@ impl State {
         let last = Selection { row, item, cursor };
         self.focus.selection = last;
         let alike = last.row.and_then(RowKind::device).map(|device| {
-            let alike = gap.len() / 2..=2 * gap.len();
-            let all = self.model.run.trace.devices()[device]
-                .usage
-                .gaps_within(view);
-            let all: Vec<Ns> = all
-                .map(Span::len)
-                .filter(|it| *it >= Trace::GAP_MIN)
-                .collect();
-            let like = all.iter().filter(|it| alike.contains(it));
-            [all.len(), like.clone().count(), like.sum::<Ns>() as usize]
+            let usage = &self.model.run.trace.devices()[device].usage;
+            let all = usage.gaps_within(view).map(Span::len);
+            let all = all.filter(|it| *it >= Trace::GAP_MIN);
+            all.fold([0; 3], |[all, alike, sum], it| {
+                match (gap.len() / 2..=2 * gap.len()).contains(&it) {
+                    true => [all + 1, alike + 1, sum + it as usize],
+                    false => [all + 1, alike, sum],
+                }
+            })
         });
         self.focus.longest = Some(LongestGaps {
             view,

@@ -1,4 +1,4 @@
-//! A headline in the words of the first finding, where that knows the cause by its name.
+//! A headline whole, and in the words of the first finding, where that knows the cause by its name.
 
 use super::words::class;
 use super::{Bound, Verdict};
@@ -22,5 +22,29 @@ impl Verdict {
         let part = |time: Ns| (says.part * time as f64) as Ns;
         self.cost_a_step_ns = self.scope.step_ns.map(part);
         self.cost_ns = part(self.span_ns);
+    }
+
+    /// All in one sentence: what bounds it, and what the best cure brings.
+    pub fn headline(&self) -> String {
+        match &self.gain {
+            Some(gain) => format!("{} · {gain}", self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The device that it is about and the headline, for a list.
+    pub fn line(&self) -> String {
+        match self.device {
+            Some(device) => format!("GPU {device}: {}", self.headline()),
+            None => self.headline(),
+        }
+    }
+
+    /// What does not fit the headline: samples, and what the run is made of beside.
+    pub fn details(&self) -> Vec<String> {
+        let seen = self.line.as_ref();
+        let mut details: Vec<String> = seen.map(|it| it.seen("") + ".").into_iter().collect();
+        details.extend((!self.beside.is_empty()).then(|| format!("{}.", self.beside.join(" · "))));
+        details
     }
 }

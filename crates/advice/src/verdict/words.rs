@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::scope::StepScope;
 use super::split::{CpuWork, Split};
-use super::{Bound, STALL_SHARE, Verdict};
+use super::{Bound, STALL_SHARE};
 use crate::findings::alloc_loop::is_allocation;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{duration, percent, share};
@@ -537,30 +537,4 @@ fn most<K: Copy + Eq + Hash + Ord>(by: &FxHashMap<K, Ns>) -> Option<(K, Ns)> {
     by.iter()
         .map(|(&key, &time)| (key, time))
         .max_by_key(|&(key, time)| (time, key))
-}
-
-impl Verdict {
-    /// All in one sentence: what bounds it, and what the best cure brings.
-    pub fn headline(&self) -> String {
-        match &self.gain {
-            Some(gain) => format!("{} · {gain}", self.text),
-            None => self.text.clone(),
-        }
-    }
-
-    /// The device that it is about and the headline, for a list.
-    pub fn line(&self) -> String {
-        match self.device {
-            Some(device) => format!("GPU {device}: {}", self.headline()),
-            None => self.headline(),
-        }
-    }
-
-    /// What does not fit the headline: samples, and what the run is made of beside.
-    pub fn details(&self) -> Vec<String> {
-        let seen = self.line.as_ref();
-        let mut details: Vec<String> = seen.map(|it| it.seen("") + ".").into_iter().collect();
-        details.extend((!self.beside.is_empty()).then(|| format!("{}.", self.beside.join(" · "))));
-        details
-    }
 }

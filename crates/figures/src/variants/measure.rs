@@ -283,23 +283,15 @@ fn clock_name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Err
 }
 
 impl Speedup {
-    /// "2.43× faster than sequential", "1.20× slower than sequential by the host's time", "as fast as sequential"; without
-    /// the name of the other "2.43× faster".
-    pub fn words(&self, base: Option<&str>) -> String {
-        use activity::units::factor;
+    /// "2.43× faster than sequential", "847× faster than cold by the CPU's time".
+    pub fn words(&self) -> String {
         let clock = match self.by {
             Kind::Makespan => "",
-            _ => " by the host's time",
+            _ => " by the CPU's time",
         };
-        let (how, than) = match self.factor {
-            f if (f - 1.0).abs() < SAME => ("as fast".to_owned(), "as"),
-            f if f > 1.0 => (format!("{} faster", factor(f)), "than"),
-            f => (format!("{} slower", factor(1.0 / f)), "than"),
-        };
-        match base {
-            Some(base) => format!("{how} {than} {base}{clock}"),
-            None => format!("{how}{clock}"),
-        }
+        let over = self.over.split(' ').next().unwrap_or_default();
+        let factor = activity::units::factor(self.factor);
+        format!("{factor} faster than {over}{clock}")
     }
 
     /// "2.43×", and whose time it is where that is not the GPU's: "847× wall".
