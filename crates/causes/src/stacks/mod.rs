@@ -108,7 +108,7 @@ impl StackCounts {
             let names = format!("{} {}", it.file, it.function).to_lowercase();
             parts.iter().any(|part| names.contains(part))
         };
-        let looks = |it: &Frame| has(it, &["importlib", "hash", "_key"]);
+        let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);
         let builds = |it: &Frame| has(it, &["compil", "nvrtc", "ptxas", "codegen"]);
         let is_built = |it: &(&StackId, &u64)| {
             let mut frames = trace.stacks().frames(*it.0);
