@@ -296,7 +296,7 @@ impl<'t> Calls<'t> {
         let mut before = calls.kind[..*call as usize].iter();
         calls.kind[*call as usize] == CallKind::Memory
             && !self.graph.function(self.trace, *call).contains("Host")
-            && !before.any(|kind| matches!(kind, CallKind::Launch | CallKind::GraphLaunch))
+            && !before.any(|kind| kind.is_launch())
     }
 
     /// Whether a function locks pages, by its name.

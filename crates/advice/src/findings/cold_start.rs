@@ -290,21 +290,18 @@ fn within(parts: &[Span], spans: &[Span]) -> Ns {
 
 /// Whether a call or a profiler's record is one of loading code or making a context.
 fn is_cold(trace: &Trace, what: What) -> bool {
-    match what {
-        What::Call(call) => loads(trace.names().full(call.name)),
-        What::Overhead(o) => is_loading(trace.names().full(o.name)),
+    let is_one = |name: &str| match what {
+        What::Call(_) => CallKind::of(name) == CallKind::Load || is_context(name),
+        What::Overhead(_) => is_loading(name),
         _ => false,
-    }
+    };
+    what.name().is_some_and(|id| is_one(trace.names().full(id)))
 }
 
 /// The name of a call or a range.
 fn trace_name<'s>(scope: &Scope<'s>, (lane, row): (LaneId, usize)) -> Option<&'s str> {
     let name = scope.trace.what(lane, row).name()?;
     Some(scope.trace.names().full(name))
-}
-
-fn loads(name: &str) -> bool {
-    CallKind::of(name) == CallKind::Load || is_context(name)
 }
 
 fn is_context(name: &str) -> bool {

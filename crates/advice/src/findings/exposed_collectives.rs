@@ -215,12 +215,8 @@ fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static
         around.map(|it| it.1),
         Some(scope.trace.names().full(shape.name)),
     ];
-    let said = said
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .to_lowercase();
+    let said: Vec<&str> = said.into_iter().flatten().collect();
+    let said = said.join(" ").to_lowercase();
     let is_it =
         |it: &(&[&str], _, _)| it.0.is_empty() || it.0.iter().any(|word| said.contains(word));
     match ADVICE.iter().position(is_it) {

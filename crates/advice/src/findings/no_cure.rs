@@ -11,32 +11,29 @@ use causes::graph::OpId;
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 
-/// The rules that tell of a group's idle time.
-fn rules(group: Group) -> &'static [Rule] {
-    use Rule::{
-        AllocInLoop, Asleep, ColdStart, HostBound, LaunchBound, NoOverlap, Offloading,
-        OptimizerLaunches, PageableCopy, SyncInLoop, TinyCopies, Turns,
-    };
+/// Whether a rule tells of a group's idle time.
+fn tells(rule: Rule, group: Group) -> bool {
+    use Rule::*;
     match group {
-        Group::Host | Group::SetUp => &[
-            HostBound,
-            Asleep,
-            ColdStart,
-            AllocInLoop,
-            SyncInLoop,
-            Offloading,
-        ],
-        Group::Launch => &[
-            LaunchBound,
-            TinyCopies,
-            AllocInLoop,
-            ColdStart,
-            OptimizerLaunches,
-            SyncInLoop,
-            Turns,
-        ],
-        Group::Sync => &[SyncInLoop, TinyCopies, PageableCopy, NoOverlap, Turns],
-        Group::Queue | Group::Profiler | Group::Unknown => &[],
+        Group::Host | Group::SetUp => matches!(
+            rule,
+            HostBound | Asleep | ColdStart | AllocInLoop | SyncInLoop | Offloading
+        ),
+        Group::Launch => matches!(
+            rule,
+            LaunchBound
+                | TinyCopies
+                | AllocInLoop
+                | ColdStart
+                | OptimizerLaunches
+                | SyncInLoop
+                | Turns
+        ),
+        Group::Sync => matches!(
+            rule,
+            SyncInLoop | TinyCopies | PageableCopy | NoOverlap | Turns
+        ),
+        Group::Queue | Group::Profiler | Group::Unknown => false,
     }
 }
 
@@ -91,10 +88,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
     let (group, time) = *Group::most(sums, 0).first()?;
     // What tells of a small part of it, or lies before the work, does not tell of it.
-    let tells =
+    let is_much =
         |it: &Finding| !it.instead_of.is_empty() || 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
-    let mut told = found.iter().filter(|it| rules(group).contains(&it.rule));
-    let is_told = told.any(tells);
+    let mut told = found.iter().filter(|it| tells(it.rule, group));
+    let is_told = told.any(is_much);
     let launches = f.kernels + f.h2d.count + f.d2h.count;
     let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
     // What the CPU works on can be looked up; that nothing is known is worth a line only where it is much.

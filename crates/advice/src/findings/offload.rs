@@ -5,7 +5,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, Span};
-use causes::graph::{CallId, CallKind};
+use causes::graph::CallId;
 use causes::{Bound, needs};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -138,8 +138,7 @@ impl Copies {
         let copies = large
             .filter_map(|&(at, span, copy)| Some((copy.direction, issued(at)?, span, copy.bytes)));
         let calls = &graph.calls;
-        let is_launch =
-            |&call: &usize| matches!(calls.kind[call], CallKind::Launch | CallKind::GraphLaunch);
+        let is_launch = |call: &usize| calls.kind[*call].is_launch();
         Copies {
             copies: copies.collect(),
             kernels: (0..calls.len())

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::around::{self, told};
 use super::no_overlap::Engines;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent};
 use activity::{Copy, Ns, Span};
@@ -278,11 +278,10 @@ impl<'s, 'a> Waits<'s, 'a> {
 
     fn longest_first(&self) -> Vec<Occurrence> {
         let calls = &self.scope.causes.graph().calls;
-        let mut at: Vec<(CallId, Ns)> =
-            self.by_wait.iter().map(|(&wait, &ns)| (wait, ns)).collect();
-        at.sort_by_key(|&(wait, part)| (std::cmp::Reverse(part), wait));
-        let row = |it: &(CallId, Ns)| Occurrence::Row(calls.at(it.0));
-        at.iter().map(row).collect()
+        let mut at: Vec<_> = self.by_wait.iter().collect();
+        at.sort_unstable();
+        let row = |it: (&CallId, &Ns)| (*it.1, Occurrence::Row(calls.at(*it.0)));
+        longest_first(at.into_iter().map(row).collect())
     }
 }
 

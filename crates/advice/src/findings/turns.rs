@@ -8,7 +8,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
 use causes::Bound;
-use causes::graph::{CallId, CallKind, NONE};
+use causes::graph::{CallId, NONE};
 use trace::{LaneId, LaneKind, describe};
 
 /// A thread that calls nothing for so long has stopped launching.
@@ -142,7 +142,7 @@ impl Launcher {
         let mut its: Vec<(Span, bool)> = Vec::new();
         for &call in calls {
             let kind = graph.calls.kind[call as usize];
-            let is_launch = matches!(kind, CallKind::Launch | CallKind::GraphLaunch);
+            let is_launch = kind.is_launch();
             // A wait without a launch before it is none of a turn.
             if is_launch || kind.is_wait() && its.last().is_some_and(|it| !it.1) {
                 its.push((graph.calls.span(call), kind.is_wait()));

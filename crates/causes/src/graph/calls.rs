@@ -84,6 +84,11 @@ impl CallKind {
         kind.map_or(CallKind::Other, |(_, kind)| kind)
     }
 
+    /// Whether it launches a kernel or a graph.
+    pub fn is_launch(self) -> bool {
+        matches!(self, CallKind::Launch | CallKind::GraphLaunch)
+    }
+
     /// Whether the call is there to wait.
     pub fn is_wait(self) -> bool {
         matches!(

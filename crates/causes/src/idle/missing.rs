@@ -65,12 +65,7 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
 /// Launches that left no operation, where nearly all others of their process did.
 fn silent_launches(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, CallId>) {
     let calls = &graph.calls;
-    let is_launch = |call: CallId| {
-        matches!(
-            calls.kind[call as usize],
-            CallKind::Launch | CallKind::GraphLaunch
-        )
-    };
+    let is_launch = |call: CallId| calls.kind[call as usize].is_launch();
     let mut tally: FxHashMap<usize, (u64, u64)> = FxHashMap::default();
     let captured = captured(graph);
     for call in (0..calls.len() as CallId).filter(|&c| is_launch(c) && !captured.contains(&c)) {
