@@ -73,7 +73,7 @@ pub fn list_ops(trace: &Trace, process: usize, window: Option<Span>) -> Vec<Op> 
             if let What::Kernel(kernel) = it.what {
                 let shape = trace.shape(kernel.shape);
                 let sizes = shape.grid.into_iter().chain(shape.block);
-                op.threads = Some(sizes.map(i64::from).product());
+                op.threads = Some(sizes.map(i64::from).fold(1, i64::saturating_mul));
                 let words = names.entry(shape.name);
                 op.words = *words.or_insert_with(|| of_name(shape.name));
             } else if let What::Copy(copy) = it.what {
