@@ -168,25 +168,11 @@ fn one(
     let units = units(known, rank);
     let spans = &units.spans;
     let (noise, step) = (known.noise as f64, units.median as f64);
-    let on_steps = |price: &Price| -> Vec<f64> {
-        let within = spans.iter().map(|it| price.within(*it) as f64);
-        within.collect()
-    };
     let whole = spans.iter().copied().reduce(Span::hull);
     let looked = whole.unwrap_or(Span::new(Ns::MIN, Ns::MAX));
-    let price = replayed.map(|it| {
-        let price = it.price(rank, split);
-        let by = on_steps(&price);
-        let late = late_steps(&by, noise, step).len();
-        // A single late step is no reason not to ask for more.
-        let is_told = late != 1 && pattern(late, &by).is_some();
-        // By chance it is ahead or behind in other places as well.
-        let is_better = |it: &Price| !is_told || it.within(looked) < price.within(looked);
-        let at_places = it.at_places(rank, spans, step, noise);
-        at_places.filter(is_better).unwrap_or(price)
-    });
+    let price = replayed.map(|it| price(it, (rank, split), spans, (noise, step), looked));
     let saved = price.as_ref().map(|it| it.within(looked).max(0));
-    let on_steps = price.as_ref().map(on_steps);
+    let on_steps = price.as_ref().map(|it| on_steps(it, spans));
     // Without a replay what the others waited is all that is known of it.
     let behind = price.map_or_else(
         || {
@@ -249,6 +235,29 @@ fn one(
             is_capped: is_capped(known, looked),
         }),
     })
+}
+
+/// What is saved without a rank; where that may be chance, or is more, what is at the places where it loses time.
+fn price(
+    replayed: &Replayed<'_>,
+    (rank, split): (usize, &Split),
+    steps: &[Span],
+    (noise, step): (f64, f64),
+    looked: Span,
+) -> Price {
+    let price = replayed.price(rank, split);
+    let by = on_steps(&price, steps);
+    let late = late_steps(&by, noise, step).len();
+    // A single late step is no reason not to ask for more.
+    let is_told = late != 1 && pattern(late, &by).is_some();
+    let is_better = |it: &Price| !is_told || it.within(looked) < price.within(looked);
+    let at_places = replayed.at_places(rank, steps, step, noise);
+    at_places.filter(is_better).unwrap_or(price)
+}
+
+fn on_steps(price: &Price, steps: &[Span]) -> Vec<f64> {
+    let within = steps.iter().map(|it| price.within(*it) as f64);
+    within.collect()
 }
 
 /// Whether their power cap held GPUs down for a tenth of a stretch: who waits less draws more there, and clocks go down for it.
