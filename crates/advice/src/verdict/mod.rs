@@ -332,7 +332,7 @@ fn beside(
         };
         let is_much = cases::ODD_COST.is_reached_by(odd.share) || odd.recur();
         // Why one rank makes steps odd is said of it.
-        let is_first = at == 0 && odd.total_ns > idle && is_much && !is_late;
+        let is_first = at == 0 && odd.total_ns > idle && is_much && !is_late && !odd.is_recording();
         if at == 0 {
             verdict.odd = Some(odd.clone());
         }
@@ -341,8 +341,9 @@ fn beside(
             continue;
         }
         let class = verdict.text.split(':').next().unwrap_or_default();
-        // What happened once or twice is no saving of the next run.
-        let saves = odd.recur().then(|| format!("{} · ", odd.gain()));
+        // What happened once or twice is no saving of the next run, and what kernels do has to be done.
+        let is_saved = odd.recur() && odd.bound_by != Bound::Compute;
+        let saves = is_saved.then(|| format!("{} · ", odd.gain()));
         verdict.gain = Some(format!(
             "{}the others are {class} ({})",
             saves.unwrap_or_default(),

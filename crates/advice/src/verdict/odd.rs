@@ -118,6 +118,10 @@ impl OddSteps {
             .as_ref()
             .is_some_and(|it| it.contains("DataLoader"));
         let (advice, cure) = match waits_for_loader {
+            _ if self.is_recording() => (
+                "Recording does that: without it these steps take as long as the others.",
+                "",
+            ),
             true => (
                 "Some batches take longer to load than steps take: more workers, or loading further ahead, let them come in time.",
                 "workers",
@@ -136,6 +140,11 @@ impl OddSteps {
             step: Some((self.mean(), all)),
             ..scope.found(all, self.total_ns, &at)
         }
+    }
+
+    /// Whether the profiler makes them longer.
+    pub fn is_recording(&self) -> bool {
+        self.bound_by == Bound::Nothing
     }
 
     /// Whether they come again and again, and not once.
@@ -235,6 +244,7 @@ impl<'s> Looked<'s> {
 fn bound(cause: Cause) -> Bound {
     match cause {
         Cause::Unknown => Bound::Unknown,
+        Cause::Profiler => Bound::Nothing,
         cause if cause.is_sync() => Bound::Sync,
         _ => Bound::Host,
     }
