@@ -230,12 +230,11 @@ impl Details {
         let why = state.why();
         let of = why.map_or_else(String::new, |why| format!(": {}", why.group.label()));
         let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
-        let (part, way) =
-            part.map_or_else(Default::default, |(part, way)| (format!(" ({part})"), way));
+        let part = part.map_or_else(String::new, |it| format!(" ({it})"));
         self.name = Some((format!("{word} {length}{part}{of}"), Role::Warning));
         if kind.device().is_some() || matches!(kind, RowKind::Stream(_)) {
             let why = why.map_or("computing why …", |why| &why.sentence);
-            self.say(printable(why) + way);
+            self.say(printable(why));
         }
     }
 }

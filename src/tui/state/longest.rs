@@ -83,27 +83,26 @@ impl State {
     }
 
     /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "one of 4,095
-    /// alike, 38 % of idle". With it comes what leads further.
-    pub fn part_of_idle(&self, device: usize, gap: Span) -> Option<(String, &'static str)> {
+    /// alike, 38 % of idle".
+    pub fn part_of_idle(&self, device: usize, gap: Span) -> Option<String> {
         let asked = self.focus.longest?;
         let usage = &self.model.run.trace.devices()[device].usage;
         let used = usage.span()?.intersect(asked.view);
         let idle = used.len() - usage.time(Measure::Busy, used);
         let is_told = asked.last == self.focus.selection && idle >= gap.len();
         let part = |time| units::percent(units::share(time, idle));
-        let way = " i shows what a cure brings.";
         let little = units::share(idle, used.len());
         is_told.then(|| match asked.alike {
-            _ if little < LITTLE => (format!("all idle: {}", units::percent(little)), ""),
+            _ if little < LITTLE => format!("all idle: {}", units::percent(little)),
             Some([_, number, sum]) if number >= ALIKE_MIN => {
                 let (number, of) = (units::count(number as u64), part(sum as Ns));
-                (format!("one of {number} alike, {of} of idle"), way)
+                format!("one of {number} alike, {of} of idle")
             }
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {
                 let (all, of) = (units::count(all as u64), part(gap.len()));
-                (format!("one of {all}, {of} of idle"), way)
+                format!("one of {all}, {of} of idle")
             }
-            _ => (format!("{} of idle", part(gap.len())), ""),
+            _ => format!("{} of idle", part(gap.len())),
         })
     }
 
