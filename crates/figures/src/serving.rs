@@ -175,12 +175,12 @@ impl PhaseRun {
 
 fn served<'s>(trace: &Trace, steps: &'s Steps) -> Vec<Served<'s>> {
     let of = |step: usize| {
-        let span = steps.spans[step];
+        let (batch, span) = (steps.batch(step)?, steps.spans[step]);
         let ops = list_ops(trace, steps.process, Some(span));
         let mut nodes = ops.iter().filter(|it| it.graph.is_some());
         let replay = nodes.clone().map(|it| it.span).reduce(Span::hull);
         Some(Served {
-            batch: steps.batch(step)?,
+            batch,
             span,
             graph: nodes.next_back().and_then(|it| it.graph),
             replay: replay.unwrap_or(Span::new(span.start, span.start)),
