@@ -27,6 +27,9 @@ fn main() {
         for path in files.into_iter().chain(CRATES.into_iter().flat_map(of)) {
             println!("cargo::rerun-if-changed={}", root.join(path).display());
         }
+    } else {
+        // `cargo package` builds into the checkout's own folder. What is not there has the checkout build its own again.
+        println!("cargo::rerun-if-changed=crates-beside-a-package");
     }
     let out = PathBuf::from(variable("OUT_DIR"));
     let library = out.join("inject.so");
