@@ -172,10 +172,9 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     all.retain(|it| {
         let is_long = it.row.total_ns >= cases::UNDER_FILLED_MIN.value() * it.row.count as Ns;
         // At its roof a kernel gains nothing by fuller waves.
-        let may_gain = it.row.class == Class::Latency;
-        tail(it) >= thresholds::TAIL_SHARE
+        it.row.class == Class::Latency
+            && tail(it) >= thresholds::TAIL_SHARE
             && is_long
-            && may_gain
             && !is_communication(full(scope, it))
     });
     let lost = all.iter().map(|it| tail(it) * it.row.total_ns as f64);
@@ -209,7 +208,13 @@ fn is_fp32(name: &str) -> bool {
         || has("sgemm ffma f32f32_f32f32 scudnn")
         || has("simt") && has("gemm f32")
         || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
+        && !is_half(&name)
         && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
+}
+
+/// Whether a kernel's values are of half precision, by its name: of `sgemm` and `ffma` in such a name only the sums are fp32.
+fn is_half(name: &str) -> bool {
+    has_any(name, "__half half_t bfloat16")
 }
 
 /// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of
@@ -259,6 +264,9 @@ fn without_tensor<'a>(
     is_much(&of).then_some((of, how))
 }
 
+/// What is said where values are of half precision already.
+const OF_HALF: &str = "They are in half precision already: give the tensor cores shapes that they take, with channels and sides in multiples of 8.";
+
 /// Products of matrices that issue instructions all the time while tensor cores do nothing, by counters. Without them names tell what
 /// the tensor cores cannot have done.
 pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -273,6 +281,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // In whatever shapes it was launched.
     let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let is_fast = |it: &&Config| full(scope, it).contains("tf32");
+    let is_half = is_half(full(scope, most));
     let precision = match capability.0 {
         // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
         8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
@@ -284,7 +293,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
-    let known = known.filter(|it| !waits && it.1[0] > 1.0);
+    let known = known.filter(|it| !waits && !is_half && it.1[0] > 1.0);
     let part = percent(share(time(&of), time(&all)));
     Some(Finding {
         severity: Severity::Info,
@@ -293,18 +302,21 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(time(&of)),
             name(scope, most),
         ),
-        advice: format!(
-            "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
-        ),
+        advice: match is_half {
+            true => OF_HALF.to_owned(),
+            false => format!(
+                "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
+            ),
+        },
         estimated: known.map(|it| saved(scope, &of, it.1)),
-        says: Some(Says {
+        says: (!is_half).then(|| Says {
             bound: Bound::Compute,
             part: f.part(f.compute_ns),
             why: format!("{part} of it in fp32 products without tensor cores"),
         }),
         change: match capability.0 {
             // Its words are those of TF32.
-            _ if !precision.contains("TF32") => Default::default(),
+            _ if is_half || !precision.contains("TF32") => Default::default(),
             _ => scope.change("tensor", None),
         },
         ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
@@ -320,10 +332,9 @@ fn is_convolution(scope: &Scope, it: &Config) -> bool {
 /// begin with (Winograd).
 fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
     let at_least = |it: &&Config| {
-        let times = if is_convolution(scope, it) {
-            least.min(2.0)
-        } else {
-            least
+        let times = match is_convolution(scope, it) {
+            true => least.min(2.0),
+            false => least,
         };
         it.row.total_ns as f64 * (1.0 - 1.0 / times)
     };

@@ -120,6 +120,13 @@ fn products_without_tensor_cores_are_a_remark() {
     assert_eq!(of("cutlass_dgemm_128x64", [0.1, 0.0, 0.8]), None);
     assert_eq!(of("sm90_bf16_gemm", [0.1, 0.9, 0.3]), None);
     assert_eq!(of("sha256_rounds", [0.1, 0.0, 0.9]), None);
+    // Nobody can lower a precision that is low: fp32 are its sums.
+    let it = of("explicit_convolve_sgemm<__half, int>", [0.1, 0.0, 0.8]).expect("found");
+    assert!(
+        it.advice.contains("multiples of 8") && it.estimated.is_none() && it.change.is_empty(),
+        "{}",
+        it.advice
+    );
 }
 
 /// Where other kernels multiply in TF32 it is on, and what is left has no kernel for it. Layouts are turned around for them: 8 % of the
@@ -259,6 +266,7 @@ fn products_in_fp32_are_known_by_their_names() {
     };
     for name in [
         "ampere_sgemm_128x64_tn",
+        "void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3, 1, false, true, true>(int, int, int, float const*)",
         "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(Params)",
         "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
     ] {
@@ -278,6 +286,7 @@ fn products_in_fp32_are_known_by_their_names() {
         "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4",
         "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn",
         "void cutlass::Kernel2<cutlass_80_simt_dgemm_64x64_8x5_nn_align1>(Params)",
+        "void implicit_convolve_sgemm<__half, __half, 128, 5, 5, 3, 3, 3, 1, false, true, true>(int, int, int, __half const*)",
     ] {
         assert_eq!(of(name, 9), None, "{name}");
     }
