@@ -393,6 +393,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     for group in ran.chunk_by(|a, b| {
         (a.0.0, a.0.1 + 1, size(a.2)) == (b.0.0, b.0.1, size(b.2)) && is_near(a.0, b.0)
     }) {
+        let group = outside_loops(group);
         let lengths = group.iter().map(|it| it.1);
         let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
         if group.len() > 1 {
@@ -430,6 +431,13 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         ..found
     })
+}
+
+/// Those without one kernel in one size again and again: that is a loop, of which each may do the same anew.
+fn outside_loops(ran: &[(super::At, Ns, usize)]) -> Vec<(super::At, Ns, usize)> {
+    let runs = ran.chunk_by(|a, b| a.2 == b.2);
+    let runs = runs.filter(|it| !cases::LOOP_MIN.is_reached_by(it.len()));
+    runs.flatten().copied().collect()
 }
 
 /// What the CPU was seen at in the calls that launched them.

@@ -390,6 +390,23 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
     assert_eq!(of("layer_norm", 10), None);
 }
 
+/// Forty of 1 ms each, behind one that fills what they read; or as many of two kinds by turns, of which 40 of 41 ms could go at most.
+#[test]
+fn one_elementwise_kernel_in_a_loop_is_no_chain() {
+    let of = |kinds: usize| {
+        let mut busy = Busy::default();
+        busy.kernel("elementwise_fill", 2_904, 10, None);
+        for i in 0..40 {
+            let name = ["elementwise_add", "elementwise_mul"][i % kinds];
+            busy.kernel(name, 2_904, 10, None);
+        }
+        busy.found("memory-chain")
+    };
+    assert_eq!(of(1), None);
+    let it = of(2).expect("found");
+    assert_eq!((it.bound_ns, it.count), (40_000_000, 41));
+}
+
 /// A kernel of 1 ms, and then for 2 s launches and waits that left no kernel.
 #[test]
 fn a_recording_that_went_blind_says_so() {
