@@ -11,6 +11,7 @@ use activity::{Ns, What};
 use causes::graph::NONE;
 use causes::{Bound, first_use};
 use figures::collectives::Collectives;
+use figures::communication::has_any;
 
 /// What is done with gradients and with sharded weights.
 const OF_TRAINING: [&str; 2] = ["overlapping communication", "prefetching communication"];
@@ -34,11 +35,18 @@ const ADVICE: [(&[&str], &str, &str); 4] = [
         OF_TRAINING[1],
     ),
     (
-        &[],
+        &[""],
         "Overlap: send finished parts (buckets) while the rest is computed. Or send less, or less often.",
         OF_TRAINING[0],
     ),
 ];
+
+/// The row of what stages of a model send each other, and what is said where none is seen.
+const STAGES: usize = 1;
+const NEIGHBOURS: (&str, &str) = (
+    "An exchange with neighbours: compute the border first and send it on a stream of its own, beside the inner work.",
+    "overlapping exchange and inner work",
+);
 
 /// The first so many rows of `ADVICE` hold without a backward pass, too.
 const EXCHANGES: usize = 2;
@@ -197,32 +205,37 @@ fn is_on_compute_stream(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)
 
 /// What hides a collective, by what it is.
 fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static str) {
-    let activity = scope.trace.activity(lane, row);
-    let What::Kernel(kernel) = activity.what else {
+    let trace = scope.trace;
+    let What::Kernel(kernel) = trace.what(lane, row) else {
         return ("", "");
     };
-    let shape = scope.trace.shape(kernel.shape);
-    let operation = scope
-        .trace
-        .collective(&shape)
-        .map(|it| it.operation.clone());
+    let shape = trace.shape(kernel.shape);
+    let operation = trace.collective(&shape).map(|it| it.operation.clone());
     let graph = scope.causes.graph();
     let call = Some(graph.call_at((lane, row))).filter(|call| *call != NONE);
-    let around = call.and_then(|call| first_use::operator(scope.trace, graph, call));
+    let around = call.and_then(|call| first_use::operator(trace, graph, call));
     // Exchanges between experts are sends and receives, too: what is around the launch says so.
     let said = [
         operation.as_deref(),
         around.map(|it| it.1),
-        Some(scope.trace.names().full(shape.name)),
+        Some(trace.names().full(shape.name)),
     ];
     let said: Vec<&str> = said.into_iter().flatten().collect();
     let said = said.join(" ").to_lowercase();
-    let is_it =
-        |it: &(&[&str], _, _)| it.0.is_empty() || it.0.iter().any(|word| said.contains(word));
+    let is_it = |it: &(&[&str], _, _)| it.0.iter().any(|word| said.contains(word));
     match ADVICE.iter().position(is_it) {
+        Some(STAGES) if !has_model(scope) => NEIGHBOURS,
         Some(at) if at < EXCHANGES || !is_inference(scope) => (ADVICE[at].1, ADVICE[at].2),
         _ => INFERENCE,
     }
+}
+
+/// Whether layers of a model are seen: a framework's, or products of matrices, which solvers take in double precision.
+fn has_model(scope: &Scope) -> bool {
+    let names = scope.trace.names();
+    let is_layer = |name: &str| has_any(name, "gemm nvjet") && !has_any(name, "dgemm zgemm f64");
+    matches!(scope.framework(), Framework::PyTorch | Framework::Jax)
+        || (0..names.len() as u32).any(|id| is_layer(&names.full(id).to_ascii_lowercase()))
 }
 
 /// Whether PyTorch ran neither backward nor an optimizer, nor what gathers sharded weights.

@@ -150,11 +150,15 @@ fn a_full_queue_is_a_remark_where_the_gpu_works() {
 
 /// A kernel of 3 ms and then communication of 1 ms, ten times, which a pass beside it on the same stream does not hide.
 fn exposed(name: &str, stream: u32) -> Finding {
+    exposed_beside("ampere_bf16_s16816gemm_128x64", name, stream)
+}
+
+fn exposed_beside(compute: &str, name: &str, stream: u32) -> Finding {
     let mut scene = Scene::new();
     for i in 0..10 {
         let at = i * 4_000_000;
         scene.call("cudaLaunchKernel", at - 9_000, at - 4_000);
-        scene.kernel("compute", 7, at, at + 3_000_000);
+        scene.kernel(compute, 7, at, at + 3_000_000);
         scene.call("cudaLaunchKernel", at - 4_000, at - 1_000);
         scene.kernel(name, stream, at + 3_000_000, at + 4_000_000);
     }
@@ -199,4 +203,23 @@ fn what_hides_communication_depends_on_what_it_is() {
         );
         assert_eq!(same.cure, "a stream of its own for communication");
     }
+}
+
+#[test]
+fn only_stages_of_a_model_are_a_pipeline() {
+    let of = |compute, name| exposed_beside(compute, name, 23);
+    for solver in ["stencil_step", "volta_dgemm_128x64_nn"] {
+        let it = of(solver, "ncclDevKernel_SendRecv(…)");
+        assert_eq!(it.cure, "overlapping exchange and inner work");
+        assert!(
+            it.advice.contains("border first") && !it.advice.contains("micro-batches"),
+            "{}",
+            it.advice
+        );
+    }
+    let it = of("void at::native::add_kernel", "ncclDevKernel_SendRecv(…)");
+    assert_eq!(it.cure, "a shorter pipeline bubble");
+    // What is no exchange keeps its advice.
+    let it = of("stencil_step", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)");
+    assert_eq!(it.cure, "overlapping communication");
 }
