@@ -51,12 +51,15 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             duration(whole),
         ),
         advice: match cold.has.is_mostly(Work::Loading, time) && is_cuda(scope) {
-            // Others make PTX themselves, on purpose.
-            _ if cold.has.0[Work::Compiling as usize] > 0 && scope.framework() == Framework::Cuda => "The driver compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
             false => "Warm up before measuring: run everything once.",
         }
-        .to_owned(),
+        .to_owned()
+            // Others make PTX themselves, on purpose.
+            + match cold.has.is_compiled(time) && scope.framework() == Framework::Cuda {
+                true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
+                false => "",
+            },
         bound_ns: time,
         inside_ns: inside,
         ..scope.found(whole, time, &longest_first(cold.at))
@@ -268,6 +271,13 @@ impl Has {
     fn text(&self, time: Ns) -> String {
         let parts = WORKS.iter().zip(self.0).filter(|it| 20 * it.1 >= time);
         listed(&parts.map(|it| *it.0).collect::<Vec<_>>())
+    }
+
+    /// Whether compiling took long, where a load or a first launch may be it. That a context opens the compiler says nothing.
+    fn is_compiled(&self, time: Ns) -> bool {
+        let [compiling, loading] = [Work::Compiling, Work::Loading].map(|it| self.0[it as usize]);
+        let both = compiling + loading;
+        compiling > 0 && cases::FEW_MIN.is_reached_by(both) && 20 * both >= time
     }
 
     fn is_mostly(&self, work: Work, time: Ns) -> bool {

@@ -81,6 +81,27 @@ fn what_a_cold_start_is_made_of_is_named() {
     assert!(title.starts_with(expected) && !is_built, "{title}");
 }
 
+/// 500 ms of pinning after the driver opened its compiler for 2 ms, and a module that loads for so long.
+#[test]
+fn an_open_compiler_is_no_cure_of_pinning() {
+    let told = |load: Ns| {
+        let mut scene = Scene::new();
+        scene.overhead("dlopen(libnvidia-ptxjitcompiler.so.1)", 0, 2_000_000);
+        scene.call("cuModuleLoadDataEx", 2_000_000, 2_000_000 + load);
+        let at = 2_000_000 + load;
+        scene.call("cuMemHostAlloc", at, at + 500_000_000);
+        let at = at + 500_000_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 8_000, at + 90_000_000);
+        sick("cold-start", &mut scene).advice
+    };
+    let said = "Warm up before measuring: run everything once.";
+    // The module alone takes 0.1 ms; as little of all as 10 ms is no cure either.
+    assert_eq!([told(100_000), told(10_000_000)], [said, said]);
+    let both = told(100_000_000);
+    assert!(both.starts_with(said) && both.contains("-arch"), "{both}");
+}
+
 /// Kernels with an allocation before each, of 1 us. These take a second.
 fn allocations(slow: &[i64], usual: Ns) -> Scene {
     let mut scene = Scene::new();
