@@ -188,11 +188,8 @@ impl Cold<'_, '_> {
     /// Memory of the host that is locked before the work: it takes as long as there are pages, once.
     fn add_pinning(&mut self) {
         let (scope, graph) = (self.scope, self.scope.causes.graph());
-        let launched = graph
-            .calls
-            .kind
-            .iter()
-            .position(|it| *it == CallKind::Launch);
+        let mut kinds = graph.calls.kind.iter();
+        let launched = kinds.position(|it| *it == CallKind::Launch);
         for call in 0..launched.unwrap_or(graph.calls.len()) as u32 {
             let (place, span) = (graph.calls.at(call), graph.calls.span(call));
             let is_one = graph.calls.kind[call as usize] == CallKind::Memory
