@@ -503,3 +503,41 @@ fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
         found.title
     );
 }
+
+/// Rounds on two GPUs: each gets 8 MiB, works, and sends as much. In an `exchange` the first round has no copies up: what comes
+/// later was sent before. In a `line` the second GPU gets what the first has sent, and sends nothing.
+fn slices(exchange: bool, line: bool) -> Scene {
+    let mut scene = Scene::new();
+    let copy = |direction, id| {
+        let mut copy = pinned(direction, 7, 8 << 20);
+        copy.place.device = id;
+        copy.place.context = id + 1;
+        copy
+    };
+    for id in 0..2 {
+        scene.device(DeviceInfo { id, ..h200() });
+    }
+    for round in 0..20 {
+        for id in 0..2 {
+            let at = round * 20_000_000 + i64::from(id) * 100_000;
+            let is_last = line && id == 1;
+            let up = at + if is_last { 9_000_000 } else { 10_000 };
+            if round > 0 || !exchange {
+                scene.call("cudaMemcpyAsync", at, at + 4_000);
+                scene.copy_of(copy(Direction::H2D, id), up, up + 1_000_000);
+            }
+            if !is_last {
+                scene.call("cudaMemcpyAsync", at + 5_000, at + 9_000);
+                scene.copy_of(copy(Direction::D2H, id), at + 8_000_000, at + 9_000_000);
+            }
+        }
+    }
+    scene
+}
+
+#[test]
+fn slices_of_equal_size_do_not_go_from_gpu_to_gpu() {
+    cured("through-host", &mut slices(false, false));
+    sick("through-host", &mut slices(true, false));
+    sick("through-host", &mut slices(false, true));
+}
