@@ -22,10 +22,21 @@ pub fn is_needed(trace: &Trace, graph: &Graph, wait: CallId) -> bool {
     let Some(bytes) = fetched(trace, graph, wait) else {
         return false;
     };
-    let calls = &graph.calls;
     let read = (bytes as f64 / READ_RATE) as Ns;
-    let mut after = std::iter::successors(Some(wait), |call| calls.next(*call)).skip(1);
-    let next = after.find(|&call| !calls.kind[call as usize].is_wait());
-    let next = next.map_or(Ns::MAX, |next| calls.start[next as usize]);
-    bytes > Copy::TINY_BYTES && next.saturating_sub(calls.end[wait as usize]) >= read
+    let works = work_behind(graph, wait).map_or(Ns::MAX, |it| it.1);
+    bytes > Copy::TINY_BYTES && works >= read
+}
+
+/// The first call of the thread behind a wait that is none itself, and how long the CPU works up to it. Waits between are no work.
+pub fn work_behind(graph: &Graph, wait: CallId) -> Option<(CallId, Ns)> {
+    let calls = &graph.calls;
+    let (mut from, mut works) = (wait, 0);
+    loop {
+        let next = calls.next(from)?;
+        works += (calls.start[next as usize] - calls.end[from as usize]).max(0);
+        if !calls.kind[next as usize].is_wait() {
+            return Some((next, works));
+        }
+        from = next;
+    }
 }

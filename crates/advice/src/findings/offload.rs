@@ -81,16 +81,16 @@ impl Rounds {
             if !is_next || !needs::is_needed(scope.trace, graph, call) {
                 continue;
             }
-            let Some(next) = next_work(scope, call) else {
+            let Some((next, works)) = needs::work_behind(graph, call) else {
                 continue;
             };
             let work = Span::new(end, calls.start[next as usize]);
             let until = copies.next_kernel(work.end);
-            let (back, came) = copies.sum(Direction::D2H, Span::new(since, end));
-            let (forth, went) = copies.sum(Direction::H2D, Span::new(work.end, until));
+            let (back, came) = copies.sum(Direction::D2H, Span::new(since, end), end);
+            let (forth, went) = copies.sum(Direction::H2D, Span::new(work.end, until), Ns::MAX);
             // What goes forth is made of what came back: no batch of input is as large.
             if 4 * went >= came {
-                let times = rounds.times.iter_mut().zip([back, work.len(), forth]);
+                let times = rounds.times.iter_mut().zip([back, works, forth]);
                 times.for_each(|(it, more)| *it += more);
                 rounds.bytes += came;
                 rounds.at.push(Occurrence::Gap(f.index, work));
@@ -101,13 +101,6 @@ impl Rounds {
         }
         rounds
     }
-}
-
-/// The first call of the thread behind a wait that is none itself.
-fn next_work(scope: &Scope, wait: CallId) -> Option<CallId> {
-    let calls = &scope.causes.graph().calls;
-    let mut after = std::iter::successors(calls.next(wait), |call| calls.next(*call));
-    after.find(|&call| !calls.kind[call as usize].is_wait())
 }
 
 /// The innermost range that most of a stretch lies in: with its middle it covers the first quarter, or the last.
@@ -154,10 +147,10 @@ impl Copies {
         self.kernels.get(at).copied().unwrap_or(Ns::MAX)
     }
 
-    /// How long copies run that were asked for within a stretch, and what they move.
-    fn sum(&self, direction: Direction, asked: Span) -> (Ns, u64) {
+    /// How long copies run that were asked for within a stretch and end by a time, and what they move.
+    fn sum(&self, direction: Direction, asked: Span, by: Ns) -> (Ns, u64) {
         let its = self.copies.iter();
-        let its = its.filter(|it| it.0 == direction && asked.contains(it.1));
+        let its = its.filter(|it| it.0 == direction && asked.contains(it.1) && it.2.end <= by);
         its.fold((0, 0), |(time, bytes), it| {
             (time + it.2.len(), bytes + it.3)
         })

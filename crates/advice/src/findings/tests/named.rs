@@ -2,7 +2,7 @@
 
 use super::*;
 use activity::{
-    Frame, RangeKind, SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
+    Activity, Frame, RangeKind, SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
 };
 
 /// Kernels of one block on four streams by turns, launched ahead. One on the default stream stands between two of them, or
@@ -92,6 +92,31 @@ fn work_that_goes_to_the_cpu_and_back() {
     // The CPU does not read what came; what goes forth is a batch of input; it takes little.
     cured("offloading", &mut rounds(100_000, 64 << 20));
     cured("offloading", &mut rounds(20_000_000, 4 << 20));
+}
+
+#[test]
+fn a_cpu_that_waits_for_more_works_on_nothing() {
+    // Each round waits once more, until 0.1 ms before its copy forth; a short second wait leaves 19.9 ms of work.
+    for (waits, is_found) in [(19_900_000, false), (100_000, true)] {
+        let mut scene = rounds(20_000_000, 64 << 20);
+        let mut batch = scene.take();
+        let again = |it: Activity| {
+            // A wait for a copy back ends 20 us behind it.
+            let is_its = matches!(it.what, What::Call(_)) && it.span.len() > 10_000_000;
+            is_its.then(|| Activity {
+                span: Span::new(it.span.end, it.span.end + waits),
+                correlation: it.correlation + 1_000,
+                ..it
+            })
+        };
+        let more: Vec<_> = batch.items.iter().copied().filter_map(again).collect();
+        assert_eq!(more.len(), 4);
+        batch.items.extend(more);
+        match is_found {
+            true => drop(sick("offloading", scene.put(batch))),
+            false => cured("offloading", scene.put(batch)),
+        }
+    }
 }
 
 /// Steps of 20 layers and an optimizer's 80 launches, which lie in an op of PyTorch.
