@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::slow::{self, Slow};
-use super::{Phase, Steps, operations};
+use super::{Origin, Phase, Steps, operations};
 use crate::breakdown::Breakdown;
 use activity::{Direction, NameId, Ns, Span, What};
 use activity::{stats, units};
@@ -31,6 +31,7 @@ pub struct StepKind {
     /// Those of them that take over one and a half times the median; at most one in five.
     pub odd: Vec<usize>,
     /// The odd ones that cost: those with a quarter of the longest one's excess, where they come regularly or hold nearly all of it.
+    /// One that holds the operations of several is measured against as many.
     pub costly: Vec<usize>,
     /// How many steps lie from one of these to the next, where that is the same for most: "every 20th step".
     pub every: Option<usize>,
@@ -81,11 +82,20 @@ impl StepKind {
         }
     }
 
-    fn of(spans: &[Span], steps: Vec<usize>, name: String) -> Option<StepKind> {
+    fn of(
+        holds: &dyn Fn(usize) -> usize,
+        spans: &[Span],
+        steps: Vec<usize>,
+        name: String,
+    ) -> Option<StepKind> {
         let length = |step: &usize| spans[*step].len();
         let times: Vec<f64> = steps.iter().map(|step| length(step) as f64).collect();
         let median = stats::median(&times)? as Ns;
         let limit = cases::ODD_TIMES.value() * median as f64;
+        let mut usual: Vec<usize> = steps.iter().map(|step| holds(*step)).collect();
+        usual.sort_unstable();
+        let usual = usual[steps.len() / 2].max(1);
+        let held = |step: &usize| (holds(*step) / usual).max(1);
         let is_odd = |step: &usize| length(step) as f64 > limit;
         let mut odd: Vec<usize> = steps.iter().copied().filter(is_odd).collect();
         let is_uneven = !are_few(odd.len(), steps.len()) && steps.len() >= LEAST;
@@ -112,13 +122,15 @@ impl StepKind {
         regular.sort_by_key(|step| (length(step), *step));
         kind.typical = regular[(regular.len() - 1) / 2];
         let more = |step: &usize| length(step) - kind.median_ns;
-        let most = kind.odd.iter().map(more).max().unwrap_or_default();
+        let is_one = |step: &usize| length(step) as f64 > limit * held(step) as f64;
+        let own: Vec<usize> = kind.odd.iter().copied().filter(is_one).collect();
+        let most = own.iter().map(more).max().unwrap_or_default();
         let much = |step: &&usize| 4 * more(step) >= most;
-        kind.costly = kind.odd.iter().filter(much).copied().collect();
+        kind.costly = own.iter().filter(much).copied().collect();
         kind.every = rhythm(&kind.steps, &kind.costly);
         let cost = |of: &[usize]| of.iter().map(more).sum::<Ns>();
-        if kind.every.is_none() && 10 * cost(&kind.costly) < 9 * cost(&kind.odd) {
-            kind.costly.clone_from(&kind.odd);
+        if kind.every.is_none() && 10 * cost(&kind.costly) < 9 * cost(&own) {
+            kind.costly = own;
         }
         Some(kind)
     }
@@ -161,6 +173,11 @@ pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
         true => by_phase(all),
         false => by_operations(trace, process, spans, all.steady.clone()),
     };
+    // How many operations a step of a pattern holds: where that was not told apart for a while, several ordinary steps are one.
+    let holds = |step: usize| match &all.from {
+        Origin::Period { .. } => operations::count(trace, process, Some(spans[step])),
+        _ => 1,
+    };
     let mut kinds = Vec::new();
     for (steps, name) in groups {
         let halves = match is_known {
@@ -171,7 +188,7 @@ pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
         for (steps, length) in halves.into_iter().zip(["short", "long"]) {
             let words = [name.as_str(), if is_split { length } else { "" }];
             let words: Vec<&str> = words.into_iter().filter(|it| !it.is_empty()).collect();
-            kinds.extend(StepKind::of(spans, steps, words.join(" ")));
+            kinds.extend(StepKind::of(&holds, spans, steps, words.join(" ")));
         }
     }
     kinds.sort_by_key(|kind| Reverse((kind.steps.len() >= LEAST, kind.total_ns)));

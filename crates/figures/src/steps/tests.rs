@@ -1092,3 +1092,27 @@ fn parts_of_the_warm_up_are_no_steps() {
     assert_eq!((steps.steady.len(), steps.main().median_ns), (9, 600));
     assert_eq!(steps.steady_span().start, 4 * 1_200 + 20);
 }
+
+/// Steps of 19 operations; before the 20th others come in another order each time, `many` steps' worth of them, or a pause.
+#[test]
+fn a_stretch_whose_pattern_is_not_told_apart_is_no_odd_step() {
+    for (many, odd) in [(6, &[][..]), (0, &[19][..])] {
+        let mut program = Program::new();
+        for step in 0..40 {
+            program.step(4, 1);
+            for other in 0..many * 19 * i64::from(step == 19) {
+                let kind = program.noise.below(4) as usize;
+                let name = ["gemm", "relu", "gemm_back", "relu_back"][kind];
+                program.op(name, 8 + other as u32, 80);
+            }
+            program.now += if many == 0 && step == 19 { 10_000 } else { 0 };
+        }
+        let steps = program.steps().expect("steps");
+        assert_eq!(steps.from, Origin::Period { operations: 19 });
+        let longest = steps.spans.iter().map(|it| it.len()).max();
+        assert!(longest >= Some(10_000), "{longest:?}");
+        // What is said of each step is not said of it.
+        assert_eq!(steps.main().odd, [19]);
+        assert_eq!(steps.main().costly, odd);
+    }
+}
