@@ -119,7 +119,8 @@ impl Finding {
     /// What it could save at most while the GPU works, in ns: in one step, where steps were looked at.
     pub fn most(&self) -> Ns {
         match self.step {
-            Some((step, all)) => (share(self.weight(), all) * step as f64) as Ns,
+            // Ranges that only launch are shorter than what they launch.
+            Some((step, all)) => (share(self.weight(), all).min(1.0) * step as f64) as Ns,
             None => self.weight(),
         }
     }

@@ -80,6 +80,13 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
         Some("up to 25.0 µs from removing the syncs")
     );
     assert_eq!(bounded.worth(), "; could save at most 25.0 µs a step");
+    // Twice the time of all steps is no more than a whole one.
+    let (step, all) = bounded.step.expect("steps");
+    let above = Finding {
+        bound_ns: 2 * all,
+        ..bounded
+    };
+    assert_eq!(above.most(), step);
 }
 
 #[test]
