@@ -174,8 +174,12 @@ pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
         false => by_operations(trace, process, spans, all.steady.clone()),
     };
     // How many operations a step of a pattern holds: where that was not told apart for a while, several ordinary steps are one.
+    let lanes: Vec<_> = operations::streams(trace, process).collect();
     let holds = |step: usize| match &all.from {
-        Origin::Period { .. } => operations::count(trace, process, Some(spans[step])),
+        Origin::Period { .. } => lanes
+            .iter()
+            .map(|it| it.1.starting(spans[step]).len())
+            .sum(),
         _ => 1,
     };
     let mut kinds = Vec::new();
