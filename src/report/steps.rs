@@ -335,14 +335,14 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         let is_served = |it: &&Serving| it.process == steps.process;
         let served = report.serving.iter().find(is_served);
         let is_first = all.iter().find(|it| it.process == steps.process) == Some(steps);
-        lines.extend(served.filter(|_| is_first).into_iter().flat_map(serving));
+        let served = served.filter(|_| is_first).map(serving).unwrap_or_default();
         if page.is_brief {
             let of = whose.map(|it| format!("{it}: ")).unwrap_or_default();
-            let is_told = |line: &&String| line.starts_with("serving");
-            let told = lines.iter().find(is_told).map(|it| format!(" · {it}"));
-            page.wrapped(&format!("{of}{}{}", lines[0], told.unwrap_or_default()));
+            let rate = served.first().map(|it| format!(" · {it}"));
+            page.wrapped(&format!("{of}{}{}", lines[0], rate.unwrap_or_default()));
             continue;
         }
+        lines.extend(served);
         page.title(&whose.map_or_else(|| "Steps".to_owned(), |it| format!("Steps of {it}")));
         if steps.start_up_ns + steps.tail_ns > 0 {
             lines.push(format!(

@@ -34,6 +34,11 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
             pairs.push((copy.bytes, [device, other], [span, up_span], at));
         }
     }
+    // A scenario says what it means with one.
+    let fewest = scope.planned.map_or(thresholds::THROUGH_HOST_MIN, |_| 1);
+    if pairs.len() < fewest {
+        return None;
+    }
     // Equal sizes alone are chance where each of these GPUs has its own input of that size, before it sends results of it.
     let fed = fed(scope);
     let ends = pairs
@@ -47,8 +52,6 @@ pub(super) fn check<'a>(scope: &'a Scope<'a>) -> Option<Finding> {
     let whole = scope.span().len();
     // How fast a direct copy is nobody knows: beside kernels it may take no time at all.
     let saving: Ns = Span::union_len(spans);
-    // A scenario says what it means with one.
-    let fewest = scope.planned.map_or(thresholds::THROUGH_HOST_MIN, |_| 1);
     if pairs.len() < fewest || !cases::WORTH_SHARE.is_reached_by(share(saving, whole)) {
         return None;
     }
