@@ -1,7 +1,7 @@
 //! Common code of every command with a screen: colours, saved pictures, the end of a session.
 
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
@@ -94,7 +94,8 @@ pub(super) fn stay(
         machine,
         board,
         file,
-        save: Box::new(|buffer| save_beside(buffer, is_light)),
+        picture: free_name,
+        save: Box::new(|buffer, name| save_beside(buffer, name, is_light)),
         theme: theme(),
         opening: show.opening.clone(),
     })
@@ -161,23 +162,34 @@ fn choice(plan: Plan) -> Choice {
     }
 }
 
-/// Saves the screen as SVG and text in the working directory, under the next free name.
-fn save_beside(buffer: &Buffer, is_light: bool) -> Result<String, String> {
-    let stem = (1..10_000)
-        .map(|n| format!("cuptop-{n}"))
-        .find(|stem| {
-            !Path::new(&format!("{stem}.svg")).exists()
-                && !Path::new(&format!("{stem}.txt")).exists()
-        })
-        .ok_or("there are 9,999 pictures here already")?;
+/// The pictures of a name.
+fn pictures(stem: &str) -> [(String, PictureFormat); 2] {
+    use PictureFormat::{Svg, Txt};
+    [("svg", Svg), ("txt", Txt)].map(|(end, it)| (format!("{stem}.{end}"), it))
+}
+
+/// The next name that no picture in the working directory has.
+fn free_name() -> String {
+    let is_free = |stem: &String| pictures(stem).iter().all(|(it, _)| !Path::new(it).exists());
+    let mut names = (1..10_000).map(|n| format!("cuptop-{n}"));
+    names.find(is_free).unwrap_or_default()
+}
+
+/// Saves the screen as SVG and text, which takes the place of nothing.
+fn save_beside(buffer: &Buffer, name: &str, is_light: bool) -> Result<String, String> {
+    let stem = [".svg", ".txt"].iter().find_map(|it| name.strip_suffix(it));
+    let stem = stem.unwrap_or(name);
     let shown = Shown {
         buffer: buffer.clone(),
         title: "cuptop".to_owned(),
         is_light,
     };
-    for (extension, format) in [("svg", PictureFormat::Svg), ("txt", PictureFormat::Txt)] {
-        let path = PathBuf::from(format!("{stem}.{extension}"));
-        export::to_file(&path, Readers::AsUmask, |out| {
+    let taken = |it: &(String, _)| Path::new(&it.0).exists();
+    if let Some((path, _)) = pictures(stem).into_iter().find(taken) {
+        return Err(format!("nothing is saved: {path} is here already"));
+    }
+    for (path, format) in pictures(stem) {
+        export::to_file(Path::new(&path), Readers::AsUmask, |out| {
             screen::write(format, &shown, out)
         })
         .map_err(|error| error.to_string())?;

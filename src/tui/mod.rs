@@ -69,7 +69,9 @@ pub struct Session<'a> {
     pub board: Option<board::Watch>,
     /// The file of the scenario that runs, for an editor; one that has no file is copied to a new one first.
     pub file: FileFn<'a>,
-    /// Saves the screen and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
+    /// A name for the next picture of the screen.
+    pub picture: fn() -> String,
+    /// Saves the screen under a name and says what was written ("wrote cuptop-1.svg and cuptop-1.txt") or why not.
     pub save: SaveFn<'a>,
     pub theme: Theme,
     /// What the first run shows: its view at once, the rest when it is complete.
@@ -81,7 +83,7 @@ pub type StartFn<'a> = Box<dyn FnMut(&NextRun) -> Result<Running, StartError> + 
 /// See [`Session::file`].
 pub type FileFn<'a> = Box<dyn FnMut() -> Result<PathBuf, String> + 'a>;
 /// See [`Session::save`].
-pub type SaveFn<'a> = Box<dyn FnMut(&Buffer) -> Result<String, String> + 'a>;
+pub type SaveFn<'a> = Box<dyn FnMut(&Buffer, &str) -> Result<String, String> + 'a>;
 
 pub struct Running {
     /// Its messages. Dropping it stops the source.

@@ -411,20 +411,20 @@ fn a_chart_over_a_sweep_under_its_roof() {
 #[test]
 fn what_a_program_printed_and_what_was_noticed() {
     let mut app = live(1);
-    for (at, is_error, line) in [
-        (1_200, false, "step 1: loss 2.31"),
+    app.tick(Duration::from_millis(3_600));
+    let log = &mut app.state.messages.log;
+    log.clock = Some(|| chrono::NaiveTime::from_hms_opt(14, 7, 31).expect("a time"));
+    for (is_error, line) in [
+        (false, "step 1: loss 2.31"),
         (
-            2_400,
             true,
             "a warning on standard error, which is long enough to be cut where the screen is narrow",
         ),
         (
-            3_600,
             false,
             "step 2: loss 1.98\twith a tab and a \u{1b}[31mcolour",
         ),
     ] {
-        app.tick(Duration::from_millis(at));
         app.take(Message::Output {
             is_error,
             line: line.to_owned(),

@@ -243,7 +243,8 @@ fn child() {
         machine: None,
         board: None,
         file: Box::new(|| Err(String::new())),
-        save: Box::new(|_| Ok(String::new())),
+        picture: String::new,
+        save: Box::new(|_, _| Ok(String::new())),
         theme: tui::Theme::default(),
     };
     tui::run(session).expect("a terminal");

@@ -31,6 +31,9 @@ impl App {
         self.state.messages.flash = None;
         match self.overlay {
             _ if action == Action::Quit => {}
+            _ if matches!(&self.state.prompt, Some(it) if it.asks == Asks::Picture) => {
+                return self.name_picture(action);
+            }
             Overlay::None => {
                 if self.type_in(action) {
                     return None;
@@ -48,7 +51,7 @@ impl App {
         }
         match action {
             Action::Quit => Some(Effect::Quit),
-            Action::Save => Some(Effect::Save),
+            Action::Save => Some(Effect::Name),
             Action::Edit => Some(Effect::Edit(self.views.source(&self.state))),
             Action::Record => Some(Effect::Record),
             Action::Keep => Some(Effect::Keep),

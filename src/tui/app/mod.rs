@@ -46,7 +46,10 @@ pub enum Effect {
     Stop,
     /// End the run: the picker is on screen again.
     Leave,
-    Save,
+    /// Offer a name for a picture of the screen.
+    Name,
+    /// Save the screen under a name.
+    Save(String),
     Copy(String),
     Record,
     Keep,

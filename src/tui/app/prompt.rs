@@ -1,13 +1,13 @@
 //! The line at the foot of the screen while it is typed.
 
-use super::App;
+use super::{App, Effect};
 use crate::tui::action::Action;
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::prompt::{Asks, Prompt};
 
 impl App {
     pub(super) fn ask_for(&mut self, asks: Asks) {
-        self.state.prompt = Some(Prompt::new(asks));
+        self.state.prompt = Some(Prompt::new(asks, String::new()));
     }
 
     /// Takes what is typed. Returns whether it was for the line.
@@ -50,6 +50,14 @@ impl App {
         true
     }
 
+    /// Takes what is typed of a picture's name, and saves it when that is taken.
+    pub(super) fn name_picture(&mut self, action: Action) -> Option<Effect> {
+        let prompt = self.state.prompt.clone();
+        self.type_in(action);
+        let name = prompt.filter(|it| action == Action::Choose && !it.text.is_empty())?;
+        Some(Effect::Save(name.text))
+    }
+
     /// Ends the search of the view on screen. Returns whether there was one.
     pub(super) fn end_search(&mut self) -> bool {
         let was_on = match self.views.filter(&self.state) {
@@ -69,6 +77,7 @@ impl App {
 
     fn search_for(&mut self, asks: Asks, text: &str) {
         match self.views.filter(&self.state) {
+            _ if asks == Asks::Picture => {}
             _ if asks == Asks::Help => self.overlay = Overlay::Help { at: 0 },
             _ if asks == Asks::Lanes => self.state.filter_lanes(text),
             Some(filter) => filter.set(text),

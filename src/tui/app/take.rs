@@ -5,7 +5,7 @@ use std::cmp::Ordering::Equal;
 use super::{App, ErrorPanel, LineKind, Opening, Status};
 use crate::report::standing::Standing;
 use crate::tui::frame::overlay::Overlay;
-use crate::tui::state::NOT_ATTACHED;
+use crate::tui::state::{LineFrom, NOT_ATTACHED};
 use activity::feed::{Failure, Message, Outcome};
 use activity::text::printable;
 use activity::units;
@@ -25,16 +25,16 @@ impl App {
                 if was_whole && run.trace.evicted().is_some() {
                     let text = "memory is at its limit (--memory): single records of the oldest stretch are let go, their \
                                 sums stay";
-                    messages.noticed(run.elapsed, true, text);
+                    messages.noticed(LineFrom::Cuptop, true, text);
                 }
             }
             Message::Progress(progress) => {
                 let is_done = progress.done >= progress.total;
                 run.progress = (!is_done).then_some(progress);
             }
-            Message::Output { is_error, line } => messages.printed(run.elapsed, is_error, &line),
+            Message::Output { is_error, line } => messages.printed(is_error, &line),
             Message::Notice { is_warning, text } => {
-                messages.noticed(run.elapsed, is_warning, &text);
+                messages.noticed(LineFrom::Cuptop, is_warning, &text);
             }
             Message::Status(all) => {
                 run.standing = all;
@@ -115,7 +115,7 @@ impl App {
         let time = units::duration(time(now));
         let text = printable(&format!("ran again, run {number}: {label} {time}{before}"));
         let log = &mut self.state.messages.log;
-        log.push(run.elapsed, LineKind::Plain, &text);
+        log.push(LineKind::Plain, &text);
         self.state.say(text);
     }
 
@@ -129,9 +129,7 @@ impl App {
         run.standing.clear();
         let messages = &mut self.state.messages;
         if let Outcome::Failed(failure) = &outcome {
-            messages
-                .log
-                .push(run.elapsed, LineKind::Error, &failure.message);
+            messages.log.push(LineKind::Error, &failure.message);
             let title = if run.trace.revision() > 0 {
                 "the run failed · below is what was recorded until then"
             } else {

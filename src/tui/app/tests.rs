@@ -19,6 +19,7 @@ use super::*;
 use crate::board::{Entry, Told};
 use crate::tui::fixture::{self, EPOCH};
 use crate::tui::keys;
+use crate::tui::state::LineFrom;
 use crate::tui::state::analyst::{Analyst, Question};
 use crate::tui::state::selection::Item;
 use crate::tui::tests::{gpus, wrong_input};
@@ -420,7 +421,7 @@ fn a_rerun_keeps_the_figures_and_the_variant() {
         "{said}"
     );
     // Of several variants the one is told that changed most, whichever is on screen: here the last takes twice as long.
-    app.state.messages.noticed(Duration::ZERO, true, "a race");
+    app.state.messages.noticed(LineFrom::Cuptop, true, "a race");
     app.start(fixture::source(), None, gpus());
     let mut batches = fixture::batches();
     let items = || batches.iter().flat_map(|it| &it.items);

@@ -9,7 +9,7 @@ use crate::tui::draw::layout::Layout;
 use crate::tui::draw::pen;
 use crate::tui::keys::{self, Binding};
 use crate::tui::state::State;
-use crate::tui::state::prompt::Asks;
+use crate::tui::state::prompt::{Asks, Prompt};
 use crate::tui::state::search::Needle;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
@@ -102,10 +102,12 @@ fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize,
 
 /// What is looked for, and how much of it there is: "/gemm 3 of 154".
 fn typed(state: &State, views: &Views) -> Option<Total> {
-    if let Some(prompt) = state.prompt.as_ref().filter(|it| it.asks == Asks::Lanes) {
+    let is_asked = |it: &&Prompt| matches!(it.asks, Asks::Lanes | Asks::Picture);
+    if let Some(prompt) = state.prompt.as_ref().filter(is_asked) {
         let all = state.rows.lanes.all();
         let seen = all - state.rows.lanes.left_out;
         let how = match prompt.text.as_str() {
+            _ if prompt.asks == Asks::Picture => ".svg, .txt".to_owned(),
             "" => "a name keeps rows with it, not:name hides them".to_owned(),
             _ => format!("{seen} of {all} lanes"),
         };

@@ -21,6 +21,7 @@ use crate::tui::action::Action;
 use crate::tui::app::{App, Effect};
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::state::analyst::Analyst;
+use crate::tui::state::prompt::{Asks, Prompt};
 use crate::tui::state::{LineKind, NextRun, SourceLine, Status};
 use crate::tui::{Controls, Exit, Session, StartError, keys, render};
 use activity::feed::{Failure, FailureKind, Feed, Message, Outcome};
@@ -95,6 +96,7 @@ impl<'a, B: Screen> Loop<'a, B> {
         let (wake, answers) = bounded(1);
         let mut app = App::new(session.choices.clone());
         app.opening = session.opening.clone();
+        app.state.messages.log.clock = Some(|| chrono::Local::now().time());
         match Analyst::start(&wake) {
             Ok(analyst) => app.state.model.analyst = analyst,
             // Everything is answered at once then, which may take its time.
@@ -328,8 +330,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                 None
             }
             Input::ThreadFailed(text) => {
-                let at = self.app.state.model.run.elapsed;
-                self.app.state.messages.log.push(at, LineKind::Error, &text);
+                self.app.state.messages.log.push(LineKind::Error, &text);
                 self.pace.changed();
                 None
             }
@@ -364,9 +365,13 @@ impl<'a, B: Screen> Loop<'a, B> {
                     feed.stop.stop();
                 }
             }
-            Some(Effect::Save) => {
+            Some(Effect::Name) => {
+                let prompt = Prompt::new(Asks::Picture, (self.session.picture)());
+                self.app.state.prompt = Some(prompt);
+            }
+            Some(Effect::Save(name)) => {
                 let buffer = render(&mut self.app, &self.session.theme);
-                let saved = (self.session.save)(&buffer);
+                let saved = (self.session.save)(&buffer, &name);
                 self.flash(saved);
             }
             Some(Effect::Copy(text)) => {
@@ -477,7 +482,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.app.state.model.run.replay = running.replay;
                 self.app.state.model.run.beside = running.beside;
                 for said in &running.warnings {
-                    self.app.state.messages.said(Duration::ZERO, said);
+                    self.app.state.messages.said(said);
                 }
                 self.feed = Some(running.feed);
                 self.controls = running.controls;

@@ -113,8 +113,9 @@ fn run_of(
         machine: None,
         board: None,
         file: Box::new(|| Err("there is no file".to_owned())),
-        save: Box::new(move |buffer| {
-            saves.borrow_mut().push(text(buffer));
+        picture: || "cuptop-7".to_owned(),
+        save: Box::new(move |buffer, name| {
+            saves.borrow_mut().push(format!("{name}\n{}", text(buffer)));
             Ok("saved".to_owned())
         }),
         theme: Theme::default(),
@@ -154,13 +155,22 @@ fn run_of(
 
 #[test]
 fn a_run_is_shown_saved_and_left() {
-    let inputs = vec![key(KeyCode::Char('s')), key(KeyCode::Char('q'))];
-    let out = run(Some(NextRun::Same), None, inputs);
+    // Enter takes the name that is offered, with what is typed behind it; escape takes nothing.
+    let keys = ['s', '\n', 's', 'x', 's', '\n', 's', '\u{1b}', 'q'];
+    let inputs = keys.map(|it| match it {
+        '\n' => key(KeyCode::Enter),
+        '\u{1b}' => key(KeyCode::Esc),
+        _ => key(KeyCode::Char(it)),
+    });
+    let out = run(Some(NextRun::Same), None, inputs.into());
     assert_eq!(out.exit.outcome, Some(Outcome::Complete));
     assert_eq!((out.exit.signal, out.started.len()), (None, 1));
-    // The word on the save takes the place of the totals.
-    assert!(out.screen.contains(" saved "), "{}", out.screen);
-    assert_eq!(out.saved.len(), 1);
+    let names = out.saved.iter().filter_map(|it| it.lines().next());
+    assert_eq!(names.collect::<Vec<_>>(), ["cuptop-7", "cuptop-7xs"]);
+    assert!(
+        !out.saved[0].contains("save as"),
+        "the question is no part of it"
+    );
     assert!(out.saved[0].contains("SIMULATED"));
     assert!(out.saved[0].contains("1.95× faster"));
 }

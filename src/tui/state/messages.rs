@@ -1,9 +1,8 @@
 //! What was said: notices, the output of the program, the last error, a word on the last action.
 
 use std::iter;
-use std::time::Duration;
 
-use super::journal::{Journal, LineKind};
+use super::journal::{Journal, LineFrom, LineKind};
 use activity::feed::Failure;
 use activity::text::printable;
 
@@ -64,10 +63,12 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Another run begins: what was noticed stays to be read, and warns no more.
+    /// Another run begins. What was said of the start before goes: what still holds is said again. What else was noticed
+    /// stays to be read, and warns no more.
     pub(super) fn begin(&mut self) {
-        let lines = self.log.lines.iter_mut();
-        let warnings = lines.filter(|it| it.kind == LineKind::Warning);
+        let lines = &mut self.log.lines;
+        lines.retain(|it| it.from != LineFrom::Start);
+        let warnings = lines.iter_mut().filter(|it| it.kind == LineKind::Warning);
         warnings.for_each(|it| it.kind = LineKind::Plain);
         self.error = None;
         self.broken = None;
@@ -76,13 +77,9 @@ impl Messages {
         self.flash = None;
     }
 
-    pub(crate) fn printed(&mut self, at: Duration, is_error: bool, line: &str) {
-        let kind = if is_error {
-            LineKind::Error
-        } else {
-            LineKind::Plain
-        };
-        self.log.add(at, kind, line, true);
+    pub(crate) fn printed(&mut self, is_error: bool, line: &str) {
+        let kind = [LineKind::Plain, LineKind::Error][usize::from(is_error)];
+        self.log.add(LineFrom::Program, kind, line);
     }
 
     /// The next start failed; what is on screen is older than that.
@@ -100,15 +97,15 @@ impl Messages {
     }
 
     /// Takes what was said as a run was started.
-    pub(crate) fn said(&mut self, at: Duration, said: &StartNotice) {
+    pub(crate) fn said(&mut self, said: &StartNotice) {
         let mut lines = said.text.lines().filter(|line| !line.trim().is_empty());
         let Some(first) = lines.next() else {
             return;
         };
         let rest: Vec<String> = lines.map(printable).collect();
-        self.noticed(at, said.is_warning, first);
+        self.noticed(LineFrom::Start, said.is_warning, first);
         for line in &rest {
-            self.log.push(at, LineKind::Plain, line);
+            self.log.add(LineFrom::Start, LineKind::Plain, line);
         }
         if said.is_race && said.is_warning {
             let first = first.strip_prefix("warning: ").unwrap_or(first);
@@ -119,13 +116,9 @@ impl Messages {
         }
     }
 
-    pub(crate) fn noticed(&mut self, at: Duration, is_warning: bool, text: &str) {
-        let kind = if is_warning {
-            LineKind::Warning
-        } else {
-            LineKind::Plain
-        };
-        self.log.push(at, kind, text);
+    pub(crate) fn noticed(&mut self, from: LineFrom, is_warning: bool, text: &str) {
+        let kind = [LineKind::Plain, LineKind::Warning][usize::from(is_warning)];
+        self.log.add(from, kind, text);
         if is_warning {
             self.flash = Some(printable(text));
         }

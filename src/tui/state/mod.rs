@@ -48,7 +48,7 @@ use activity::{Ns, Span};
 use advice::findings::Finding;
 use answers::Answer;
 use focus::Focus;
-pub use journal::{Journal, LineKind};
+pub use journal::{Journal, LineFrom, LineKind};
 pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice};
 use model::Model;
 pub use model::Target;
@@ -180,8 +180,7 @@ impl State {
 
     /// Puts a warning into the log.
     pub fn note(&mut self, text: String) {
-        let log = &mut self.messages.log;
-        log.push(self.model.run.elapsed, LineKind::Warning, &text);
+        self.messages.log.push(LineKind::Warning, &text);
     }
 
     /// Another run takes the place of this one.

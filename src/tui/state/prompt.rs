@@ -9,6 +9,8 @@ pub enum Asks {
     Lanes,
     /// Which lines of the help.
     Help,
+    /// What to call a picture of the screen.
+    Picture,
 }
 
 /// The line so far.
@@ -22,19 +24,17 @@ pub struct Prompt {
 const LONGEST: usize = 200;
 
 impl Prompt {
-    pub fn new(asks: Asks) -> Self {
-        Prompt {
-            asks,
-            text: String::new(),
-        }
+    pub fn new(asks: Asks, text: String) -> Self {
+        Prompt { asks, text }
     }
 
     /// What stands before the text.
-    pub fn sign(&self) -> char {
+    pub fn sign(&self) -> &'static str {
         match self.asks {
-            Asks::Search => '/',
-            Asks::Lanes => '&',
-            Asks::Help => '?',
+            Asks::Search => "/",
+            Asks::Lanes => "&",
+            Asks::Help => "?",
+            Asks::Picture => "save as ",
         }
     }
 

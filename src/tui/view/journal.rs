@@ -61,11 +61,8 @@ impl View for JournalView {
                 LineKind::Warning => Role::Warning,
                 LineKind::Error => Role::Bad,
             };
-            let at = line.at.as_secs_f64();
-            vec![
-                Cell::right(format!("{at:.2} s"), 9, Role::Dim),
-                Cell::rest(&line.text, role),
-            ]
+            let at = Cell::right(line.at.format("%H:%M:%S").to_string(), 9, Role::Dim);
+            vec![at, Cell::rest(&line.text, role)]
         });
         let line = line(list.cursor);
         list.in_full = Some(line.map_or_else(String::new, |line| line.text.clone()));

@@ -119,8 +119,8 @@ fn a_race_stands_in_the_header_and_is_one_warning() {
     };
     let lines = "warning: race on `x`: nothing orders the two\n --> r.toml:3:1\n  |\n3 | copy\n  |";
     let messages = &mut app.state.messages;
-    messages.said(Duration::ZERO, &said(true, lines));
-    messages.said(Duration::ZERO, &said(false, "simulating: no driver"));
+    messages.said(&said(true, lines));
+    messages.said(&said(false, "simulating: no driver"));
     messages.flash = None;
     assert!(head(&mut app).contains("✗ race on `x`: nothing orders the two"));
     let log = &app.state.messages.log;
@@ -128,6 +128,15 @@ fn a_race_stands_in_the_header_and_is_one_warning() {
     // What is calm is in the log and nowhere else.
     assert!(log.lines.iter().any(|line| line.text.contains("no driver")));
     assert_eq!(app.state.messages.flash, None);
+    // The next run is of the mended file: neither the race nor its lines stay. What a source noticed does.
+    app.take(Message::Notice {
+        is_warning: true,
+        text: "a record is late".to_owned(),
+    });
+    app.start(fixture::source(), None, gpus());
+    let lines = app.state.messages.log.lines.iter();
+    let kept: Vec<_> = lines.map(|it| (it.kind, it.text.as_str())).collect();
+    assert_eq!(kept, [(LineKind::Plain, "a record is late")]);
 }
 
 #[test]
