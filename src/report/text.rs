@@ -12,7 +12,7 @@ use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
 use advice::findings::{Change, Finding, Severity, fold};
-use advice::verdict::Bound;
+use advice::verdict::{Answered, Bound, Verdict};
 use figures::DeviceFigures;
 use figures::tables::NameRow;
 use trace::short;
@@ -244,9 +244,17 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
         0 => String::new(),
         n => format!(", {}", plural(n, "whole graph")),
     };
+    // A marked step may begin long before its first operation.
+    let is_of = |it: &&Verdict| it.device == Some(f.device) && it.scope.of == Answered::Marked;
+    let marked = report.verdicts.iter().find(is_of);
+    let before = marked.map_or(0, |it| f.span.start - it.scope.start_ns);
+    let before = match before as f64 > OUTSIDE * f.recorded_ns() as f64 {
+        true => format!("nothing for {} of its step, then ", duration(before)),
+        false => String::new(),
+    };
     let mut lines = vec![
         format!(
-            "{} from the first operation to the last: {}, {}, {}{graphs}, on {}",
+            "{before}{} from the first operation to the last: {}, {}, {}{graphs}, on {}",
             duration(f.span_ns),
             plural(f.kernels, "kernel"),
             plural(copies(f), "copy"),

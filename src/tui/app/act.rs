@@ -209,19 +209,16 @@ impl App {
         true
     }
 
-    /// Opens what is predicted of the finding under the cursor; on the timeline closes it, or opens that of the
-    /// finding that saves most.
+    /// Opens what is predicted of the finding under the cursor. On the timeline it closes that, or opens it for the first
+    /// finding that has a prediction or a bound.
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {
             if state.focus.prediction.close() {
                 return;
             }
-            let has_bound = |it: &&Finding| it.has_bound();
-            state.predict(|found| {
-                let predicted = found.iter().find(|it| it.predicted.is_some());
-                predicted.or(found.iter().find(has_bound))
-            });
+            let is_shown = |it: &&Finding| it.predicted.is_some() || it.has_bound();
+            state.predict(|found| found.iter().find(is_shown));
             return;
         }
         let before = state.focus.prediction.version().0;

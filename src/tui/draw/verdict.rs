@@ -13,6 +13,9 @@ use advice::findings::Severity;
 use advice::verdict::{Bound, nothing_ran};
 use trace::SourceKind;
 
+/// Columns in which a headline still says its share: "GPU idle 76 % of each 221 …".
+const SHARE_ROOM: usize = 30;
+
 /// The line, ready to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct VerdictLine {
@@ -101,7 +104,7 @@ impl VerdictLine {
         let spare = room.saturating_sub(pen::width(&self.text));
         // What would help is cut last.
         let text = match self.text.rsplit_once(" · ") {
-            Some((text, gain)) if spare == 0 && 2 * pen::width(gain) < room => {
+            Some((text, gain)) if spare == 0 && pen::width(gain) + SHARE_ROOM <= room => {
                 format!("{} · {gain}", pen::cut(text, room - pen::width(gain) - 3))
             }
             _ => pen::cut(&self.text, room),

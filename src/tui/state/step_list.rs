@@ -121,10 +121,14 @@ impl StepList {
         after.saturating_sub(1)
     }
 
-    /// The steady ones: "2 of 4 steps of 40.0 ms".
+    /// The steady ones: "2 steady of 4 steps of 40.0 ms".
     pub fn steady_words(&self) -> String {
         match self.steady < self.all.len() {
-            true => format!("{} of {}", count(self.steady as u64), self.words(None)),
+            true => format!(
+                "{} steady of {}",
+                count(self.steady as u64),
+                self.words(None)
+            ),
             false => self.words(None),
         }
     }

@@ -443,6 +443,7 @@ fn judge(
         part,
         line: line.as_ref(),
         step,
+        of,
         devices,
     };
     let text = told.say();

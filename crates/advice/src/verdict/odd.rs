@@ -61,10 +61,13 @@ impl OddSteps {
         let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();
         spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
-            which: kind.odd_text(match steps.kinds.len() {
-                // The last one, whose end nobody saw, is one of them.
-                1 => steps.spans.len() - steps.steady.start,
-                _ => kind.steps.len(),
+            which: kind.odd_text(&match steps.kinds.len() {
+                // The last one, whose end nobody saw, is one of them; those of the start are counted with them elsewhere.
+                1 if steps.steady.start > 0 => {
+                    format!("the last {}", steps.spans.len() - steps.steady.start)
+                }
+                1 => steps.spans.len().to_string(),
+                _ => kind.steps.len().to_string(),
             }),
             count,
             every: kind.every,

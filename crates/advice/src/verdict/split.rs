@@ -397,7 +397,14 @@ impl Split {
             },
         };
         if bound == Bound::Host {
-            *self.host_by.entry(doing()).or_default() += time;
+            // What is named may begin later or end sooner.
+            let inside = match piece.culprit {
+                Culprit::Row(lane, row) => {
+                    trace.lanes()[lane].span(row).intersect(piece.span).len()
+                }
+                _ => time,
+            };
+            *self.host_by.entry(doing()).or_default() += inside;
         }
         if piece.cause.is_of_host() && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;

@@ -600,7 +600,9 @@ fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
     let marked = step("ProfilerStep#6");
     assert_eq!((marked.span_ns, marked.ideal_ns), (400_000, 100_000));
     assert!(
-        marked.text.contains("GPU idle 75 % of 400 µs"),
+        marked
+            .text
+            .contains("GPU idle 75 % of the 400 µs step, 96 % of it waiting for prepare"),
         "{}",
         marked.text
     );

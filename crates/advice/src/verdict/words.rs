@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::scope::StepScope;
 use super::split::{CpuWork, Split};
-use super::{Bound, STALL_SHARE};
+use super::{Answered, Bound, STALL_SHARE};
 use crate::findings::alloc_loop::is_allocation;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{duration, percent, share};
@@ -82,6 +82,8 @@ pub(super) struct Told<'a> {
     pub line: Option<&'a LineShare>,
     /// The steps that it is of; `None` without steps.
     pub step: Option<&'a StepScope>,
+    /// What it is of without them.
+    pub of: Answered,
     /// Devices.
     pub devices: usize,
 }
@@ -133,6 +135,9 @@ impl Told<'_> {
     fn whole(&self) -> String {
         let of = match self.step {
             Some(step) => format!("each {}", step.words),
+            None if self.of == Answered::Marked => {
+                format!("the {} step", duration(self.split.span.len()))
+            }
             None => duration(self.split.span.len()),
         };
         let profilers = self.split.groups[Group::Profiler as usize];

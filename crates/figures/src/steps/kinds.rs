@@ -71,7 +71,7 @@ impl StepKind {
     }
 
     /// How many odd steps there are among so many of the kind, or which come regularly: "every 20th step", "2 of 12 steps".
-    pub fn odd_text(&self, all: usize) -> String {
+    pub fn odd_text(&self, all: &str) -> String {
         let name = match self.name.as_str() {
             "" => String::new(),
             name => format!("{name} "),

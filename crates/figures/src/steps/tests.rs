@@ -828,7 +828,7 @@ fn steps_that_take_far_longer_are_odd_or_the_kind_is_uneven() {
     let kind = steps.main();
     assert_eq!((steps.kinds.len(), &kind.odd[..]), (1, &[3, 8, 13, 18][..]));
     assert_eq!((kind.every, kind.is_uneven), (Some(5), false));
-    assert_eq!(kind.odd_text(20), "every 5th step");
+    assert_eq!(kind.odd_text("20"), "every 5th step");
     assert!(kind.median_ns < 2_000 && kind.regular().count() == 16);
     assert!(!kind.odd.contains(&kind.typical));
     // Every fourth is no oddity.
@@ -837,7 +837,7 @@ fn steps_that_take_far_longer_are_odd_or_the_kind_is_uneven() {
     assert!(steps.main().range.0 < 2_000 && steps.main().range.1 > 10_000);
     // Two come, but not regularly.
     let steps = made(|step| step == 4 || step == 7);
-    assert_eq!(steps.main().odd_text(20), "2 of 20 steps");
+    assert_eq!(steps.main().odd_text("20"), "2 of 20 steps");
 }
 
 #[test]

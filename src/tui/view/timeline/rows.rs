@@ -244,10 +244,15 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         |words: &str, ns: Ns| format!("{words} {}", units::percent(ns as f64 / whole as f64));
     // Those that take least go together where not all have room: their marks, and one word for all.
     let mut others = Vec::new();
+    // It stands under the first GPU's row, and is of all.
+    let on = match devices.len() {
+        0 | 1 => String::new(),
+        many => format!(" on {many} GPUs"),
+    };
     let width = |all: &[TimePart], others: usize| {
         let each = all.iter().map(|it| pen::width(&words(it.1, it.2)) + 4);
         let other = others + (OTHER.len() + 3) * others.min(1);
-        "idle: ".len() + each.sum::<usize>() + other
+        on.len() + "idle: ".len() + each.sum::<usize>() + other
     };
     while width(&parts, others.len()) > room + 2 {
         let least = (0..parts.len()).min_by_key(|&i| parts[i].2);
@@ -260,15 +265,13 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         last.1 = OTHER.to_owned();
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
-    let mut of = format!(" of {}", units::duration(state.figures_span().len()));
-    if devices.len() > 1 {
-        of.push_str(&format!(" on {} GPUs", devices.len()));
-    }
+    let of = format!(" of {}", units::duration(state.figures_span().len()));
     let has_room = width(&parts, others.len()) + pen::width(&of) <= room + 2;
     let parts = parts.iter().map(|it| (it.0, words(it.1, it.2)));
     let mut legend: Vec<_> = parts.chain(others).collect();
-    if let Some(first) = legend.first_mut().filter(|_| has_room) {
-        first.1.push_str(&of);
+    if let Some(first) = legend.first_mut() {
+        first.1.push_str(if has_room { &of } else { "" });
+        first.1.push_str(&on);
     }
     legend
 }
