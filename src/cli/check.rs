@@ -5,9 +5,11 @@ use super::exit::{self, Ending};
 use super::print;
 use crate::bundled::{LIBRARY, lessons};
 use activity::text::{count, plural, printable};
-use scenario::plan::BYTES_A_RUN;
+use live::runner::{self, Rejected};
+use scenario::plan::{BYTES_A_RUN, Plan};
 use scenario::{Diagnostic, Diagnostics, Overrides, Severity, Source, compile};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 pub(super) fn check(args: &Check) -> Result<u8, Ending> {
     let overrides = Overrides {
@@ -38,7 +40,10 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
                 print(&verdict)?;
             }
             CheckFormat::Short => _ = print(&found.short())?,
-            CheckFormat::Json => files.push(json!({ "file": name, "found": found.items })),
+            CheckFormat::Json => {
+                let verdict = verdict.trim_end();
+                files.push(json!({ "file": name, "found": found.items, "verdict": verdict }));
+            }
         }
     }
     if args.format == CheckFormat::Json {
@@ -49,19 +54,45 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
 
 /// What is found in a scenario, and one line on the whole.
 fn checked(source: &Source, overrides: &Overrides) -> (Diagnostics, String) {
+    let (mut found, plan) = match compile(source, overrides) {
+        Ok(compiled) => (compiled.warnings, Some(compiled.plan)),
+        Err(found) => (found, None),
+    };
+    let rest = plan.map_or_else(String::new, |plan| {
+        cost(plan.runs) + &try_kernels(source, overrides, &plan, &mut found)
+    });
+    let verdict = match [Severity::Error, Severity::Warning].map(|it| found.count(it)) {
+        [0, 0] => "fine".to_owned(),
+        [0, warnings] => format!("it runs, with {}", plural(warnings as u64, "warning")),
+        [errors, _] => format!("{errors} error(s)"),
+    };
     let name = printable(&source.name);
-    match compile(source, overrides) {
-        Ok(compiled) => {
-            let verdict = match compiled.warnings.count(Severity::Warning) {
-                0 => "fine".to_owned(),
-                warnings => format!("it runs, with {}", plural(warnings as u64, "warning")),
-            };
-            let cost = cost(compiled.plan.runs);
-            (compiled.warnings, format!("{name}: {verdict}{cost}\n"))
+    (found, format!("{name}: {verdict}{rest}\n"))
+}
+
+/// Compiles the kernels where this machine can, else says which ones nobody tried.
+fn try_kernels(
+    source: &Source,
+    overrides: &Overrides,
+    plan: &Plan,
+    found: &mut Diagnostics,
+) -> String {
+    let kernels = plan.variants.iter().flat_map(|it| &it.kernels);
+    let names: BTreeSet<&str> = kernels.map(|it| it.name.as_str()).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    match runner::compile(source, overrides) {
+        Ok(rejected) => {
+            for Rejected { site, error, help } in rejected {
+                let span = plan.sites[site as usize].span.clone();
+                found.push(Diagnostic::error(span, error).help(help));
+            }
+            String::new()
         }
-        Err(found) => {
-            let errors = found.count(Severity::Error);
-            (found, format!("{name}: {errors} error(s)\n"))
+        Err(why) => {
+            let names = Vec::from_iter(names).join(", ");
+            printable(&format!("; not compiled here: {names}: {why}"))
         }
     }
 }

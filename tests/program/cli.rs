@@ -603,6 +603,50 @@ fn a_check_that_denies_ends_with_1_at_a_race() {
     );
 }
 
+/// Nobody but NVRTC knows whether a kernel compiles: without it one line says which ones nobody tried.
+#[test]
+fn a_check_says_which_kernels_it_could_not_compile_here() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |nvrtc: &Path, args: &[&str]| {
+        let mut check = in_folder(folder.path());
+        let run = check.arg("check").args(args).env("CUPTOP_NVRTC", nvrtc);
+        let run = run.output().expect("cuptop runs");
+        (run.status.code(), text(&run.stdout))
+    };
+    let nowhere = Path::new("/nonexistent");
+    let names = ["pipeline", "pinned_vs_pageable"];
+    let (code, out) = check(nowhere, &names);
+    let [with, without] = out.lines().collect::<Vec<_>>()[..] else {
+        panic!("a line each: {out}");
+    };
+    let said = "pipeline.toml: fine; not compiled here: matmul: no usable libnvrtc: /nonexistent: ";
+    assert!(code == Some(0) && with.starts_with(said), "{out}");
+    assert_eq!(
+        without, "pinned_vs_pageable.toml: fine",
+        "it has no kernels"
+    );
+    let (_, json) = check(nowhere, &["--format", "json", "pipeline"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let verdict = json["files"][0]["verdict"].as_str();
+    assert!(verdict.is_some_and(|it| it.starts_with(said)), "{json}");
+    // With it, a kernel that it rejects is an error where the scenario has the kernel.
+    let Some(nvrtc) = std::env::var_os("CUPTOP_TEST_NVRTC") else {
+        return;
+    };
+    let file = scenario::template("t");
+    std::fs::write(folder.path().join("t.toml"), &file).expect("a file");
+    let (code, out) = check(Path::new(&nvrtc), &["t.toml"]);
+    assert_eq!((code, &*out), (Some(0), "t.toml: fine\n"));
+    let kernel = "extern \"C\" __global__ void add_one(float* x, int n) {\n  x[n] = y;\n}\n";
+    std::fs::write(folder.path().join("add.cu"), kernel).expect("a file");
+    let (code, out) = check(Path::new(&nvrtc), &["--format", "short", "t.toml"]);
+    assert_eq!(code, Some(2), "{out}");
+    assert!(
+        out.starts_with("t.toml:") && out.contains("\"y\" is undefined"),
+        "{out}"
+    );
+}
+
 #[test]
 fn a_check_says_what_is_wrong_in_a_line_each_and_as_json() {
     let folder = tempfile::tempdir().expect("a folder");

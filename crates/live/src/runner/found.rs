@@ -1,5 +1,6 @@
 //! What a machine has: the answer to a probe.
 
+use scenario::plan::SiteId;
 use serde::{Deserialize, Serialize};
 
 use super::device::Gpu;
@@ -12,6 +13,17 @@ pub struct Part {
     /// What was found, or why it is not usable.
     pub text: String,
     /// What would help; empty when it is usable.
+    pub help: String,
+}
+
+/// A kernel that the compiler here rejects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// Where the scenario defines it.
+    pub site: SiteId,
+    /// Which one, for which GPU, and the first error.
+    pub error: String,
+    /// What would help.
     pub help: String,
 }
 

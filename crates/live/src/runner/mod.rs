@@ -27,9 +27,9 @@ mod process;
 mod protocol;
 mod tally;
 
-pub use found::{Part, Probe};
+pub use found::{Part, Probe, Rejected};
 pub use parent::{RunRequest, run};
-pub use probe::probe;
+pub use probe::{compile, probe};
 pub use process::process_main;
 
 /// The hidden subcommand that is the runner process: its whole work is [`process_main`].

@@ -42,6 +42,9 @@ cupti_sys::functions! {
     optional {}
 }
 
+/// CUDA's newest major version that is known.
+pub(crate) const NEWEST: u32 = 13;
+
 /// NVRTC, ready to compile.
 #[derive(Debug)]
 pub(crate) struct Nvrtc {

@@ -177,7 +177,7 @@ impl Run<'_> {
                 }
                 self.is_awaited = true;
             }
-            Event::Probe(_) => {}
+            Event::Probe(_) | Event::Compiled { .. } => {}
         }
         Ok(())
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::child::{Child, ChildEvent};
 use super::driver::Driver;
-use super::found::{Part, Probe};
-use super::nvrtc::Nvrtc;
+use super::found::{Part, Probe, Rejected};
+use super::nvrtc::{self, Nvrtc};
 use super::protocol::{Event, RunnerJob};
+use scenario::{Overrides, Source};
 
 /// How long a driver may take to answer. The first use after boot, or with many GPUs and no persistence
 /// daemon, takes several seconds.
@@ -15,42 +16,58 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Asks a process of its own what this machine has. Whatever happens to that process, there is an answer.
 pub fn probe() -> Probe {
-    let failed = |text: String| Probe {
+    let answer = |event| match event {
+        Event::Probe(probe) => Some(*probe),
+        _ => None,
+    };
+    ask(&RunnerJob::Probe, answer).unwrap_or_else(|text| Probe {
         driver: Part::missing(
             text,
             "look at nvidia-smi and at dmesg for what the driver says",
         ),
         ..Probe::default()
+    })
+}
+
+/// Compiles a scenario's kernels in a process of its own, for the GPUs here; without one, for that of the simulator.
+/// Returns those that the compiler rejects.
+///
+/// # Errors
+/// Why none could be compiled.
+pub fn compile(source: &Source, overrides: &Overrides) -> Result<Vec<Rejected>, String> {
+    let job = RunnerJob::Compile {
+        source: source.clone(),
+        overrides: overrides.clone(),
     };
-    let mut child = match Child::start(&RunnerJob::Probe) {
-        Ok(child) => child,
-        Err(error) => return failed(format!("the probe cannot be started: {error}")),
-    };
+    ask(&job, |event| match event {
+        Event::Compiled { rejected } => Some(rejected),
+        _ => None,
+    })
+}
+
+/// Has a process of its own do a job, and waits for its answer.
+fn ask<T>(job: &RunnerJob, answer: impl Fn(Event) -> Option<T>) -> Result<T, String> {
+    let child = Child::start(job);
+    let mut child = child.map_err(|error| format!("the probe cannot be started: {error}"))?;
     let deadline = std::time::Instant::now() + PATIENCE;
     let mut found = None;
     loop {
         let left = deadline.saturating_duration_since(std::time::Instant::now());
         match child.recv(left) {
             ChildEvent::Event(event) => match *event {
-                Event::Probe(probe) => found = Some(*probe),
-                Event::Error { message, .. } => return failed(message),
-                _ => {}
+                Event::Error { message, .. } => return Err(message),
+                event => found = answer(event).or(found),
             },
             ChildEvent::Output { .. } => {}
             ChildEvent::Nothing => {
                 let seconds = PATIENCE.as_secs();
-                return failed(format!("the driver did not answer within {seconds} s"));
+                return Err(format!("the driver did not answer within {seconds} s"));
             }
             ChildEvent::End => break,
         }
     }
-    match (found, child.end()) {
-        (Some(probe), _) => probe,
-        (None, end) => failed(format!(
-            "the driver made the probe fail: {}",
-            end.describe()
-        )),
-    }
+    let end = child.end();
+    found.ok_or_else(|| format!("the driver made the probe fail: {}", end.describe()))
 }
 
 /// The child's part: looks at this machine.
@@ -76,8 +93,7 @@ pub(crate) fn run() -> Probe {
     } else {
         Part::missing("not looked for: it needs the driver", "")
     };
-    let newest = 13;
-    let major = probe.cuda.map_or(newest, |(major, _)| major);
+    let major = probe.cuda.map_or(nvrtc::NEWEST, |(major, _)| major);
     probe.nvrtc = match Nvrtc::find(major) {
         Ok(nvrtc) => {
             let (major, minor) = nvrtc.version;

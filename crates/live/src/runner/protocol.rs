@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use activity::{Direction, Uuid};
 
 use super::fault::Fault;
-use super::found::Probe;
+use super::found::{Probe, Rejected};
 
 /// What the child is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +26,11 @@ pub(crate) enum RunnerJob {
     Run(Box<RunJob>),
     /// Say what the machine has.
     Probe,
+    /// Compile a scenario's kernels.
+    Compile {
+        source: Source,
+        overrides: Overrides,
+    },
 }
 
 /// A scenario to run.
@@ -69,6 +74,8 @@ pub(crate) enum Event {
     Gpus { uuids: Vec<Uuid> },
     /// The answer to [`RunnerJob::Probe`].
     Probe(Box<Probe>),
+    /// The answer to [`RunnerJob::Compile`].
+    Compiled { rejected: Vec<Rejected> },
     /// The job failed. The last event.
     Error {
         /// The exit code that it is worth.

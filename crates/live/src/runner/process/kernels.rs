@@ -28,13 +28,14 @@ const PLAIN_SHARED: u32 = 48 * 1024;
 pub(crate) struct Images(HashMap<(Arc<str>, u32), Vec<u8>>);
 
 impl Images {
-    /// Compiles every kernel of a plan for the capabilities in `devices`, one compiler for each. Calls
-    /// `progress` with how many are done and how many there are.
+    /// Compiles every kernel of a plan for the capabilities in `compilers`, one compiler for each. Calls
+    /// `progress` with how many are done and how many there are, and `reject` with what does not compile.
     pub(crate) fn compile(
         plan: &Plan,
         include: Option<&std::path::Path>,
         compilers: &[(u32, Compiler)],
         progress: impl Fn(u64, u64),
+        mut reject: impl FnMut(Fault, u32) -> Result<(), Fault>,
     ) -> Result<Images, Fault> {
         let mut wanted: Vec<&KernelSpec> = Vec::new();
         for kernel in plan.variants.iter().flat_map(|v| &v.kernels) {
@@ -52,14 +53,15 @@ impl Images {
                     text: &kernel.source,
                     include,
                 };
-                let image = compiler.compile(source).map_err(|error| {
-                    let why = format!("kernel `{}`: {error}", kernel.name);
-                    let help = format!("correct {} where the compiler points", kernel.file);
-                    Fault::input(why, help).placed_at(kernel.site)
-                })?;
-                images
-                    .0
-                    .insert((Arc::clone(&kernel.source), *capability), image);
+                let key = (Arc::clone(&kernel.source), *capability);
+                match compiler.compile(source) {
+                    Ok(image) => _ = images.0.insert(key, image),
+                    Err(error) => {
+                        let why = format!("kernel `{}`: {error}", kernel.name);
+                        let help = format!("correct {} where the compiler points", kernel.file);
+                        reject(Fault::input(why, help).placed_at(kernel.site), *capability)?;
+                    }
+                }
             }
         }
         if total > 0 {

@@ -139,5 +139,14 @@ fn work(
             say(&Event::Probe(Box::new(probe::run())));
             Ok(Issued::default())
         }
+        RunnerJob::Compile {
+            mut source,
+            overrides,
+        } => {
+            source.library = library;
+            let rejected = run::rejected(&source, &overrides)?;
+            say(&Event::Compiled { rejected });
+            Ok(Issued::default())
+        }
     }
 }
