@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """What kernels wait for, sampled in the running program, on a real GPU: is every kernel recorded, what it costs, beside ncu, and lines.
 
-usage: stalls.py CUPTOP [--out DIR] [--seconds S] [--turns N] [--only turns,waits,lines,late,orders] [--cuda FILE.cu]   (no network)
+usage: stalls.py CUPTOP [--out DIR] [--seconds S] [--turns N] [--only turns,waits,findings,decode,user,lines,late,orders] [--cuda FILE.cu]   (no network)
 
 Needs PyTorch with Triton and nvcc; ncu where it is there.
 turns   kernels of known character under `cuptop trace --headless`, N times by turns with and without `--stalls on`: kernels of each name
         are as many as without; each phase's time beside the one without. Then the same kernels under `ncu --section SourceCounters`:
         each group within 8 points.
 waits   waits.cu (and FILE.cu), whose kernels wait for one thing each: groups beside ncu's, hottest lines, findings.
+findings  each kernel of waits.cu that waits for one thing, alone: it is told by its rule, and its cure is not.
+decode  a decoder's step, eager and in a CUDA graph: every kernel is recorded, and its largest are told of.
+user    the same as an ordinary user (uid 65534): sampled, or refused with the line that grants it.
 lines   a Triton kernel: its hottest line is the one that gathers.
 late    `cuptop attach --stalls on` to a program that counts its launches every 100 ms, so that a standstill shows.
 orders  both orders beside a sampler of counters of another program.
@@ -75,6 +78,34 @@ x, y = (torch.randn(n, device="cuda") for _ in range(2)); at = torch.randint(0, 
 for _ in range(200): gathered[(n // 1024,)](x, at, y, n, BLOCK=1024)
 torch.cuda.synchronize(); print("PHASES {}")
 """
+DECODE = r"""
+import sys, time, torch
+torch.manual_seed(0); d, heads, layers, past, steps = 2048, 16, 12, 1024, 60
+new = lambda *n: torch.randn(*n, device="cuda", dtype=torch.bfloat16) * 0.02
+W = [(new(d, 3 * d), new(d, d), new(d, 4 * d), new(4 * d, d), new(8, heads, past, d // heads), new(8, heads, past, d // heads)) for _ in range(layers)]
+x, nn = new(8, d), torch.nn.functional
+def step():
+    h = x
+    for qkv, o, up, down, k, v in W:
+        q, k1, v1 = (nn.layer_norm(h, (d,)) @ qkv).view(8, 3, heads, 1, d // heads).unbind(1)
+        k[:, :, :1] = k1; v[:, :, :1] = v1
+        h = h + nn.scaled_dot_product_attention(q, k, v).reshape(8, d) @ o
+        h = h + nn.gelu(nn.layer_norm(h, (d,)) @ up) @ down
+    return h
+for _ in range(3): step()
+torch.cuda.synchronize(); run = step
+if sys.argv[1] == "graph":
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph): step()
+    run = graph.replay
+took = []
+for _ in range(steps):
+    a = time.perf_counter(); run(); torch.cuda.synchronize(); took.append(1e6 * (time.perf_counter() - a))
+print("PHASES", {sys.argv[1]: sorted(took)[steps // 2]}, flush=True)
+"""
+# What waits for one thing, its rule, and its cure.
+CURES = [("chase", "few-warps", "chase_many"), ("one_bank", "bank-conflicts", "all_banks"), ("barriers", "barriers", "no_barriers"),
+         ("long_code", "code-fetch", "short_code"), ("transpose_tiled", "bank-conflicts", "transpose_tiled_padded")]
 GROUPS = {
     "memory": ["long_scoreboard", "lg_throttle", "lg", "drain"],
     "sm": ["short_scoreboard", "mio_throttle", "mio", "tex_throttle"],
@@ -256,6 +287,45 @@ def waits(cuptop, out, table, built):
         beside_ncu(out, *mixes_of(cuptop, directory), ["--launch-count", "12", command], table, f"{name}.csv")
 
 
+def findings(cuptop, out, table, built):
+    build, command = built["waits"]
+    table.row("nvcc waits", build.wait(timeout=120), not build.returncode)
+    for kernel, rule, cure in CURES:
+        for name, is_told in ((kernel, True), (cure, False)):
+            _, report, _, _ = traced(cuptop, out, f"one-{name}", "--stalls", "on", command=[command, "4000" if "transpose" in name else "600", name])
+            stalls = next((it.get("stalls") or {} for it in report.get("kernels", []) if base(it["name"]) == name), {})
+            parts = {it: round(stalls[it] / stalls["samples"], 2) for it in ("memory", "sm", "warps", "pipe", "fetch") if stalls.get("samples")}
+            found = [it["rule"] for it in report.get("findings", [])]
+            table.row(f"{name}: {rule}{'' if is_told else ' is silent'}", f"{found} {parts}", bool(parts) and (rule in found) == is_told)
+
+
+def decode(cuptop, out, table):
+    (out / "decode.py").write_text(DECODE.lstrip("\n"))
+    for mode in ("eager", "graph"):
+        command, counts = [sys.executable, out / "decode.py", mode], []
+        for options in (["--counters", "off"], ["--stalls", "on"]):
+            took, report, _, _ = traced(cuptop, out, f"decode-{mode}", *options, command=command)
+            counts.append(kernels(report))
+            table.row(f"decode {mode}, {options[0][2:]} {options[1]}", f"a step {took.get(mode, 0):.0f} us, {sum(counts[-1].values())} kernels")
+        table.row(f"decode {mode}: kernels with as without", counts[0] == counts[1], counts[0] == counts[1] and bool(counts[0]))
+        told = [(base(it["name"])[:24], it["stalls"]) for it in report.get("kernels", []) if (it.get("stalls") or {}).get("samples", 0) >= 500]
+        most = lambda mix: max(("memory", "sm", "warps", "pipe", "fetch"), key=mix.get)
+        words = [f"{name} {most(mix)} {100 * mix[most(mix)] / mix['samples']:.0f} %" for name, mix in told[:4]]
+        table.row(f"decode {mode}: kernels told of", f"{len(told)}: {', '.join(words)}", bool(told))
+
+
+def user(cuptop, out, table):
+    home = Path("/tmp/cuptop-user"); shutil.rmtree(home, ignore_errors=True); home.mkdir(); home.chmod(0o777)
+    shutil.copy(cuptop, home / "cuptop"); shutil.copy(out / "waits", home / "waits")
+    done = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", f"HOME={home}", home / "cuptop", "trace", "--headless", "--json",
+                "--python", "off", "--stalls", "on", "--save", home / "rec", "--", home / "waits", "300", "chase"])
+    report = json.loads(done.stdout[done.stdout.index("\n{") + 1:]) if "\n{" in done.stdout else {}
+    samples = sum((it.get("stalls") or {}).get("samples", 0) for it in report.get("kernels", []))
+    said = " ".join(done.stderr.split())
+    table.row("ordinary user: samples, or who refuses", f"{samples} samples; {re.findall(r'no stalls.{0,160}', said)[:1]}",
+              sum(kernels(report).values()) >= 300 and (samples > 0 or "no stalls" in said))
+
+
 def build(out, files):
     nvcc = shutil.which("nvcc") or str(next(iter(sorted(Path("/usr/local").glob("cuda*/bin/nvcc"))), "nvcc"))
     kernels = Path(__file__).parent / "transpose.cu"
@@ -321,15 +391,17 @@ def both_orders(cuptop, out, table):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("cuptop"); parser.add_argument("--out", default="stalls-out"); parser.add_argument("--seconds", type=float, default=220)
-    parser.add_argument("--turns", type=int, default=3); parser.add_argument("--only", default="waits,lines,turns,late,orders")
+    parser.add_argument("--turns", type=int, default=3); parser.add_argument("--only", default="waits,findings,decode,user,lines,turns,late,orders")
     parser.add_argument("--cuda", type=Path, action="append", default=[])
     args = parser.parse_args()
     out, cuptop, begin, table = Path(args.out).absolute(), str(Path(args.cuptop).absolute()), time.time(), Table()
     out.mkdir(parents=True, exist_ok=True)
     for name, text in (("work.py", WORK), ("steady.py", STEADY), ("triton_work.py", TRITON.lstrip("\n"))):
         (out / name).write_text(text)
-    built = build(out, [Path(__file__).parent / "waits.cu", *args.cuda]) if "waits" in args.only else {}
-    parts = {"lines": lambda: lines(cuptop, out, table), "waits": lambda: waits(cuptop, out, table, built),
+    needs_waits = any(it in args.only for it in ("waits", "findings", "user"))
+    built = build(out, [Path(__file__).parent / "waits.cu", *args.cuda]) if needs_waits else {}
+    parts = {"lines": lambda: lines(cuptop, out, table), "findings": lambda: findings(cuptop, out, table, built),
+             "decode": lambda: decode(cuptop, out, table), "user": lambda: user(cuptop, out, table), "waits": lambda: waits(cuptop, out, table, built),
              "turns": lambda: turns(cuptop, out, table, args.turns), "late": lambda: late(cuptop, out, table),
              "orders": lambda: both_orders(cuptop, out, table)}
     for name, part in parts.items():

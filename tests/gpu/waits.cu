@@ -2,6 +2,7 @@
 #include TRANSPOSE
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 // Few warps: two a multiprocessor, each load after the one before; and as many as fit.
 __global__ void chase(const int *next, int *out, int steps) {
@@ -69,6 +70,8 @@ __global__ void short_code(float *out, int steps) {
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 300, n = 4096, sms = 132;
+    // All by turns, or the one that is named.
+    auto is = [&](const char *name) { return argc < 3 || !strcmp(argv[2], name); };
     size_t size = (size_t)n * n;
     float *in, *out;
     int *next;
@@ -80,18 +83,18 @@ int main(int argc, char **argv) {
     dim3 grid(n / 32, n / 32), block(32, 8);
     for (int i = 0; i < rounds; i++) {
         cudaDeviceSynchronize(); // what is queued before sampling is on is not sampled
-        transpose_row<<<n / 256, 256>>>(in, out, n, i);
-        transpose_naive<<<grid, block>>>(in, out, n);
-        transpose_tiled<<<grid, block>>>(in, out, n);
-        transpose_tiled_padded<<<grid, block>>>(in, out, n);
-        chase<<<sms, 64>>>(next, (int *)out, 1000);
-        chase_many<<<2 * sms, 1024>>>(next, (int *)out, 31);
-        one_bank<<<2 * sms, 1024>>>(out, 2000);
-        all_banks<<<2 * sms, 1024>>>(out, 2000);
-        barriers<<<2 * sms, 1024>>>(out, 500);
-        no_barriers<<<2 * sms, 1024>>>(out, 500);
-        long_code<<<2 * sms, 256>>>(out, 4);
-        short_code<<<2 * sms, 256>>>(out, 4);
+        if (is("transpose_row")) transpose_row<<<n / 256, 256>>>(in, out, n, i);
+        if (is("transpose_naive")) transpose_naive<<<grid, block>>>(in, out, n);
+        if (is("transpose_tiled")) transpose_tiled<<<grid, block>>>(in, out, n);
+        if (is("transpose_tiled_padded")) transpose_tiled_padded<<<grid, block>>>(in, out, n);
+        if (is("chase")) chase<<<sms, 64>>>(next, (int *)out, 1000);
+        if (is("chase_many")) chase_many<<<2 * sms, 1024>>>(next, (int *)out, 31);
+        if (is("one_bank")) one_bank<<<2 * sms, 1024>>>(out, 2000);
+        if (is("all_banks")) all_banks<<<2 * sms, 1024>>>(out, 2000);
+        if (is("barriers")) barriers<<<2 * sms, 1024>>>(out, 500);
+        if (is("no_barriers")) no_barriers<<<2 * sms, 1024>>>(out, 500);
+        if (is("long_code")) long_code<<<2 * sms, 256>>>(out, 4);
+        if (is("short_code")) short_code<<<2 * sms, 256>>>(out, 4);
     }
     printf("WAITS %s\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }
