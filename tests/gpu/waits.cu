@@ -1,5 +1,7 @@
-// Kernels that wait for one thing each, and what cures it: for tests/gpu/stalls.py. -DTRANSPOSE="\"…/kernels/transpose.cu\""
+// Kernels that wait for one thing each, and what cures it: for tests/gpu/stalls.py. `waits N` runs all by turns, N times; `waits S NAME`
+// that one for S seconds. -DTRANSPOSE="\"…/kernels/transpose.cu\""
 #include TRANSPOSE
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +38,7 @@ __global__ void barriers(float *out, int steps) {
     for (int i = 0; i < steps; i++) {
         if (threadIdx.x < 32) {
             float x = threadIdx.x;
-            for (int k = 0; k < 256; k++) x = __fmaf_rn(x, 1.0001f, 0.5f);
+            for (int k = 0; k < 4096; k++) x = __fmaf_rn(x, 1.0001f, 0.5f);
             if (threadIdx.x == 0) part = x;
         }
         __syncthreads();
@@ -70,7 +72,6 @@ __global__ void short_code(float *out, int steps) {
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 300, n = 4096, sms = 132;
-    // All by turns, or the one that is named.
     auto is = [&](const char *name) { return argc < 3 || !strcmp(argv[2], name); };
     size_t size = (size_t)n * n;
     float *in, *out;
@@ -81,7 +82,9 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < size; i++) made[i] = (i * 1664525 + 1013904223) % size;
     cudaMemcpy(next, made, 4 * size, cudaMemcpyHostToDevice);
     dim3 grid(n / 32, n / 32), block(32, 8);
-    for (int i = 0; i < rounds; i++) {
+    using Clock = std::chrono::steady_clock;
+    auto until = Clock::now() + std::chrono::seconds(rounds);
+    for (int i = 0; argc < 3 ? i < rounds : Clock::now() < until; i++) {
         cudaDeviceSynchronize(); // what is queued before sampling is on is not sampled
         if (is("transpose_row")) transpose_row<<<n / 256, 256>>>(in, out, n, i);
         if (is("transpose_naive")) transpose_naive<<<grid, block>>>(in, out, n);
@@ -91,7 +94,7 @@ int main(int argc, char **argv) {
         if (is("chase_many")) chase_many<<<2 * sms, 1024>>>(next, (int *)out, 31);
         if (is("one_bank")) one_bank<<<2 * sms, 1024>>>(out, 2000);
         if (is("all_banks")) all_banks<<<2 * sms, 1024>>>(out, 2000);
-        if (is("barriers")) barriers<<<2 * sms, 1024>>>(out, 500);
+        if (is("barriers")) barriers<<<2 * sms, 1024>>>(out, 50);
         if (is("no_barriers")) no_barriers<<<2 * sms, 1024>>>(out, 500);
         if (is("long_code")) long_code<<<2 * sms, 256>>>(out, 4);
         if (is("short_code")) short_code<<<2 * sms, 256>>>(out, 4);
