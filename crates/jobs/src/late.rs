@@ -174,38 +174,14 @@ fn one(
     let saved = price.as_ref().map(|it| it.within(looked).max(0));
     let on_steps = price.as_ref().map(|it| on_steps(it, spans));
     // Without a replay what the others waited is all that is known of it.
-    let behind = price.map_or_else(
-        || {
-            all.iter()
-                .map(|late| Behind {
-                    span: Span::new(late.start - late.by, late.start),
-                    by: late.by,
-                })
-                .collect()
-        },
-        |it| it.behind,
-    );
-    let mut by_step = vec![0.0; spans.len()];
-    let mut of_step: FxHashMap<usize, Behind> = FxHashMap::default();
-    for it in &behind {
-        if let Some(step) = step_of(spans, it.span.end) {
-            by_step[step] += it.by as f64;
-            let most = of_step.entry(step).or_insert(*it);
-            if it.by > most.by {
-                *most = *it;
-            }
-        }
-    }
+    let behind = price.map_or_else(|| waited_for(all), |it| it.behind);
+    let (by_step, of_step) = in_steps(&behind, spans);
     // By how much it falls behind is often made up for by the end of a step.
     let by_step: Vec<f64> = on_steps.unwrap_or(by_step);
     let late = late_steps(&by_step, noise, step);
-    let named = late.iter().filter_map(|step| {
-        let it = of_step.get(step)?;
-        Some(LateStep {
-            step: *step,
-            start: it.span.end,
-            by: it.by,
-        })
+    let named = late.iter().filter_map(|&step| {
+        let (start, by) = of_step.get(&step).map(|it| (it.span.end, it.by))?;
+        Some(LateStep { step, start, by })
     });
     let count = (spans.len() as Ns).max(1);
     let now_ns = whole.unwrap_or_default().len() / count;
@@ -235,6 +211,31 @@ fn one(
             is_capped: is_capped(known, looked),
         }),
     })
+}
+
+/// What others waited for a rank each time.
+fn waited_for(all: &[Late]) -> Vec<Behind> {
+    let waited = |late: &Late| Behind {
+        span: Span::new(late.start - late.by, late.start),
+        by: late.by,
+    };
+    all.iter().map(waited).collect()
+}
+
+/// By how much it is behind in each step, and the time at which that is most.
+fn in_steps(behind: &[Behind], spans: &[Span]) -> (Vec<f64>, FxHashMap<usize, Behind>) {
+    let mut by_step = vec![0.0; spans.len()];
+    let mut of_step: FxHashMap<usize, Behind> = FxHashMap::default();
+    for it in behind {
+        if let Some(step) = step_of(spans, it.span.end) {
+            by_step[step] += it.by as f64;
+            let most = of_step.entry(step).or_insert(*it);
+            if it.by > most.by {
+                *most = *it;
+            }
+        }
+    }
+    (by_step, of_step)
 }
 
 /// What is saved without a rank; where that may be chance, or is more, what is at the places where it loses time.

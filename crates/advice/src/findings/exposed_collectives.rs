@@ -93,10 +93,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::WORTH_SHARE.is_reached_by(f.part(beside)) {
         return None;
     }
-    let waits = match (long, duration(waited)) {
-        (0, _) => String::new(),
-        (_, time) => format!("; {long} most likely waited for another rank ({time})"),
-    };
+    let waits = likely_waited(long, waited);
     let (advice, hides) = advice(scope, rows.first().copied()?);
     let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
         true => (SAME_STREAM, "a stream of its own for communication"),
@@ -122,6 +119,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         cure,
         ..scope.found(f.span_ns, (alone - waited).clamp(0, beside), &at)
     })
+}
+
+fn likely_waited(long: usize, waited: Ns) -> String {
+    match (long, duration(waited)) {
+        (0, _) => String::new(),
+        (_, time) => format!("; {long} most likely waited for another rank ({time})"),
+    }
 }
 
 /// How many of the longest take ten times as long as others of their kernel and size, and how long. Each ends when the last rank has

@@ -79,27 +79,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         return None;
     }
     let is_cold = found.iter().any(|it| it.rule == Rule::ColdStart);
-    let mut sums = Shares::default();
-    for (gap, pieces) in scope.gaps(f) {
-        let here = untold(scope, is_cold, gap, pieces);
-        sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
-    }
-    // The device's own pauses are no matter of the program, nor is what the profiler takes.
-    (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
-    let (group, time) = *Group::most(sums, 0).first()?;
-    // What tells of a small part of it, or lies before the work, does not tell of it.
-    let is_much =
-        |it: &Finding| !it.instead_of.is_empty() || 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
-    let mut told = found.iter().filter(|it| tells(it.rule, group));
-    let is_told = told.any(is_much);
-    let launches = f.kernels + f.h2d.count + f.d2h.count;
-    let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
-    // What the CPU works on can be looked up; that nothing is known is worth a line only where it is much.
-    let is_long = cases::NO_CURE_SHARE.is_reached_by(f.part(time))
-        || group == Group::Host && cases::LARGE_SHARE.is_reached_by(f.part(time));
-    if is_told || is_few || !is_long || time < thresholds::WORTH_NS {
-        return None;
-    }
+    let (group, time) = largest(scope, f, found, is_cold)?;
     let here = |gap: Gap, pieces: Pieces| untold(scope, is_cold, gap, pieces)[group as usize];
     let gaps = scope.gaps(f);
     let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
@@ -149,6 +129,35 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         }),
         ..scope.found(f.span_ns, time, &at)
     })
+}
+
+/// What keeps the GPU idle for most of the time that no finding tells of, where it is worth a line.
+fn largest(
+    scope: &Scope,
+    f: &DeviceFigures,
+    found: &[Finding],
+    is_cold: bool,
+) -> Option<(Group, Ns)> {
+    let mut sums = Shares::default();
+    for (gap, pieces) in scope.gaps(f) {
+        let here = untold(scope, is_cold, gap, pieces);
+        sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
+    }
+    // The device's own pauses are no matter of the program, nor is what the profiler takes.
+    (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
+    let (group, time) = *Group::most(sums, 0).first()?;
+    // What tells of a small part of it, or lies before the work, does not tell of it.
+    let is_much =
+        |it: &Finding| !it.instead_of.is_empty() || 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
+    let mut told = found.iter().filter(|it| tells(it.rule, group));
+    let is_told = told.any(is_much);
+    let launches = f.kernels + f.h2d.count + f.d2h.count;
+    let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
+    // What the CPU works on can be looked up; that nothing is known is worth a line only where it is much.
+    let is_long = cases::NO_CURE_SHARE.is_reached_by(f.part(time))
+        || group == Group::Host && cases::LARGE_SHARE.is_reached_by(f.part(time));
+    let is_worth = !is_told && !is_few && is_long && time >= thresholds::WORTH_NS;
+    is_worth.then_some((group, time))
 }
 
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data
