@@ -82,46 +82,42 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Kernels of which few warps fit an SM, because of what each block takes. Libraries' products of matrices and Triton's run so by
+/// Kernels of which few warps are on an SM, because of what each block takes, or of a grid of few small blocks. Libraries' products of matrices and Triton's run so by
 /// design; of others no launch says whether they wait, so it is a remark.
 pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let info = &scope.trace.devices()[f.index].info;
-    let warps = |it: &Config| {
-        (it.row.fill.occupancy.unwrap_or(1.0) * f64::from(info.max_warps_per_sm)).round() as u32
-    };
+    let warps = |it: &Config| (resident(it) * f64::from(info.max_warps_per_sm)).round() as u32;
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let is_full = it.row.fill.idle_sms == Some(0);
         is_full
             && it.row.class == Class::Unknown
-            && by_block(it).is_some()
+            && few_by(scope, it).is_some()
             && warps(it) < thresholds::FEW_WARPS
             && !is_by_design(scope, full(scope, it))
-            && !waits(scope, it).is_some_and(|it| {
-                thresholds::FEW_WARPS_WAIT > it.mix.share(it.mix.memory + it.mix.sm)
-            })
+            && waits_inside(scope, it) != Some(false)
     });
     let most = *all.first()?;
+    let (by, advice) = few_by(scope, most)?;
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }
     // With all the warps that fit it could be faster by so much, and by no more.
-    let idle = |it: &&Config| (1.0 - it.row.fill.occupancy.unwrap_or(1.0)) * it.row.total_ns as f64;
+    let idle = |it: &&Config| (1.0 - resident(it)) * it.row.total_ns as f64;
     let idle = all.iter().map(idle).sum::<f64>() as Ns;
     let said = waits(scope, most).and_then(|it| it.sentence());
     let said = said.map_or(UNKNOWN.to_owned(), |it| format!("It {it}"));
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "few warps on an SM, limited by {}: {} of {} in {}, which takes {} ({})",
-            by_block(most)?.words(),
+            "few warps on an SM, limited by {by}: {} of {} in {}, which takes {} ({})",
             warps(most),
             info.max_warps_per_sm,
             name(scope, most),
             duration(most.row.total_ns),
             percent(f.part(most.row.total_ns)),
         ),
-        advice: format!("{} {said}.", more_warps(by_block(most)?)),
+        advice: format!("{advice} {said}."),
         ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
     })
 }
@@ -132,6 +128,29 @@ const UNKNOWN: &str = "Only --counters or --stalls say whether it waits";
 /// What its warps were seen waiting for.
 fn waits(scope: &Scope, it: &Config) -> Option<KernelStalls> {
     stalls::of_kernel(scope.trace, it.shape.name, it.row.count, it.row.total_ns)
+}
+
+/// Whether its warps were seen waiting for memory; nothing where that was not sampled.
+fn waits_inside(scope: &Scope, it: &Config) -> Option<bool> {
+    let mix = waits(scope, it)?.mix;
+    Some(mix.share(mix.memory + mix.sm) >= thresholds::FEW_WARPS_WAIT)
+}
+
+/// The part of an SM's warps that are there: a grid that does not fill all places brings fewer than fit.
+fn resident(it: &Config) -> f64 {
+    it.row.fill.occupancy.unwrap_or(1.0) * it.row.fill.waves.unwrap_or(1.0).min(1.0)
+}
+
+/// What leaves few warps on an SM, and what brings more. That a grid is small is told of kernels that were seen waiting alone.
+fn few_by(scope: &Scope, it: &Config) -> Option<(&'static str, &'static str)> {
+    let is_small = || Some(it.row.fill.waves? < 1.0 && waits_inside(scope, it)?);
+    match by_block(it) {
+        Some(limit) => Some((limit.words(), more_warps(limit))),
+        None => is_small()?.then_some((
+            "its grid",
+            "More warps hide latency: more blocks, or more threads a block.",
+        )),
+    }
 }
 
 /// What of a block keeps more of them from an SM, where that is no limit of every kernel.

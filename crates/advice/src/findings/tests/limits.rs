@@ -172,10 +172,15 @@ const MS: Ns = 1_000_000;
 
 /// Forty kernels of 1 ms on an H200, whose blocks share so many bytes, and how many of 1,000 samples waited for what.
 fn waiting(shared: u32, reasons: &[(&str, u64)]) -> Scene {
+    waiting_in([2_904, 1, 1], shared, reasons)
+}
+
+/// The same of a grid.
+fn waiting_in(grid: [u32; 3], shared: u32, reasons: &[(&str, u64)]) -> Scene {
     let mut scene = Scene::new();
     scene.device(h200());
     let shape = LaunchShape {
-        grid: [2_904, 1, 1],
+        grid,
         block: [128, 1, 1],
         registers: 32,
         dynamic_shared: shared,
@@ -242,6 +247,31 @@ fn few_warps_are_told_by_what_they_wait_for() {
     cured(
         "few-warps",
         &mut waiting(160 << 10, &[("long_scoreboard", 200)]),
+    );
+}
+
+/// One block of four warps for each of the 132 SMs. On an H200 such a grid of two warps each waited for memory for 99 % of its samples.
+#[test]
+fn a_small_grid_that_waits_leaves_few_warps() {
+    let grid = [132, 1, 1];
+    let found = sick(
+        "few-warps",
+        &mut waiting_in(grid, 0, &[("long_scoreboard", 990)]),
+    );
+    let title =
+        "few warps on an SM, limited by its grid: 4 of 64 in stencil, which takes 40.0 ms (100 %)";
+    assert_eq!(found.title, title);
+    // Fifteen of sixteen parts.
+    assert_eq!(found.bound_ns, 37_500_000);
+    cured(
+        "few-warps",
+        &mut waiting_in(grid, 0, &[("long_scoreboard", 200)]),
+    );
+    // Sixteen blocks fill an SM.
+    let full = [132 * 16, 1, 1];
+    cured(
+        "few-warps",
+        &mut waiting_in(full, 0, &[("long_scoreboard", 990)]),
     );
 }
 
