@@ -170,10 +170,13 @@ impl Standing {
             .map_or_else(String::new, |it| format!(" in {it}"));
         match thread.doing {
             Doing::Moves => "goes on".to_owned(),
-            Doing::Stays if process.works => {
+            Doing::Stays(_) if process.works => {
                 format!("works, here for the {looked} that cuptop looked")
             }
-            Doing::Stays => format!("here for the {looked} that cuptop looked"),
+            Doing::Stays(Some(time)) => {
+                format!("asleep{within} for {}, woken for moments", long(time))
+            }
+            Doing::Stays(None) => format!("here for the {looked} that cuptop looked"),
             Doing::Asleep(Some(time)) => format!("asleep{within} for {}", long(time)),
             Doing::Asleep(None) => format!("asleep{within}, for the {looked} that cuptop looked"),
             Doing::InDevice(Some(time)) => format!(
@@ -366,7 +369,7 @@ fn process(it: &Process) -> Value {
 fn thread(it: &ThreadSeen, leads: bool) -> Value {
     let (doing, long) = match it.doing {
         Doing::Moves => ("moves", None),
-        Doing::Stays => ("stays", None),
+        Doing::Stays(long) => ("stays", long),
         Doing::Asleep(long) => ("asleep", long),
         Doing::InDevice(long) => ("in-device", long),
         Doing::Stopped => ("stopped", None),

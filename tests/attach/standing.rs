@@ -38,6 +38,11 @@ while kind == "moves":
     sum(range(100_000))
     time.sleep(0.004)
     sum(range(100_000))
+if rank == 2 and kind == "loader":
+    import queue
+    while True:
+        try: queue.Queue().get(timeout=2)
+        except queue.Empty: pass
 if rank == 2 and kind != "symmetric":
     load_batch()
 cuda.cudaStreamSynchronize(None)
@@ -180,6 +185,29 @@ fn a_rank_that_sleeps_while_others_wait_is_behind() {
             .as_str()
             .is_some_and(|it| it.contains(&expected)),
         "{row}"
+    );
+}
+
+/// As PyTorch's loader waits whose workers have locked each other out.
+#[test]
+fn a_rank_that_wakes_and_waits_for_the_same_again_is_behind() {
+    if !has_python() {
+        return;
+    }
+    let job = Job::start("loader", 1);
+    let (said, code) = job.asked_until("still", &["--no-ras"]);
+    assert_eq!(
+        (&said["behind"], code),
+        (&serde_json::json!([2]), 1),
+        "{said:#}"
+    );
+    let late = lead(&said, 2);
+    assert_eq!(late["doing"], "stays", "{late}");
+    assert!(
+        late["for_ns"]
+            .as_u64()
+            .is_some_and(|it| it >= 5_000_000_000),
+        "{late}"
     );
 }
 

@@ -193,7 +193,11 @@ impl Process {
     fn stands(&self) -> Option<Duration> {
         match self.life {
             Life::Lives if self.works => None,
-            _ => self.asleep(),
+            // Who wakes up by a timeout and waits for the same again does not go on.
+            _ => match self.leading()?.doing {
+                Doing::Stays(long) => long,
+                _ => self.asleep(),
+            },
         }
     }
 
@@ -218,7 +222,7 @@ impl Process {
 
     /// Whether its main thread waits for messages, or for a key.
     fn takes_input(&self) -> bool {
-        let asleep = |it: &ThreadSeen| matches!(it.doing, Doing::Asleep(_) | Doing::Stays);
+        let asleep = |it: &ThreadSeen| matches!(it.doing, Doing::Asleep(_) | Doing::Stays(_));
         !self.works
             && self
                 .leading()

@@ -181,7 +181,7 @@ pub(super) fn uses_cuda(pid: u32) -> bool {
     has_mapped(pid, b"/libcuda.so.")
 }
 
-pub(super) fn processes() -> Vec<u32> {
+pub(crate) fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let own = std::process::id();
     entries

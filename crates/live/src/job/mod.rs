@@ -14,7 +14,7 @@
 //! `/proc`'s.
 
 mod judge;
-mod members;
+pub(crate) mod members;
 mod native;
 pub mod ras;
 mod sockets;
@@ -108,8 +108,8 @@ pub enum Doing {
     /// It was at several places.
     #[default]
     Moves,
-    /// It ran or was woken, and was at the same place at each look.
-    Stays,
+    /// It ran or was woken, and was at the same place at each look: for so long it has only slept there but for moments.
+    Stays(Option<Duration>),
     /// It has not run for so long, as far as the kernel tells.
     Asleep(Option<Duration>),
     /// The same within a driver or file system, where no signal ends it.
@@ -238,7 +238,7 @@ fn process(member: &Member, watched: &Watched, gpu: Option<u32>) -> Process {
     let (processor, bytes) = watched.work();
     let spinning = threads
         .iter()
-        .filter(|it| it.doing == Doing::Stays && it.call.is_none())
+        .filter(|it| matches!(it.doing, Doing::Stays(_)) && it.call.is_none())
         .count();
     let life = match threads.first().map(|it| it.doing) {
         _ if !member.is_there() => Life::Gone,

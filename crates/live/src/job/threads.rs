@@ -8,7 +8,7 @@ use crossbeam_channel::Receiver;
 use py_spy::PythonSpy;
 
 use super::native::{DEEPEST, Libraries, Native};
-use super::{Doing, ThreadSeen, is_on};
+use super::{Doing, STILL, ThreadSeen, is_on};
 use crate::python;
 use crate::rights::numbers;
 use activity::Frame;
@@ -28,6 +28,8 @@ struct At {
     state: char,
     /// When it last ran, in ms of the scheduler's clock; nothing where the kernel does not tell.
     ran: Option<f64>,
+    /// For how long it has run, in ms.
+    spent: Option<f64>,
     /// The system call that it is in, its stack pointer and its place; nothing while it runs.
     call: Option<Call>,
     python: Vec<Frame>,
@@ -44,13 +46,47 @@ pub(super) struct Call {
     place: u64,
 }
 
+/// The part of its time that a thread runs at most which sleeps but for moments.
+const MOMENTS: f64 = 0.01;
+
+impl At {
+    /// Whether it sleeps where it slept at an earlier look, in the same wait.
+    fn is_back_at(&self, earlier: &At) -> bool {
+        let place = |it: &At| it.call.map(|it| (it.number, it.place));
+        let sleeps = self.state == 'S' && earlier.state == 'S';
+        sleeps
+            && place(self).is_some()
+            && place(self) == place(earlier)
+            && self.python == earlier.python
+    }
+
+    /// For how long it has slept but for moments since an earlier look; nothing where it ran for longer.
+    fn slept(&self, since: &At, now: Option<f64>) -> Option<Duration> {
+        let long = now? - since.ran.filter(|it| *it > 0.0)?;
+        let is_brief = self.spent? - since.spent? <= long * MOMENTS;
+        is_brief.then(|| Duration::from_secs_f64(long.max(0.0) / 1e3))
+    }
+}
+
 /// A thread as it was at all looks.
 #[derive(Debug, Default)]
 struct Thread {
     name: String,
     looks: Vec<At>,
+    /// The first look since which it has been back in the same wait at each one, whatever woke it.
+    first: At,
     /// Whether it was at another line between two looks.
     has_moved: bool,
+}
+
+impl Thread {
+    fn keep(&mut self, at: At) {
+        let is_back = self.looks.last().is_some_and(|it| at.is_back_at(it));
+        if self.has_moved || !is_back || at.slept(&self.first, at.ran).is_none() {
+            self.first = at.clone();
+        }
+        self.looks.push(at);
+    }
 }
 
 /// A process that is looked at.
@@ -106,7 +142,7 @@ impl Watched {
                 at.python = python;
                 let thread = self.threads.entry(tid).or_default();
                 thread.name = name;
-                thread.looks.push(at);
+                thread.keep(at);
             }
         }
         let mine = std::iter::once(self.pid).chain(self.helpers.iter().copied());
@@ -191,7 +227,7 @@ impl Watched {
             let text = std::fs::read(format!("/proc/{}/task/{tid}/{name}", self.pid));
             String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
         };
-        let stat = read("stat");
+        let (stat, sched) = (read("stat"), read("sched"));
         let (head, rest) = stat.rsplit_once(')').unwrap_or_default();
         let name = head.split_once('(').map_or("", |it| it.1).to_owned();
         let call = call(&read("syscall"));
@@ -199,7 +235,8 @@ impl Watched {
         let stack = self.native.as_ref().filter(|_| is_main && call.is_none());
         let at = At {
             state: rest.trim_start().chars().next().unwrap_or('X'),
-            ran: last_run(&read("sched")),
+            ran: in_sched(&sched, "se.exec_start"),
+            spent: in_sched(&sched, "se.sum_exec_runtime"),
             call,
             python: Vec::new(),
             stack: stack.map_or_else(Vec::new, |it| it.bytes(top(&it.stack))),
@@ -233,7 +270,7 @@ impl Watched {
             is_main: tid == self.pid,
             doing: match thread.has_moved {
                 true => Doing::Moves,
-                false => doing(&thread.looks, now),
+                false => doing(&thread.looks, &thread.first, now),
             },
             native,
             call: last.call.map(|it| (it.number, it.first)),
@@ -273,7 +310,7 @@ fn unchanged(looks: &[At]) -> &[u8] {
     &last.stack[last.stack.len().saturating_sub(above.min(DEEPEST))..]
 }
 
-fn doing(looks: &[At], now: Option<f64>) -> Doing {
+fn doing(looks: &[At], first: &At, now: Option<f64>) -> Doing {
     let Some(last) = looks.last() else {
         return Doing::Moves;
     };
@@ -288,14 +325,17 @@ fn doing(looks: &[At], now: Option<f64>) -> Doing {
     if looks.iter().all(|it| it.state == 'D') && is_same_call {
         return Doing::InDevice(long);
     }
-    if looks.iter().all(|it| it.state == 'S') && is_same_call && (has_not_run || last.ran.is_none())
-    {
+    let slept = last.slept(first, now).filter(|_| last.is_back_at(first));
+    // One long sleep proves more than several short ones.
+    let is_woken = slept.is_some() && first.ran != last.ran && long.is_none_or(|it| it < STILL);
+    let sleeps = looks.iter().all(|it| it.state == 'S') && is_same_call;
+    if sleeps && (has_not_run || last.ran.is_none()) && !is_woken {
         return Doing::Asleep(long);
     }
     match same(|a, b| a.python == b.python)
         && (!last.python.is_empty() || looks.len() == 1 || is_same_call)
     {
-        true => Doing::Stays,
+        true => Doing::Stays(slept),
         false => Doing::Moves,
     }
 }
@@ -317,18 +357,17 @@ fn call(text: &str) -> Option<Call> {
     })
 }
 
-/// `se.exec_start` of `/proc/PID/task/T/sched`, in ms.
-fn last_run(sched: &str) -> Option<f64> {
-    let line = sched
-        .lines()
-        .find_map(|it| it.strip_prefix("se.exec_start"))?;
+/// A time of `/proc/PID/task/T/sched`, in ms.
+fn in_sched(sched: &str, name: &str) -> Option<f64> {
+    let line = sched.lines().find_map(|it| it.strip_prefix(name))?;
     line.rsplit_once(':')?.1.trim().parse().ok()
 }
 
 /// The scheduler's clock now: a thread that has just been woken has it.
 fn now() -> Option<f64> {
     std::thread::sleep(Duration::from_millis(2));
-    last_run(&std::fs::read_to_string("/proc/thread-self/sched").ok()?)
+    let sched = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
+    in_sched(&sched, "se.exec_start")
 }
 
 /// A process's time on processors, in ticks, and bytes that it read and wrote.
@@ -386,8 +425,8 @@ mod tests {
             (None, None, None)
         );
         let sched = "python (7, #threads: 3)\n---\nse.exec_start      :   12232424.786032\nse.vruntime : 1\n";
-        assert_eq!(last_run(sched), Some(12_232_424.786_032));
-        assert_eq!(last_run("nothing"), None);
+        assert_eq!(in_sched(sched, "se.exec_start"), Some(12_232_424.786_032));
+        assert_eq!(in_sched("nothing", "se.exec_start"), None);
     }
 
     #[test]
@@ -395,6 +434,7 @@ mod tests {
         const READ: &str = "0 0x5 0x1 0x2 0x3 0x4 0x5 0x7ff0 0x1000";
         const OTHER: &str = "0 0x5 0x1 0x2 0x3 0x4 0x5 0x7fe0 0x1000";
         let five = |it: &At| vec![it.clone(); 5];
+        let doing = |looks: &[At], now| doing(looks, &looks[0], now);
         let asleep = five(&at('S', 1_000.0, Some(READ)));
         assert_eq!(
             doing(&asleep, Some(13_000.0)),
@@ -402,7 +442,7 @@ mod tests {
         );
         let mut woken = asleep.clone();
         woken[3].ran = Some(1_500.0);
-        assert_eq!(doing(&woken, Some(13_000.0)), Doing::Stays);
+        assert_eq!(doing(&woken, Some(13_000.0)), Doing::Stays(None));
         let mut elsewhere = asleep;
         elsewhere[3] = at('S', 1_500.0, Some(OTHER));
         assert_eq!(doing(&elsewhere, Some(13_000.0)), Doing::Moves);
@@ -439,10 +479,37 @@ mod tests {
             python: line(9),
             ..at('R', 1_000.0, None)
         };
-        assert_eq!(doing(&five(&spins), Some(3e3)), Doing::Stays);
+        assert_eq!(doing(&five(&spins), Some(3e3)), Doing::Stays(None));
         let mut goes_on = five(&spins);
         goes_on[4].python = line(10);
         assert_eq!(doing(&goes_on, Some(3e3)), Doing::Moves);
+    }
+
+    /// PyTorch's loader waits for a batch 5 s long, looks for its workers and waits again. Its twin takes batches meanwhile, each of which
+    /// takes more of a processor.
+    #[test]
+    fn who_comes_back_to_the_same_wait_again_and_again_has_not_gone_on() {
+        const POLL: &str = "7 0x7f01 0x1 0x1388 0x0 0x0 0x0 0x7ff0 0x1000";
+        const READ: &str = "0 0x5 0x1 0x2 0x3 0x4 0x5 0x7ff0 0x1000";
+        let after = |spent: f64, call| {
+            let mut thread = Thread::default();
+            // Woken at 5, 10, 15 and 20 s, and looked at each 350 ms from 6 s on.
+            for look in 0..42 {
+                let wakes = ((6_000.0 + 350.0 * f64::from(look)) / 5_000.0_f64).floor();
+                let call = if look == 20 { call } else { POLL };
+                thread.keep(At {
+                    spent: Some(wakes * spent),
+                    ..at('S', wakes * 5_000.0, Some(call))
+                });
+            }
+            thread.looks.drain(..37);
+            doing(&thread.looks, &thread.first, Some(20_400.0))
+        };
+        let stays = |ms| Doing::Stays(Some(Duration::from_millis(ms)));
+        assert_eq!(after(0.2, POLL), stays(15_400));
+        assert_eq!(after(80.0, POLL), stays(400));
+        // At one look it took a message; it had been back for 3.35 s at the next one.
+        assert_eq!(after(0.2, READ), stays(10_400));
     }
 
     #[test]

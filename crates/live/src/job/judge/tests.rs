@@ -62,7 +62,7 @@ fn said(ranks: Vec<Process>) -> (State, Vec<usize>) {
 fn waits() -> Process {
     let spins = ThreadSeen {
         native: Some("cudaStreamSynchronize".to_owned()),
-        ..thread(&["main"], Doing::Stays)
+        ..thread(&["main"], Doing::Stays(None))
     };
     Process {
         gpu: Some(100),
@@ -152,6 +152,20 @@ fn who_is_behind_is_named() {
             "reads from a file system that is gone",
             rank(thread(&["load"], Doing::InDevice(s(30)))),
         ),
+        (
+            "a deadlock of a loader, whose main thread looks for its workers each 5 s",
+            rank(in_call(
+                libc::SYS_ppoll,
+                thread(
+                    &[
+                        "std/selectors.py select",
+                        "torch/utils/data/dataloader.py __next__",
+                        "main",
+                    ],
+                    Doing::Stays(s(9)),
+                ),
+            )),
+        ),
         ("stopped", held(Life::Stopped)),
         ("gone", held(Life::Gone)),
         (
@@ -181,7 +195,7 @@ fn who_is_behind_is_named() {
         }
     }
     // The interpreter held by C code that computes: it is waited for, and not said to be hung.
-    let holds = works(rank(thread(&["compute"], Doing::Stays)));
+    let holds = works(rank(thread(&["compute"], Doing::Stays(None))));
     assert_eq!(said(vec![waits(), holds]), (State::WaitsForRanks, vec![1]));
 }
 
@@ -220,7 +234,7 @@ fn a_symmetric_hang_has_nobody_behind() {
 #[test]
 fn what_is_no_hang_is_never_called_one() {
     let moves = || rank(thread(&["main"], Doing::Moves));
-    let stays = |frames: &[&str]| rank(thread(frames, Doing::Stays));
+    let stays = |frames: &[&str]| rank(thread(frames, Doing::Stays(None)));
     let wait_thread = [
         "std/threading.py wait",
         "std/concurrent/futures/_base.py result",
@@ -404,7 +418,7 @@ fn what_is_no_hang_is_never_called_one() {
                 asleep(LOCK, &["std/threading.py join", "main"], 900),
                 ThreadSeen {
                     native: Some("cuStreamSynchronize".into()),
-                    ..own_thread(Doing::Stays)
+                    ..own_thread(Doing::Stays(None))
                 },
             )],
         ),
