@@ -4,12 +4,14 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use activity::Batch;
-use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress};
+use activity::feed::{Failure, FailureKind, Feed, Message, Outcome, Progress, SourceStatus};
 use activity::text::printable;
 use trace::{SourceInfo, Trace};
 
 /// Progress is printed no more often than this.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// The same for what is waited for, where no terminal overwrites it.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// Collects everything that `feed` sends into a trace, which evicts its oldest records where it takes more than `limit` bytes.
 ///
@@ -32,8 +34,7 @@ fn take_all(feed: &Feed, says_notices: bool, mut take: impl FnMut(Batch)) -> Out
     for message in feed.receiver() {
         match message {
             Message::Batch(batch) => take(batch),
-            // A report's last messages tell what was missing.
-            Message::Status(_) => {}
+            Message::Status(all) => line.tell(&all),
             Message::Progress(progress) => line.show(&progress),
             Message::Notice { is_warning, text } => {
                 line.clear();
@@ -71,17 +72,37 @@ fn eprint_line(text: &str) {
 #[derive(Debug, Default)]
 pub(super) struct ProgressLine {
     shown: Option<Instant>,
+    /// When it was told what is waited for.
+    told: Option<Instant>,
 }
 
 impl ProgressLine {
     pub(super) fn show(&mut self, progress: &Progress) {
-        let mut err = std::io::stderr().lock();
-        if !err.is_terminal() || self.shown.is_some_and(|t| t.elapsed() < PROGRESS_EVERY) {
-            return;
+        if std::io::stderr().is_terminal()
+            && self.shown.is_none_or(|t| t.elapsed() >= PROGRESS_EVERY)
+        {
+            let share = progress.done.saturating_mul(100) / progress.total.max(1);
+            self.write(&format!("{} {share} %", progress.what));
         }
+    }
+
+    /// Says what is waited for as long as it is.
+    fn tell(&mut self, all: &[SourceStatus]) {
+        let Some(it) = all.iter().find(|it| it.is_alarming) else {
+            return self.clear();
+        };
+        if std::io::stderr().is_terminal() {
+            self.write(&it.text);
+        } else if self.told.is_none_or(|t| t.elapsed() >= TELL_EVERY) {
+            self.told = Some(Instant::now());
+            eprint_line(&it.text);
+        }
+    }
+
+    fn write(&mut self, text: &str) {
         self.shown = Some(Instant::now());
-        let share = progress.done.saturating_mul(100) / progress.total.max(1);
-        let _ = write!(err, "\r\u{1b}[K{} {share} %", printable(&progress.what));
+        let mut err = std::io::stderr().lock();
+        let _ = write!(err, "\r\u{1b}[K{}", printable(text));
         let _ = err.flush();
     }
 

@@ -212,25 +212,39 @@ fn a_signal_ends_it_with_a_report() {
 }
 
 #[test]
-fn of_two_that_attach_the_second_is_told_so() {
+fn of_two_that_attach_the_second_waits_for_the_first() {
     let program = Program::start(&["late"], &[]);
     let (_folder, save) = folder();
-    let mut first = attach(program.pid(), &save, &["--duration", "1s"])
+    let mut first = attach(program.pid(), &save, &["--duration", "3s"])
         .spawn()
         .expect("started");
     wait_for("a recording", || program.ours() >= 3);
-    let (_other, second) = folder();
-    let output = attach(program.pid(), &second, &["--duration", "1s"])
-        .output()
-        .expect("run");
-    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
-    assert!(
-        words(&output).contains("another cuptop is attached"),
-        "{}",
-        words(&output)
-    );
+    let (_other, saved) = folder();
+    let before = program.descriptors();
+    let (_third, given_up) = folder();
+    let third = attach(program.pid(), &given_up, &[])
+        .spawn()
+        .expect("started");
+    let mut second = attach(program.pid(), &saved, &["--duration", "500ms"]);
+    let second = second.spawn().expect("started");
+    std::thread::sleep(Duration::from_millis(1_500));
+    // Nobody enters beside another one, and who waits can be ended.
+    assert_eq!(program.descriptors(), before);
+    let ended = Command::new("kill")
+        .args(["-INT", &third.id().to_string()])
+        .status();
+    assert!(ended.expect("runs").success());
+    let third = third.wait_with_output().expect("its end");
+    assert_eq!(third.status.code(), Some(130), "{}", words(&third));
     assert!(first.wait().expect("its end").success());
     whole(&read(&save).0[0], 200);
+    let second = second.wait_with_output().expect("its end");
+    for waited in [&second, &third] {
+        let expected = format!("another cuptop is attached to process {} (", program.pid());
+        assert!(words(waited).contains(&expected), "{}", words(waited));
+    }
+    assert!(second.status.success(), "{}", words(&second));
+    whole(&read(&saved).0[0], 50);
     assert_eq!(program.ours(), 0);
 }
 

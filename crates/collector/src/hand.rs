@@ -5,6 +5,8 @@
 pub const ENTRY: &str = "cuptop_attach_1";
 /// The variable in which it keeps the memory of the call for the next one.
 pub const AREA: &str = "cuptop_area";
+/// How the thread is called that serves whoever is attached.
+pub const THREAD: &str = "cuptop-attach";
 /// The longest message.
 pub const LONGEST: usize = 16 * 1024;
 

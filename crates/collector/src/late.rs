@@ -15,7 +15,7 @@ use cupti_sys::{Cupti, driver};
 
 use crate::collector::Collector;
 use crate::fork;
-use crate::hand::{BUSY, CHILD, LONGEST, NO_THREAD, Said};
+use crate::hand::{BUSY, CHILD, LONGEST, NO_THREAD, Said, THREAD};
 use crate::inject::{COLLECTOR, at_exit};
 use crate::options::{self, ApiCalls, Caller, Ending, Options};
 use crate::threads;
@@ -60,7 +60,7 @@ fn begin(hand: Hand) -> c_int {
         return BUSY;
     }
     // Nobody joins it: it ends with its work, and the library stays.
-    if threads::start("cuptop-attach", move || hand.serve()).is_ok() {
+    if threads::start(THREAD, move || hand.serve()).is_ok() {
         return 0;
     }
     HAS_HAND.store(false, Ordering::Release);

@@ -1,5 +1,6 @@
 //! Whether this user may attach to a process, as ptrace(2) decides it, told in words; and what it is called.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Read as _};
 
@@ -110,7 +111,7 @@ fn is_capable(status: &str) -> bool {
 /// The right to attach that is used, or why there is none and what would give it. `owners` are the process's real, effective
 /// and saved user, `user` is the first by name, `tracer` who traces it already (0 for nobody).
 pub(crate) fn right(
-    pid: u32,
+    pid: impl Display,
     own: Own,
     owners: &[u32],
     user: &str,

@@ -13,6 +13,9 @@ use crate::process::{Mapping, check, maps};
 use crate::refused::Refused;
 use crate::search::{Locks, Search};
 
+/// How the thread is called that is a process's tracer for the moment.
+pub const TRACER: &str = "cuptop-ptrace";
+
 /// A call that has begun.
 #[derive(Debug)]
 pub struct Loaded {
@@ -93,7 +96,7 @@ pub fn load(request: &Request<'_>) -> Result<Loaded, Refused> {
     // When a thread ends the kernel lets go of all that it traces, without stopping any of it.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
-            .name("cuptop-ptrace".to_owned())
+            .name(TRACER.to_owned())
             .spawn_scoped(scope, || way_in(request))
             .map_err(Refused::failed("no thread can be started"))?;
         thread.join().unwrap_or_else(|_| {

@@ -32,7 +32,7 @@ mod tests;
 mod tracee;
 
 pub use arch::is_after_call;
-pub use inject::{Call, CallState, Loaded, load};
+pub use inject::{Call, CallState, Loaded, TRACER, load};
 pub use places::Request;
 pub use process::{Seen, check, may_read};
 pub use refused::Refused;

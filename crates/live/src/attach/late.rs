@@ -13,7 +13,7 @@ use ptrace::{Call, CallState};
 use rustix::fs::{Gid, MemfdFlags, Uid, memfd_create};
 
 use super::environment::{self, Collect};
-use super::refused::{Refused, permitted};
+use super::refused::{Refused, no_process, permitted};
 use crate::python;
 
 /// How long a thread at a safe place is waited for, and then the call with the collector's word. Who takes longer is left to end by itself:
@@ -40,16 +40,22 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    /// Loads the collector into a process, to record into `directory`.
+    /// Loads the collector into a process, to record into `directory`. Nothing where another cuptop is attached: beside it nobody enters.
     ///
     /// # Errors
     /// Why not, and what helps. The process goes on.
-    pub(super) fn enter(pid: u32, directory: &Path, collect: &Collect) -> Result<Hand, Refused> {
+    pub(super) fn enter(
+        pid: u32,
+        directory: &Path,
+        collect: &Collect,
+    ) -> Result<Option<Hand>, Refused> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: io::Error| Refused::new(format!("{what}: {error}"), "")
         };
-        let seen = ptrace::check(pid).map_err(refused(pid))?;
+        let Some(seen) = unless_held(pid, ptrace::check(pid))?.filter(|_| !is_held(pid)) else {
+            return Ok(None);
+        };
         if python::has_mapped(pid, b"/cuptop/inject-") {
             let why =
                 format!("process {pid} is recorded already: it was started under `cuptop trace`");
@@ -72,7 +78,9 @@ impl Hand {
             passed: folder.as_fd(),
             limit: LIMIT,
         });
-        let loaded = loaded.map_err(refused(pid))?;
+        let Some(loaded) = unless_held(pid, loaded)? else {
+            return Ok(None);
+        };
         let mut text = String::new();
         for (name, value) in environment::options(collect) {
             let _ = writeln!(text, "{name}={}", value.to_string_lossy());
@@ -92,29 +100,29 @@ impl Hand {
             said: None,
         };
         let begun = Instant::now();
-        hand.wait_for_call()?;
+        if !hand.wait_for_call()? {
+            return Ok(None);
+        }
         hand.wait_for_word(begun);
         match hand.said.take() {
             Some(Said::Refused(why, help)) => {
                 Err(Refused::new(format!("process {pid}: {why}"), help))
             }
-            said => Ok(Hand { said, ..hand }),
+            said => Ok(Some(Hand { said, ..hand })),
         }
     }
 
-    fn wait_for_call(&self) -> Result<(), Refused> {
+    /// Whether the call did its work, or is left to do it. False where another one came first.
+    fn wait_for_call(&self) -> Result<bool, Refused> {
         let pid = self.pid;
         let (why, help) = match self.call.wait(WORD) {
             // It comes back some time: until then it is waited for.
-            CallState::Running | CallState::Done(0) => return Ok(()),
+            CallState::Running | CallState::Done(0) => return Ok(true),
+            CallState::Done(hand::BUSY) => return Ok(false),
             CallState::Gone => (format!("process {pid} has just ended"), ""),
             CallState::Failed(text) => (
                 format!("process {pid} cannot load cuptop's library: {text}"),
                 "it takes glibc 2.17 or later, and a /proc that the process can see",
-            ),
-            CallState::Done(hand::BUSY) => (
-                format!("another cuptop is attached to process {pid}"),
-                "wait until that one leaves; two can look at one recording with `cuptop open`",
             ),
             CallState::Done(hand::CHILD) => (
                 format!("process {pid} was forked from one that cuptop was attached to"),
@@ -213,21 +221,35 @@ pub(super) fn users_of_cuda(root: u32) -> Vec<u32> {
     all
 }
 
-/// In words for whoever asked, with what helps.
-fn refused(pid: u32) -> impl FnOnce(ptrace::Refused) -> Refused {
+/// Whether another cuptop is attached: its library is in the process, and the thread that serves it.
+fn is_held(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    let mut names = tasks.filter_map(|it| std::fs::read_to_string(it.path().join("comm")).ok());
+    python::has_mapped(pid, MAPPING.as_bytes()) && names.any(|it| it.trim() == hand::THREAD)
+}
+
+/// What came of a step, nothing where another cuptop is just entering the process.
+///
+/// # Errors
+/// Why not, in words for whoever asked, with what helps.
+fn unless_held<T>(pid: u32, done: Result<T, ptrace::Refused>) -> Result<Option<T>, Refused> {
     use ptrace::Refused as Why;
-    move |why| {
-        let help = match &why {
-            Why::None(_) => "`pgrep -af python` lists those that run Python; in a container only its own are seen".to_owned(),
-            Why::NotPermitted { .. } => permitted(pid),
-            Why::Traced { .. } => "end the debugger, or look from outside: cuptop attach --stacks-only".to_owned(),
-            Why::Unfit { .. } => {
-                "from outside it can be looked at: cuptop attach --stacks-only; started anew under `cuptop trace -- CMD` it is recorded".to_owned()
-            }
-            Why::Entered(_) => "wait until that one leaves".to_owned(),
-            Why::NoPlace { .. } => "try again; without entering it: cuptop attach --stacks-only".to_owned(),
-            _ => String::new(),
-        };
-        Refused::new(why.to_string(), help)
-    }
+    let why = match done {
+        Ok(done) => return Ok(Some(done)),
+        Err(Why::Entered(_)) => return Ok(None),
+        Err(Why::Traced { name, .. }) if name == ptrace::TRACER => return Ok(None),
+        Err(why) => why,
+    };
+    let help = match &why {
+        Why::None(_) => return Err(no_process(pid)),
+        Why::NotPermitted { .. } => permitted(pid),
+        Why::Traced { .. } => "end the debugger, or look from outside: cuptop attach --stacks-only".to_owned(),
+        Why::Unfit { .. } => {
+            "from outside it can be looked at: cuptop attach --stacks-only; started anew under `cuptop trace -- CMD` it is recorded".to_owned()
+        }
+        Why::NoPlace { .. } => "try again; without entering it: cuptop attach --stacks-only".to_owned(),
+        _ => String::new(),
+    };
+    Err(Refused::new(why.to_string(), help))
 }

@@ -18,7 +18,7 @@ use crate::counters::{Counters, stalls_lack};
 use crate::hardware;
 use crate::python;
 use crate::rights::command;
-use activity::feed::{Feed, Gone, Outcome, Outlet};
+use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, SourceStatus};
 
 /// A running program to be looked at.
 #[derive(Clone, Debug)]
@@ -119,9 +119,9 @@ pub fn running(mut request: RunningRequest) -> Result<Attached, Refused> {
     let began = Instant::now();
     let stalls = request.collect.as_mut().map(|it| &mut it.stalls);
     let lack = stalls.and_then(stalls_lack);
-    let (hands, refused) = match &request.collect {
-        Some(collect) => enter(request.pid, &live, collect)?,
-        None => (Vec::new(), Vec::new()),
+    let inside = match &request.collect {
+        Some(collect) => Inside::of(request.pid, &live, collect)?,
+        None => Inside::default(),
     };
     let pid = request.pid;
     let hardware = request.hardware.then_some((request.counters, Some(pid)));
@@ -129,60 +129,99 @@ pub fn running(mut request: RunningRequest) -> Result<Attached, Refused> {
     looks.map_err(failed)?;
     let hand = live.recorder.clone();
     let feed = Feed::spawn("cuptop-attach", move |outlet| {
-        let tried = hands.iter().map(|it| it.pid);
-        let tried = tried.chain(refused.iter().map(|it| it.0));
         RunningProgram {
-            tried: tried.collect(),
-            refused: refused.into_iter().map(|it| it.1).collect(),
+            inside,
             lack,
             began,
             request,
             live,
-            hands,
         }
         .follow(outlet)
     });
     Ok((feed.map_err(failed)?, hand))
 }
 
-/// The hands on processes, and those that could not be entered with the reason.
-type Entered = (Vec<Hand>, Vec<(u32, Refused)>);
-
-/// Enters the processes that use CUDA, or where none does yet the one that was named, side by side: one that hangs keeps no other.
-///
-/// # Errors
-/// When none can be entered: why the first one cannot.
-fn enter(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Entered, Refused> {
-    if command(pid).is_none() {
-        return Err(no_process(pid));
-    }
-    let mut pids = users_of_cuda(pid);
-    if pids.is_empty() {
-        pids.push(pid);
-    }
-    let (hands, mut refused) = enter_all(&pids, live, collect);
-    match hands.is_empty() && !refused.is_empty() {
-        true => Err(refused.swap_remove(0).1),
-        false => Ok((hands, refused)),
-    }
+/// The processes of a program, as far as they were entered.
+#[derive(Debug, Default)]
+struct Inside {
+    hands: Vec<Hand>,
+    /// Those that another cuptop is attached to.
+    held: Vec<u32>,
+    /// Since when that is waited for.
+    since: Option<Instant>,
+    /// The processes that were entered, or could not be.
+    tried: Vec<u32>,
+    /// Why those could not be, to be said.
+    refused: Vec<Refused>,
 }
 
-fn enter_all(pids: &[u32], live: &LiveRecording, collect: &Collect) -> Entered {
-    let entered = std::thread::scope(|scope| {
-        let start =
-            |pid: u32| scope.spawn(move || (pid, Hand::enter(pid, &live.directory, collect)));
-        let threads: Vec<_> = pids.iter().map(|pid| start(*pid)).collect();
-        let done = threads.into_iter().filter_map(|it| it.join().ok());
-        done.collect::<Vec<_>>()
-    });
-    let (mut hands, mut refused) = (Vec::new(), Vec::new());
-    for (pid, entered) in entered {
-        match entered {
-            Ok(hand) => hands.push(hand),
-            Err(why) => refused.push((pid, why)),
+impl Inside {
+    /// Enters the processes that use CUDA, or where none does yet the one that was named.
+    ///
+    /// # Errors
+    /// When none can be entered: why the first one cannot.
+    fn of(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Inside, Refused> {
+        if command(pid).is_none() {
+            return Err(no_process(pid));
+        }
+        let (mut inside, mut pids) = (Inside::default(), users_of_cuda(pid));
+        if pids.is_empty() {
+            pids.push(pid);
+        }
+        inside.enter(&pids, live, collect);
+        inside.settled().map(|()| inside)
+    }
+
+    /// Enters all of them side by side: one that hangs keeps no other.
+    fn enter(&mut self, pids: &[u32], live: &LiveRecording, collect: &Collect) {
+        let entered = std::thread::scope(|scope| {
+            let start =
+                |pid: u32| scope.spawn(move || (pid, Hand::enter(pid, &live.directory, collect)));
+            let threads: Vec<_> = pids.iter().map(|pid| start(*pid)).collect();
+            let done = threads.into_iter().filter_map(|it| it.join().ok());
+            done.collect::<Vec<_>>()
+        });
+        for (pid, entered) in entered {
+            match entered {
+                Ok(None) => self.held.push(pid),
+                Ok(Some(hand)) => self.hands.push(hand),
+                Err(why) => self.refused.push(why),
+            }
+            self.tried
+                .extend((!self.held.contains(&pid)).then_some(pid));
+        }
+        self.since = match self.held[..] {
+            [] => None,
+            _ => self.since.or(Some(Instant::now())),
+        };
+    }
+
+    /// Whether nothing is recorded as long as another cuptop stays.
+    fn waits(&self) -> bool {
+        self.hands.is_empty() && !self.held.is_empty()
+    }
+
+    /// Why nothing is recorded, where that is settled.
+    fn settled(&mut self) -> Result<(), Refused> {
+        let is_over = self.since.is_some_and(|it| it.elapsed() >= WAITING);
+        match self.status().filter(|_| is_over && self.waits()) {
+            Some(it) => Err(Refused::new(
+                it.text,
+                "end that one, or look at its recording: cuptop open",
+            )),
+            None if !self.hands.is_empty() || self.waits() || self.refused.is_empty() => Ok(()),
+            None => Err(self.refused.swap_remove(0)),
         }
     }
-    (hands, refused)
+
+    fn status(&self) -> Option<SourceStatus> {
+        let (pid, seconds) = (self.held.first()?, self.since?.elapsed().as_secs());
+        let text = format!("another cuptop is attached to process {pid} ({seconds} s)");
+        Some(SourceStatus {
+            is_alarming: true,
+            text,
+        })
+    }
 }
 
 /// Has all collectors let go, and does `meanwhile` until they have.
@@ -201,16 +240,16 @@ const LEAVING: Duration = Duration::from_millis(800);
 /// How often it is looked whether other processes of the program have come to use CUDA.
 const MORE: Duration = Duration::from_secs(1);
 
+/// How long another cuptop is waited for where nothing else is recorded.
+const WAITING: Duration = Duration::from_secs(60);
+
 struct RunningProgram {
     request: RunningRequest,
     live: LiveRecording,
-    hands: Vec<Hand>,
-    /// The processes that were entered, or could not be.
-    tried: Vec<u32>,
-    /// Why those could not be, to be said.
-    refused: Vec<Refused>,
+    inside: Inside,
     /// Why no stalls are sampled that were asked for.
     lack: Option<String>,
+    /// When it was entered, or first looked at.
     began: Instant,
 }
 
@@ -218,23 +257,60 @@ impl RunningProgram {
     fn follow(mut self, outlet: &Outlet) -> Outcome {
         let ended = self.until_the_end(outlet);
         let live = &mut self.live;
-        let left = leave(&mut self.hands, || live.advance(outlet).map(drop));
+        let left = leave(&mut self.inside.hands, || live.advance(outlet).map(drop));
         let told = left.and_then(|()| self.pass_on_news(outlet));
-        let ended = told.and(ended);
+        let ended = told.and(ended).ok();
         self.live.recorder.end();
         let is_read = self.live.finish(outlet).is_ok();
-        match ended {
-            Ok(true) if is_read => Outcome::Complete,
-            _ => Outcome::Stopped,
+        ended.filter(|_| is_read).unwrap_or(Outcome::Stopped)
+    }
+
+    fn until_the_end(&mut self, outlet: &Outlet) -> Result<Outcome, Gone> {
+        let notice = |text: String| outlet.notice(false, text);
+        let pid = self.request.pid;
+        if self.request.collect.is_none() {
+            notice(self.outside())?;
+        }
+        if let Some(text) = self.lack.take() {
+            outlet.notice(true, text)?;
+        }
+        let mut next = Instant::now();
+        let mut over: Option<Instant> = None;
+        loop {
+            // What it wrote last is still to be read.
+            if over.is_none() && !python::is_there(pid) {
+                over = Some(Instant::now());
+                notice(format!("process {pid} has ended"))?;
+            }
+            self.pass_on_news(outlet)?;
+            if Instant::now() >= next {
+                next = Instant::now() + MORE;
+                if let Err(refused) = self.enter_more(outlet)? {
+                    let machine = FailureKind::Machine;
+                    let failure = Failure::new(machine, refused.message, refused.help);
+                    return Ok(Outcome::Failed(failure));
+                }
+            }
+            let is_alive = self.live.advance(outlet)?;
+            if outlet.stop.is_stopped() {
+                return Ok(Outcome::Stopped);
+            }
+            let duration = self.request.duration.filter(|_| !self.inside.waits());
+            if over.is_none() && duration.is_some_and(|it| self.began.elapsed() >= it) {
+                let text = format!("the time is over (--duration); process {pid} goes on");
+                return notice(text).map(|()| Outcome::Complete);
+            }
+            if over.is_some_and(|since| !is_alive || since.elapsed() > STRAGGLERS) {
+                return Ok(Outcome::Complete);
+            }
+            std::thread::sleep(PERIOD);
         }
     }
 
-    /// Returns false when it was asked to stop.
-    fn until_the_end(&mut self, outlet: &Outlet) -> Result<bool, Gone> {
-        let notice = |text: String| outlet.notice(false, text);
+    /// What is looked at where nothing is entered.
+    fn outside(&self) -> String {
         let pid = self.request.pid;
-        let lacks = self.request.sight.lacks.as_ref();
-        let outside = match (lacks, &self.live.watch) {
+        match (&self.request.sight.lacks, &self.live.watch) {
             (Some(lacks), _) => format!(
                 "looking at the GPUs of process {pid} from outside and at nothing else: {lacks}{}{}",
                 if lacks.help.is_empty() { "" } else { "; " },
@@ -245,75 +321,47 @@ impl RunningProgram {
                  start under `cuptop trace`",
                 watch.as_ref().map_or("", |_| " and the GPUs")
             ),
-        };
-        if self.request.collect.is_none() {
-            notice(outside)?;
-        }
-        if let Some(text) = self.lack.take() {
-            outlet.notice(true, text)?;
-        }
-        for refused in std::mem::take(&mut self.refused) {
-            outlet.notice(true, format!("{}; {}", refused.message, refused.help))?;
-        }
-        let mut next = Instant::now() + MORE;
-        let mut over: Option<Instant> = None;
-        loop {
-            std::thread::sleep(PERIOD);
-            // What it wrote last is still to be read.
-            if over.is_none() && !python::is_there(pid) {
-                over = Some(Instant::now());
-                notice(format!("process {pid} has ended"))?;
-            }
-            self.pass_on_news(outlet)?;
-            if Instant::now() >= next {
-                next = Instant::now() + MORE;
-                self.enter_more(outlet)?;
-            }
-            let is_alive = self.live.advance(outlet)?;
-            if outlet.stop.is_stopped() {
-                return Ok(false);
-            }
-            let duration = self.request.duration;
-            if over.is_none() && duration.is_some_and(|it| self.began.elapsed() >= it) {
-                let text = format!("the time is over (--duration); process {pid} goes on");
-                return notice(text).map(|()| true);
-            }
-            if over.is_some_and(|since| !is_alive || since.elapsed() > STRAGGLERS) {
-                return Ok(true);
-            }
         }
     }
 
     fn pass_on_news(&mut self, outlet: &Outlet) -> Result<(), Gone> {
-        let mut news = self.hands.iter_mut().filter_map(Hand::news);
+        let mut news = self.inside.hands.iter_mut().filter_map(Hand::news);
         news.try_for_each(|(is_warning, text)| outlet.notice(is_warning, text))
     }
 
-    /// Enters processes that the program has started meanwhile, or that have come to use CUDA.
-    fn enter_more(&mut self, outlet: &Outlet) -> Result<(), Gone> {
+    /// Enters processes that the program has started meanwhile, that have come to use CUDA, or that another cuptop has left. Why
+    /// nothing is recorded comes back when that is settled.
+    fn enter_more(&mut self, outlet: &Outlet) -> Result<Result<(), Refused>, Gone> {
         let Some(collect) = &self.request.collect else {
-            return Ok(());
+            return Ok(Ok(()));
         };
+        let inside = &mut self.inside;
+        let (waited, since) = (inside.waits(), inside.since);
         let mut new = users_of_cuda(self.request.pid);
-        new.retain(|pid| !self.tried.contains(pid));
-        if new.is_empty() {
-            return Ok(());
+        new.append(&mut inside.held);
+        new.retain(|pid| !inside.tried.contains(pid) && python::is_there(*pid));
+        new.sort_unstable();
+        new.dedup();
+        inside.enter(&new, &self.live, collect);
+        if waited && !inside.waits() {
+            self.began = Instant::now();
         }
-        self.tried.extend(&new);
-        let (hands, refused) = enter_all(&new, &self.live, collect);
-        self.hands.extend(hands);
-        for (_, refused) in refused {
+        if since.or(inside.since).is_some() {
+            outlet.send(Message::Status(inside.status().into_iter().collect()))?;
+        }
+        if waited && let Err(refused) = inside.settled() {
+            return Ok(Err(refused));
+        }
+        for refused in inside.refused.drain(..) {
             outlet.notice(true, format!("{}; {}", refused.message, refused.help))?;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::refused::permission_help;
     use super::*;
-    use crate::rights::Own;
 
     #[test]
     fn what_is_refused_says_what_helps() {
@@ -345,21 +393,5 @@ mod tests {
             .expect_err("nobody has waited for it yet");
         assert!(ended.message.contains("has just ended"), "{ended}");
         sleep.wait().expect("ends");
-        for (user, owner, scope, expected) in [
-            (0, Some(0), 1, "--cap-add SYS_PTRACE"),
-            (0, Some(0), 3, "ptrace_scope is 3"),
-            (1000, Some(0), 1, "belongs to user 0"),
-            (1000, Some(1000), 1, "ptrace_scope is 1"),
-            (1000, Some(1000), 0, "CAP_SYS_PTRACE"),
-            (1000, None, 0, "CAP_SYS_PTRACE"),
-        ] {
-            let own = Own {
-                user,
-                scope,
-                ..Own::default()
-            };
-            let help = permission_help(own, owner);
-            assert!(help.contains(expected), "{own:?} {owner:?}: {help}");
-        }
     }
 }
