@@ -24,21 +24,21 @@ const PYTHON_WITHIN: Duration = Duration::from_secs(2);
 
 /// Records a running program, or looks at it.
 pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
-    if args.pid == 0 {
+    let Some(pid) = args.pid else {
         let lists = "`cuptop` lists those that use a GPU; then cuptop attach PID";
         return Err(Ending::input("attach to which process?").help(lists));
-    }
+    };
     if args.headless && args.stacks_only && args.save.is_none() {
         return Err(Ending::input(
             "--headless with --stacks-only keeps what it sees: --save DIR says where",
         ));
     }
-    let mut target = RunningProgram::new(args.clone());
+    let mut target = RunningProgram::new(pid, args.clone());
     if args.headless {
         return headless(&mut target);
     }
     // What cannot be is said before the screen opens, which shows what stands still.
-    let is_entered = !live::job::is_still(args.pid);
+    let is_entered = !live::job::is_still(pid);
     let mut started = is_entered.then(|| target.start()).transpose()?;
     screen::open(
         Box::new(move |wanted| match started.take() {
@@ -72,7 +72,7 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     super::eprint(&match samples {
         0 if !trace.hardware().was_read() => format!(
             "cuptop: nothing was seen of process {}: {dir} holds no trace\n",
-            target.args.pid
+            target.pid
         ),
         0 => format!(
             "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export -o x.sqlite has the hardware in a table\n"
@@ -118,19 +118,24 @@ fn code_after(signal: &AtomicUsize) -> u8 {
 
 /// The program, and how to sample it again and again.
 pub(super) struct RunningProgram {
+    pid: u32,
     args: Attach,
     recordings: Recordings,
 }
 
 impl RunningProgram {
-    pub(super) fn new(args: Attach) -> Self {
+    pub(super) fn new(pid: u32, args: Attach) -> Self {
         let recordings = Recordings::default();
-        RunningProgram { args, recordings }
+        RunningProgram {
+            pid,
+            args,
+            recordings,
+        }
     }
 
     /// Begins, for a screen that is open. What stands still is entered only when it is asked for by that word.
     pub(super) fn start_for_screen(&mut self, wanted: &NextRun) -> Result<Running, Ending> {
-        let pid = self.args.pid;
+        let pid = self.pid;
         if !matches!(wanted, NextRun::Enter(_)) && live::job::is_still(pid) {
             return Err(Ending {
                 still: Some(pid),
@@ -147,7 +152,7 @@ impl RunningProgram {
     }
 
     fn start(&mut self) -> Result<Attached, Ending> {
-        let args = &self.args;
+        let (pid, args) = (self.pid, &self.args);
         let is_collected = !args.stacks_only;
         let wrong = |it: attach::Refused| match is_collected {
             true => Ending::machine(it.message).help(it.help),
@@ -159,19 +164,17 @@ impl RunningProgram {
             true => Duration::ZERO,
             false => PYTHON_WITHIN,
         };
-        let sight = match attach::check(args.pid, args.watched.looks(), within, hardware) {
+        let sight = match attach::check(pid, args.watched.looks(), within, hardware) {
             Ok(sight) => sight,
             // What there is to see from outside is not all.
-            Err(_) if is_collected && args.pid != std::process::id() => {
-                attach::StackSight::default()
-            }
+            Err(_) if is_collected && pid != std::process::id() => attach::StackSight::default(),
             Err(refused) => return Err(wrong(refused)),
         };
         let next = self.recordings.next(args.save.as_ref(), None);
         let (keep, max_bytes) =
             next.map_err(|error| Ending::machine(format!("cannot attach: {error}")))?;
         let started = attach::running(RunningRequest {
-            pid: args.pid,
+            pid,
             dir: self.recordings.dir.clone(),
             hardware,
             counters: args.watched.counters().map_err(Ending::input)?,
@@ -190,7 +193,7 @@ impl RunningProgram {
                 true => SourceKind::Attached,
                 false => SourceKind::Traced,
             },
-            title: attach::command(self.args.pid).unwrap_or_default(),
+            title: attach::command(self.pid).unwrap_or_default(),
             ..SourceInfo::default()
         }
     }

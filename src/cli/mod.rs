@@ -133,7 +133,7 @@ fn dispatch(cli: Cli) -> Result<u8, Ending> {
 fn running_program(pid: u32) -> Result<attach::RunningProgram, Ending> {
     let line = ["cuptop", "attach", &pid.to_string()].map(str::to_owned);
     match Cli::try_parse_from(line).map(|cli| cli.command) {
-        Ok(Some(Command::Attach(args))) => Ok(attach::RunningProgram::new(args)),
+        Ok(Some(Command::Attach(args))) => Ok(attach::RunningProgram::new(pid, args)),
         _ => Err(Ending::input(format!("there is no process {pid}"))),
     }
 }

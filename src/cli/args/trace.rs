@@ -72,8 +72,8 @@ pub struct Trace {
 #[command(mut_group("Printed", |it| it.requires("headless")))]
 pub struct Attach {
     /// The process; its descendants (torchrun's ranks, DataLoader workers) are looked at too.
-    #[arg(value_name = "PID", default_value_t = 0, hide_default_value = true)]
-    pub pid: u32,
+    #[arg(value_name = "PID")]
+    pub pid: Option<u32>,
     /// Leave the program as it is: Python stacks and hardware from outside, no kernels and copies.
     #[arg(long)]
     pub stacks_only: bool,
