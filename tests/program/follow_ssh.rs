@@ -163,6 +163,25 @@ fn a_link_that_breaks_anywhere_loses_nothing_and_brings_nothing_twice() {
 }
 
 #[test]
+fn a_report_says_whom_it_waits_for() {
+    let far = Far::new(CUTS);
+    let mut rank = Rank::start(&far.path("job"), 0, 1);
+    rank.record(5);
+    let word = format!("gpu01:{}", far.path("job").display());
+    let place = Place::parse(Path::new(&word)).expect("a place");
+    let ssh = [far.path("ssh").display().to_string()];
+    let hosts = connect_by(&ssh, &[place], Some(&mut |_| {})).expect("a link");
+    far.signal("-STOP");
+    let feed = readers::file::follow_hosts(&[], hosts, false).expect("followed");
+    let mut came = Came::default();
+    came.until(&feed, "a word on it", |it| it.stands("gpu01: no word for "));
+    far.signal("-CONT");
+    rank.end();
+    came.until(&feed, "the end", |it| it.outcome.is_some());
+    assert_eq!(came.outcome, Some(Outcome::Complete));
+}
+
+#[test]
 fn a_machine_that_says_nothing_is_marked_until_it_speaks() {
     let far = Far::new(CUTS);
     let mut rank = Rank::start(&far.path("job"), 0, 1);

@@ -18,6 +18,8 @@ mod serve;
 mod shared;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 mod why;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +46,10 @@ const SILENT: Duration = Duration::from_secs(3);
 
 /// Without a screen, a silent machine is given up after this long.
 const LOST: Duration = Duration::from_secs(90);
+/// A link that is made again must work after this long.
+const CONNECTING: Duration = Duration::from_secs(30);
+/// The first one, for which ssh may ask: as long as sshd gives for a login. In a twelfth of that it is said what is waited for.
+const LOGIN: Duration = Duration::from_secs(120);
 
 /// One place on another machine.
 pub struct Host {
@@ -79,6 +85,15 @@ pub fn connect_by(
     places: &[Place],
     say: Option<&mut dyn FnMut(&str)>,
 ) -> Result<Vec<Host>, String> {
+    connect_within(LOGIN, ssh, places, say)
+}
+
+fn connect_within(
+    login: Duration,
+    ssh: &[String],
+    places: &[Place],
+    mut say: Option<&mut dyn FnMut(&str)>,
+) -> Result<Vec<Host>, String> {
     if places.len() > MOST {
         return Err(format!(
             "{} places on other machines: up to {MOST} are followed",
@@ -87,14 +102,14 @@ pub fn connect_by(
     }
     let folder = scratch::directory().map_err(|error| format!("no temporary folder: {error}"))?;
     let folder = Arc::new(folder);
-    let mut say = say;
     let mut hosts: Vec<Host> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let root = folder.path().join(at.to_string());
         std::fs::create_dir(&root).map_err(|error| format!("no temporary folder: {error}"))?;
-        let mut host = Host::start(ssh, place, root, Arc::clone(&folder), say.is_some())?;
-        if let Some(say) = &mut say {
-            host.wait(say)?;
+        let login = say.is_some().then_some(login);
+        let mut host = Host::start(ssh, place, root, Arc::clone(&folder), login)?;
+        if let Some((say, login)) = say.as_mut().zip(login) {
+            host.wait(login, say)?;
         }
         hosts.push(host);
     }
@@ -107,7 +122,7 @@ impl Host {
         place: &Place,
         root: PathBuf,
         folder: Arc<Scratch>,
-        may_ask: bool,
+        login: Option<Duration>,
     ) -> Result<Host, String> {
         let (shared, stop) = (Shared::new(Mirror::new(root.clone())), Stop::default());
         let link = Link {
@@ -115,7 +130,8 @@ impl Host {
             ssh: ssh.to_vec(),
             shared: shared.clone(),
             stop: stop.clone(),
-            may_ask,
+            may_ask: login.is_some(),
+            patience: login.unwrap_or(CONNECTING),
         };
         let thread = Joined::spawn("cuptop-link", move || link.run())
             .map_err(|error| format!("the system gives no thread: {error}"))?;
@@ -130,14 +146,21 @@ impl Host {
         })
     }
 
-    /// Waits until the link works, or has failed.
-    fn wait(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+    /// Waits until the link works, or has failed: at most for `login`.
+    fn wait(&mut self, login: Duration, say: &mut dyn FnMut(&str)) -> Result<(), String> {
         say(&format!("connecting to {} …", self.host));
+        let mut is_told = false;
         loop {
             for (_, text) in self.shared.take_notices() {
                 say(&text);
             }
             let standing = self.shared.link_state(Instant::now());
+            if standing.silent > login / 12 && !std::mem::replace(&mut is_told, true) {
+                let (host, seconds) = (&self.host, login.as_secs_f32());
+                say(&format!(
+                    "waiting for {host}: ssh has brought no word of cuptop yet; after {seconds} s it is given up"
+                ));
+            }
             match standing.phase {
                 Phase::Failed => {
                     for (_, text) in self.shared.take_notices() {

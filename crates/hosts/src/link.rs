@@ -17,7 +17,7 @@ use super::frame::{
 use super::mirror::{MOST_UNREAD, Refusal};
 use super::place::Place;
 use super::shared::{Phase, Shared};
-use super::why;
+use super::{CONNECTING, why};
 use activity::feed::Stop;
 use activity::text::printable;
 
@@ -41,8 +41,6 @@ const BUDGET: u32 = 4 << 20;
 const BESIDE: usize = 128 << 20;
 /// A link that is silent for this long is made again.
 const DEAD: Duration = Duration::from_secs(20);
-/// A link that is made again must work after this long.
-const CONNECTING: Duration = Duration::from_secs(30);
 /// Waits before a link is made again; the last one again and again.
 const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 /// The most bytes that a shell over there may print before cuptop speaks.
@@ -65,6 +63,8 @@ pub(super) struct Link {
     pub(super) stop: Stop,
     /// Whether ssh may ask for a password on the terminal: the first time, before the screen opens.
     pub(super) may_ask: bool,
+    /// How long it may take until the far side speaks.
+    pub(super) patience: Duration,
 }
 
 /// How a link ended.
@@ -88,6 +88,7 @@ impl Link {
             }
             let was_up = self.shared.is_up();
             let is_first = std::mem::take(&mut self.may_ask);
+            self.patience = self.patience.min(CONNECTING);
             refused += u32::from(matches!(end, End::Refused(_)));
             match end {
                 End::Stopped => return,
@@ -206,6 +207,7 @@ struct Connection<'a> {
     /// Bytes that came before the far side's greeting.
     noise: Vec<u8>,
     greeted: Option<Greeting>,
+    began: Instant,
     /// When the last bytes came, or the last request after a full response.
     heard: Instant,
     /// Whether an answer is due.
@@ -234,6 +236,7 @@ impl<'a> Connection<'a> {
             frames: Frames::default(),
             noise: Vec::new(),
             greeted: None,
+            began: Instant::now(),
             heard: Instant::now(),
             is_waiting: true,
             next: Instant::now(),
@@ -300,9 +303,9 @@ impl<'a> Connection<'a> {
         let now = Instant::now();
         let silent = now.duration_since(self.heard);
         if self.greeted.is_none() {
-            let is_late = !self.link.may_ask && silent > CONNECTING;
+            let is_late = self.began.elapsed() > self.link.patience;
             return is_late
-                .then(|| End::Broke(format!("no link after {} s", CONNECTING.as_secs())));
+                .then(|| End::Broke(why::silent(&self.link.place.host, self.link.patience)));
         }
         if self.is_waiting {
             self.link.shared.waits(self.heard);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use super::frame::{Greeting, PROTOCOL};
 
@@ -50,6 +51,14 @@ pub(super) fn no_far_side(
         (true, Some(_)) => how(status),
     };
     format!("no link to {host}: {program}: {why} (and no file here is called so)")
+}
+
+/// Nothing came that could be of cuptop.
+pub(super) fn silent(host: &str, patience: Duration) -> String {
+    let seconds = patience.as_secs_f32();
+    format!(
+        "no word of cuptop from {host} in {seconds} s\ntry what hangs there: ssh {host} cuptop --version"
+    )
 }
 
 pub(super) fn how(status: Option<ExitStatus>) -> String {

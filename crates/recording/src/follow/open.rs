@@ -168,7 +168,7 @@ impl Following {
             if is_caught_up && !is_alive && self.has_ended(now, &mut over_since) {
                 break None;
             }
-            if self.is_live && now.duration_since(self.told.0) >= TELL {
+            if now.duration_since(self.told.0) >= TELL {
                 self.tell(now, inlets, sink)?;
             }
             if !self.is_live
@@ -220,8 +220,10 @@ impl Following {
             lacks.extend(inlet.lacks(now));
         }
         let is_excused = |path: &Path| inlets.iter().any(|inlet| inlet.excuses(path));
-        lacks.extend(self.follower.lacks(now, &is_excused));
-        if self.follower.is_empty() {
+        if self.is_live {
+            lacks.extend(self.follower.lacks(now, &is_excused));
+        }
+        if self.is_live && self.follower.is_empty() {
             let place = &self.place;
             let out = if inlets.is_empty() { place } else { "DIR" };
             lacks.push(SourceStatus {
