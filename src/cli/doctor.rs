@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::args::Doctor;
 use super::exit::{self, Ending};
 use super::print;
-use activity::text::{plain_json, printable_lines};
+use activity::text::{listed, plain_json, printable_lines};
 use activity::units::bytes;
 use live::attach::right;
 use live::attach::trial::{self, Trial, TrialEnd};
-use live::counters;
 use live::runner::device::Gpu;
 use live::runner::{self, Part, Probe};
+use live::{counters, python};
 use recording::scratch;
 
 /// One part of the machine.
@@ -102,15 +102,20 @@ fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> V
     let cost = "programs that run already can be looked at only as far as NVML tells of their GPUs";
     rows.push(DoctorLine::part("attach", &right(), cost));
     if let Some(tried) = counters {
-        let counters = Part {
-            is_usable: tried.is_ok(),
-            text: tried.err().unwrap_or_else(|| "can be sampled".to_owned()),
-            help: String::new(),
+        let counters = match tried {
+            Ok(()) => Part::usable("can be sampled"),
+            // The other ones say themselves what helps.
+            Err(why) if !why.contains(counters::HELD) => Part::missing(why, ""),
+            Err(why) => Part::missing(
+                why,
+                "dcgmi profile --pause has DCGM let go of them (--resume ends that); `cuptop` lists who is on the GPUs",
+            ),
         };
         let cost = "no row of DRAM, tensor cores and the like but NVML's, no class of kernels, no --stalls";
         rows.push(DoctorLine::part("counters", &counters, cost));
     }
-    rows.extend([recordings(), nccl(), terminal()]);
+    rows.extend(stalls(trial));
+    rows.extend([recordings(), nccl(), python(), terminal()]);
     rows
 }
 
@@ -182,11 +187,25 @@ fn describe(gpu: &Gpu) -> String {
     text
 }
 
+/// Whether stalls can be sampled where programs can be traced.
+fn stalls(trial: &Trial) -> Option<DoctorLine> {
+    let TrialEnd::Records { no_stalls, .. } = &trial.end else {
+        return None;
+    };
+    let help = "pip install 'nvidia-cuda-cupti==13.0.*' has that CUPTI, and branch 580 of NVIDIA's packages that driver";
+    let part = match no_stalls {
+        None => Part::usable("can be sampled with this CUPTI and driver"),
+        Some(why) => Part::missing(why, help),
+    };
+    let cost = "what the warps of kernels wait for is not known";
+    Some(DoctorLine::part("--stalls", &part, cost))
+}
+
 /// The result of tracing a process on trial.
 fn injection(trial: &Trial) -> DoctorLine {
     let name = "injection";
     let row = match &trial.end {
-        TrialEnd::Records { library, with } => {
+        TrialEnd::Records { library, with, .. } => {
             let library = library.display();
             let text = format!("{library}: the driver loads it and it records, by {with}");
             DoctorLine::new("ok", name, text)
@@ -219,6 +238,41 @@ fn nccl() -> DoctorLine {
             without_it: "`cuptop job` has no collectives of ranks on other machines",
             help: "cuptop job --ras asks all the same".to_owned(),
             ..DoctorLine::new("missing", "NCCL", format!("{}: {why}", named.join(", ")))
+        },
+    }
+}
+
+/// Whether the Pythons here give nodes of CUDA graphs their names.
+fn python() -> DoctorLine {
+    let known: Vec<String> = python::pythons().collect();
+    let range = [known.first(), known.last()]
+        .map(|it| it.map_or("", String::as_str))
+        .join(" to ");
+    let here: Vec<String> = python::versions().into_iter().collect();
+    let other = here.iter().find(|it| !known.contains(it));
+    let name = "Python";
+    match other {
+        _ if here.is_empty() => DoctorLine::new(
+            "untried",
+            name,
+            format!("none is found; names in CUDA graphs need CPython {range}"),
+        ),
+        None => DoctorLine::new(
+            "ok",
+            name,
+            format!(
+                "{} here: CUDA graphs have names of its functions",
+                listed(&here)
+            ),
+        ),
+        Some(other) => DoctorLine {
+            without_it: "kernels of CUDA graphs that it captures have no name of a function or line",
+            help: format!("start the program with CPython {range}"),
+            ..DoctorLine::new(
+                "missing",
+                name,
+                format!("{} here, and {other} is not known", listed(&here)),
+            )
         },
     }
 }

@@ -43,6 +43,12 @@ fn what_stops_it_is_named() {
         ),
         ("FAKE_TAKEN", "1", "another profiler (Some Other Profiler)"),
         ("FAKE_VERSION", "130000", "13.0.85 or later"),
+        ("FAKE_PM_ENABLE", "26", "dcgmi profile --pause"),
+        (
+            "FAKE_VERSION",
+            "130200",
+            "not tried with CUPTI 130200 and driver 580",
+        ),
         (
             "FAKE_PM_ENABLE",
             "35",
@@ -99,6 +105,8 @@ fn as_json_it_has_the_same_parts() {
     assert_eq!(missing["state"], "missing");
     let cost = missing["without_it"].as_str().expect("a text");
     assert!(text.contains(&format!("without it: {cost}")), "{text}");
+    // This test needs a Python of its own as little as a GPU: whichever there is, is told.
+    assert!(parts.iter().any(|it| it["name"] == "Python"), "{text}");
     for part in parts {
         let line = format!(
             "  {:8} {:9} ",

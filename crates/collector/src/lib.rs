@@ -43,4 +43,5 @@ mod threads;
 
 pub use collector::Collector;
 pub use options::{ApiCalls, Caller, Ending, Graphs, Options};
+pub use python::pythons;
 pub use setup::StartError;

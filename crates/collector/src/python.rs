@@ -67,6 +67,11 @@ const LAYOUTS: [Layout; 4] = [
     Layout { minor: "13", to_frame: &[72], frame: 72, previous: 8, code: 0, at: 56, owner: Some(70), first_line: 68, name: 128, file: 112, table: 136, instructions: Some(200), text: [40, 56] },
 ];
 
+/// The versions of CPython whose frames are read: they give nodes of CUDA graphs their names.
+pub fn pythons() -> impl DoubleEndedIterator<Item = String> {
+    LAYOUTS.iter().map(|it| format!("3.{}", it.minor))
+}
+
 /// A frame as it is told apart from others: where it is in which code object. An address that was used again has another name,
 /// file or table of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

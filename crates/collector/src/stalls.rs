@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use activity::StallSamples;
 use activity::entry::shortened;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use cupti_sys::stalls::{Samples, StallSampler, TRIED};
-use cupti_sys::{Cupti, driver, search};
+use cupti_sys::stalls::{self, Samples, StallSampler};
+use cupti_sys::{Cupti, driver};
 
 use crate::command::Command;
 use crate::cubin::{self, Lines, Module};
@@ -43,21 +43,8 @@ impl StallThread {
         cupti: &Cupti,
         commands: Sender<Command>,
     ) -> io::Result<Option<StallThread>> {
-        let mapped = search::mapped_files();
-        let branch = mapped.iter().find_map(|it| driver::branch_of_file(it));
-        if !TRIED
-            .iter()
-            .any(|it| (it.0, Some(it.1)) == (cupti.version, branch))
-        {
-            let branch = branch.map_or_else(|| "unknown".to_owned(), |it| it.to_string());
-            notice(
-                &commands,
-                true,
-                format!(
-                    "no stalls: this was not tried with CUPTI {} and driver {branch}, but with 13.0.1 and 580",
-                    cupti.version
-                ),
-            );
+        if let Some(why) = stalls::untried(cupti.version, driver::branch()) {
+            notice(&commands, true, format!("no stalls: {why}"));
             return Ok(None);
         }
         let ((stop, stopped), (going, gone)) = (bounded(1), bounded(0));

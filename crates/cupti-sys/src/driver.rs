@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::library::{Library, Visibility};
-use crate::search::DRIVER;
+use crate::search::{self, DRIVER};
 
 /// Why there is no usable driver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +103,12 @@ pub fn major_of_file(path: &Path) -> Option<u32> {
         450.. => Some(11),
         _ => None,
     }
+}
+
+/// The branch of the driver that is loaded here.
+pub fn branch() -> Option<u32> {
+    let mapped = search::mapped_files();
+    mapped.iter().find_map(|it| branch_of_file(it))
 }
 
 /// The branch of a driver's library, from its file name: 580 of `libcuda.so.580.159.04`.

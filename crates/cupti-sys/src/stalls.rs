@@ -14,7 +14,18 @@ use crate::pm::OUT_OF_MEMORY;
 
 /// Versions of CUPTI and branches of the driver with which every kernel was recorded beside it, by a C++ probe on an H100.
 /// `tests/gpu/stalls.py` asks the same of cuptop.
-pub const TRIED: &[(u32, u32)] = &[(130_001, 580)];
+const TRIED: &[(u32, u32)] = &[(130_001, 580)];
+
+/// Why stalls are not sampled by this version of CUPTI beside this branch of the driver; nothing where that was tried.
+pub fn untried(version: u32, branch: Option<u32>) -> Option<String> {
+    let is_tried = |it: &(u32, u32)| (it.0, Some(it.1)) == (version, branch);
+    let branch = branch.map_or_else(|| "unknown".to_owned(), |it| it.to_string());
+    (!TRIED.iter().any(is_tried)).then(|| {
+        format!(
+            "this was not tried with CUPTI {version} and driver {branch}, but with 13.0.1 and 580"
+        )
+    })
+}
 
 /// Places of code that one fetch brings, at most.
 const PLACES: usize = 10_000;

@@ -21,6 +21,7 @@ use crate::ending::await_end;
 use crate::runner::Part;
 use activity::Def;
 use activity::feed::Message;
+use cupti_sys::stalls::untried;
 use inside::Step;
 use recording::{Follower, scratch};
 
@@ -47,6 +48,8 @@ pub enum TrialEnd {
         library: PathBuf,
         /// What it records with, in words.
         with: String,
+        /// Why `--stalls` does not work with that.
+        no_stalls: Option<String>,
     },
     /// The library loads and begins, but there is no driver that would load it.
     NoDriver { library: PathBuf, why: String },
@@ -178,8 +181,12 @@ fn conclude(
         Step::NoDriver(why) => Some(why.clone()),
         _ => None,
     });
+    let branch = steps.iter().find_map(|step| match step {
+        Step::Driver(branch) => Some(*branch),
+        _ => None,
+    });
     match (traced, no_driver) {
-        (None, _) if steps.contains(&Step::Driver) => stopped(
+        (None, _) if branch.is_some() => stopped(
             "the driver was initialised and did not call the injected library, which loads",
             "a driver ignores CUDA_INJECTION64_PATH in set-user-id programs, and so may what stands in a driver's place",
         ),
@@ -190,10 +197,16 @@ fn conclude(
         },
         (Some(true), None) => TrialEnd::Records {
             library: library.to_path_buf(),
+            no_stalls: untried(version(&with).unwrap_or(0), branch.flatten()),
             with,
         },
         (Some(false), None) => stopped(refusal, ""),
     }
+}
+
+/// The number in "CUPTI 130001 (…)".
+fn version(with: &str) -> Option<u32> {
+    with.split(' ').nth(1)?.parse().ok()
 }
 
 /// Whether the process was traced (nothing: it left no recording), with what, and what its recording complains of.
@@ -264,7 +277,7 @@ mod tests {
         );
         let silent = why(came_to(
             Some(0),
-            &[Step::Loaded, Step::Driver, Step::Done],
+            &[Step::Loaded, Step::Driver(None), Step::Done],
             "",
         ));
         assert!(silent.contains("did not call"), "{silent}");

@@ -18,7 +18,7 @@ mod watched;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-pub use process::process_main;
+pub use process::{HELD, process_main};
 pub use watched::tried;
 pub(crate) use watched::{CounterProcess, name_of, stalls_lack};
 

@@ -389,6 +389,8 @@ fn reading(uuid: Uuid, metrics: &[usize], sample: &Sample) -> Option<Reading> {
     })
 }
 
+/// What is said where another program samples counters.
+pub const HELD: &str = "another program has them (DCGM's profiling, Nsight, another cuptop)";
 /// What gives the right to counters, in one line.
 const NO_RIGHT: &str = "this user has no right to them. As root: echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 \
     > /etc/modprobe.d/nvidia-counters.conf, then a reboot; or run cuptop as root, or with CAP_PERFMON";
@@ -396,9 +398,7 @@ const NO_RIGHT: &str = "this user has no right to them. As root: echo options nv
 /// What a code means for whoever wants counters.
 fn lack(code: Code) -> String {
     match code {
-        HARDWARE_BUSY => {
-            "another program has them (DCGM's profiling, Nsight, another cuptop)".to_owned()
-        }
+        HARDWARE_BUSY => HELD.to_owned(),
         INSUFFICIENT_PRIVILEGES => NO_RIGHT.to_owned(),
         code => format!("{} (CUPTI says {code})", describe(code)),
     }

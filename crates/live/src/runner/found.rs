@@ -56,7 +56,8 @@ impl Probe {
 }
 
 impl Part {
-    pub(super) fn usable(text: impl Into<String>) -> Part {
+    /// One that is there.
+    pub fn usable(text: impl Into<String>) -> Part {
         Part {
             is_usable: true,
             text: text.into(),
@@ -64,7 +65,8 @@ impl Part {
         }
     }
 
-    pub(crate) fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
+    /// One that is not, and what would help.
+    pub fn missing(text: impl Into<String>, help: impl Into<String>) -> Part {
         Part {
             is_usable: false,
             text: text.into(),

@@ -15,8 +15,8 @@ pub(super) enum Step {
     Loaded,
     /// It did not, and why.
     NotLoaded(String),
-    /// The driver is initialised.
-    Driver,
+    /// The driver is initialised: its branch.
+    Driver(Option<u32>),
     /// It is not, and why.
     NoDriver(String),
     /// Nothing comes after this.
@@ -57,7 +57,7 @@ fn run() -> io::Result<()> {
     };
     Step::Loaded.say()?;
     match driver::initialise() {
-        Ok(_) => Step::Driver.say()?,
+        Ok(_) => Step::Driver(driver::branch()).say()?,
         Err(error) => {
             // Nobody else does; a driver that failed later than here may have, and it begins only once.
             injected.initialise();
