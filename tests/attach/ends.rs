@@ -1,9 +1,11 @@
 //! However a program ends, and whatever processes it starts.
 
+use std::process::Command;
+
 use activity::feed::{Failure, FailureKind, Message, Outcome};
 use live::attach::{self, AttachRequest, Output};
 
-use crate::harness::{fakes, request, trace};
+use crate::harness::{fakes, has_python, request, trace};
 
 #[test]
 fn what_was_flushed_survives_every_kind_of_end() {
@@ -144,4 +146,21 @@ fn a_command_that_does_not_exist_is_an_error_at_once() {
         error.to_string().contains("/nonexistent/program"),
         "{error}"
     );
+}
+
+/// Some of those that `docs/RELIABILITY.md` tells of. How long each takes is a matter of load.
+#[test]
+fn signals_at_random_moments_leave_nothing_behind() {
+    if !has_python() {
+        return;
+    }
+    let done = Command::new("python3")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/signals.py"))
+        .args([env!("CARGO_BIN_EXE_cuptop"), "24", "3"])
+        .arg(fakes())
+        .env("PATIENCE", "60")
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}");
 }
