@@ -242,36 +242,25 @@ fn nccl() -> DoctorLine {
     }
 }
 
-/// Whether the Pythons here give nodes of CUDA graphs their names.
+/// Whether the Python here gives nodes of CUDA graphs their names.
 fn python() -> DoctorLine {
     let known: Vec<String> = python::pythons().collect();
-    let range = [known.first(), known.last()]
-        .map(|it| it.map_or("", String::as_str))
-        .join(" to ");
-    let here: Vec<String> = python::versions().into_iter().collect();
-    let other = here.iter().find(|it| !known.contains(it));
+    let needs = format!("names in CUDA graphs need CPython {}", listed(&known));
     let name = "Python";
-    match other {
-        _ if here.is_empty() => DoctorLine::new(
-            "untried",
-            name,
-            format!("none is found; names in CUDA graphs need CPython {range}"),
-        ),
-        None => DoctorLine::new(
+    match python::version() {
+        None => DoctorLine::new("untried", name, format!("python3 says no version; {needs}")),
+        Some(it) if known.contains(&it) => DoctorLine::new(
             "ok",
             name,
-            format!(
-                "{} here: CUDA graphs have names of its functions",
-                listed(&here)
-            ),
+            format!("python3 is {it}: CUDA graphs have names of its functions"),
         ),
-        Some(other) => DoctorLine {
+        Some(it) => DoctorLine {
             without_it: "kernels of CUDA graphs that it captures have no name of a function or line",
-            help: format!("start the program with CPython {range}"),
+            help: format!("start the program with another one: {needs}"),
             ..DoctorLine::new(
                 "missing",
                 name,
-                format!("{} here, and {other} is not known", listed(&here)),
+                format!("python3 is {it}, whose frames are not known"),
             )
         },
     }

@@ -68,7 +68,7 @@ const LAYOUTS: [Layout; 4] = [
 ];
 
 /// The versions of CPython whose frames are read: they give nodes of CUDA graphs their names.
-pub fn pythons() -> impl DoubleEndedIterator<Item = String> {
+pub fn pythons() -> impl Iterator<Item = String> {
     LAYOUTS.iter().map(|it| format!("3.{}", it.minor))
 }
 

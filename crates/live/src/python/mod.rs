@@ -14,7 +14,6 @@
 mod tree;
 mod watched;
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +24,6 @@ use rustc_hash::FxHashMap;
 use rustix::time::ClockId;
 
 use crate::clock;
-use crate::job::members::processes;
 use crate::looking::Looking;
 use activity::Ns;
 use activity::feed::{Joined, Message};
@@ -115,39 +113,15 @@ pub(super) fn is_in(pid: u32, within: Duration) -> bool {
     }
 }
 
-/// The versions of Python ("3.12") of programs that run here, by the names of their files, and of `python3`.
-pub fn versions() -> BTreeSet<String> {
+/// The version of `python3` ("3.12").
+pub fn version() -> Option<String> {
     let said = Command::new("python3")
         .arg("--version")
         .stdin(Stdio::null())
         .output();
-    let said = said.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
-    let own = said.ok().and_then(|it| {
-        Some(
-            it.trim()
-                .strip_prefix("Python ")?
-                .rsplit_once('.')?
-                .0
-                .to_owned(),
-        )
-    });
-    let of = |pid: u32| {
-        let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-        version(&program.to_string_lossy()).or_else(|| version(&String::from_utf8_lossy(&maps)))
-    };
-    let running = processes().into_iter().filter_map(of);
-    running.chain(own).collect()
-}
-
-/// The version in the name of an interpreter's file or of its library.
-fn version(text: &str) -> Option<String> {
-    let at = ["/python3.", "/libpython3."]
-        .iter()
-        .find_map(|it| Some(text.find(it)? + it.len() - 2))?;
-    let end = text[at..].find(|it: char| !it.is_ascii_alphanumeric() && it != '.');
-    let name = text[at..].get(..end.unwrap_or(text.len() - at))?;
-    Some(name.split(".so").next()?.to_owned())
+    let said = String::from_utf8_lossy(&said.ok()?.stdout).into_owned();
+    let (version, _patch) = said.strip_prefix("Python ")?.rsplit_once('.')?;
+    Some(version.to_owned())
 }
 
 struct Work {
@@ -268,25 +242,4 @@ fn now() -> Ns {
 
 fn nanoseconds(clock: ClockId) -> Ns {
     Ns::try_from(clock::read(clock).as_nanos()).unwrap_or(Ns::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::version;
-
-    #[test]
-    fn versions_are_read_from_names_of_files() {
-        for (text, expected) in [
-            ("/usr/bin/python3.12", Some("3.12")),
-            ("/opt/py/bin/python3.13t", Some("3.13t")),
-            (
-                "7f00-7f01 r-xp 0 08:01 7 /usr/lib/libpython3.11.so.1.0\n7f02",
-                Some("3.11"),
-            ),
-            ("/usr/bin/pypy3", None),
-            ("/usr/bin/python3", None),
-        ] {
-            assert_eq!(version(text).as_deref(), expected, "{text}");
-        }
-    }
 }
