@@ -69,16 +69,13 @@ fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     let looks = trace.processes().iter().map(|it| it.sampled.totals().looks);
     let samples: u64 = looks.sum();
     let dir = activity::text::printable(&target.recordings.dir.display().to_string());
-    super::eprint(&match samples {
-        0 if !trace.hardware().was_read() => format!(
-            "cuptop: nothing was seen of process {}: {dir} holds no trace\n",
-            target.pid
-        ),
-        0 => format!(
-            "cuptop: what was seen is kept in {dir}: cuptop open shows it, cuptop export -o x.sqlite has the hardware in a table\n"
-        ),
+    let pid = target.pid;
+    super::say(&match samples {
+        0 if !trace.hardware().was_read() => {
+            format!("nothing was seen of process {pid}: {dir} holds no trace")
+        }
         _ => format!(
-            "cuptop: {samples} looks are kept in {dir}: cuptop open shows them, cuptop export -o x.sqlite has them in tables\n"
+            "what was seen in {samples} looks is kept in {dir}: cuptop open shows it, cuptop export -o x.sqlite has it in tables"
         ),
     });
     Ok(code_after(&signal))

@@ -65,6 +65,28 @@ pub fn command(pid: u32) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
+/// A file that /proc has of a process, or of a thread (`7/task/8`); empty where it has none.
+pub(crate) fn told(of: impl Display, name: &str) -> String {
+    let bytes = fs::read(format!("/proc/{of}/{name}")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The numbers among the names in a folder of /proc.
+fn numbered(folder: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|it| it.file_name().to_str()?.parse().ok())
+}
+
+/// All processes but this one.
+pub(crate) fn processes() -> impl Iterator<Item = u32> {
+    numbered("/proc").filter(|it| *it != std::process::id())
+}
+
+/// The threads of a process.
+pub(crate) fn threads(pid: u32) -> impl Iterator<Item = u32> {
+    numbered(&format!("/proc/{pid}/task"))
+}
+
 /// What `/proc/PID/stat` says of a process: its name, its state's letter, its parent, and when it began in ticks since the
 /// machine started.
 pub(crate) struct Stat {

@@ -15,6 +15,7 @@ use rustix::fs::{Gid, MemfdFlags, Uid, memfd_create};
 use super::environment::{self, Collect};
 use super::refused::{Refused, no_process, permitted};
 use crate::python;
+use crate::rights::{threads, told};
 
 /// How long a thread at a safe place is waited for, and then the call with the collector's word. Who takes longer is left to end by itself:
 /// the library finds its socket closed and leaves.
@@ -223,9 +224,7 @@ pub(super) fn users_of_cuda(root: u32) -> Vec<u32> {
 
 /// Whether another cuptop is attached: its library is in the process, and the thread that serves it.
 fn is_held(pid: u32) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
-    let tasks = tasks.into_iter().flatten().flatten();
-    let mut names = tasks.filter_map(|it| std::fs::read_to_string(it.path().join("comm")).ok());
+    let mut names = threads(pid).map(|it| told(format!("{pid}/task/{it}"), "comm"));
     python::has_mapped(pid, MAPPING.as_bytes()) && names.any(|it| it.trim() == hand::THREAD)
 }
 

@@ -1,6 +1,6 @@
 //! Why a running program is left alone, and what would help.
 
-use crate::rights::{self, Own, numbers};
+use crate::rights::{self, Own, numbers, told};
 use crate::runner::Part;
 
 /// Why a running program cannot be looked at.
@@ -31,8 +31,7 @@ pub(crate) fn no_process(pid: u32) -> Refused {
 
 /// What allows reading a process.
 pub(super) fn permitted(pid: u32) -> String {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let owners = numbers(&status, "Uid");
+    let owners = numbers(&told(pid, "status"), "Uid");
     let user = owners
         .first()
         .map_or_else(String::new, |it| format!("user {it}"));

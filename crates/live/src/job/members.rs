@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::attach::{Refused, command, no_process};
 use crate::python::{self, began, family, has_mapped};
-use crate::rights::{environment, numbers};
+use crate::rights::{Stat, environment, numbers, processes, told};
 
 /// Variables of launchers that tell rank and ranks, and rank and ranks on this host, as `docs/RANKS.md` has them.
 #[rustfmt::skip]
@@ -64,7 +64,7 @@ pub(super) fn find(pid: Option<u32>) -> Result<Vec<Found>, Refused> {
         Some(pid) => Some((pid, command(pid).ok_or_else(|| no_process(pid))?)),
         None => None,
     };
-    let everybody = processes();
+    let everybody: Vec<u32> = processes().collect();
     let within: BTreeSet<u32> = match pid {
         Some(pid) => family(pid).into_iter().collect(),
         None => everybody
@@ -164,9 +164,8 @@ fn title(members: &[Member]) -> String {
 fn member(pid: u32, rank: Option<u32>) -> Member {
     let mut helpers = family(pid);
     helpers.retain(|it| *it != pid);
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     Member {
-        inner: numbers(&status, "NSpid")
+        inner: numbers(&told(pid, "status"), "NSpid")
             .get(1..)
             .and_then(<[u32]>::last)
             .copied(),
@@ -181,18 +180,8 @@ pub(super) fn uses_cuda(pid: u32) -> bool {
     has_mapped(pid, b"/libcuda.so.")
 }
 
-pub(crate) fn processes() -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let own = std::process::id();
-    entries
-        .filter_map(|it| it.file_name().to_str()?.parse().ok())
-        .filter(|it| *it != own)
-        .collect()
-}
-
 fn parent(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    numbers(&status, "PPid").first().copied()
+    Stat::of(pid).map(|it| it.parent)
 }
 
 fn place(pid: u32) -> Option<Place> {

@@ -14,7 +14,7 @@
 //! `/proc`'s.
 
 mod judge;
-pub(crate) mod members;
+mod members;
 mod native;
 pub mod ras;
 mod sockets;

@@ -15,6 +15,7 @@ use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, Se
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 use object::{LittleEndian, ReadCache, ReadRef};
 
+use crate::rights::told;
 use activity::door;
 
 /// Libraries whose functions are looked for: their files begin so.
@@ -253,8 +254,7 @@ impl Libraries {
 
 /// The version of the NCCL library in a process, as its file says it: "NCCL version 2.28.9+cuda13.0".
 pub(super) fn nccl_version(pid: u32) -> Option<[u32; 3]> {
-    let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
-    let maps = String::from_utf8_lossy(&maps);
+    let maps = told(pid, "maps");
     let path = maps.lines().find_map(|it| {
         it.find("/")
             .map(|at| &it[at..])

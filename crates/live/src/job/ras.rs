@@ -149,9 +149,7 @@ const READINGS: [(&[u8], Reading); 2] = [
 
 /// Processes of this user that listen for it here, each with where, and why its version is not asked.
 pub fn services() -> Vec<(u32, SocketAddr, Option<&'static str>)> {
-    let using = members::processes()
-        .into_iter()
-        .filter(|it| members::uses_cuda(*it));
+    let using = rights::processes().filter(|it| members::uses_cuda(*it));
     let service = |pid| {
         let address = listener(pid, &[])?;
         Some((pid, address, gate(native::nccl_version(pid), true, false)))

@@ -10,7 +10,7 @@ use py_spy::PythonSpy;
 use super::native::{DEEPEST, Libraries, Native};
 use super::{Doing, STILL, ThreadSeen, is_on};
 use crate::python;
-use crate::rights::numbers;
+use crate::rights::{numbers, threads, told};
 use activity::Frame;
 
 /// Threads of a process that are looked at, the main one and those of Python first.
@@ -183,15 +183,10 @@ impl Watched {
     }
 
     fn tids(&mut self) -> Vec<u32> {
-        let entries = std::fs::read_dir(format!("/proc/{}/task", self.pid));
-        let names = entries.into_iter().flatten().flatten();
-        let mut tids: Vec<u32> = names
-            .filter_map(|it| it.file_name().to_str()?.parse().ok())
-            .collect();
-        tids.truncate(MOST);
+        let tids: Vec<u32> = threads(self.pid).take(MOST).collect();
         for &tid in &tids {
-            let status = std::fs::read_to_string(format!("/proc/{}/task/{tid}/status", self.pid));
-            if let [_, .., inner] = numbers(&status.unwrap_or_default(), "NSpid")[..] {
+            let status = told(format!("{}/task/{tid}", self.pid), "status");
+            if let [_, .., inner] = numbers(&status, "NSpid")[..] {
                 self.inner.insert(inner, tid);
             }
         }
@@ -223,10 +218,7 @@ impl Watched {
     }
 
     fn at(&self, tid: u32) -> (String, At) {
-        let read = |name: &str| {
-            let text = std::fs::read(format!("/proc/{}/task/{tid}/{name}", self.pid));
-            String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
-        };
+        let read = |name: &str| told(format!("{}/task/{tid}", self.pid), name);
         let (stat, sched) = (read("stat"), read("sched"));
         let (head, rest) = stat.rsplit_once(')').unwrap_or_default();
         let name = head.split_once('(').map_or("", |it| it.1).to_owned();
@@ -366,15 +358,12 @@ fn in_sched(sched: &str, name: &str) -> Option<f64> {
 /// The scheduler's clock now: a thread that has just been woken has it.
 fn now() -> Option<f64> {
     std::thread::sleep(Duration::from_millis(2));
-    let sched = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
-    in_sched(&sched, "se.exec_start")
+    in_sched(&told("thread-self", "sched"), "se.exec_start")
 }
 
 /// A process's time on processors, in ticks, and bytes that it read and wrote.
 fn spent(pid: u32) -> (u64, u64) {
-    let read =
-        |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    let stat = read("stat");
+    let (stat, io) = (told(pid, "stat"), told(pid, "io"));
     let fields = stat
         .rsplit_once(')')
         .map_or("", |it| it.1)
@@ -383,7 +372,6 @@ fn spent(pid: u32) -> (u64, u64) {
         .skip(11)
         .take(2)
         .filter_map(|it| it.parse::<u64>().ok());
-    let io = read("io");
     let bytes = io
         .lines()
         .filter_map(|it| it.strip_prefix("rchar: ").or(it.strip_prefix("wchar: ")));

@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use crate::hardware::finder::{self, Known};
 use crate::nvml::{self, Device, Nvml};
+use crate::rights::processes;
 use activity::feed::Joined;
 use process::{Proc, is_own_namespace_the_drivers};
 pub use process::{Seen, Sight};
@@ -247,9 +248,7 @@ impl Watcher {
 
 /// The processes here that may use CUDA on GPUs by the files that they have open, and which.
 fn users_by_files(known: &[Known]) -> Vec<(u32, BTreeSet<u32>)> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
-    let mut found: Vec<(u32, BTreeSet<u32>)> = pids
+    let mut found: Vec<(u32, BTreeSet<u32>)> = processes()
         .map(|pid| {
             let open = finder::opened_by(pid, known);
             (pid, open.iter().map(|it| it.identity.index).collect())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::rights::Stat;
+use crate::rights::{Stat, threads, told};
 
 /// How often the tree is looked at while something changes, and at most how rarely.
 const OFTEN: Duration = Duration::from_millis(50);
@@ -163,9 +163,8 @@ pub(crate) fn family(root: u32) -> Vec<u32> {
 
 /// The children of all threads of a process.
 fn children(pid: u32) -> impl Iterator<Item = u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
-    tasks.into_iter().flatten().flatten().flat_map(|task| {
-        let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+    threads(pid).flat_map(move |it| {
+        let text = told(format!("{pid}/task/{it}"), "children");
         let children: Vec<u32> = text.split_ascii_whitespace().flat_map(str::parse).collect();
         children
     })
