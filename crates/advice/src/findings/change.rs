@@ -58,6 +58,9 @@ impl Display for Setting {
     }
 }
 
+/// The cure of steps that host functions in a stream make longer.
+pub(crate) const HOST_FUNCTION: &str = "host-function";
+
 /// A number that is to grow.
 const MORE: &str = "more";
 

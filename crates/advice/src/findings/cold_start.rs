@@ -18,6 +18,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         whole: scope.span(),
         at: Vec::new(),
         spans: Vec::new(),
+        pinned: StackCounts::default(),
         has: Has::default(),
     };
     cold.add_loading();
@@ -26,6 +27,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_built();
     cold.add_pinning();
     let (time, whole) = (Span::union_len(cold.spans), cold.whole.len());
+    let is_pinning = cold.has.is_mostly(Work::Pinning, time);
+    let line = cold.pinned.telling(scope.trace);
+    let line = line.filter(|_| is_pinning);
     // Its time is the host's: it may be longer than all that the GPU did.
     let is_worth = cases::WORTH_SHARE.is_reached_by(share(time, whole));
     if !cases::COLD_MIN.is_reached_by(time) || !is_worth {
@@ -45,13 +49,15 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             false => Severity::Info,
         },
         title: format!(
-            "cold start: {} spent on {}; the GPU's work spans {}",
+            "cold start: {} spent on {}{}; the GPU's work spans {}",
             duration(time),
             cold.has.text(time),
+            line.map_or_else(String::new, |it| format!(" at {}", it.place)),
             duration(whole),
         ),
         advice: match cold.has.is_mostly(Work::Loading, time) && is_cuda(scope) {
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            false if is_pinning => "Pin only what copies need, or in another thread.",
             false => "Warm up before measuring: run everything once.",
         }
         .to_owned()
@@ -76,6 +82,8 @@ struct Cold<'s, 'a> {
     whole: Span,
     at: Vec<(Ns, Occurrence)>,
     spans: Vec<Span>,
+    /// What the CPU was seen at while it locked memory.
+    pinned: StackCounts,
     has: Has,
 }
 
@@ -197,6 +205,10 @@ impl Cold<'_, '_> {
                     .is_some_and(|it| it.contains("Host") && !it.contains("Free"));
             if !is_one || !self.is_looked_at(span, place) {
                 continue;
+            }
+            if let LaneKind::Thread { thread } = scope.trace.lanes()[place.0].key().kind {
+                let process = self.process_of(place);
+                self.pinned.add_samples(scope.trace, process, thread, span);
             }
             // The first call makes the context, too, which takes no second.
             let is_known = self.spans.contains(&span);

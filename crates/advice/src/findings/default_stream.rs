@@ -10,9 +10,9 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count, duration, percent};
 use activity::{Ns, Span, What, occupancy};
-use causes::Bound;
 use causes::graph::{CallId, CallKind, NONE, OpId};
 use causes::stacks::StackCounts;
+use causes::{Bound, Cause};
 use trace::{Lane, LaneId, LaneKind, Trace, describe};
 
 /// What waited for an operation follows it no later than this.
@@ -33,7 +33,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let (spans, least) = order.together(scope, f, default);
     let took = Span::union_len(spans);
-    let saving = took - least;
+    // Nor do they pause between each other.
+    let ops = &scope.causes.graph().ops;
+    let between = scope.idle_that(f, |gap, piece| {
+        let lane = ops.place(gap.next).0;
+        matches!(piece.cause, Cause::Stream | Cause::Engine)
+            && (lane == default || order.streams.contains_key(&lane))
+    });
+    let saving = took - least + between;
     if !cases::LARGE_SHARE.is_reached_by(f.part(saving)) {
         return None;
     }

@@ -3,8 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity, longest_first};
+use crate::thresholds;
 use activity::text::{counted, cut_middle, listed};
-use activity::units::{duration, percent};
+use activity::units::{duration, percent, share};
 use activity::{NameId, Ns, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::{Bound, Cause, Culprit, Gap, Piece};
@@ -38,8 +39,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             }
         }
     }
+    // Recording each node makes launches longer.
+    let recorded = scope
+        .watching
+        .map_or(0.0, |it| share(it.nodes_ns[1], it.span_ns));
     let is_many = cases::LOOP_MIN.is_reached_by(launches.len());
-    if !is_many || !cases::WARNING_SHARE.is_reached_by(f.part(time)) {
+    if !is_many || !cases::WARNING_SHARE.is_reached_by(f.part(time) - recorded) {
         return None;
     }
     let name = |call: CallId| scope.causes.host_name(Culprit::Call(call));
@@ -88,8 +93,14 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let is_waited = scope.causes.wait_of(piece).is_some();
         ops.is_graph(gap.next) && piece.cause == Cause::Queued && !is_waited
     });
+    // A launch takes as long as there are nodes.
+    let launching = scope.idle_that(f, |gap, piece| {
+        ops.is_graph(gap.next) && piece.cause == Cause::GraphSetup
+    });
     let part = f.part(idle);
-    if !cases::LAUNCH_IDLE_SHARE.is_reached_by(part)
+    let mean = by_name.values().sum::<Ns>() / (kernels as Ns).max(1);
+    let are_empty = mean < thresholds::EMPTY_NODE && f.part(idle + short + launching) > 0.5;
+    if !cases::LAUNCH_IDLE_SHARE.is_reached_by(part) && !are_empty
         || !cases::LAUNCH_OPS_MIN.is_reached_by(kernels as usize)
     {
         return None;
@@ -97,7 +108,8 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let most = by_name.into_iter().max_by_key(|it| (it.1, it.0))?.0;
     let most = cut_middle(scope.trace.names().short(most), NAMES_MAX);
     let at = [Occurrence::Gap(f.index, f.span)];
-    let found = scope.found(f.span_ns, idle + short, &at);
+    let launching = if are_empty { launching } else { 0 };
+    let found = scope.found(f.span_ns, idle + short + launching, &at);
     // A launch that comes late is mended more easily.
     let is_late = check(scope, f).is_some();
     Some(Finding {
@@ -105,13 +117,17 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: (!is_late).then(|| Says {
             bound: Bound::Compute,
             part: f.part(f.compute_ns),
-            why: format!("{} in gaps between a CUDA graph's nodes", percent(part)),
+            why: match are_empty {
+                true => format!("in a CUDA graph's nodes of {} each", duration(mean)),
+                false => format!("{} in gaps between a CUDA graph's nodes", percent(part)),
+            },
         }),
         title: format!(
-            "gaps between the nodes of CUDA graphs take {} ({}): {}, mostly {most}",
+            "{} of CUDA graphs take {} each, mostly {most}; gaps between them take {} ({})",
+            counted(kernels, "node", "nodes"),
+            duration(mean),
             duration(idle),
             percent(part),
-            counted(kernels, "node", "nodes"),
         ),
         advice: "The gaps are the graph's own. Put several nodes into one kernel (fuse them, or loop in it): fewer, longer nodes.".to_owned(),
         ..found

@@ -62,6 +62,7 @@ use crate::thresholds;
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 pub use change::Change;
+pub(crate) use change::HOST_FUNCTION;
 pub use machine::check as machine;
 pub use saving::{Per, Predicted};
 pub(crate) use scope::Occurrence;

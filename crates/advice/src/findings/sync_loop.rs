@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::around::{self, told};
 use super::no_overlap::Engines;
-use super::words::seen_at;
+use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent};
@@ -113,14 +113,11 @@ fn every(kernels: u64, operators: &[String]) -> String {
         [] => String::new(),
         some => format!(", by {}", listed(some)),
     };
-    match kernels {
-        1 => format!("a value is read back after every kernel{by}"),
-        many => format!("a value is read back after every {many} kernels{by}"),
-    }
+    format!("a value is read back after {}{by}", every_kernels(kernels))
 }
 
 /// Whether so few kernels lie between two waits that nothing is gained by launching those together.
-fn is_dense(kernels: u64) -> bool {
+pub(super) fn is_dense(kernels: u64) -> bool {
     kernels > 0 && !cases::GRAPH_MIN.is_reached_by(kernels as usize)
 }
 

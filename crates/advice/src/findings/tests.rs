@@ -112,8 +112,8 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     };
     let scene = |blocks, streams| named("reduce", blocks, streams);
     let found = sick("under-filled-gpu", &mut scene(33, 1));
-    // 33 of 132 SMs: three quarters of 800 us are wasted.
-    assert_eq!((found.count, found.bound_ns), (8, 600_000));
+    // An SM holds eight such blocks, all of them 1,056: of 800 us all but a 32nd.
+    assert_eq!((found.count, found.bound_ns), (8, 775_000));
     let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), mostly reduce";
     assert_eq!(found.title, said);
     // Each of 100 us may be split; 30 us are little to do, whatever they are launched as.
@@ -129,8 +129,8 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
         short.shaped(shape, "reduce", 1, i * 30_000, (i + 1) * 30_000);
     }
     let short = sick("under-filled-gpu", &mut short);
-    assert_eq!((short.bound_ns, short.severity), (180_000, Severity::Info));
-    // Seven launches of 10 us, and two of the same grid that have more to do: three quarters of 10.07 ms.
+    assert_eq!((short.bound_ns, short.severity), (232_500, Severity::Info));
+    // Seven launches of 10 us, and two of the same grid that have more to do: all but a 32nd of 10.07 ms.
     let mut uneven = Scene::new();
     uneven.device(h200());
     let shape = LaunchShape {
@@ -145,7 +145,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
         uneven.shaped(shape, "reduce", 1, at, at + 5_000_000);
     }
     let uneven = sick("under-filled-gpu", &mut uneven);
-    assert_eq!((uneven.count, uneven.bound_ns), (9, 7_552_500));
+    assert_eq!((uneven.count, uneven.bound_ns), (9, 9_755_312));
     let mut one = scene(1, 1);
     let one = sick("under-filled-gpu", &mut one);
     assert!(one.title.starts_with("8 kernels with 1 block for"));
@@ -189,6 +189,20 @@ fn threads_count_too_and_a_kernel_that_does_nothing_does_not() {
     assert!(found.title.starts_with(said), "{}", found.title);
     // There is no other kernel to run beside it.
     assert!(!found.advice.contains("streams"), "{}", found.advice);
+    // An SM holds eight blocks of 256 threads, all of them 1,056: eight blocks leave all but 1.28 us empty.
+    let found = sick("under-filled-gpu", &mut one("add(int)", [8, 256]));
+    assert_eq!(found.bound_ns, 168_960 - 1_280);
+    // Of two launches the pause between them goes, too.
+    let mut two = one("add(int)", [8, 256]);
+    let shape = LaunchShape {
+        grid: [8, 1, 1],
+        block: [256, 1, 1],
+        ..LaunchShape::default()
+    };
+    two.call("cudaLaunchKernel", -9_000, -6_000);
+    two.shaped(shape, "add(int)", 1, 170_000, 170_000 + 168_960);
+    let found = sick("under-filled-gpu", &mut two);
+    assert_eq!(found.bound_ns, 2 * (168_960 - 1_280) + 1_040);
     // Blocks for all SMs, but of a quarter of a warp.
     let found = sick("under-filled-gpu", &mut one("add(int)", [13_200, 8]));
     assert_eq!(found.bound_ns, 168_960 * 3 / 4);

@@ -1,10 +1,14 @@
 //! Many copies so small that their fixed cost is all they are.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope};
+use super::sync_loop::is_dense;
+use super::words::{every_kernels, seen_at};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use crate::thresholds;
 use activity::units::{bytes, duration};
-use activity::{Copy, Direction, Ns, Place};
-use causes::graph::{CallId, Calls, NONE};
+use activity::{Copy, Direction, Ns, Place, What};
+use causes::graph::{CallId, CallKind, Calls, NONE};
+use causes::stacks::StackCounts;
+use causes::{Bound, Culprit, Group};
 use replay::edits::AROUND_MAX;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
@@ -49,6 +53,12 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
         return None;
     }
+    if let Some(each) = before_each(scope, figures) {
+        return Some(Finding {
+            count: tiny,
+            ..each
+        });
+    }
     Some(Finding {
         title: format!(
             "{} ({} on average) take {}{}",
@@ -65,7 +75,78 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// So many calls back the call of the copy before is looked for.
+/// Uploads that the CPU waits for before every few kernels: nothing is launched ahead, and no graph holds them.
+fn before_each(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let graph = scope.causes.graph();
+    let (mut at, mut moved, mut waits) = (Vec::new(), 0, 0);
+    let mut last = NONE;
+    for &(place, _, copy) in scope.copies(f) {
+        let call = graph.call_at(place);
+        if copy.direction != Direction::H2D || copy.bytes > Copy::TINY_BYTES || call == NONE {
+            continue;
+        }
+        let kind = |it: &CallId| graph.calls.kind[*it as usize];
+        let behind = std::iter::successors(graph.calls.next(call), |&it| graph.calls.next(it));
+        let mut behind = behind
+            .take(BACK)
+            .take_while(|it| kind(it) != CallKind::Copy);
+        let has_waited =
+            graph.calls.waited[call as usize] != NONE || behind.any(|it| kind(&it).is_wait());
+        waits += u64::from(has_waited);
+        moved += copy.bytes;
+        last = call;
+        at.push(Occurrence::Row(place));
+    }
+    let number = at.len() as u64;
+    let kernels = f.kernels / number.max(1);
+    let is_each = 2 * number > f.h2d.count + f.d2h.count && 2 * waits > number;
+    let works = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Host);
+    let is_idle = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) && 2 * works < f.idle_ns;
+    if scope.planned.is_some() || !is_each || !is_idle || !is_dense(kernels) {
+        return None;
+    }
+    let called = scope.causes.host_name(Culprit::Call(last))?;
+    let line = uploading(scope, f).telling(scope.trace);
+    let found = scope.found(f.span_ns, f.idle_ns - works, &at);
+    let told = format!(
+        "{} are uploaded before {}",
+        bytes(moved / number),
+        every_kernels(kernels)
+    );
+    Some(Finding {
+        title: format!(
+            "{told}, by {}, and the CPU waits for it each time: the GPU is idle for {}{}",
+            scope.trace.names().short(called),
+            duration(f.idle_ns),
+            seen_at(line.as_ref()),
+        ),
+        advice: "Upload all values in one copy before the loop, or hand them to the kernel as arguments, and wait once.".to_owned(),
+        says: Some(Says {
+            bound: Bound::Sync,
+            part: f.part(found.bound_ns),
+            why: told,
+        }),
+        instead_of: &[Rule::LaunchBound, Rule::SyncInLoop],
+        ..found
+    })
+}
+
+/// What the CPU was seen at in calls that upload little. All of the timeline tells of it: samples are few.
+fn uploading(scope: &Scope, f: &DeviceFigures) -> StackCounts {
+    let (graph, mut seen) = (scope.causes.graph(), StackCounts::default());
+    for &op in graph.ops.of_device(f.index) {
+        let call = graph.ops.call[op as usize];
+        let is_upload = matches!(graph.what(scope.trace, op), What::Copy(it) if it.direction == Direction::H2D && it.bytes <= Copy::TINY_BYTES);
+        if is_upload && call != NONE {
+            let behind = graph.calls.next(call).unwrap_or(call);
+            let span = graph.calls.span(call).hull(graph.calls.span(behind));
+            scope.causes.add_samples(op, span, &mut seen);
+        }
+    }
+    seen
+}
+
+/// So many calls back the call of the copy before is looked for, and so many on a wait.
 const BACK: usize = 16;
 
 /// What a thread does from one copy's call to the next one's return, without work of its own between calls.

@@ -1,12 +1,13 @@
 //! Kernels with fewer blocks than the GPU has SMs, or with blocks of less than a warp.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scope::Config;
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, configs, longest_first};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
-use activity::{LaunchShape, NameId, Ns, occupancy};
+use activity::{NameId, Ns, ShapeId, What, occupancy};
+use causes::Cause;
 use figures::communication::is_communication;
 
 /// Threads that an SM works for at once, at most.
@@ -37,7 +38,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if cases::AS_LONG_WITH_TWICE.holds(kernels.take_as_long(most) && !has_blocks) {
         return None;
     }
-    let found = scope.found(f.span_ns, saving, &longest_first(kernels.at.clone()));
+    // Fewer launches have fewer gaps between them.
+    let graph = scope.causes.graph();
+    let between = scope.idle_that(f, |gap, piece| {
+        let what = graph.what(scope.trace, gap.next);
+        piece.cause == Cause::Queued
+            && matches!(what, What::Kernel(it) if kernels.few.contains(&it.shape))
+    });
+    let most_saved = (kernels.empty as Ns).min(f.compute_ns) + between;
+    let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
     let mean = kernels.time / number as Ns;
     Some(Finding {
@@ -76,9 +85,13 @@ struct Kernels<'s, 'a> {
     all: Ns,
     /// By kernel and blocks: how long in all, and how often.
     sizes: FxHashMap<(NameId, u64), (Ns, Ns)>,
-    /// How long those run that fill too little, what of it is left empty, and where they are.
+    /// How long those run that fill too little, what of it SMs are left without a block, and places for blocks without one. More
+    /// blocks save no more than that.
     time: Ns,
     wasted: f64,
+    empty: f64,
+    few: FxHashSet<ShapeId>,
+    /// Where they are.
     at: Vec<(Ns, Occurrence)>,
     by_name: FxHashMap<NameId, Ns>,
     /// Least and greatest number of their blocks, and of threads in a block.
@@ -97,6 +110,8 @@ impl<'s, 'a> Kernels<'s, 'a> {
             sizes: FxHashMap::default(),
             time: 0,
             wasted: 0.0,
+            empty: 0.0,
+            few: FxHashSet::default(),
             at: Vec::new(),
             by_name: FxHashMap::default(),
             blocks: (u64::MAX, 0),
@@ -104,12 +119,13 @@ impl<'s, 'a> Kernels<'s, 'a> {
         };
         let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
         for (place, length, number) in configs::ran(scope, f, &all) {
-            kernels.add(&all[number].shape, length, Occurrence::Row(place));
+            kernels.add(all[number], length, Occurrence::Row(place));
         }
         kernels
     }
 
-    fn add(&mut self, shape: &LaunchShape, length: Ns, place: Occurrence) {
+    fn add(&mut self, config: &Config, length: Ns, place: Occurrence) {
+        let shape = &config.shape;
         self.all += length;
         let blocks = occupancy::blocks(shape);
         // Where the source does not say, they fill an SM.
@@ -129,6 +145,9 @@ impl<'s, 'a> Kernels<'s, 'a> {
         let fill = sms.min(sms * threads as f64 / LANES as f64).min(of_warp);
         self.time += length;
         self.wasted += length as f64 * (1.0 - fill);
+        let held = config.row.fill.waves.map_or(fill, |it| it.min(fill));
+        self.empty += length as f64 * (1.0 - held);
+        self.few.insert(config.id);
         *self.by_name.entry(shape.name).or_default() += length;
         self.at.push((length, place));
         self.blocks = (self.blocks.0.min(blocks), self.blocks.1.max(blocks));

@@ -10,6 +10,14 @@ use causes::stacks::LineShare;
 /// Above this part of the time a saving is nearly all of it: two figures that look alike read as an error.
 const NEARLY_ALL: f64 = 0.95;
 
+/// "every 2 kernels".
+pub(super) fn every_kernels(number: u64) -> String {
+    match number {
+        1 => "every kernel".to_owned(),
+        many => format!("every {many} kernels"),
+    }
+}
+
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
 pub(super) fn seen_at(line: Option<&LineShare>) -> String {
     line.map_or_else(String::new, |it| format!("; {}", it.seen("")))

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Bound;
-use crate::findings::{Finding, Occurrence, Rule, Scope};
+use crate::findings::{Finding, HOST_FUNCTION, Occurrence, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
@@ -116,11 +116,8 @@ impl OddSteps {
             .iter()
             .map(|it| Occurrence::Gap(0, *it))
             .collect();
-        let waits_for_loader = self
-            .why
-            .as_ref()
-            .is_some_and(|it| it.contains("DataLoader"));
-        let (advice, cure) = match waits_for_loader {
+        let is_in = |name| self.why.as_ref().is_some_and(|it| it.contains(name));
+        let (advice, cure) = match is_in("DataLoader") {
             _ if self.is_recording() => (
                 "Recording does that: without it these steps take as long as the others.",
                 "",
@@ -131,7 +128,11 @@ impl OddSteps {
             ),
             false => (
                 "Do it less often, in parts, or beside the GPU's work in another thread.",
-                "",
+                if is_in("LaunchHostFunc") {
+                    HOST_FUNCTION
+                } else {
+                    ""
+                },
             ),
         };
         let all = (self.total_ns as f64 / self.share) as Ns;

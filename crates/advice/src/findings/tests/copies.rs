@@ -541,3 +541,40 @@ fn slices_of_equal_size_do_not_go_from_gpu_to_gpu() {
     sick("through-host", &mut slices(true, false));
     sick("through-host", &mut slices(false, true));
 }
+
+/// Rounds of an upload of 24 bytes, which the CPU waits for or not, and so many kernels of 2 us, one every 20 us.
+fn uploads(is_waited: bool, kernels: i64) -> Scene {
+    let mut scene = Scene::new();
+    for at in (0..100).map(|it| it * 20_000 * kernels) {
+        scene.call("cudaMemcpyToSymbol", at, at + 3_000);
+        scene.copy(Direction::H2D, 1, 24, at + 4_000, at + 5_500);
+        if is_waited {
+            scene.call("cudaStreamSynchronize", at + 3_100, at + 6_000);
+        }
+        for kernel in 0..kernels {
+            let at = at + 7_000 + kernel * 20_000;
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.kernel("k", 1, at + 4_000, at + 6_000);
+        }
+    }
+    scene
+}
+
+#[test]
+fn little_that_is_uploaded_before_every_kernel_is_what_bounds() {
+    let found = sick("tiny-copies", &mut uploads(true, 1));
+    let told = "24 B are uploaded before every kernel";
+    let title = format!("{told}, by cudaMemcpyToSymbol");
+    assert!(found.title.starts_with(&title), "{}", found.title);
+    let says = found.says.expect("a headline");
+    assert_eq!((says.bound, says.why.as_str()), (Bound::Sync, told));
+    cured("launch-bound", &mut uploads(true, 1));
+    // What is not waited for, and what stands before many kernels, is no more than copies.
+    let says = |scene: &mut Scene| {
+        let found = all_of(scene).into_iter();
+        let mut found = found.filter(|it| it.rule.name() == "tiny-copies");
+        found.next().and_then(|it| it.says)
+    };
+    assert_eq!(says(&mut uploads(false, 1)), None);
+    assert_eq!(says(&mut uploads(true, 8)), None);
+}

@@ -7,7 +7,7 @@ use activity::{
 
 /// Kernels of one block on four streams by turns, launched ahead. One on the default stream stands between two of them, or
 /// all of them run `beside` each other.
-fn by_turns(is_beside: bool, framework: &str) -> Scene {
+fn by_turns(is_beside: bool, framework: &str, pause: Ns) -> Scene {
     let mut scene = Scene::new();
     scene.device(h200());
     scene.name(framework);
@@ -33,25 +33,28 @@ fn by_turns(is_beside: bool, framework: &str) -> Scene {
             begin + 300_000
         };
         scene.shaped(few, "mark", 7, begin, begin + 900);
-        now += 300_900;
+        now += 300_900 + pause;
     }
     scene
 }
 
 #[test]
 fn a_default_stream_that_keeps_streams_apart() {
-    let found = sick("default-stream", &mut by_turns(false, "cupy_add"));
+    let found = sick("default-stream", &mut by_turns(false, "cupy_add", 0));
     // 24 rounds of 300.9 us; six kernels of one stream have to follow each other.
     assert_eq!(found.bound_ns, 24 * 300_900 - 6 * 300_000);
     let change = found.change[0].to_string();
     assert_eq!(change, "cupy.cuda.Stream: non_blocking=True");
     assert!(!found.advice.contains("torch"));
+    // Pauses of 2 us behind the default stream's work go as well, but for the last.
+    let found = sick("default-stream", &mut by_turns(false, "work", 2_000));
+    assert_eq!(found.bound_ns, 24 * 300_900 - 6 * 300_000 + 23 * 2_000);
     // More blocks are not what they lack.
-    cured("under-filled-gpu", &mut by_turns(false, "cupy_add"));
-    let found = sick("default-stream", &mut by_turns(false, "work"));
+    cured("under-filled-gpu", &mut by_turns(false, "cupy_add", 0));
+    let found = sick("default-stream", &mut by_turns(false, "work", 0));
     let change = found.change[0].to_string();
     assert!(change.contains("cudaStreamNonBlocking"), "{change}");
-    cured("default-stream", &mut by_turns(true, "work"));
+    cured("default-stream", &mut by_turns(true, "work", 0));
 }
 
 /// Rounds of 10 ms on the GPU, `back` and `forth` copies of 64 MiB, and CPU work between.
@@ -243,10 +246,15 @@ type Seen<'t> = (u32, &'t [(&'t str, u32)], i64, bool);
 
 /// Kernels of 10 us, one every 10 ms, and what looks saw of the CPU between them, one each.
 fn seen(threads: &[Seen<'_>]) -> Scene {
+    seen_before(0, threads)
+}
+
+/// The same, with kernels from such a time on.
+fn seen_before(begin: Ns, threads: &[Seen<'_>]) -> Scene {
     let mut scene = Scene::new();
-    for i in 0..40 {
-        scene.call("cudaLaunchKernel", i * 10_000_000, i * 10_000_000 + 4_000);
-        scene.kernel("k", 7, i * 10_000_000 + 6_000, i * 10_000_000 + 16_000);
+    for at in (0..40).map(|i| begin + i * 10_000_000) {
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("k", 7, at + 6_000, at + 16_000);
     }
     let (mut defs, mut id, mut inner) = (Vec::new(), 0, Vec::new());
     for (_, frames, ..) in threads {
@@ -333,6 +341,18 @@ fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
             false,
         )]),
     );
+}
+
+#[test]
+fn memory_that_takes_long_to_lock_is_told_with_its_line() {
+    let locks: Seen<'_> = (1, &[("/w/keep.py", 9)], 40, true);
+    let mut scene = seen_before(400_000_000, &[locks]);
+    scene.call("cudaFree", 0, 900_000);
+    scene.call("cudaHostAlloc", 1_000_000, 399_000_000);
+    let found = sick("cold-start", &mut scene);
+    let told = "on pinning host memory at keep.py:9;";
+    assert!(found.title.contains(told), "{}", found.title);
+    assert!(found.advice.starts_with("Pin only"), "{}", found.advice);
 }
 
 #[test]
