@@ -162,7 +162,7 @@ pub struct Source {
     pub simulated: bool,
 }
 
-/// What lies before the steady steps.
+/// What lies before the steady steps, from the first GPU operation on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StartUp {
     /// In the timeline's own time.

@@ -1,6 +1,6 @@
 //! What the decode thread is asked for beside decoding.
 
-use activity::{Mode, Place, RangeKind, StallSamples};
+use activity::{Mode, Place, RangeKind, Span, StallSamples};
 use crossbeam_channel::Sender;
 
 /// What the program asks of the decode thread.
@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Mode(Mode),
     /// Something the user should know.
     Notice { is_warning: bool, text: String },
+    /// What the recorder itself was at, and held the program up for.
+    Overhead { name: &'static str, span: Span },
     /// What a kernel was seen waiting for.
     Stalls(StallSamples),
     /// Write what there is, then say so.

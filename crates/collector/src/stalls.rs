@@ -7,8 +7,8 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use activity::StallSamples;
 use activity::entry::shortened;
+use activity::{Span, StallSamples};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use cupti_sys::stalls::{self, Samples, StallSampler};
 use cupti_sys::{Cupti, driver};
@@ -17,6 +17,7 @@ use crate::command::Command;
 use crate::cubin::{self, Lines, Module};
 use crate::options::Ending;
 use crate::threads;
+use recording::file::Clocks;
 
 /// How soon a new context is noticed.
 const LOOK: Duration = Duration::from_millis(5);
@@ -128,10 +129,14 @@ impl StallSampling {
             if self.ended.contains(&device) || self.gpus.iter().any(|it| it.device == device) {
                 continue;
             }
-            let begun = Instant::now();
+            let begun = Clocks::now().realtime;
             match StallSampler::start(&self.cupti.path, device) {
                 Ok(Some(sampler)) => {
-                    let took = begun.elapsed().as_millis();
+                    // Launches wait meanwhile.
+                    let span = Span::new(begun, Clocks::now().realtime);
+                    let name = "switching on the sampling of stalls";
+                    let _ = self.commands.send(Command::Overhead { name, span });
+                    let took = span.len() / 1_000_000;
                     let text = format!(
                         "stalls of GPU {device} are sampled: switching on took {took} ms; lines are known of code loaded since recording began"
                     );

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use activity::{Activity, Hardware, Health, Range, Span, StreamInfo, What};
+use activity::{Activity, Hardware, Health, Overhead, Range, Span, StreamInfo, What};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, kinds};
@@ -368,16 +368,17 @@ impl DecodeThread {
                 end,
             } => {
                 let name = self.writer.name(name.as_bytes());
-                self.decoder.health.received += 1;
                 let range = Range {
                     kind,
                     name,
                     thread,
                     index,
                 };
-                let span = Span::new(start, end);
-                let range = Activity::new(span, 0, What::Range(range));
-                self.writer.record(&range);
+                self.record(Span::new(start, end), What::Range(range));
+            }
+            Command::Overhead { name, span } => {
+                let name = self.writer.name(name.as_bytes());
+                self.record(span, What::Overhead(Overhead { name, thread: 0 }));
             }
             Command::Stream { place, name } => self.writer.add(&Entry::Stream(StreamInfo {
                 name,
@@ -389,5 +390,10 @@ impl DecodeThread {
             Command::Flush(done) => return Some(done),
         }
         None
+    }
+
+    fn record(&mut self, span: Span, what: What) {
+        self.decoder.health.received += 1;
+        self.writer.record(&Activity::new(span, 0, what));
     }
 }

@@ -36,7 +36,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let inside = |f: &DeviceFigures| {
-        scope.idle_that(f, |gap, piece| {
+        // The pause before what follows the stretch lies in it, too.
+        let mut f = f.clone();
+        let end = scope.window_on(f.index).map_or(Ns::MAX, |it| it.end);
+        f.span.end = f.span.end.min(end);
+        scope.idle_that(&f, |gap, piece| {
             piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
         })
     };

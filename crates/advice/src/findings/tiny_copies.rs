@@ -12,7 +12,7 @@ use causes::{Bound, Culprit, Group};
 use replay::edits::AROUND_MAX;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
-    let mut at = Vec::new();
+    let (mut at, mut uploads) = (Vec::new(), Vec::new());
     let (mut moved, mut saving) = (0u64, 0 as Ns);
     let (mut copying, mut calling) = (0 as Ns, 0 as Ns);
     // Copies follow each other on their stream: what lies between two tiny ones goes with them.
@@ -43,6 +43,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             NONE => 0,
             call => graph.calls.span(call).len(),
         };
+        uploads.extend((copy.direction == Direction::H2D).then_some(call));
         last = Some((lane, row, span.end, call));
         at.push(Occurrence::Row((lane, row)));
     }
@@ -53,8 +54,12 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
         return None;
     }
-    if let Some(each) = before_each(scope, figures) {
+    let found = scope.found(figures.span_ns, saving, &at);
+    if uploads.len() == at.len()
+        && let Some(each) = before_each(scope, figures, (&uploads, moved / tiny))
+    {
         return Some(Finding {
+            evidence: found.evidence,
             count: tiny,
             ..each
         });
@@ -71,51 +76,48 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             },
         ),
         advice: "Gather the values and copy them in one go, or do that work on the GPU.".to_owned(),
-        ..scope.found(figures.span_ns, saving, &at)
+        ..found
     })
 }
 
 /// Uploads that the CPU waits for before every few kernels: nothing is launched ahead, and no graph holds them.
-fn before_each(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let graph = scope.causes.graph();
-    let (mut at, mut moved, mut waits) = (Vec::new(), 0, 0);
-    let mut last = NONE;
-    for &(place, _, copy) in scope.copies(f) {
-        let call = graph.call_at(place);
-        if copy.direction != Direction::H2D || copy.bytes > Copy::TINY_BYTES || call == NONE {
-            continue;
-        }
-        let kind = |it: &CallId| graph.calls.kind[*it as usize];
-        let behind = std::iter::successors(graph.calls.next(call), |&it| graph.calls.next(it));
+fn before_each(
+    scope: &Scope,
+    f: &DeviceFigures,
+    (uploads, each): (&[CallId], u64),
+) -> Option<Finding> {
+    let calls = &scope.causes.graph().calls;
+    let kind = |it: CallId| calls.kind[it as usize];
+    let is_waited = |&&upload: &&CallId| {
+        let behind = std::iter::successors(calls.next(upload), |&it| calls.next(it));
         let mut behind = behind
             .take(BACK)
-            .take_while(|it| kind(it) != CallKind::Copy);
-        let has_waited =
-            graph.calls.waited[call as usize] != NONE || behind.any(|it| kind(&it).is_wait());
-        waits += u64::from(has_waited);
-        moved += copy.bytes;
-        last = call;
-        at.push(Occurrence::Row(place));
-    }
-    let number = at.len() as u64;
-    let kernels = f.kernels / number.max(1);
-    let is_each = 2 * number > f.h2d.count + f.d2h.count && 2 * waits > number;
+            .take_while(|&it| kind(it) != CallKind::Copy);
+        calls.waited[upload as usize] != NONE || behind.any(|it| kind(it).is_wait())
+    };
+    let known = uploads.iter().filter(|it| **it != NONE);
+    let is_each = 2 * known.filter(is_waited).count() > uploads.len();
+    let kernels = f.kernels / uploads.len() as u64;
     let works = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Host);
     let is_idle = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) && 2 * works < f.idle_ns;
     if scope.planned.is_some() || !is_each || !is_idle || !is_dense(kernels) {
         return None;
     }
+    let last = *uploads.iter().rfind(|it| **it != NONE)?;
     let called = scope.causes.host_name(Culprit::Call(last))?;
-    let line = uploading(scope, f).telling(scope.trace);
-    let found = scope.found(f.span_ns, f.idle_ns - works, &at);
+    let seen = uploading(scope, f);
+    let line = seen.telling(scope.trace);
+    let beside = line.as_ref().and_then(|it| seen.beside(scope.trace, it));
+    let beside = beside.map_or_else(String::new, |it| format!(", others at {it}"));
+    let found = scope.found(f.span_ns, f.idle_ns - works, &[]);
     let told = format!(
         "{} are uploaded before {}",
-        bytes(moved / number),
+        bytes(each),
         every_kernels(kernels)
     );
     Some(Finding {
         title: format!(
-            "{told}, by {}, and the CPU waits for it each time: the GPU is idle for {}{}",
+            "{told}, by {}, and the CPU waits for it each time: the GPU is idle for {}{}{beside}",
             scope.trace.names().short(called),
             duration(f.idle_ns),
             seen_at(line.as_ref()),

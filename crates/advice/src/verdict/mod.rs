@@ -355,9 +355,10 @@ fn beside(
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
     if is_whole && steps.start_up.len() >= START_UP_STEPS * steps.main().median_ns {
-        verdict
-            .beside
-            .push(format!("start-up {}", duration(steps.start_up.len())));
+        verdict.beside.push(format!(
+            "start-up {} from the first GPU operation on",
+            duration(steps.start_up.len())
+        ));
     }
 }
 
@@ -431,7 +432,9 @@ fn judge(
         _ if is_idle && split.is_cold() => split.cold(),
         Bound::Compute if split.is_shared() => split.turns,
         // What the headline says runs, and not what waits for it.
-        Bound::Compute if 2 * split.graphs < split.computing => split.computing,
+        Bound::Compute if 2 * split.graphs < split.computing => {
+            split.memsets().unwrap_or(split.computing)
+        }
         bound => split.time_of(bound),
     };
     let part = share(time, split.whole());

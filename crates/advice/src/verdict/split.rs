@@ -260,6 +260,12 @@ impl Split {
         self.turns > 0 && 2 * self.turns >= self.time_of(Bound::Compute)
     }
 
+    /// What memsets take, where that is most of what computing does. They move bytes and do nothing else.
+    pub(super) fn memsets(&self) -> Option<Ns> {
+        let worked = self.computing + self.graphs;
+        Some(self.time_of(Bound::Compute) - worked).filter(|it| *it > worked)
+    }
+
     pub(super) fn time_of(&self, bound: Bound) -> Ns {
         match bound {
             Bound::Nothing => 0,

@@ -70,6 +70,23 @@ fn waiting_for_each_kernel_is_sync_bound() {
 }
 
 #[test]
+fn memsets_that_take_most_are_bound_by_memory() {
+    let told = |kernel: Ns| {
+        let mut scene = Scene::new();
+        scene.memset(1, 1 << 30, 0, 600_000);
+        scene.kernel("k", 1, 600_000, 600_000 + kernel);
+        verdict(&mut scene).text
+    };
+    let memsets = "GPU-bound: memsets, bound by memory, run 60 % of 1.00 ms";
+    assert_eq!(told(400_000), memsets);
+    assert!(
+        told(900_000).starts_with("GPU-bound: kernels run 60 %"),
+        "{}",
+        told(900_000)
+    );
+}
+
+#[test]
 fn one_short_operation_is_too_little_to_judge() {
     let one = |length: Ns| {
         let mut scene = Scene::new();

@@ -374,11 +374,10 @@ impl Told<'_> {
                 "GPU-bound{several}: CUDA graphs, recorded only as a whole, run {part} of {of}"
             );
         }
-        let Some((name, time)) = most(&split.kernels) else {
-            return format!(
-                "GPU-bound{several}: memsets run {} of {of}",
-                percent(self.part)
-            );
+        let most = most(&split.kernels).filter(|_| split.memsets().is_none());
+        let Some((name, time)) = most else {
+            let part = percent(self.part);
+            return format!("GPU-bound{several}: memsets, bound by memory, run {part} of {of}");
         };
         let computing = share(split.computing, split.whole());
         // Kernels beside each other: the part of all kernel time is what can be said of one.

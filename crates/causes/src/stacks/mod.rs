@@ -183,6 +183,20 @@ impl StackCounts {
         most.or_else(|| self.around(trace))
     }
 
+    /// Another line of the same function that has a third as many samples: they are too coarse to tell calls of microseconds apart.
+    pub fn beside(&self, trace: &Trace, first: &LineShare) -> Option<String> {
+        let mut by: BTreeMap<u32, u64> = BTreeMap::new();
+        for (&stack, &samples) in &self.stacks {
+            let Key { file, line, .. } = Key::of(trace, stack);
+            if file == first.file && line != first.line {
+                *by.entry(line).or_default() += samples;
+            }
+        }
+        let (line, samples) = by.into_iter().max_by_key(|it| it.1)?;
+        let place = || printable(&format!("{}:{line}", short_file(&first.file)));
+        (3 * samples >= first.samples).then(place)
+    }
+
     /// The innermost line of the program that calls what most samples are in, where that is spread over many lines.
     fn around(&self, trace: &Trace) -> Option<LineShare> {
         let mut by: BTreeMap<(&str, u32), (u64, &Frame, &Frame)> = BTreeMap::new();

@@ -55,6 +55,24 @@ fn what_a_profiler_takes_to_start_is_no_cold_start() {
     assert_eq!(told(1, SourceKind::Nsys), Some(2_000_000));
 }
 
+/// A module loads for 20 ms between the first kernel and the first of the steps: the GPU waits for that.
+#[test]
+fn the_gpu_waits_for_code_that_loads_right_before_the_steps() {
+    let mut scene = Scene::new();
+    for at in [0, 21_000_000] {
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("k", 1, at + 5_000, at + 105_000);
+    }
+    scene.call("cuModuleLoadData", 500_000, 20_500_000);
+    in_scope(&scene.trace(), None, PEAKS, |whole| {
+        let before = whole.within(Some(Span::new(0, 21_005_000)), whole.devices);
+        let found = of_start_up(&before).into_iter();
+        let mut found = found.filter(|it| it.rule == Rule::ColdStart);
+        let inside = found.next().and_then(|it| it.inside_ns);
+        assert_eq!(inside, Some(20_000_000));
+    });
+}
+
 /// What a program does once before its work is named: its context, compiling by the driver, pages that are locked.
 #[test]
 fn what_a_cold_start_is_made_of_is_named() {

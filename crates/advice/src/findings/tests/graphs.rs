@@ -1,6 +1,7 @@
 //! Rules that look at launches of CUDA graphs, and at communication.
 
 use super::*;
+use trace::SourceKind;
 
 /// Steps that launch a graph of four kernels and wait for its end. A launch takes so long before its first kernel; some left no records.
 fn replays(took: Ns, is_waited: bool, lost: impl Fn(i64) -> bool) -> Scene {
@@ -124,6 +125,35 @@ fn gaps_between_the_nodes_of_a_graph_are_the_graphs() {
     let found = graph("cudaGraphLaunch", 1_200, 100).expect("found");
     assert_eq!(found.bound_ns, 4 * (59 * 100 + 60 * 1_200));
     assert_eq!(graph("cudaGraphLaunch", 4_000, 100), None);
+}
+
+/// Twelve launches of 1.5 ms behind a wait, each of 1,500 nodes of 1.2 us: recording those took up to 1.4 ms, where cuptop did it.
+#[test]
+fn a_launch_that_recording_makes_long_is_not_told_as_late() {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..12 {
+        scene.call("cudaGraphLaunch", at, at + 1_500_000);
+        at += 1_500_000;
+        for _ in 0..1_500 {
+            scene.kernel("cool", 7, at, at + 1_200);
+            at += 1_300;
+        }
+        scene.call("cudaStreamSynchronize", at - 1_900_000, at + 3_000);
+        at += 4_000;
+    }
+    let mut trace = scene.trace();
+    let mut told = |source| {
+        trace.source.kind = source;
+        let found = in_scope(&trace, None, PEAKS, all).into_iter();
+        found.map(|it| (it.rule, it.severity)).collect::<Vec<_>>()
+    };
+    let (late, nodes) = (Rule::GraphLaunch, Rule::GraphNodes);
+    assert!(told(SourceKind::Kineto).contains(&(late, Severity::Warning)));
+    assert!(told(SourceKind::Kineto).contains(&(nodes, Severity::Info)));
+    let recorded = told(SourceKind::Traced);
+    assert!(recorded.iter().all(|it| it.0 != late), "{recorded:?}");
+    assert_eq!(recorded[0], (nodes, Severity::Warning));
 }
 
 /// Twelve launches that find no room for 1 ms each while a kernel runs; or of which half find the GPU idle.
