@@ -258,6 +258,9 @@ fn bound(cause: Cause) -> Bound {
 fn culprit(row: &IdleCause, is_own: bool) -> String {
     let line = row.line.as_ref();
     let name = match (&row.culprit, line) {
+        (Some(name), _) if row.cause == Cause::Profiler => {
+            format!("recording itself ({})", host_label(name))
+        }
         (Some(name), _) => host_label(name),
         (None, Some(line)) => {
             let called = line.called().filter(|_| is_own);

@@ -754,12 +754,20 @@ fn captures_at_the_same_time_count_once() {
 
 /// Steps that a range counts, of three kernels of 1 ms, launched ahead. In some the CPU saves for so long before.
 fn saving(count: i64, saves: fn(i64) -> bool, time: Ns) -> Verdict {
+    held_up(count, saves, time, false)
+}
+
+/// The same, or the recorder is at work meanwhile.
+fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> Verdict {
     let mut scene = Scene::new();
     let mut now = 0;
     for step in 0..count {
         let from = now;
         if saves(step) {
-            scene.range(RangeKind::Nvtx, "save_checkpoint", 0, now, now + time);
+            match is_recording {
+                true => scene.overhead("Activity Buffer Flush", now, now + time),
+                false => scene.range(RangeKind::Nvtx, "save_checkpoint", 0, now, now + time),
+            };
             now += time;
         }
         for kernel in 0..3 {
@@ -909,6 +917,11 @@ fn odd_steps_that_lose_more_take_the_headline() {
         little.beside,
         ["1 of 31 steps takes 6.00 ms more in save_checkpoint: 6 % of the time"]
     );
+    // What the recorder does is told as its own, and never first.
+    let recorded = held_up(42, |step| step % 10 == 5, 20_000_000, true);
+    assert!(recorded.text.starts_with("GPU-bound"), "{recorded:?}");
+    let told = "every 10th step takes 20.0 ms more in recording itself (Activity Buffer Flush)";
+    assert!(recorded.beside[0].starts_with(told), "{recorded:?}");
     // One that takes a little longer is not odd.
     let even = saving(12, |step| step == 5, 400_000);
     assert!(
