@@ -357,7 +357,7 @@ impl From<&Facts<'_>> for Report {
 }
 
 fn reports(facts: &Facts<'_>, judged: Vec<Judgement>) -> Vec<VariantReport> {
-    let (causes, variants) = (facts.causes(), facts.variants());
+    let variants = facts.variants();
     let run = measure::Run {
         plan: facts.plan,
         variants,
@@ -365,9 +365,6 @@ fn reports(facts: &Facts<'_>, judged: Vec<Judgement>) -> Vec<VariantReport> {
     };
     let report = |(of, judged): (&VariantFigures, Judgement)| {
         let mut figures = of.clone();
-        for device in &mut figures.devices {
-            device.idle = causes.idle(device.index, Some(figures.pass.span));
-        }
         if facts.trace.source.simulated {
             work::classify(&run, &mut figures);
         }

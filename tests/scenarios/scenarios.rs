@@ -120,6 +120,7 @@ fn the_documentation_names_every_key_step_and_figure() {
             Operand::Variant => ".VARIANT",
             Operand::Kernel => ".KERNEL",
             Operand::Range => ".NAME",
+            Operand::Cause => ".CAUSE",
         };
         let row = format!(
             "| `{}{operand}` | {} | `\"{}\"` |",

@@ -15,8 +15,10 @@ use cuptop::report::Report;
 use cuptop::report::expect::check;
 use figures::Peaks;
 use figures::class::Class;
+use figures::passes::Passes;
 use figures::testing::variants;
-use scenario::figures::Kind;
+use figures::variants::RunFigures;
+use scenario::figures::{CAUSES, Kind};
 use scenario::plan::{CopySpec, OpKind, Plan};
 use scenario::{Overrides, Source, compile, template};
 use sim::{Pace, Profile, run};
@@ -79,6 +81,45 @@ fn peaks_of(profile: &Profile) -> Peaks {
         flops: Some(profile.device.fp32_tflops * 1e12),
         ..Peaks::default()
     }
+}
+
+/// What waits cost is asked of the waits alone, of a run that is reported and of one on screen.
+#[test]
+fn what_a_scenario_expects_of_a_cause_and_of_a_step_is_judged() {
+    let bundled = LIBRARY.scenarios.iter().find(|it| it.name == "sync_points");
+    let mut source = LIBRARY.source(bundled.expect("it is bundled"));
+    let mut lines = vec![
+        r#""no_sync.idle_by.sync" = "<= 5 %""#.to_owned(),
+        r#""stream_sync.idle_by.sync" = "<= 1 %""#.to_owned(),
+        r#""no_sync.step" = "<= 3 ms""#.to_owned(),
+        r#""device_sync.idle" = ">= 0""#.to_owned(),
+    ];
+    lines.extend(CAUSES.map(|it| format!(r#""device_sync.idle_by.{it}" = ">= 0""#)));
+    let (head, _) = source.text.split_once("[expect]").expect("it expects");
+    source.text = format!("{head}[expect]\n{}\n", lines.join("\n")).into();
+    let plan =
+        compile(&source, &Overrides::default()).unwrap_or_else(|it| panic!("{}", it.render(false)));
+    let plan = Arc::new(plan.plan);
+    let trace = simulate(plan.clone());
+    let report = Report::new(&trace, Some(&plan), KnownGpus::default());
+    let checked = report.expectations.expect("a plan");
+    let value = |at: usize| checked[at].measured.expect("it is measured");
+    assert_eq!(
+        checked[..3].iter().map(|it| it.ok).collect::<Vec<_>>(),
+        [true, false, true]
+    );
+    let (idle, by) = (value(3), (4..11).map(value).collect::<Vec<_>>());
+    assert!(
+        (by.iter().sum::<f64>() - idle).abs() < 1e-9,
+        "{by:?} of {idle}"
+    );
+    assert!(by[2] > 0.2, "100 rounds wait: {by:?}");
+    // The 200 kernels of 10 us lie side by side on two streams.
+    assert!((1e6..1.2e6).contains(&value(2)), "{}", value(2));
+    let passes = Passes::of_trace(&trace, Some(&plan));
+    let mut shown = RunFigures::default();
+    shown.update(&trace, &passes, Some(&plan), false);
+    assert_eq!(check(&plan, &shown.variants, Peaks::default()), checked);
 }
 
 /// A GPU with a third of an H200's rates and half of its link: what a lesson shows, it shows there, too.

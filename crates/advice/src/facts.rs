@@ -252,7 +252,8 @@ impl<'t> Facts<'t> {
     pub fn variants(&self) -> &[VariantFigures] {
         let make = || {
             let (passes, memory) = (self.passes(), self.memory());
-            variants::of_passes(self.trace, passes, self.plan, Some(self.calls()), memory)
+            let known = (Some(self.calls()), Some(&self.causes()));
+            variants::of_passes(self.trace, passes, self.plan, known, memory)
         };
         self.made.variants.get_or_init(make)
     }

@@ -16,5 +16,6 @@ pub fn whole(trace: &Trace) -> Vec<DeviceFigures> {
 pub fn variants(trace: &Trace, plan: Option<&Plan>) -> Vec<VariantFigures> {
     let passes = Passes::of_trace(trace, plan);
     let memory = MemoryUse::of(trace, None);
-    of_passes(trace, &passes, plan, Some(&CallIndex::new(trace)), &memory)
+    let calls = CallIndex::new(trace);
+    of_passes(trace, &passes, plan, (Some(&calls), None), &memory)
 }

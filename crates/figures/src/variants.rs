@@ -10,6 +10,7 @@ use crate::memory::MemoryUse;
 use crate::passes::{Pass, Passes, Variant};
 use crate::tables::{self, NameRow, ShapeTime};
 use activity::{Direction, Ns, RangeKind, Span};
+use causes::{Causes, graph::Graph};
 use measure::Measured;
 use scenario::figures::Kind;
 use scenario::plan::{Plan, VariantPlan};
@@ -62,15 +63,18 @@ fn by_name<S: Serializer>(all: &[Measured], serializer: S) -> Result<S::Ok, S::E
     serializer.collect_map(all.iter().map(|m| (m.figure.name(), m.value)))
 }
 
+/// What figures rest on, where it is known.
+pub type Known<'a> = (Option<&'a CallIndex>, Option<&'a Causes<'a>>);
+
 impl VariantFigures {
     /// The figures of one variant of `passes`; `None` while none of its measured passes has ended.
-    /// Without `calls`, [`DeviceFigures::no_api`] is not known.
+    /// Without `calls`, [`DeviceFigures::no_api`] is not known, and without `causes` not why devices were idle.
     pub fn of(
         trace: &Trace,
         passes: &Passes,
         position: usize,
         plan: Option<&Plan>,
-        calls: Option<&CallIndex>,
+        (calls, causes): Known<'_>,
         memory: &MemoryUse,
     ) -> Option<Self> {
         let (pass, _) = standing(passes, position)?;
@@ -101,6 +105,10 @@ impl VariantFigures {
             peak_memory: memory.peak(pass.span),
             shapes: tables::shapes(trace, window),
         };
+        if let Some(causes) = causes {
+            let devices = of.devices.iter_mut();
+            devices.for_each(|it| it.idle = causes.idle(it.index, window));
+        }
         of.figures = measure::all(&of, of.planned(plan));
         Some(of)
     }
@@ -152,12 +160,11 @@ pub fn of_passes(
     trace: &Trace,
     passes: &Passes,
     plan: Option<&Plan>,
-    calls: Option<&CallIndex>,
+    known: Known<'_>,
     memory: &MemoryUse,
 ) -> Vec<VariantFigures> {
-    (0..passes.variants.len())
-        .filter_map(|position| VariantFigures::of(trace, passes, position, plan, calls, memory))
-        .collect()
+    let of = |at| VariantFigures::of(trace, passes, at, plan, known, memory);
+    (0..passes.variants.len()).filter_map(of).collect()
 }
 
 /// The figures of a run's variants, kept up as it grows. A variant's are worked out anew when another of its passes
@@ -183,6 +190,10 @@ impl RunFigures {
         self.is_final = !is_running;
         let mut known = std::mem::take(&mut self.variants).into_iter().peekable();
         let mut memory = None;
+        let mut expected = plan.iter().flat_map(|it| &it.expectations);
+        let is_asked = self.is_final && expected.any(|it| it.figure.kind == Kind::IdleBy);
+        let graph = is_asked.then(|| Graph::new(trace));
+        let causes = graph.as_ref().map(|it| Causes::new(trace, it));
         for position in 0..passes.variants.len() {
             while known.next_if(|old| old.position < position).is_some() {}
             let old = known.next_if(|old| old.position == position);
@@ -198,7 +209,8 @@ impl RunFigures {
                 }),
                 _ => {
                     let memory = memory.get_or_insert_with(|| MemoryUse::of(trace, None));
-                    VariantFigures::of(trace, passes, position, plan, None, memory)
+                    let known = (None, causes.as_ref());
+                    VariantFigures::of(trace, passes, position, plan, known, memory)
                 }
             };
             self.variants.extend(figures);

@@ -8,7 +8,7 @@ use super::expect::{Compare, Expectation, Figure};
 use super::expr::parse::{self, Piece};
 use super::expr::value::Unit;
 use super::expr::{ExprError, Loc};
-use super::figures::{FIGURES, Needs, Operand, Spec, bound_unit};
+use super::figures::{CAUSES, FIGURES, Needs, Operand, Spec, bound_unit};
 use super::file::{ExpectDecl, File, VariantDecl};
 use super::names::unknown;
 use super::plan::{LaunchSpec, OpKind, Sweep, VariantPlan};
@@ -181,10 +181,14 @@ fn read_figure<'a>(
                 return Err(unknown("kernel", kernel, operand_loc, names));
             }
         }
-        (Operand::Range, Some(_)) => {}
+        (Operand::Cause, Some(cause)) if !CAUSES.contains(&cause) => {
+            return Err(unknown("cause", cause, operand_loc, CAUSES.into_iter()));
+        }
+        (Operand::Cause | Operand::Range, Some(_)) => {}
         (Operand::Variant, None) => return Err(needed("another variant")),
         (Operand::Kernel, None) => return Err(needed("a kernel")),
         (Operand::Range, None) => return Err(needed("a range")),
+        (Operand::Cause, None) => return Err(needed("a cause")),
     }
     Ok((spec, operand.unwrap_or_default()))
 }

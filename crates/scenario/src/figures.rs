@@ -19,7 +19,20 @@ pub enum Operand {
     Kernel,
     /// The name of a range.
     Range,
+    /// One of [`CAUSES`].
+    Cause,
 }
+
+/// What idle time is added up under. `causes::Group` has the same.
+pub const CAUSES: [&str; 7] = [
+    "cpu_work",
+    "launching",
+    "sync",
+    "memory_and_set_up",
+    "queues_and_copies",
+    "profiler",
+    "unknown",
+];
 
 /// What a plan must have so that a figure can be measured at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +100,14 @@ figures! {
         "the other variant's wall time over this one's", ">= 2";
     Makespan "makespan" None Time Needs::Nothing,
         "first operation's start to the last one's end", "<= 3 ms";
+    Step "step" None Time Needs::Nothing,
+        "the median makespan of all repeats", "<= 3 ms";
     Wall "wall" None Time Needs::Nothing,
         "the host's time around a pass", "<= 3 ms";
     Idle "idle" None Share Needs::Nothing,
         "share of the makespan during which nothing ran on any device", "<= 5 %";
+    IdleBy "idle_by" Cause Share Needs::Nothing,
+        "share of the makespan during which a device ran nothing for this cause", "<= 5 %";
     Overlap "overlap" None Share Needs::Nothing,
         "share of the copies' time during which a kernel ran on the same device", ">= 70 %";
     H2dGbps "h2d_gbps" None Rate Needs::Copies(Direction::H2D),

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use super::VariantFigures;
 use crate::device::{DeviceFigures, Peaks};
 use crate::passes::Passes;
+use activity::stats::median_time;
 use activity::units::{gb_per_s, share};
 use activity::{Direction, Ns};
 use scenario::figures::{FIGURES, Figure, Kind, Operand};
@@ -63,6 +64,11 @@ impl Run<'_> {
         match figure.kind {
             Kind::SpeedupOver => over(makespan),
             Kind::WallSpeedupOver => over(wall),
+            Kind::Step => match median_time(&of.makespans_ns) {
+                Some(step @ 1..) => Ok(step as f64),
+                _ => makespan(of),
+            },
+            Kind::IdleBy => idle_by(of, name),
             Kind::H2dShare => of_link(self.peaks.h2d, Kind::H2dGbps),
             Kind::D2hShare => of_link(self.peaks.d2h, Kind::D2hGbps),
             Kind::PeakShare => {
@@ -91,7 +97,7 @@ pub fn all(of: &VariantFigures, plan: Option<&VariantPlan>) -> Vec<Measured> {
     for spec in FIGURES {
         let operands: Vec<&str> = match spec.operand {
             Operand::None => vec![""],
-            Operand::Variant => Vec::new(),
+            Operand::Variant | Operand::Cause => Vec::new(),
             Operand::Kernel => plan
                 .map(|plan| plan.kernels.iter().map(|k| k.name.as_str()).collect())
                 .unwrap_or_default(),
@@ -122,6 +128,8 @@ fn measure(
         Kind::SpeedupOver
         | Kind::WallSpeedupOver
         | Kind::PeakShare
+        | Kind::Step
+        | Kind::IdleBy
         | Kind::H2dShare
         | Kind::D2hShare => Err("it is not of the variant alone".to_owned()),
         Kind::Makespan => makespan(of),
@@ -159,6 +167,18 @@ fn measure(
         Kind::Ops => each(of, |d| d.ops),
         Kind::Kernels => each(of, |d| d.kernels),
     }
+}
+
+/// The part of the makespan for which devices were idle for causes of this group.
+fn idle_by(of: &VariantFigures, group: &str) -> Result<f64, String> {
+    let all = of.devices.iter().flat_map(|it| &it.idle);
+    let known: Ns = all.clone().map(|it| it.total_ns).sum();
+    if known < of.sum(|d| d.idle_ns) {
+        return Err("why the GPU was idle is not known".to_owned());
+    }
+    let idle = all.filter(|it| it.group.id() == group);
+    let idle = idle.map(|it| it.total_ns).sum();
+    Ok(share(idle, makespan(of)? as Ns * of.devices.len() as Ns))
 }
 
 /// A count of single operations, which graphs that were recorded as a whole do not tell.
@@ -329,4 +349,13 @@ pub fn speedup(
         by,
         factor: base_time as f64 / time as f64,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn scenarios_name_the_groups_of_causes_as_reports_do() {
+        let all = causes::Group::ALL.map(causes::Group::id);
+        assert_eq!(scenario::figures::CAUSES.as_slice(), all);
+    }
 }

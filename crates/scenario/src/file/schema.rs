@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::edit::FORMS;
-use super::super::figures::{FIGURES, Operand};
+use super::super::figures::{CAUSES, FIGURES, Operand};
 use super::super::steps::{Form, STEPS};
 use super::super::syntax::keys::{self, Key, ValueKind};
 
@@ -110,6 +110,7 @@ fn kind(kind: ValueKind) -> Value {
                 .iter()
                 .map(|spec| match spec.operand {
                     Operand::None => format!("{}$", spec.name),
+                    Operand::Cause => format!("{}\\.({})$", spec.name, CAUSES.join("|")),
                     _ => format!("{}\\..+", spec.name),
                 })
                 .collect();
