@@ -148,8 +148,7 @@ impl Order {
                     stream.is_free |= stream.end > span.start + CLOCK;
                 }
                 behind = Some((call, op));
-                let span = calls.span(call);
-                scope.causes.add_samples(op, span, &mut seen);
+                scope.causes.add_launch(op, &mut seen);
                 continue;
             }
             let stream = streams.entry(lane).or_default();

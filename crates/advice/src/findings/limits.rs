@@ -11,7 +11,6 @@ use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent, share};
 use activity::{NameId, Ns};
-use causes::graph::NONE;
 use causes::stacks::StackCounts;
 use causes::{Bound, LAUNCH_GAP_MAX};
 use figures::DeviceFigures;
@@ -461,14 +460,9 @@ fn outside_loops(ran: &[(super::At, Ns, usize)]) -> Vec<(super::At, Ns, usize)> 
 
 /// What the CPU was seen at in the calls that launched them.
 fn launched_at(scope: &Scope, ran: &[(super::At, Ns, usize)]) -> StackCounts {
-    let (graph, mut seen) = (scope.causes.graph(), StackCounts::default());
-    for &(place, ..) in ran {
-        let call = graph.call_at(place);
-        if let Some(op) = graph.op_at(place.0, place.1).filter(|_| call != NONE) {
-            scope
-                .causes
-                .add_samples(op, graph.calls.span(call), &mut seen);
-        }
-    }
+    let mut seen = StackCounts::default();
+    let op = |it: &(super::At, Ns, usize)| scope.causes.graph().op_at(it.0.0, it.0.1);
+    let ops = ran.iter().filter_map(op);
+    ops.for_each(|op| scope.causes.add_launch(op, &mut seen));
     seen
 }

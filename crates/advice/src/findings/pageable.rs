@@ -108,9 +108,8 @@ impl Staged {
             copies.ops.extend(graph.op_at(place.0, place.1));
             let call = Some(graph.call_at(place)).filter(|&call| call != NONE);
             copies.calls.extend(call);
-            if let (Some(call), Some(op)) = (call, graph.op_at(place.0, place.1)) {
-                let span = graph.calls.span(call);
-                scope.causes.add_samples(op, span, &mut copies.seen);
+            if let Some(op) = graph.op_at(place.0, place.1) {
+                scope.causes.add_launch(op, &mut copies.seen);
             }
             copies.at.push((length, Occurrence::Row(place)));
         }

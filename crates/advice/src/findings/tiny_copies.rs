@@ -28,21 +28,21 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         }
         let graph = scope.causes.graph();
         let call = graph.call_at((lane, row));
+        let called = match call {
+            NONE => 0,
+            call => graph.calls.span(call).len(),
+        };
         // A copy costs what it takes, or what its thread does for it; other work between two is something else's.
         let (from, cost) = match last {
             Some((l, r, end, before)) if l == lane && r + 1 == row => {
                 (end.min(span.start), around(&graph.calls, call, before))
             }
-            _ if call == NONE => (span.start, 0),
-            _ => (span.start, graph.calls.span(call).len()),
+            _ => (span.start, called),
         };
         saving += (span.end - from).min(cost.max(span.len()));
         moved += copy.bytes;
         copying += span.len();
-        calling += match call {
-            NONE => 0,
-            call => graph.calls.span(call).len(),
-        };
+        calling += called;
         uploads.extend((copy.direction == Direction::H2D).then_some(call));
         last = Some((lane, row, span.end, call));
         at.push(Occurrence::Row((lane, row)));
@@ -166,11 +166,8 @@ fn around(calls: &Calls, call: CallId, before: CallId) -> Ns {
         let previous = calls.previous[at as usize];
         if previous != NONE {
             let between = calls.span(at).start - calls.span(previous).end;
-            time += if between > AROUND_MAX {
-                0
-            } else {
-                between.max(0)
-            };
+            let is_near = between <= AROUND_MAX;
+            time += if is_near { between.max(0) } else { 0 };
         }
         at = previous;
     }

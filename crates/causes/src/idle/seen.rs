@@ -38,6 +38,14 @@ impl Causes<'_> {
         seen.add_samples(self.trace, process, thread, span);
     }
 
+    /// Adds what that thread was seen doing in the call that launched an operation.
+    pub fn add_launch(&self, op: OpId, seen: &mut StackCounts) {
+        let call = self.graph.ops.call[op as usize];
+        if call != NONE {
+            self.add_samples(op, self.graph.calls.span(call), seen);
+        }
+    }
+
     /// The process and the thread that launched an operation.
     pub fn launcher(&self, op: OpId) -> Option<(usize, u32)> {
         let call = self.graph.ops.call[op as usize];
