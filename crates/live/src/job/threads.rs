@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 use py_spy::PythonSpy;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
+use rustix::time::ClockId;
 
 use super::native::{DEEPEST, Libraries, Native};
 use super::{Doing, STILL, ThreadSeen, is_on};
+use crate::clock;
 use crate::python;
 use crate::rights::{numbers, threads, told};
 use activity::Frame;
@@ -26,7 +29,11 @@ const TORN: usize = 4;
 #[derive(Clone, Debug, Default)]
 struct At {
     state: char,
-    /// When it last ran, in ms of the scheduler's clock; nothing where the kernel does not tell.
+    /// When it was looked at, in ms.
+    seen: f64,
+    /// The processor that it ran on last.
+    processor: usize,
+    /// When it last ran, in ms of that one's clock; nothing where the kernel does not tell.
     ran: Option<f64>,
     /// For how long it has run, in ms.
     spent: Option<f64>,
@@ -46,11 +53,11 @@ pub(super) struct Call {
     place: u64,
 }
 
-/// The part of its time that a thread runs at most which sleeps but for moments.
-const MOMENTS: f64 = 0.01;
+/// The part of its time that a thread runs at most which sleeps but for moments: to look for workers takes less than a step does.
+const MOMENTS: f64 = 0.001;
 
 impl At {
-    /// Whether it sleeps where it slept at an earlier look, in the same wait.
+    /// Whether it sleeps where it slept at an earlier look, in the same wait. Python's lines are looked at between, others' are not.
     fn is_back_at(&self, earlier: &At) -> bool {
         let place = |it: &At| it.call.map(|it| (it.number, it.place));
         let sleeps = self.state == 'S' && earlier.state == 'S';
@@ -58,11 +65,12 @@ impl At {
             && place(self).is_some()
             && place(self) == place(earlier)
             && self.python == earlier.python
+            && !self.python.is_empty()
     }
 
     /// For how long it has slept but for moments since an earlier look; nothing where it ran for longer.
-    fn slept(&self, since: &At, now: Option<f64>) -> Option<Duration> {
-        let long = now? - since.ran.filter(|it| *it > 0.0)?;
+    fn slept(&self, since: &At) -> Option<Duration> {
+        let long = self.seen - since.seen;
         let is_brief = self.spent? - since.spent? <= long * MOMENTS;
         is_brief.then(|| Duration::from_secs_f64(long.max(0.0) / 1e3))
     }
@@ -82,7 +90,7 @@ struct Thread {
 impl Thread {
     fn keep(&mut self, at: At) {
         let is_back = self.looks.last().is_some_and(|it| at.is_back_at(it));
-        if self.has_moved || !is_back || at.slept(&self.first, at.ran).is_none() {
+        if self.has_moved || !is_back || at.slept(&self.first).is_none() {
             self.first = at.clone();
         }
         self.looks.push(at);
@@ -227,6 +235,8 @@ impl Watched {
         let stack = self.native.as_ref().filter(|_| is_main && call.is_none());
         let at = At {
             state: rest.trim_start().chars().next().unwrap_or('X'),
+            seen: clock::read(ClockId::Monotonic).as_secs_f64() * 1e3,
+            processor: processor(rest).unwrap_or(usize::MAX),
             ran: in_sched(&sched, "se.exec_start"),
             spent: in_sched(&sched, "se.sum_exec_runtime"),
             call,
@@ -238,11 +248,13 @@ impl Watched {
 
     /// What the looks show of each thread.
     pub(super) fn seen(&self) -> Vec<ThreadSeen> {
-        let now = now();
-        let threads = self.threads.iter();
-        let mut all: Vec<ThreadSeen> = threads
-            .map(|(tid, it)| self.thread(*tid, it, now))
-            .collect();
+        let (mut clocks, threads) = (BTreeMap::new(), self.threads.iter());
+        let of = |(tid, it): (&u32, &Thread)| {
+            let at = it.looks.last().map_or(usize::MAX, |it| it.processor);
+            let now = *clocks.entry(at).or_insert_with(|| now(at));
+            self.thread(*tid, it, now)
+        };
+        let mut all: Vec<ThreadSeen> = threads.map(of).collect();
         all.sort_by_key(|it| (it.tid != self.pid, it.python.is_empty(), it.tid));
         all
     }
@@ -317,7 +329,7 @@ fn doing(looks: &[At], first: &At, now: Option<f64>) -> Doing {
     if looks.iter().all(|it| it.state == 'D') && is_same_call {
         return Doing::InDevice(long);
     }
-    let slept = last.slept(first, now).filter(|_| last.is_back_at(first));
+    let slept = last.slept(first).filter(|_| last.is_back_at(first));
     // One long sleep proves more than several short ones.
     let is_woken = slept.is_some() && first.ran != last.ran && long.is_none_or(|it| it < STILL);
     let sleeps = looks.iter().all(|it| it.state == 'S') && is_same_call;
@@ -355,10 +367,26 @@ fn in_sched(sched: &str, name: &str) -> Option<f64> {
     line.rsplit_once(':')?.1.trim().parse().ok()
 }
 
-/// The scheduler's clock now: a thread that has just been woken has it.
-fn now() -> Option<f64> {
-    std::thread::sleep(Duration::from_millis(2));
-    in_sched(&told("thread-self", "sched"), "se.exec_start")
+/// The processor of a thread, in what follows its name in `/proc/PID/task/T/stat`.
+fn processor(stat: &str) -> Option<usize> {
+    stat.split_ascii_whitespace().nth(36)?.parse().ok()
+}
+
+/// The scheduler's clock of a processor: each has its own, and those of a virtual machine were 11 s apart. A thread that has just come to
+/// it has it.
+fn now(processor: usize) -> Option<f64> {
+    let mut there = CpuSet::new();
+    if processor >= CpuSet::MAX_CPU {
+        return None;
+    }
+    there.set(processor);
+    let before = sched_getaffinity(None).ok()?;
+    sched_setaffinity(None, &there).ok()?;
+    sched_yield();
+    let now = in_sched(&told("thread-self", "sched"), "se.exec_start");
+    // It was allowed before.
+    let _ = sched_setaffinity(None, &before);
+    now
 }
 
 /// A process's time on processors, in ticks, and bytes that it read and wrote.
@@ -486,7 +514,9 @@ mod tests {
                 let wakes = ((6_000.0 + 350.0 * f64::from(look)) / 5_000.0_f64).floor();
                 let call = if look == 20 { call } else { POLL };
                 thread.keep(At {
+                    seen: 6_000.0 + 350.0 * f64::from(look),
                     spent: Some(wakes * spent),
+                    python: vec![Frame::default()],
                     ..at('S', wakes * 5_000.0, Some(call))
                 });
             }
@@ -494,10 +524,41 @@ mod tests {
             doing(&thread.looks, &thread.first, Some(20_400.0))
         };
         let stays = |ms| Doing::Stays(Some(Duration::from_millis(ms)));
-        assert_eq!(after(0.2, POLL), stays(15_400));
-        assert_eq!(after(80.0, POLL), stays(400));
-        // At one look it took a message; it had been back for 3.35 s at the next one.
-        assert_eq!(after(0.2, READ), stays(10_400));
+        assert_eq!(after(0.2, POLL), stays(14_350));
+        assert_eq!(after(6.0, POLL), stays(350));
+        // At one look it took a message: it is known to be back from the next one on.
+        assert_eq!(after(0.2, READ), stays(7_000));
+    }
+
+    /// On whichever processor a program sleeps, it has not slept for longer than it is there.
+    #[test]
+    fn nobody_has_slept_for_longer_than_he_lives() {
+        let all = sched_getaffinity(None).expect("its own");
+        for processor in (0..CpuSet::MAX_CPU).filter(|it| all.is_set(*it)) {
+            let mut there = CpuSet::new();
+            there.set(processor);
+            sched_setaffinity(None, &there).expect("allowed");
+            let begun = Instant::now();
+            let mut child = std::process::Command::new("sleep").arg("60").spawn();
+            let child = child.as_mut().expect("starts");
+            sched_setaffinity(None, &all).expect("allowed");
+            while !told(child.id(), "stat").contains(") S ") {
+                std::thread::yield_now();
+            }
+            let stat = told(child.id(), "stat");
+            let at = super::processor(stat.rsplit_once(')').expect("a name").1);
+            let ran = in_sched(&told(child.id(), "sched"), "se.exec_start");
+            // Where the kernel does not tell, nothing is said.
+            if let Some((now, ran)) = at.and_then(now).zip(ran) {
+                let lived = begun.elapsed().as_secs_f64() * 1e3;
+                assert!(
+                    now - ran <= lived + 20.0,
+                    "{processor}: {now} {ran} {lived}"
+                );
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 
     #[test]
