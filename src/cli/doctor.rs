@@ -45,14 +45,15 @@ impl DoctorLine {
 
     /// One that is there, or else costs this.
     fn part(name: &'static str, part: &Part, cost: &'static str) -> DoctorLine {
-        let text = part.text.clone();
-        match part.is_usable {
-            true => DoctorLine::new("ok", name, text),
-            false => DoctorLine {
-                without_it: cost,
-                help: part.help.clone(),
-                ..DoctorLine::new("missing", name, text)
-            },
+        let (state, without_it) = if part.is_usable {
+            ("ok", "")
+        } else {
+            ("missing", cost)
+        };
+        DoctorLine {
+            without_it,
+            help: part.help.clone(),
+            ..DoctorLine::new(state, name, part.text.clone())
         }
     }
 }
@@ -85,14 +86,15 @@ fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> V
     let gpus = probe.gpus.iter();
     rows.extend(gpus.map(|gpu| DoctorLine::new("ok", "GPU", describe(gpu))));
     if probe.driver.is_usable && probe.gpus.is_empty() {
-        rows.push(DoctorLine {
-            help: "check CUDA_VISIBLE_DEVICES and nvidia-smi".to_owned(),
-            ..DoctorLine::new(
-                "missing",
-                "GPU",
-                "the driver sees none: scenarios run on the simulator",
-            )
-        });
+        let none = Part::missing(
+            "the driver sees none",
+            "check CUDA_VISIBLE_DEVICES and nvidia-smi",
+        );
+        rows.push(DoctorLine::part(
+            "GPU",
+            &none,
+            "scenarios run on the simulator",
+        ));
     }
     let cost = "nothing on a GPU can be recorded";
     rows.push(DoctorLine::part("libcupti", &probe.cupti, cost));
@@ -114,7 +116,15 @@ fn rows(probe: &Probe, trial: &Trial, counters: Option<Result<(), String>>) -> V
         let cost = "no row of DRAM, tensor cores and the like but NVML's, no class of kernels, no --stalls";
         rows.push(DoctorLine::part("counters", &counters, cost));
     }
-    rows.extend(stalls(trial));
+    if let TrialEnd::Records { no_stalls, .. } = &trial.end {
+        let help = "pip install 'nvidia-cuda-cupti==13.0.*' has that CUPTI, and branch 580 of NVIDIA's packages that driver";
+        let stalls = match no_stalls {
+            None => Part::usable("can be sampled with this CUPTI and driver"),
+            Some(why) => Part::missing(why, help),
+        };
+        let cost = "what the warps of kernels wait for is not known";
+        rows.push(DoctorLine::part("--stalls", &stalls, cost));
+    }
     rows.extend([recordings(), nccl(), python(), terminal()]);
     rows
 }
@@ -187,20 +197,6 @@ fn describe(gpu: &Gpu) -> String {
     text
 }
 
-/// Whether stalls can be sampled where programs can be traced.
-fn stalls(trial: &Trial) -> Option<DoctorLine> {
-    let TrialEnd::Records { no_stalls, .. } = &trial.end else {
-        return None;
-    };
-    let help = "pip install 'nvidia-cuda-cupti==13.0.*' has that CUPTI, and branch 580 of NVIDIA's packages that driver";
-    let part = match no_stalls {
-        None => Part::usable("can be sampled with this CUPTI and driver"),
-        Some(why) => Part::missing(why, help),
-    };
-    let cost = "what the warps of kernels wait for is not known";
-    Some(DoctorLine::part("--stalls", &part, cost))
-}
-
 /// The result of tracing a process on trial.
 fn injection(trial: &Trial) -> DoctorLine {
     let name = "injection";
@@ -234,11 +230,14 @@ fn nccl() -> DoctorLine {
             DoctorLine::new("untried", "NCCL", none)
         }
         None => DoctorLine::new("ok", "NCCL", named.join(", ")),
-        Some(why) => DoctorLine {
-            without_it: "`cuptop job` has no collectives of ranks on other machines",
-            help: "cuptop job --ras asks all the same".to_owned(),
-            ..DoctorLine::new("missing", "NCCL", format!("{}: {why}", named.join(", ")))
-        },
+        Some(why) => {
+            let part = Part::missing(
+                format!("{}: {why}", named.join(", ")),
+                "cuptop job --ras asks all the same",
+            );
+            let cost = "`cuptop job` has no collectives of ranks on other machines";
+            DoctorLine::part("NCCL", &part, cost)
+        }
     }
 }
 
@@ -246,24 +245,21 @@ fn nccl() -> DoctorLine {
 fn python() -> DoctorLine {
     let known: Vec<String> = python::pythons().collect();
     let needs = format!("names in CUDA graphs need CPython {}", listed(&known));
-    let name = "Python";
-    match python::version() {
-        None => DoctorLine::new("untried", name, format!("python3 says no version; {needs}")),
-        Some(it) if known.contains(&it) => DoctorLine::new(
-            "ok",
-            name,
-            format!("python3 is {it}: CUDA graphs have names of its functions"),
+    let part = match python::version() {
+        None => Part::missing("python3 says no version", needs),
+        Some(it) if known.contains(&it) => Part::usable(format!(
+            "python3 is {it}: CUDA graphs have names of its functions"
+        )),
+        Some(it) => Part::missing(
+            format!("python3 is {it}, whose frames are not known"),
+            needs,
         ),
-        Some(it) => DoctorLine {
-            without_it: "kernels of CUDA graphs that it captures have no name of a function or line",
-            help: format!("start the program with another one: {needs}"),
-            ..DoctorLine::new(
-                "missing",
-                name,
-                format!("python3 is {it}, whose frames are not known"),
-            )
-        },
-    }
+    };
+    DoctorLine::part(
+        "Python",
+        &part,
+        "kernels of CUDA graphs have no name of a function or line of it",
+    )
 }
 
 /// Where followed recordings lie, and how much room is there.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use activity::feed::{Failure, FailureKind};
+use activity::feed::{Failure, FailureKind, Outcome};
 use activity::text::printable_lines;
 
 /// Everything went well.
@@ -26,6 +26,15 @@ pub(super) fn survive_file_size_limits() {
     let nobody_asks = Arc::new(AtomicBool::new(false));
     // If registering fails, nothing changes.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nobody_asks);
+}
+
+/// How a command ends that made a timeline: with this code where that has come to its end.
+pub(super) fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
+    match outcome {
+        Outcome::Complete => Ok(code),
+        Outcome::Stopped => Err(Ending::input("it was stopped before its end")),
+        Outcome::Failed(failure) => Err(failure.into()),
+    }
 }
 
 /// Why a command ends early: what to print, and the exit code. What cannot start on the screen ends so, too.

@@ -135,7 +135,7 @@ fn film(args: &RunArgs) -> Result<u8, Ending> {
         )?;
     }
     played.write(&args.picture, args.replayed, &args.first)?;
-    ended(played.outcome, code)
+    exit::ended(played.outcome, code)
 }
 
 fn without_screen(args: &RunArgs, shot: Option<Shot>) -> Result<u8, Ending> {
@@ -155,15 +155,7 @@ fn without_screen(args: &RunArgs, shot: Option<Shot>) -> Result<u8, Ending> {
         ..StillTimeline::of(trace)
     };
     screen::take_picture(shown, &args.picture, &args.first)?;
-    ended(outcome, code)
-}
-
-fn ended(outcome: Outcome, code: u8) -> Result<u8, Ending> {
-    match outcome {
-        Outcome::Complete => Ok(code),
-        Outcome::Stopped => Err(Ending::input("the run was stopped before its end")),
-        Outcome::Failed(failure) => Err(failure.into()),
-    }
+    exit::ended(outcome, code)
 }
 
 /// Prints the report, also of a run that failed half way: the collected part is valid.

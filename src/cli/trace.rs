@@ -12,7 +12,7 @@ use super::exit::{self, Ending};
 use super::screen;
 use crate::report::Report;
 use crate::tui::{self, Running, StillTimeline};
-use activity::feed::{Feed, Outcome};
+use activity::feed::Feed;
 use live::attach::{self, AttachRequest, Output, Recorder, When};
 use recording::{folder_in, scratch};
 use trace::{SourceInfo, SourceKind};
@@ -63,11 +63,7 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
     }
     let TraceArgs { picture, first, .. } = program.args;
     screen::take_picture(StillTimeline::of(trace), picture, first)?;
-    match outcome {
-        Outcome::Complete => Ok(code),
-        Outcome::Stopped => Err(Ending::input("the program was stopped before its end")),
-        Outcome::Failed(failure) => Err(failure.into()),
-    }
+    exit::ended(outcome, code)
 }
 
 /// How much it keeps of a recording that the user did not ask for, as far as its size allows: K can still save that.

@@ -11,7 +11,7 @@ use hosts::{Place, connect_by};
 
 /// Follows places by a program in the place of ssh, as for a screen that opens when the links are there.
 fn follow(ssh: &[String], places: &[Place], say: &mut dyn FnMut(&str)) -> Result<Feed, String> {
-    let hosts = connect_by(ssh, places, Some(say))?;
+    let hosts = connect_by(ssh, PATIENCE, places, Some(say))?;
     readers::file::follow_hosts(&[], hosts, true).map_err(|error| error.to_string())
 }
 
@@ -170,7 +170,7 @@ fn a_report_says_whom_it_waits_for() {
     let word = format!("gpu01:{}", far.path("job").display());
     let place = Place::parse(Path::new(&word)).expect("a place");
     let ssh = [far.path("ssh").display().to_string()];
-    let hosts = connect_by(&ssh, &[place], Some(&mut |_| {})).expect("a link");
+    let hosts = connect_by(&ssh, PATIENCE, &[place], Some(&mut |_| {})).expect("a link");
     far.signal("-STOP");
     let feed = readers::file::follow_hosts(&[], hosts, false).expect("followed");
     let mut came = Came::default();

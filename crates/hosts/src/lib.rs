@@ -73,24 +73,16 @@ pub struct Host {
 pub fn connect(places: &[Place], say: Option<&mut dyn FnMut(&str)>) -> Result<Vec<Host>, String> {
     let ssh = std::env::var(SSH).unwrap_or_default();
     let ssh: Vec<String> = ssh.split_whitespace().map(str::to_owned).collect();
-    connect_by(&ssh, places, say)
+    connect_by(&ssh, LOGIN, places, say)
 }
 
-/// [`connect`] with another program than ssh, and its first arguments.
+/// [`connect`] with another program than ssh, and its first arguments; the first link may take so long.
 ///
 /// # Errors
 /// As [`connect`].
 pub fn connect_by(
     ssh: &[String],
-    places: &[Place],
-    say: Option<&mut dyn FnMut(&str)>,
-) -> Result<Vec<Host>, String> {
-    connect_within(LOGIN, ssh, places, say)
-}
-
-fn connect_within(
     login: Duration,
-    ssh: &[String],
     places: &[Place],
     mut say: Option<&mut dyn FnMut(&str)>,
 ) -> Result<Vec<Host>, String> {

@@ -10,7 +10,7 @@ fn a_far_side_that_says_nothing_is_named_and_given_up() {
     let (mut said, begun) = (Vec::new(), Instant::now());
     let mut say = |text: &str| said.push(text.to_owned());
     let login = Duration::from_millis(1_500);
-    let failed = connect_within(login, &ssh, &[place], Some(&mut say)).err();
+    let failed = connect_by(&ssh, login, &[place], Some(&mut say)).err();
     assert!(failed.is_some_and(|it| it.starts_with("no word of cuptop from gpu01 in 1.5 s\n")));
     assert!(
         begun.elapsed() < Duration::from_secs(20),

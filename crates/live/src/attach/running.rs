@@ -216,7 +216,9 @@ impl Inside {
 
     fn status(&self) -> Option<SourceStatus> {
         let (pid, seconds) = (self.held.first()?, self.since?.elapsed().as_secs());
-        let text = format!("another cuptop is attached to process {pid} ({seconds} s)");
+        let most = self.waits().then(|| format!(" of {}", WAITING.as_secs()));
+        let most = most.unwrap_or_default();
+        let text = format!("another cuptop is attached to process {pid} ({seconds}{most} s)");
         Some(SourceStatus {
             is_alarming: true,
             text,
