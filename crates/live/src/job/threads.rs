@@ -53,7 +53,7 @@ pub(super) struct Call {
     place: u64,
 }
 
-/// The part of its time that a thread runs at most which sleeps but for moments: to look for workers takes less than a step does.
+/// The part of its time that a thread runs at most which sleeps but for moments: to look for workers takes less than a step.
 const MOMENTS: f64 = 0.001;
 
 impl At {
