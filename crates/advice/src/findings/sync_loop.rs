@@ -8,7 +8,7 @@ use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent};
-use activity::{Copy, Ns, Span};
+use activity::{Ns, Span};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause, Gap, Group, Piece, first_use, needs};
@@ -116,6 +116,9 @@ fn every(kernels: u64, operators: &[String]) -> String {
     format!("a value is read back after {}{by}", every_kernels(kernels))
 }
 
+/// Flags, sums, tokens of a batch. What is larger is a result, which decides nothing by itself.
+const VALUE_BYTES: u64 = 4 << 10;
+
 /// Whether so few kernels lie between two waits that nothing is gained by launching those together.
 pub(super) fn is_dense(kernels: u64) -> bool {
     kernels > 0 && !cases::GRAPH_MIN.is_reached_by(kernels as usize)
@@ -210,7 +213,7 @@ impl<'s, 'a> Waits<'s, 'a> {
 
     /// Whether a value or a few come back to the CPU.
     fn are_of_values(&self) -> bool {
-        let is_value = |bytes| bytes <= Copy::TINY_BYTES;
+        let is_value = |bytes| bytes <= VALUE_BYTES;
         self.are_mostly(|wait| {
             needs::fetched(self.scope.trace, self.scope.causes.graph(), wait).is_some_and(is_value)
         })

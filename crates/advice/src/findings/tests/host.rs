@@ -303,13 +303,13 @@ fn what_the_cpu_works_on_for_long_may_be_what_it_waited_for() {
 /// A loop whose kernel says by a value whether it goes on. What `.item()` of PyTorch brings is mostly printed.
 #[test]
 fn a_value_may_decide_what_is_launched_next() {
-    let scene = |operator: Option<&str>| {
+    let scene = |bytes: u64, operator: Option<&str>| {
         let mut scene = Scene::new();
         for at in (0..20).map(|i| i * 60_000) {
             scene.call("cudaLaunchKernel", at, at + 2_000);
             scene.kernel("at::native::reduce", 1, at + 3_000, at + 9_000);
             scene.call("cudaMemcpyAsync", at + 3_000, at + 13_000);
-            scene.copy_of(pinned(Direction::D2H, 1, 4), at + 15_000, at + 16_000);
+            scene.copy_of(pinned(Direction::D2H, 1, bytes), at + 15_000, at + 16_000);
             scene.call("cudaStreamSynchronize", at + 13_500, at + 17_500);
             if let Some(operator) = operator {
                 scene.range(RangeKind::CpuOp, operator, 0, at + 2_500, at + 18_000);
@@ -319,15 +319,15 @@ fn a_value_may_decide_what_is_launched_next() {
     };
     let found = sick(
         "sync-in-loop",
-        &mut scene(Some("aten::_local_scalar_dense")),
+        &mut scene(4, Some("aten::_local_scalar_dense")),
     );
     assert_eq!((found.severity, found.refused), (Severity::Warning, None));
-    let found = sick("sync-in-loop", &mut scene(Some("aten::nonzero")));
+    let found = sick("sync-in-loop", &mut scene(4, Some("aten::nonzero")));
     assert!(found.refused.is_some());
     let by = "a value is read back after every kernel, by aten::nonzero";
     assert_eq!(found.says.map(|it| it.why).as_deref(), Some(by));
     // One kernel from value to value: it may be looked at less often, and then all that the GPU idles may go.
-    let found = sick("sync-in-loop", &mut scene(None));
+    let found = sick("sync-in-loop", &mut scene(4, None));
     assert_eq!(
         (found.severity, found.bound_ns),
         (Severity::Warning, 20 * 6_000 + 19 * 47_000)
@@ -335,6 +335,9 @@ fn a_value_may_decide_what_is_launched_next() {
     assert!(found.refused.is_some());
     let says = found.says.expect("a headline of its own");
     assert_eq!(says.why, "a value is read back after every kernel");
+    // 16 KiB are a result, and no value.
+    let found = sick("sync-in-loop", &mut scene(16 << 10, None));
+    assert_eq!((found.says, found.refused), (None, None));
 }
 
 /// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.
