@@ -65,8 +65,18 @@ pub(super) fn section(page: &mut Page, variants: &[VariantReport]) {
         "{of}; makespan: first operation's start to the last one's end; speed-up: over the variant it is compared \
          with, by makespan, or by wall time where the makespan does not tell; H2D, D2H in GB/s"
     ));
+    precisions(page, variants);
     phases(page, variants);
     works(page, variants);
+}
+
+/// How well repeats tell the median, where the scenario asks.
+fn precisions(page: &mut Page, variants: &[VariantReport]) {
+    for v in variants {
+        if let Some(text) = v.figures.precision() {
+            page.wrapped(&format!("{}: {text}", name(v)));
+        }
+    }
 }
 
 /// What kernels declare of their work, beside what counters saw of it.
@@ -117,6 +127,7 @@ fn brief(page: &mut Page, variants: &[VariantReport]) {
         table.row(iter::once(name).chain(cells));
     }
     page.table(&table);
+    precisions(page, variants);
     works(page, variants);
 }
 

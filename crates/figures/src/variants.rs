@@ -9,11 +9,13 @@ use crate::device::DeviceFigures;
 use crate::memory::MemoryUse;
 use crate::passes::{Pass, Passes, Variant};
 use crate::tables::{self, NameRow, ShapeTime};
+use activity::text::plural;
+use activity::units::percent;
 use activity::{Direction, Ns, RangeKind, Span};
 use causes::{Causes, graph::Graph};
 use measure::Measured;
 use scenario::figures::Kind;
-use scenario::plan::{Plan, VariantPlan};
+use scenario::plan::{Plan, VariantPlan, half_interval};
 use trace::{CallIndex, Trace};
 
 /// The figures of one variant, those of its median pass.
@@ -33,6 +35,9 @@ pub struct VariantFigures {
     pub makespan_ns: Ns,
     /// The host's time around the pass.
     pub wall_ns: Ns,
+    /// Where repeats go on until enough is known: the share of the median that was asked, and half of its interval.
+    #[serde(skip)]
+    pub until: Option<(f64, Option<f64>)>,
     /// Every measured pass's makespan, in order.
     pub makespans_ns: Vec<Ns>,
     /// The pass that is described.
@@ -96,6 +101,7 @@ impl VariantFigures {
             makespan_ns: pass.makespan(),
             wall_ns: pass.wall(),
             makespans_ns,
+            until: None,
             pass,
             figures: Vec::new(),
             devices: crate::count(trace, calls, window),
@@ -105,12 +111,32 @@ impl VariantFigures {
             peak_memory: memory.peak(pass.span),
             shapes: tables::shapes(trace, window),
         };
+        if let Some(until) = of.planned(plan).and_then(|it| it.until) {
+            let walls = passes
+                .measured(position)
+                .map(|it| passes.list[it].wall() as f64);
+            of.until = Some((until, half_interval(&walls.collect::<Vec<_>>())));
+        }
         if let Some(causes) = causes {
             let devices = of.devices.iter_mut();
             devices.for_each(|it| it.idle = causes.idle(it.index, window));
         }
         of.figures = measure::all(&of, of.planned(plan));
         Some(of)
+    }
+
+    /// How well its repeats tell the median, where the scenario asks: "37 repeats: median ± 1.8 %".
+    pub fn precision(&self) -> Option<String> {
+        let (asked, half) = self.until?;
+        let (repeats, asked) = (plural(self.repeats as u64, "repeat"), percent(asked));
+        Some(match half {
+            Some(half) if half < self.until?.0 => format!("{repeats}: median ± {}", percent(half)),
+            Some(half) => {
+                let half = percent(half);
+                format!("{repeats}, ± {half}: the {asked} asked were not reached")
+            }
+            None => format!("{repeats}: too few for the {asked} asked"),
+        })
     }
 
     /// Its part of a plan.

@@ -15,7 +15,7 @@ use super::view::View;
 use activity::{Direction, Ns};
 
 pub use super::site::{Site, SiteId};
-pub use ops::{CopyPiece, Pieces, Side, Touch, copy_call, copy_waits};
+pub use ops::{CopyPiece, Pieces, Side, Touch, copy_call, copy_waits, half_interval};
 
 /// Operations that a variant may have after unrolling, and that all of them may run in all their passes. Each takes some
 /// [`BYTES_A_RUN`] of memory until the end.
@@ -105,8 +105,10 @@ pub struct VariantPlan {
     pub point: Option<i64>,
     /// Passes that are run and not measured.
     pub warmup: u32,
-    /// Measured passes, at least 1.
+    /// Measured passes, at least 1; with [`Self::until`] the most there may be.
     pub repeat: u32,
+    /// No more are needed once half of the interval of the median is below this share of it.
+    pub until: Option<f64>,
     /// Whether the measured pass must start cold: a context of its own, created and its modules loaded
     /// inside the measured pass. Then `warmup` is 0.
     pub cold: bool,

@@ -38,6 +38,8 @@ pub(super) struct VariantDecl {
     pub(super) baseline: Option<Named>,
     pub(super) warmup: Option<Expr>,
     pub(super) repeat: Option<Expr>,
+    /// The share of the median that half of its interval is to be below.
+    pub(super) until: Option<f64>,
     pub(super) is_cold: bool,
     pub(super) shows_race: bool,
     pub(super) params: Vec<ParamDecl>,

@@ -104,6 +104,7 @@ fn kind(kind: ValueKind) -> Value {
         }
         ValueKind::List(keys) => json!({ "type": "array", "items": object(keys), "minItems": 1 }),
         ValueKind::Table(keys) => object(keys),
+        ValueKind::NumberOr(keys) => json!({ "anyOf": [number(), object(keys)] }),
         ValueKind::Expect => {
             let comparison = json!({ "type": "string", "pattern": "^\\s*[<>]=?" });
             let figures: Vec<String> = FIGURES

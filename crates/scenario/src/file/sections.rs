@@ -381,18 +381,45 @@ fn variant(reader: &mut Reader<'_>, field: Field<'_>) -> Option<VariantDecl> {
         reader.error_help(warmup.key_loc, "a cold variant has no warm-up", help);
     }
     let about = fields.read("about", reader, Reader::text);
+    let (repeat, until) = match fields.get("repeat") {
+        Some(field) if field.value.is_table() => repeat_until(reader, field),
+        _ => (reader.optional(&fields, "repeat"), None),
+    };
     Some(VariantDecl {
         about: about.unwrap_or_default(),
         view: view(reader, &fields),
         baseline: named(reader, &fields, "baseline"),
         warmup: reader.optional(&fields, "warmup"),
-        repeat: reader.optional(&fields, "repeat"),
+        repeat,
+        until,
         is_cold,
         shows_race: fields.read("race", reader, Reader::boolean) == Some(true),
         params: fields.read("params", reader, params),
         steps: fields.read("steps", reader, steps::read),
         name,
     })
+}
+
+/// `{ until = "2 %", at_most = 200 }`
+fn repeat_until(reader: &mut Reader<'_>, field: Field<'_>) -> (Option<Expr>, Option<f64>) {
+    let Some(fields) = reader.fields(field, &[keys::UNTIL], "a repeat") else {
+        return (None, None);
+    };
+    let share = fields.get("until").and_then(|field| {
+        let text = reader.text(field)?;
+        let share = text.strip_suffix('%').map(|it| it.trim().parse::<f64>());
+        let share = share
+            .and_then(Result::ok)
+            .filter(|it| *it > 0.0 && *it < 100.0);
+        if share.is_none() {
+            let message = format!("{} is not a share of the median", quoted(&text));
+            reader.error_help(field.loc, message, "write it as \"2 %\"");
+        }
+        Some(share? / 100.0)
+    });
+    let most = reader.optional(&fields, "at_most");
+    let default = Expr::constant(Value::Int(200, Unit::None), field.loc);
+    (most.or(Some(default)), share)
 }
 
 fn expect(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ExpectDecl> {

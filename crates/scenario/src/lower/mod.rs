@@ -151,6 +151,7 @@ impl Unroll<'_, '_> {
                 .unwrap_or(1) as u32,
             None => repeat,
         };
+        self.plan.until = variant.until.filter(|_| self.shared.repeat.is_none());
         self.runs(warmup, self.shared.repeat.unwrap_or(declared));
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     Arg, CopySpec, HostMemory, HostWork, MemRef, Op, OpKind, StreamId, SyncTarget, VariantPlan,
 };
+use activity::stats;
 use activity::{Direction, units};
 
 /// Which side of a buffer. Managed memory has the device's side alone.
@@ -72,7 +73,21 @@ impl Pieces {
     }
 }
 
+/// Half of the interval in which the median lies with 95 % confidence, as a share of the median; `None` below six
+/// times, which tell of no such interval.
+pub fn half_interval(times: &[f64]) -> Option<f64> {
+    let (low, high) = stats::median_interval(times)?;
+    let median = stats::median(times).filter(|it| *it > 0.0)?;
+    Some((high - low) / 2.0 / median)
+}
+
 impl VariantPlan {
+    /// Whether measured passes that took so long tell as much as is asked.
+    pub fn is_enough(&self, times: &[f64]) -> bool {
+        let asked = self.until.zip(half_interval(times));
+        asked.is_some_and(|(until, half)| half < until)
+    }
+
     /// What one pass runs, in program order: a launch of a graph is what the graph holds.
     pub fn operations(&self) -> impl Iterator<Item = &Op> {
         self.unrolled(&self.ops)
@@ -352,5 +367,32 @@ mod tests {
         assert_eq!(launches(plan.operations().collect()), [7, 8, 1, 7, 8]);
         assert_eq!(launches(plan.listed().collect()), [1, 7, 8]);
         assert_eq!(plan.listed().count(), 6);
+    }
+
+    /// By hand: of n fair coins at most k are heads with (1 + n + …) / 2^n, of which 2.5 % may be left out at each end.
+    /// At most 1 of 8: 9 / 256 = 3.5 %; 1 of 9: 2.0 %; 2 of 10: 56 / 1024 = 5.5 %; 2 of 12: 79 / 4096 = 1.9 %.
+    #[test]
+    fn repeats_are_enough_when_half_of_the_medians_interval_is_below_what_is_asked() {
+        let asked = |until| VariantPlan {
+            until: Some(until),
+            ..VariantPlan::default()
+        };
+        // Half of 98 to 102 is 2 % of 100.
+        let inner = [98.0, 102.0, 99.0, 101.0, 100.0, 100.0, 100.0, 100.0];
+        let cases = [
+            (6, 0, true),
+            (6, 1, false),
+            (7, 1, true),
+            (6, 2, false),
+            (8, 2, true),
+        ];
+        for (count, outside, is_enough) in cases {
+            let (low, high) = (vec![10.0; outside], vec![900.0; outside]);
+            let times = [low, inner[..count].to_vec(), high].concat();
+            assert_eq!(asked(0.021).is_enough(&times), is_enough, "{times:?}");
+            assert!(!asked(0.02).is_enough(&times));
+        }
+        assert!(!asked(0.9).is_enough(&inner[..5]), "no interval");
+        assert!(!VariantPlan::default().is_enough(&inner));
     }
 }

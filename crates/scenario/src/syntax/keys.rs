@@ -47,6 +47,8 @@ pub enum ValueKind {
     List(&'static [Key]),
     /// One table of these keys.
     Table(&'static [Key]),
+    /// A number, or one table of these keys.
+    NumberOr(&'static [Key]),
     /// The table of expectations.
     Expect,
 }
@@ -155,11 +157,17 @@ pub const VARIANT: &[Key] = keys! {
     "view" View, VIEW_DOC;
     "baseline" Name, "The variant that its speed-up is against; its own name for none. Default: the scenario's.";
     "warmup" Number, "Passes that are not measured. Default: 1, or 0 when cold.";
-    "repeat" Number, "Measured passes. Default: 3, or 1 when cold.";
+    "repeat" NumberOr(UNTIL), "Measured passes, or until when. Default: 3, or 1 when cold.";
     "cold" Bool, "Starts with a fresh CUDA context inside the measured pass. Default: false.";
     "race" Bool, "The variant shows a race on purpose: `check` names it as a note, and complains if there is none. Default: false.";
     "params" Params, "Other values of parameters, for this variant.";
     required "steps" Steps, "What one pass does.";
+};
+
+/// The keys of a `repeat` that goes by what was measured.
+pub const UNTIL: &[Key] = keys! {
+    required "until" Text, "Repeats until half of the 95 % interval of the median is below this share of it: \"2 %\". Six repeats at least.";
+    "at_most" Number, "But not more often. Default: 200.";
 };
 
 /// The keys of `[sweep]`.

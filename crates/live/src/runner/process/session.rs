@@ -153,8 +153,9 @@ impl Session<'_> {
         let mut engine = Engine::new(self.driver, contexts, variant, self.images)?;
         engine.name_streams(self.mark);
         total.add(&engine.buffers.issued);
+        let mut times = Vec::new();
         for pass in 0..variant.warmup + variant.repeat {
-            if self.parent.wants_end() {
+            if self.parent.wants_end() || variant.is_enough(&times) {
                 break;
             }
             quiet.iter_mut().for_each(Quiet::settle);
@@ -162,6 +163,9 @@ impl Session<'_> {
             let result = engine.pass();
             let end = now();
             result.map_err(|failed| self.explain(&engine, variant, failed))?;
+            if pass >= variant.warmup {
+                times.push((end - start) as f64);
+            }
             let done = (start, end, engine.phases.clone());
             engine.buffers.free_leftovers();
             self.passed(variant, pass, done, total);
@@ -176,8 +180,9 @@ impl Session<'_> {
         quiet: &mut Option<Quiet>,
         total: &mut Issued,
     ) -> Result<(), Fault> {
+        let mut times = Vec::new();
         for pass in 0..variant.repeat {
-            if self.parent.wants_end() {
+            if self.parent.wants_end() || variant.is_enough(&times) {
                 break;
             }
             quiet.iter_mut().for_each(Quiet::settle);
@@ -189,6 +194,7 @@ impl Session<'_> {
             let prepared = now();
             let result = engine.pass();
             let end = now();
+            times.push((end - start) as f64);
             result.map_err(|failed| self.explain(&engine, variant, failed))?;
             engine.name_streams(self.mark);
             total.add(&engine.buffers.issued);

@@ -280,3 +280,18 @@ fn sources_are_shared_by_text() {
     // The second image, which is no module, replaced the first: there is one for each text.
     assert!(fake.run(&plan(vec![variant(&[launch(2, 0)])])).0.is_err());
 }
+
+#[test]
+fn repeats_end_when_the_median_is_known_as_well_as_is_asked() {
+    let fake = Fake::new();
+    let repeats = |until| {
+        let mut v = variant(&[launch(0, 0)]);
+        (v.repeat, v.until) = (20, Some(until));
+        let (result, marks, _) = fake.run(&plan(vec![v]));
+        result.expect("it runs");
+        let ranges = marks.ranges.borrow();
+        ranges.iter().filter(|it| it.0 == RangeKind::Repeat).count()
+    };
+    // Six tell of an interval; none is as short as nothing.
+    assert_eq!((repeats(1e9), repeats(0.0)), (6, 20));
+}
