@@ -186,7 +186,7 @@ pub const FINDINGS: usize = 2;
 pub const LINES: usize = 6;
 
 /// The chart of a sweep is a part of the comparison of variants: the bar has no place of its own for it.
-pub const SWEEP: usize = 8;
+pub const SWEEP: usize = VIEWS.len() - 1;
 const COMPARE: usize = 3;
 
 /// The view of a title that begins so.
