@@ -18,6 +18,15 @@ use scenario::figures::Kind;
 use scenario::plan::{Plan, VariantPlan, half_interval};
 use trace::{CallIndex, Trace};
 
+/// How well repeats tell the median of the CPU's time of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Precision {
+    /// The part of the median that the scenario asks for (`until`).
+    pub asked: f64,
+    /// Half of the median's 95 % interval, as a part of it; `null` where too few repeats ran to tell.
+    pub half_interval: Option<f64>,
+}
+
 /// The figures of one variant, those of its median pass.
 ///
 /// What is written to JSON is a contract: add, don't rename.
@@ -35,9 +44,9 @@ pub struct VariantFigures {
     pub makespan_ns: Ns,
     /// The host's time around the pass.
     pub wall_ns: Ns,
-    /// Where repeats go on until enough is known: the share of the median that was asked, and half of its interval.
-    #[serde(skip)]
-    pub until: Option<(f64, Option<f64>)>,
+    /// How well its repeats tell the median; absent where the scenario does not ask for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Precision>,
     /// Every measured pass's makespan, in order.
     pub makespans_ns: Vec<Ns>,
     /// The pass that is described.
@@ -115,7 +124,10 @@ impl VariantFigures {
             let walls = passes
                 .measured(position)
                 .map(|it| passes.list[it].wall() as f64);
-            of.until = Some((until, half_interval(&walls.collect::<Vec<_>>())));
+            of.until = Some(Precision {
+                asked: until,
+                half_interval: half_interval(&walls.collect::<Vec<_>>()),
+            });
         }
         if let Some(causes) = causes {
             let devices = of.devices.iter_mut();
@@ -127,10 +139,10 @@ impl VariantFigures {
 
     /// How well its repeats tell the median, where the scenario asks: "37 repeats: median ± 1.8 %".
     pub fn precision(&self) -> Option<String> {
-        let (asked, half) = self.until?;
-        let (repeats, asked) = (plural(self.repeats as u64, "repeat"), percent(asked));
-        Some(match half {
-            Some(half) if half < self.until?.0 => format!("{repeats}: median ± {}", percent(half)),
+        let it = self.until?;
+        let (repeats, asked) = (plural(self.repeats as u64, "repeat"), percent(it.asked));
+        Some(match it.half_interval {
+            Some(half) if half < it.asked => format!("{repeats}: median ± {}", percent(half)),
             Some(half) => {
                 let half = percent(half);
                 format!("{repeats}, ± {half}: the {asked} asked were not reached")

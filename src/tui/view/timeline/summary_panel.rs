@@ -182,6 +182,9 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
                 figures.push_str(&format!(" of {}", printable(&faster.over)));
             }
         }
+        if let Some(known) = v.precision() {
+            figures.push_str(&format!("  {known}"));
+        }
         lines.push(SummaryLine::Variant(Bar {
             name: printable(&v.label()),
             share: time(v) as f64 / longest as f64,
