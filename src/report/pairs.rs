@@ -54,7 +54,7 @@ pub(super) fn section(page: &mut Page, pairs: &[PairReport]) {
     if pairs.is_empty() {
         return;
     }
-    page.title("Mistakes and their cures");
+    page.title("Mistakes and their cures, by makespan");
     let rows = pairs.iter().map(|pair| {
         let [mistake, edit, cure] = [&pair.mistake, &pair.edit, &pair.cure].map(|it| printable(it));
         let predicted = pair.predicted_ns.map_or_else(|| "—".to_owned(), duration);

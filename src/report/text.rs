@@ -372,15 +372,10 @@ fn findings(page: &mut Page, report: &Report) {
     }
     if variants.is_empty() {
         let start_up = report.start_up_findings.clone();
-        // Rules look at one stretch, where odd steps lie between.
-        let looked = report.findings.iter().find_map(|it| it.step);
-        let looked = looked.map_or(0, |(step, all)| ((all + step / 2) / step.max(1)) as usize);
         let steady = report.verdicts.first().and_then(|it| it.steps);
-        let title = match (&start_up, steady) {
+        let title = match (&start_up, steps_looked_at(&report.findings, steady)) {
             (None, _) => "Findings".to_owned(),
-            (_, Some(all)) if looked > 0 && 2 * looked < all => {
-                format!("Findings in {looked} steady steps in a row, of {all}")
-            }
+            (_, Some(looked)) => format!("Findings in {looked}"),
             _ => "Findings in the steady steps".to_owned(),
         };
         lists.push((title, report.findings.clone()));
@@ -401,6 +396,14 @@ fn findings(page: &mut Page, report: &Report) {
             all - BRIEF_FINDINGS
         ));
     }
+}
+
+/// "12 steady steps in a row, of 275", where findings are of a part: rules look at one stretch, where odd steps lie between.
+pub fn steps_looked_at(findings: &[Finding], steady: Option<usize>) -> Option<String> {
+    let (step, all) = findings.iter().find_map(|it| it.step)?;
+    let looked = ((all + step / 2) / step.max(1)) as usize;
+    let steady = steady.filter(|steady| looked > 0 && 2 * looked < *steady)?;
+    Some(format!("{looked} steady steps in a row, of {steady}"))
 }
 
 /// The findings of a run by variant: points of a sweep in one line.

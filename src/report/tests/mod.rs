@@ -419,3 +419,19 @@ fn a_comparison_puts_the_greatest_change_first() {
         .expect("gbps");
     assert_eq!((gbps.a, gbps.ratio), (None, None));
 }
+
+#[test]
+fn findings_of_a_few_of_the_steps_say_of_how_many() {
+    let looked = |steps: Ns| {
+        let found = [Finding {
+            step: Some((9_200, steps * 9_200)),
+            ..Default::default()
+        }];
+        text::steps_looked_at(&found, Some(275))
+    };
+    assert_eq!(
+        looked(12).as_deref(),
+        Some("12 steady steps in a row, of 275")
+    );
+    assert_eq!(looked(275), None);
+}

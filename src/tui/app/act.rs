@@ -4,12 +4,12 @@ use super::{App, Effect, NextRun, Run, Scope};
 use crate::tui::action::{Action, Context};
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::frame::why_not;
+use crate::tui::state::prediction::is_shown;
 use crate::tui::state::prompt::Asks;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::{Item, Selection};
 use crate::tui::view::{FINDINGS, LINES, OPERATIONS, Place, Request, SWEEP};
 use activity::Span;
-use advice::findings::Finding;
 
 /// Lines of jobs that are scrolled over at most.
 const JOB_LINES: usize = 200;
@@ -217,8 +217,8 @@ impl App {
             if state.focus.prediction.close() {
                 return;
             }
-            let is_shown = |it: &&Finding| it.predicted.is_some() || it.has_bound();
-            state.predict(|found| found.iter().find(is_shown));
+            let in_step = state.step_in_view().is_some();
+            state.predict(|found| found.iter().find(|it| is_shown(it, in_step)));
             return;
         }
         let before = state.focus.prediction.version().0;

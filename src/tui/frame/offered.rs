@@ -1,10 +1,10 @@
 //! Which keys would do something now: only those are offered.
 
 use crate::tui::action::Action;
+use crate::tui::state::prediction::is_shown;
 use crate::tui::state::row::RowKind;
 use crate::tui::state::{Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
-use advice::findings::Finding;
 use trace::SourceKind;
 
 /// Whether an action does something as things are.
@@ -114,8 +114,8 @@ fn has_prediction(state: &State, views: &Views) -> bool {
     let mut found = answer.into_iter().flat_map(|answer| &answer.findings);
     let is_here = views.is_home() || views.wants_answers();
     let is_open = views.is_home() && state.focus.prediction.version().1;
-    let is_told = |it: &Finding| it.predicted.is_some() || it.has_bound();
-    is_open || (is_here && found.any(is_told))
+    let in_step = views.is_home() && state.step_in_view().is_some();
+    is_open || (is_here && found.any(|it| is_shown(it, in_step)))
 }
 
 /// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.

@@ -31,6 +31,9 @@ const ALIKE_MIN: usize = 8;
 /// Idle time that is this part of what is in view is little to win, and a gap that is this part of idle time.
 const LITTLE: f64 = 0.05;
 
+/// A gap that is this part of all idle time happens once.
+const ONCE: f64 = 0.9;
+
 impl State {
     /// Selects the longest gap of what is in view: of the selected lane, else of all GPUs. Again: the next one.
     pub(crate) fn select_longest_gap(&mut self) {
@@ -101,6 +104,13 @@ impl State {
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {
                 let (all, of) = (units::count(all as u64), part(gap.len()));
                 format!("one of {all}, {of} of idle")
+            }
+            // In a step the same may come again in the next one.
+            _ if units::share(gap.len(), idle) >= ONCE
+                && Some(used) == usage.span()
+                && self.steps().is_none() =>
+            {
+                format!("{} of idle, once", part(gap.len()))
             }
             _ => format!("{} of idle", part(gap.len())),
         })

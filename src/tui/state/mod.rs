@@ -22,7 +22,7 @@ mod messages;
 pub mod model;
 pub mod nest;
 pub mod other_run;
-mod prediction;
+pub mod prediction;
 pub mod prompt;
 pub mod pulse;
 pub mod row;
@@ -230,7 +230,10 @@ impl State {
         let step = self.step_in_view().zip(self.steps());
         let step = step.map(|(at, steps)| steps.all[at].span);
         let within = step.unwrap_or_else(|| self.figures_span());
-        let opened = finding.map(|it| self.focus.prediction.open(run, scope, it, within));
+        let opened = finding.map(|it| match it.is_of_start_up() && step.is_some() {
+            true => Err("no prediction: the start-up is not in the step in view".to_owned()),
+            false => self.focus.prediction.open(run, scope, it, within),
+        });
         if let Some(Err(reason)) = opened {
             self.say(reason);
         }

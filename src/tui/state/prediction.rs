@@ -59,6 +59,11 @@ fn words(predicted: &Predicted, edit: &EditSet) -> String {
     )
 }
 
+/// Whether something can be shown of a finding in what is in view: in a step nothing of the start-up.
+pub fn is_shown(finding: &Finding, in_step: bool) -> bool {
+    (finding.predicted.is_some() || finding.has_bound()) && !(in_step && finding.is_of_start_up())
+}
+
 impl Prediction {
     /// Asks for the prediction of a finding; of one that has none for its bound, in the step or the stretch that is looked at.
     ///
@@ -207,7 +212,33 @@ mod tests {
     use crate::tui::state::scope::OnScreen;
     use activity::Ns;
     use activity::feed::Outcome;
+    use advice::Judgement;
+    use advice::findings::Severity;
     use trace::testing::{Scene, count_made};
+
+    #[test]
+    fn what_the_start_up_takes_is_not_drawn_in_a_step() {
+        let found = vec![Finding {
+            severity: Severity::Warning,
+            cure: "warming up",
+            bound_ns: 34,
+            ..Finding::default()
+        }];
+        let shown = |judged: Judgement| {
+            let all = judged.in_one();
+            [false, true].map(|in_step| is_shown(&all[0], in_step))
+        };
+        let of_start_up = Judgement {
+            start_up: Some(found.clone()),
+            ..Judgement::default()
+        };
+        let of_steps = Judgement {
+            findings: found,
+            ..Judgement::default()
+        };
+        assert_eq!(shown(of_start_up), [true, false]);
+        assert_eq!(shown(of_steps), [true, true]);
+    }
 
     /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
     fn waits() -> Run {

@@ -174,7 +174,15 @@ pub struct Says {
     pub why: String,
 }
 
+/// Where findings of a start-up were seen.
+pub(crate) const START_UP: &str = "start-up";
+
 impl Finding {
+    /// Whether it is of the start-up, beside the steps.
+    pub fn is_of_start_up(&self) -> bool {
+        self.places == [START_UP]
+    }
+
     /// Whether it says that something is wrong rather than slow, or that something is without effect.
     pub fn is_no_matter_of_time(&self) -> bool {
         self.bound_ns == 0

@@ -6,7 +6,7 @@ use crate::graph::NONE;
 use crate::stacks::{LineShare, StackCounts};
 use activity::Ns;
 use activity::units::duration;
-use trace::describe;
+use trace::{LaneId, describe};
 
 /// A gap with its cause.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,16 +56,15 @@ impl Explanation {
 struct Share {
     piece: Piece,
     total: Ns,
+    /// What of that the range lies in that names it: one that covers most of a piece need not cover all.
+    named: Ns,
 }
 
-impl Share {
-    /// How long it took, and of how much.
-    fn time(&self, length: Ns) -> String {
-        if self.total == length {
-            duration(length)
-        } else {
-            format!("{} of {}", duration(self.total), duration(length))
-        }
+/// How long it took, and of how much.
+fn part_of(time: Ns, length: Ns) -> String {
+    match time == length {
+        true => duration(length),
+        false => format!("{} of {}", duration(time), duration(length)),
     }
 }
 
@@ -89,17 +88,19 @@ impl Causes<'_> {
         let mut shares: Vec<Share> = Vec::new();
         for piece in &pieces {
             let key = |p: &Piece| (p.cause, p.certainty, self.named(p));
-            let total = piece.span.len();
+            let (total, named) = (piece.span.len(), self.named_part(piece));
             match shares.iter_mut().find(|s| key(&s.piece) == key(piece)) {
                 Some(share) => {
                     if total > share.piece.span.len() {
                         share.piece = *piece;
                     }
                     share.total += total;
+                    share.named += named;
                 }
                 None => shares.push(Share {
                     piece: *piece,
                     total,
+                    named,
                 }),
             }
         }
@@ -113,7 +114,7 @@ impl Causes<'_> {
             gap,
             name: self.name_of(main.piece.culprit),
             next: self.name_of(Culprit::Op(gap.next)),
-            time: main.time(length),
+            time: part_of(main.named, length),
             seen: self.seen_in(gap, &pieces, &main.piece),
         };
         let group = self.group_of(gap, &pieces);
@@ -165,6 +166,14 @@ impl Causes<'_> {
         }
     }
 
+    /// How much of a piece lies in what names it.
+    fn named_part(&self, piece: &Piece) -> Ns {
+        let range = self.place(piece.culprit);
+        let range = range.filter(|_| piece.cause == Cause::Host);
+        let named = |(lane, row): (LaneId, usize)| self.trace.lanes()[lane].span(row);
+        range.map_or(piece.span.len(), |at| named(at).intersect(piece.span).len())
+    }
+
     /// What takes most of a gap.
     fn group_of(&self, gap: Gap, pieces: &[Piece]) -> Group {
         let mut sums = Shares::default();
@@ -190,10 +199,7 @@ impl Causes<'_> {
         let mut all = waits.iter().chain(&rest);
         let call = all.find_map(|it| self.wait_of(&it.piece))?;
         let call = self.name_of(Culprit::Call(call));
-        let all = match woke + after {
-            all if all == length => duration(all),
-            all => format!("{} of {}", duration(all), duration(length)),
-        };
+        let all = part_of(woke + after, length);
         let by = match most.piece.culprit {
             at @ Culprit::Row(..) => format!(", mostly in {}", self.name_of(at)),
             _ => String::new(),

@@ -203,6 +203,27 @@ fn two_gpus() -> App {
 }
 
 #[test]
+fn a_gap_that_holds_all_idle_time_is_once_where_no_steps_are() {
+    let mut scene = Scene::new();
+    scene.kernel("check", 7, 0, MS);
+    scene.kernel("softmax", 7, 99 * MS, 100 * MS);
+    let mut app = App::of_trace(scene.trace(), None, gpus());
+    app.state.size = Size::new(120, 40);
+    app.prepare();
+    press(&mut app, "L");
+    let once = screen(&mut app);
+    assert!(once.contains("98.0 ms (100 % of idle, once)"), "{once}");
+    // Each step of 10 ms has such a gap.
+    let mut app = opened(Size::new(120, 40));
+    press(&mut app, "L");
+    let each = screen(&mut app);
+    assert!(
+        each.contains("of idle)") && !each.contains("once"),
+        "{each}"
+    );
+}
+
+#[test]
 fn the_longest_gap_is_that_of_all_gpus_and_again_the_next_one() {
     let mut app = two_gpus();
     let all = window(&app);

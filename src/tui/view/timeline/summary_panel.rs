@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::report::text::steps_looked_at;
 use crate::tui::draw::layout::Layout;
 use crate::tui::draw::{pen, titles};
 use crate::tui::state::State;
@@ -86,7 +87,10 @@ impl SummaryPanel {
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
             let steps = found.and_then(|answer| answer.step_list.as_deref());
-            let of = steps.map_or_else(String::new, |it| format!(" in {}", it.steady_words()));
+            let steady = found.and_then(|answer| answer.verdicts.first()?.steps);
+            let looked = || steps_looked_at(findings, steady);
+            let of = steps.map(|it| looked().unwrap_or_else(|| it.steady_words()));
+            let of = of.map_or_else(String::new, |of| format!(" in {of}"));
             lines.push(SummaryLine::Title(format!("what could be better{of}")));
             let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
