@@ -186,8 +186,12 @@ fn variants(state: &State, lines: &mut Vec<SummaryLine>, room: usize) {
                 figures.push_str(&format!(" of {}", printable(&faster.over)));
             }
         }
-        if let Some(known) = v.precision() {
-            figures.push_str(&format!("  {known}"));
+        if let Some((asked, half)) = v.until.and_then(|it| Some((it.asked, it.half_interval?))) {
+            let asked = match half < asked {
+                true => String::new(),
+                false => format!(" ({} asked)", units::percent(asked)),
+            };
+            figures.push_str(&format!("  ± {}{asked}", units::percent(half)));
         }
         lines.push(SummaryLine::Variant(Bar {
             name: printable(&v.label()),
