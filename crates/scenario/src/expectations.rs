@@ -254,8 +254,9 @@ fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
         ..error
     })?;
     let given = percent.map_or(value.unit(), |_| Unit::Share);
-    // A plain number is in the figure's own unit, except for times, where that would be nanoseconds.
-    let fits = given == unit || (given == Unit::None && unit != Unit::Time);
+    // A plain number is a share where it can be one: any other would be nanoseconds, bytes, or 2,000 %.
+    let is_share = unit == Unit::Share && given == Unit::None && value.as_f64() <= 1.0;
+    let fits = given == unit || is_share;
     if !fits {
         let message = format!("the figure is {unit}, and this is {given}");
         let help = match unit {

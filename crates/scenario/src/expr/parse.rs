@@ -298,7 +298,8 @@ fn with_unit(
     let Some((unit, scale)) = value::unit(name) else {
         let help =
             did_you_mean(name, UNITS.iter().map(|(known, ..)| *known)).unwrap_or_else(|| {
-                "sizes are in B, KiB, MiB, GiB, kB, MB, GB; times in ns, us, ms, s".to_owned()
+                "sizes are in B, KiB, MiB, GiB, TiB, kB, MB, GB, TB; times in ns, us, ms, s"
+                    .to_owned()
             });
         let error = piece
             .loc(start, word)
