@@ -149,6 +149,12 @@ fn one(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Dia
         it if it.starts_with("string values must be quoted") => match value {
             it if it.contains("//") => "a comment begins with `#`".to_owned(),
             it if it.ends_with(';') => "leave out the `;`".to_owned(),
+            _ if before.contains('{') && before.trim_end().ends_with('=') => {
+                let key = before.trim_end().trim_end_matches('=').trim_end();
+                let key = key.rsplit([' ', '{']).next().unwrap_or_default();
+                let value = behind.split([',', '}']).next().unwrap_or_default();
+                format!("write {key} = \"{}\"", value.trim())
+            }
             it if it.contains(" = ") => "each key has a line, or a `,` before it".to_owned(),
             it => format!(
                 "write {key} = \"{}\"",
