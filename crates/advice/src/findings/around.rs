@@ -57,6 +57,12 @@ pub(super) fn by_name(
     sum_by(calls.filter_map(|(call, counts)| Some((names(call)?, counts))))
 }
 
+/// The outermost of PyTorch's operators among names, which are innermost first.
+pub(super) fn outermost(names: &[&str]) -> Option<String> {
+    let is_op = |name: &&&str| name.starts_with("aten::");
+    names.iter().rfind(is_op).map(|it| (*it).to_owned())
+}
+
 fn of_thread(trace: &Trace, calls: LaneId) -> Option<(LaneId, Nested)> {
     let key = trace.lanes()[calls].key();
     let LaneKind::Thread { thread } = key.kind else {

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
+use super::around;
 use super::program::Framework;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
 use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, Ns, Span, What};
-use causes::graph::OpId;
+use causes::graph::{CallId, OpId};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 
@@ -100,6 +101,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         }
         false => String::new(),
     };
+    let in_waits = || waits_in(scope, f, &at);
+    let waits = (group == Group::Unknown).then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     Some(Finding {
         rule: Rule::NoCure,
@@ -117,16 +120,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
                 _ => "",
             },
         ),
-        advice: match &before {
-            Some(_) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
-            None => advised(scope, f, (group, time), !is_cold, is_once),
+        advice: match (&before, &waits) {
+            (_, Some(_)) => "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.",
+            (Some(_), _) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
+            _ => advised(scope, f, (group, time), !is_cold, is_once),
         }
         .to_owned(),
         says: batch.map(|it| Says {
             bound: Bound::Host,
             part: f.part(time),
             why: format!("waiting for the next batch of {}", bytes(it)),
-        }),
+        }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
         ..scope.found(f.span_ns, time, &at)
     })
 }
@@ -158,6 +162,30 @@ fn largest(
         || group == Group::Host && cases::LARGE_SHARE.is_reached_by(f.part(time));
     let is_worth = !is_told && !is_few && is_long && time >= thresholds::WORTH_NS;
     is_worth.then_some((group, time))
+}
+
+/// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did
+/// not work before: on WSL queued work was seen to start milliseconds later, once the CPU waited.
+fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<String> {
+    let calls = &scope.causes.graph().calls;
+    let gaps = Span::merged(at.iter().map(|it| it.1).collect());
+    let waits = (0..calls.len() as CallId).filter(|&it| calls.kind[it as usize].is_wait());
+    let held = |wait: CallId| -> Ns {
+        let span = calls.span(wait);
+        let from = gaps.partition_point(|it| it.end <= span.start);
+        let within = gaps[from..].iter().take_while(|it| it.start < span.end);
+        within.map(|it| it.intersect(span).len()).sum()
+    };
+    let waits: Vec<_> = waits
+        .map(|it| (it, held(it)))
+        .filter(|it| it.1 > 0)
+        .collect();
+    let sum: Ns = waits.iter().map(|it| it.1).sum();
+    let name = around::by_name(scope, waits.iter().copied(), around::outermost);
+    let name = name.first().filter(|it| 2 * it.1 >= sum)?;
+    let is_told = cases::LOOP_MIN.is_reached_by(waits.len()) && 2 * sum >= f.idle_ns;
+    let part = percent(share(sum, f.idle_ns).min(1.0));
+    is_told.then(|| format!("{part} of it in {} syncs, in {}", waits.len(), name.0))
 }
 
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use super::{EVIDENCE_MAX, Finding, Severity};
+use super::{EVIDENCE_MAX, Finding, Rule, Severity};
 use crate::thresholds;
 use activity::Ns;
 use activity::feed::Stop;
@@ -103,8 +103,13 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
     findings.append(&mut rest);
     // Of equal severity those that are stacked come first, in their order.
     // Of a job the late rank does: it is the headline. So does a cold start that takes more than any of them saves.
+    // Work of the CPU does for which the GPU waits twice as long.
     let most = findings.iter().filter_map(|f| f.saving_ns).max();
-    let is_first = |f: &Finding| f.gain.is_some() || most.is_some() && f.inside_ns > most;
+    let waits = |f: &Finding| f.rule == Rule::HostBound && f.saving_ns.is_none();
+    let is_first = |f: &Finding| {
+        let is_far = waits(f) && most.is_some_and(|most| f.bound_ns > 2 * most);
+        f.gain.is_some() || is_far || most.is_some() && f.inside_ns > most
+    };
     findings.sort_by_key(|f| Reverse((f.severity, is_first(f))));
 }
 

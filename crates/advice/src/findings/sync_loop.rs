@@ -257,9 +257,7 @@ impl<'s, 'a> Waits<'s, 'a> {
     /// The operators of PyTorch that wait most, two at most. Some, such as nonzero, wait for a value of their own.
     fn operators(&self) -> Vec<String> {
         let waits = self.by_wait.keys().map(|&wait| (wait, 1));
-        let is_op = |name: &&&str| name.starts_with("aten::");
-        let outermost = |names: &[&str]| names.iter().rfind(is_op).map(|it| (*it).to_owned());
-        let names = around::by_name(self.scope, waits, outermost).into_iter();
+        let names = around::by_name(self.scope, waits, around::outermost).into_iter();
         names.take(2).map(|it| it.0).collect()
     }
 

@@ -12,10 +12,13 @@ impl Verdict {
         let is_stall = |it| matches!(it, Bound::Host | Bound::Launch | Bound::Sync);
         let is_same =
             says.bound == self.bound_by || is_stall(says.bound) && is_stall(self.bound_by);
-        if self.frames[0].is_empty() || !is_same && says.part <= self.share {
+        // What holds little of the idle time is not why.
+        let is_little = is_stall(says.bound) && 4.0 * says.part < self.idle;
+        if self.frames[0].is_empty() || is_little || !is_same && says.part <= self.share {
             return;
         }
-        let frame = &self.frames[usize::from(!is_stall(says.bound))];
+        let is_idle = is_stall(says.bound) || says.bound == Bound::Unknown;
+        let frame = &self.frames[usize::from(!is_idle)];
         // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.
         self.text = printable(&format!("{}{frame}, {}", class(says.bound), says.why));
         (self.bound_by, self.share) = (says.bound, says.part);

@@ -1,7 +1,7 @@
 //! What was once said wrongly of real traces.
 
 use super::*;
-use activity::{Kernel, SyncKind, What};
+use activity::{Kernel, RangeKind, SyncKind, What};
 use trace::SourceKind;
 use trace::testing::{launched, place};
 
@@ -154,13 +154,7 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
     let mut scene = Scene::new();
     for i in 0..5_000 {
         let at = i * 75_000;
-        scene.range(
-            activity::RangeKind::CpuOp,
-            "aten::mul",
-            1,
-            at + 4_000,
-            at + 70_000,
-        );
+        scene.range(RangeKind::CpuOp, "aten::mul", 1, at + 4_000, at + 70_000);
         scene.call("cudaLaunchKernel", at, at + 4_000);
         scene.kernel("elementwise", 1, at + 5_000, at + 7_300);
     }
@@ -242,4 +236,31 @@ fn idle_time_without_a_rule_is_told_with_where_to_look() {
     let mut scene = scene();
     scene.call("cudaStreamSynchronize", 0, 9_000_000);
     assert_eq!(sick("no-cure", &mut scene).advice, "No record says why.");
+}
+
+/// Ten kernels whose launches are unknown, and between each two of them a call that `op` holds.
+#[test]
+fn unknown_idle_time_is_told_by_the_waits_in_it() {
+    let scene = |op: &str, call: &str| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|it| it * 1_000_000) {
+            scene.kernel("k", 1, at, at + 100_000);
+        }
+        for at in (0..9).map(|it| it * 1_000_000) {
+            scene.range(RangeKind::CpuOp, op, 0, at + 200_000, at + 990_000);
+            scene.call(call, at + 250_000, at + 925_000);
+        }
+        scene
+    };
+    let found = sick(
+        "no-cure",
+        &mut scene("aten::matmul", "cudaStreamSynchronize"),
+    );
+    let says = found.says.expect("it");
+    // 675 of each 900 us.
+    let why = "75 % of it in 9 syncs, in aten::matmul";
+    assert_eq!((says.bound, says.why.as_str()), (Bound::Unknown, why));
+    let of = |op, call| sick("no-cure", &mut scene(op, call)).says;
+    assert_eq!(of("aten::matmul", "cudaGetDevice"), None);
+    assert_eq!(of("step", "cudaStreamSynchronize"), None);
 }
