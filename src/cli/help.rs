@@ -92,7 +92,8 @@ pub(super) fn skill() -> Result<u8, Ending> {
 pub(super) fn man(args: &Man) -> Result<u8, Ending> {
     let root = command().disable_help_subcommand(true);
     let folder = &args.output;
-    let written = std::fs::create_dir_all(folder);
+    let written = recording::file::refuse_foreign_links(folder)
+        .and_then(|()| std::fs::create_dir_all(folder));
     written
         .and_then(|()| clap_mangen::generate_to(root, folder))
         .map_err(|error| {

@@ -534,6 +534,21 @@ fn a_paste_without_end_and_a_huge_terminal_are_survived() {
     assert_eq!(session.end(), 0);
 }
 
+/// Keys that crossterm does not know (Ctrl-, of xterm), held down for longer than a paste is waited for.
+#[test]
+fn keys_that_nobody_knows_leave_the_keyboard_alone() {
+    let mut session = Session::start(&RUN, 80, 24);
+    session.wait_for("SIMULATED");
+    for _ in 0..60 {
+        session.press("\x1b[27;5;44~");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    session.press("q");
+    assert_eq!(session.end(), 0);
+    session.assert_restored();
+}
+
 #[test]
 fn control_c_leaves_too() {
     let mut session = Session::start(&RUN, 80, 24);

@@ -256,8 +256,12 @@ fn another_users_link_in_a_shared_folder_is_not_followed() {
         let refused = is_another && is_shared;
         let made = recording::file::create_directory(&link);
         assert_eq!(made.is_err(), refused, "{mode:o}: {made:?}");
-        let inside = recording::file::refuse_foreign_links(&link.join("x.csv"));
-        assert_eq!(inside.is_err(), refused, "{mode:o}: {inside:?}");
+        for at in ["", "x.csv", "below/"] {
+            let inside = recording::file::refuse_foreign_links(&link.join(at));
+            assert_eq!(inside.is_err(), refused, "{mode:o} {at}: {inside:?}");
+        }
+        let below = recording::file::create_directory(&link.join("below"));
+        assert_eq!(below.is_err(), refused, "{mode:o}: {below:?}");
     }
 }
 

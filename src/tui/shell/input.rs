@@ -79,17 +79,21 @@ pub(super) fn is_gone() -> bool {
 fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     // Since when, and how often, something came and no key did.
     let mut mute: Option<(Instant, u32)> = None;
+    // Whether nothing came just before.
+    let mut is_quiet = false;
     while !stop.load(Ordering::Relaxed) {
-        match wait(terminal) {
+        let came = wait(terminal);
+        let was_quiet = std::mem::replace(&mut is_quiet, matches!(came, WaitResult::Nothing));
+        match came {
             WaitResult::Nothing => {}
             WaitResult::Keys if mute.is_some_and(is_paste) => {
                 let mut bytes = [0; 4096];
                 let count = rustix::io::read(terminal, &mut bytes).unwrap_or(0);
-                if bytes[..count].contains(&CONTROL_C) {
+                let key = typed(&bytes[..count], was_quiet);
+                if key.is_some() || was_quiet && count <= LONGEST_KEY {
                     mute = None;
-                    let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-                    let _ = inputs.send(Input::Key(key));
                 }
+                let _ = key.map(|it| inputs.send(Input::Key(it)));
             }
             WaitResult::Keys => match pass_on(inputs) {
                 None => return,
@@ -109,6 +113,29 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
 
 /// Ctrl-C, as a terminal sends it.
 const CONTROL_C: u8 = 3;
+
+/// The longest that a terminal sends for a key, as a pasted line is longer.
+const LONGEST_KEY: usize = 16;
+
+/// The key that some bytes are while crossterm is silent: Ctrl-C always, and one alone behind a silence, which somebody typed.
+/// Keys that crossterm does not know silence it, too.
+fn typed(bytes: &[u8], was_quiet: bool) -> Option<KeyEvent> {
+    match bytes {
+        it if it.contains(&CONTROL_C) => {
+            Some(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL))
+        }
+        [one @ b' '..=b'~'] if was_quiet => {
+            let is_large = one.is_ascii_uppercase();
+            let with = if is_large {
+                KeyModifiers::SHIFT
+            } else {
+                KeyModifiers::NONE
+            };
+            Some(KeyEvent::new(KeyCode::Char(*one as char), with))
+        }
+        _ => None,
+    }
+}
 
 /// Whether crossterm waits for the end of a paste that does not end. It says nothing of one until it has all of it, and
 /// keeps it. Nobody has asked the terminal to mark pastes.

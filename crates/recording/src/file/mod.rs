@@ -118,6 +118,7 @@ pub const HEADER: usize = 4096;
 pub fn create_directory(path: &Path) -> io::Result<()> {
     use std::fs::DirBuilder;
     use std::os::unix::fs::DirBuilderExt;
+    refuse_foreign_links(path)?;
     let above = path.parent().map_or(Ok(()), |parent| {
         DirBuilder::new().recursive(true).mode(0o755).create(parent)
     });
@@ -141,6 +142,8 @@ pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     const STICKY: u32 = 0o1000;
     let user = rustix::process::geteuid().as_raw();
+    // A slash at the end would have the system look behind the link.
+    let path: std::path::PathBuf = path.components().collect();
     for at in path.ancestors() {
         let folder = match at.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -160,7 +163,6 @@ pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
 
 fn check(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
-    refuse_foreign_links(directory)?;
     let found = directory.metadata()?;
     let user = rustix::process::geteuid().as_raw();
     let refuse = |why: &str| {
