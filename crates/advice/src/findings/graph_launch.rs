@@ -15,6 +15,9 @@ const NAMES: usize = 3;
 const NAMES_MAX: usize = 30;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if !scope.has_name(|it| it.contains("GraphLaunch")) {
+        return None;
+    }
     let graph = scope.causes.graph();
     let launch = |gap: &Gap, piece: &Piece| -> Option<CallId> {
         let Culprit::Call(call) = piece.culprit else {
@@ -74,6 +77,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 /// Gaps between the nodes of graphs, which are the graph's own: only fewer and longer nodes make them less.
 pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let ops = &scope.causes.graph().ops;
+    let mut all = ops.of_device(f.index).iter();
+    if !all.any(|&op| ops.is_graph(op)) {
+        return None;
+    }
     let mut by_name: FxHashMap<NameId, Ns> = FxHashMap::default();
     let (mut short, mut kernels) = (0 as Ns, 0u64);
     for ((lane, row), activity) in scope.operations(f) {

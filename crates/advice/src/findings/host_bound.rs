@@ -181,9 +181,9 @@ impl Work {
                 let wait = scope.causes.wait_of(piece);
                 wait.is_some_and(|it| needs::fetched(scope.trace, graph, it).is_some())
             };
-            let is_fetched = pieces.iter().any(fetches) || scope.comes_before(f, &gap);
-            work.on_fetched += if is_fetched { sum } else { 0 };
             if sum > 0 {
+                let is_fetched = pieces.iter().any(fetches) || scope.comes_before(f, &gap);
+                work.on_fetched += if is_fetched { sum } else { 0 };
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
             }
         }

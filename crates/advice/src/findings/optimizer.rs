@@ -94,6 +94,9 @@ fn launching(scope: &Scope, gap: Gap, pieces: &[Piece]) -> Ns {
 impl Seen {
     /// By PyTorch's range around the step, and the ops in it.
     fn by_ranges(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
+        if !scope.has_name(|it| it.starts_with(OPTIMIZER)) {
+            return None;
+        }
         let graph = scope.causes.graph();
         let mut around = Around::new(scope.trace);
         let mut seen = Seen::default();
@@ -128,8 +131,12 @@ impl Seen {
     /// By what samples saw of the launching thread while the GPU waited for launches: PyTorch's functions that go through
     /// parameters are named so.
     fn by_lines(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
+        let is_of_torch = |file: &str| file.contains("torch/optim/");
+        if !scope.trace.stacks().files().any(is_of_torch) {
+            return None;
+        }
         let is_its = |frame: &Frame| {
-            frame.file.contains("torch/optim/") && frame.function.starts_with("_single_tensor_")
+            is_of_torch(&frame.file) && frame.function.starts_with("_single_tensor_")
         };
         let (mut all, mut idle, mut at) = (StackCounts::default(), 0, Vec::new());
         for (gap, pieces) in scope.gaps(f) {

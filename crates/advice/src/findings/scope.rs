@@ -210,11 +210,15 @@ impl<'a> Scope<'a> {
     /// Whether the program has managed memory, by a call that takes some or a page that moved. Kernels wait for its pages, and
     /// the CPU may read it after any sync.
     pub(super) fn is_managed(&self, device: &DeviceFigures) -> bool {
-        let names = self.trace.names();
         let is_its = |name: &str| name.contains("llocManaged") || name.contains("MemPrefetch");
         let mut copies = self.copies(device).iter();
-        copies.any(|it| What::Copy(it.2).is_migration())
-            || (0..names.len() as u32).any(|id| is_its(names.full(id)))
+        copies.any(|it| What::Copy(it.2).is_migration()) || self.has_name(is_its)
+    }
+
+    /// Whether anything in the timeline has such a name.
+    pub(super) fn has_name(&self, is_such: impl Fn(&str) -> bool) -> bool {
+        let names = self.trace.names();
+        (0..names.len() as u32).any(|id| is_such(names.full(id)))
     }
 
     /// What a finding is made of; its rule puts its name and the cures to it.

@@ -161,6 +161,12 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     if count(trace, process, window) > OPS_MAX {
         return None;
     }
+    let mut all =
+        streams(trace, process).flat_map(|(id, lane)| trace.activities(id, rows(lane, window)));
+    let is_back = |what: What| matches!(what, What::Copy(copy) if copy.direction == Direction::D2H);
+    if !all.any(|it| is_back(it.1.what)) {
+        return None;
+    }
     let ops = list_ops(trace, process, window);
     let pieces = pieces(&ops);
     let mut counts = FxHashMap::<usize, Vec<&[Op]>>::default();
