@@ -326,7 +326,8 @@ fn what_a_hostile_machine_sends_ends_the_link() {
     too_long.extend([0; 64]);
     let mut other_sum = file("1-1.cuptop");
     other_sum[4] ^= 1;
-    let cases: [(&str, Vec<u8>); 11] = [
+    let piece = |at: u64| frame(2, &[&[1], &varint(at), &counted(&[0; 200 << 10])]);
+    let cases: [(&str, Vec<u8>); 12] = [
         ("a frame of", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec()),
         ("a frame of 307200 bytes", too_long),
         ("whose checksum is another", other_sum),
@@ -346,7 +347,17 @@ fn what_a_hostile_machine_sends_ends_the_link() {
         ),
         (
             "do not follow",
-            [file("1-1.cuptop"), page, data(8192)].concat(),
+            [file("1-1.cuptop"), page.clone(), data(8192)].concat(),
+        ),
+        (
+            "more than it was asked for",
+            [
+                file("1-1.cuptop"),
+                page,
+                piece(4096),
+                piece(4096 + (200 << 10)),
+            ]
+            .concat(),
         ),
         (
             "more than 16384 files",

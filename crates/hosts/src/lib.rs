@@ -48,7 +48,8 @@ const SILENT: Duration = Duration::from_secs(3);
 const LOST: Duration = Duration::from_secs(90);
 /// A link that is made again must work after this long.
 const CONNECTING: Duration = Duration::from_secs(30);
-/// The first one, for which ssh may ask: as long as sshd gives for a login. In a twelfth of that it is said what is waited for.
+/// The first one, for which ssh may ask: as long as sshd gives for a login. Its first answer is whole after as long again.
+/// In a twelfth of that it is said what is waited for.
 const LOGIN: Duration = Duration::from_secs(120);
 
 /// One place on another machine.
@@ -117,13 +118,15 @@ impl Host {
         login: Option<Duration>,
     ) -> Result<Host, String> {
         let (shared, stop) = (Shared::new(Mirror::new(root.clone())), Stop::default());
+        let patience = login.unwrap_or(CONNECTING);
         let link = Link {
             place: place.clone(),
             ssh: ssh.to_vec(),
             shared: shared.clone(),
             stop: stop.clone(),
             may_ask: login.is_some(),
-            patience: login.unwrap_or(CONNECTING),
+            patience,
+            dead: link::DEAD.min(patience),
         };
         let thread = Joined::spawn("cuptop-link", move || link.run())
             .map_err(|error| format!("the system gives no thread: {error}"))?;
@@ -138,7 +141,7 @@ impl Host {
         })
     }
 
-    /// Waits until the link works, or has failed: at most for `login`.
+    /// Waits until the link works, or has failed: at most twice for `login`.
     fn wait(&mut self, login: Duration, say: &mut dyn FnMut(&str)) -> Result<(), String> {
         say(&format!("connecting to {} …", self.host));
         let mut is_told = false;

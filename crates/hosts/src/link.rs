@@ -12,12 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 
 use super::frame::{
-    Frames, Greeting, PROTOCOL, Request, Response, TEXT, decode, encode, find_greeting,
+    Frames, Greeting, PIECE, PROTOCOL, Request, Response, TEXT, decode, encode, find_greeting,
 };
 use super::mirror::{MOST_UNREAD, Refusal};
 use super::place::Place;
 use super::shared::{Phase, Shared};
-use super::{CONNECTING, why};
+use super::{CONNECTING, LOST, why};
 use activity::feed::Stop;
 use activity::text::printable;
 
@@ -35,12 +35,12 @@ const PERIOD: Duration = Duration::from_millis(100);
 const HELD: Duration = Duration::from_secs(1);
 /// After this long without a reader, a file counts as unread.
 const UNREAD: Duration = Duration::from_secs(5);
-/// Bytes of files that one request asks for.
+/// Bytes of files that one request asks for. The first asks for a piece, so that a slow line answers it in time.
 const BUDGET: u32 = 4 << 20;
 /// The most bytes beside them in one response: names, pages.
 const BESIDE: usize = 128 << 20;
-/// A link that is silent for this long is made again.
-const DEAD: Duration = Duration::from_secs(20);
+/// A link that is silent for this long is made again. So is one that brings less than a byte a millisecond in it.
+pub(super) const DEAD: Duration = Duration::from_secs(20);
 /// Waits before a link is made again; the last one again and again.
 const BACK_OFF: [u64; 6] = [500, 1_000, 2_000, 4_000, 8_000, 15_000];
 /// The most bytes that a shell over there may print before cuptop speaks.
@@ -49,7 +49,7 @@ const NOISE: usize = 64 << 10;
 const TROUBLES: usize = 128 << 10;
 /// The most responses that one request is answered with: a few for each of 16,384 files.
 const RESPONSES: usize = 1 << 17;
-/// Links to a far side that does not keep to the protocol, until no more is made.
+/// Links to a far side that does not keep to the protocol, until no more is made. One that works for [`LOST`] clears it.
 const MOST_REFUSED: u32 = 3;
 /// Lines of ssh's standard error that it keeps to explain a failure.
 const LINES: usize = 20;
@@ -63,28 +63,33 @@ pub(super) struct Link {
     pub(super) stop: Stop,
     /// Whether ssh may ask for a password on the terminal: the first time, before the screen opens.
     pub(super) may_ask: bool,
-    /// How long it may take until the far side speaks.
+    /// How long it may take until the far side speaks, and then again until it has answered.
     pub(super) patience: Duration,
+    /// [`DEAD`], or less.
+    pub(super) dead: Duration,
 }
 
 /// How a link ended.
 enum End {
     Stopped,
     Broke(String),
-    /// The far side does not keep to the protocol.
+    /// The far side does not keep to the protocol, or drips.
     Refused(String),
 }
 
 impl Link {
     /// Makes the link, and makes it again until somebody stops it.
     pub(super) fn run(mut self) {
-        let (mut failures, mut refused) = (0, 0);
+        let (mut failures, mut refused, mut troubles) = (0, 0, 0);
         loop {
-            let arrived = self.shared.mirror(|mirror| mirror.arrived());
-            let end = self.once();
+            let (began, arrived) = (Instant::now(), self.shared.mirror(|it| it.arrived()));
+            let end = self.once(&mut troubles);
             let ended = Instant::now();
             if self.shared.mirror(|mirror| mirror.arrived()) > arrived {
-                failures = 0;
+                (failures, troubles) = (0, 0);
+            }
+            if ended - began > LOST {
+                refused = 0;
             }
             let was_up = self.shared.is_up();
             let is_first = std::mem::take(&mut self.may_ask);
@@ -124,7 +129,7 @@ impl Link {
         }
     }
 
-    fn once(&self) -> End {
+    fn once(&self, troubles: &mut usize) -> End {
         let host = &self.place.host;
         let (program, first) = match self.ssh.split_first() {
             Some((program, first)) => (program.as_str(), first),
@@ -152,17 +157,16 @@ impl Link {
             return End::Broke("its pipes are missing".to_owned());
         };
         let connection = Connection::new(self, input.into(), output.into(), errors.into());
-        let (end, connection) = match connection {
-            Ok(mut connection) => (connection.until_the_end(), Some(connection)),
-            Err(error) => (End::Broke(error.to_string()), None),
-        };
-        let lines = connection
-            .as_ref()
-            .map(|it| it.lines.clone())
-            .unwrap_or_default();
-        let has_greeted = connection.as_ref().is_some_and(|it| it.greeted.is_some());
         // The far side ends when requests stop.
-        drop(connection);
+        let (end, lines, has_greeted) = match connection {
+            Ok(mut it) => {
+                it.troubles = *troubles;
+                let end = it.until_the_end();
+                *troubles = it.troubles;
+                (end, it.lines, it.greeted.is_some())
+            }
+            Err(error) => (End::Broke(error.to_string()), Vec::new(), false),
+        };
         let status = finish(&mut child);
         match end {
             End::Broke(text) if text.is_empty() && has_greeted => {
@@ -210,14 +214,19 @@ struct Connection<'a> {
     began: Instant,
     /// When the last bytes came, or the last request after a full response.
     heard: Instant,
+    /// Since when, and how many bytes have come since: too few are as good as none.
+    moved: (Instant, u128),
     /// Whether an answer is due.
     is_waiting: bool,
     next: Instant,
-    /// Bytes of the present response, and in how many pieces they came.
-    came: usize,
+    /// Bytes of files that the present response may still bring, those of all else in it, and its pieces.
+    room: usize,
+    beside: usize,
     pieces: usize,
-    /// Bytes of troubles that it told of, and of ssh's own messages.
+    /// Bytes of troubles that it told of, also on the links before it that brought nothing else.
     troubles: usize,
+    /// Bytes of ssh's own messages.
+    printed: usize,
     held: Option<Instant>,
     lines: Vec<String>,
     line: Vec<u8>,
@@ -238,11 +247,14 @@ impl<'a> Connection<'a> {
             greeted: None,
             began: Instant::now(),
             heard: Instant::now(),
+            moved: (Instant::now(), 0),
             is_waiting: true,
             next: Instant::now(),
-            came: 0,
+            room: 0,
+            beside: 0,
             pieces: 0,
             troubles: 0,
+            printed: 0,
             held: None,
             lines: Vec::new(),
             line: Vec::new(),
@@ -291,6 +303,10 @@ impl<'a> Connection<'a> {
                 return Ok(Some(End::Broke(String::new())));
             }
             self.heard = Instant::now();
+            self.moved.1 += count as u128;
+            if self.moved.1 >= self.link.dead.as_millis() {
+                self.moved = (self.heard, 0);
+            }
             if let Some(end) = self.receive(&bytes[..count]) {
                 return Ok(Some(end));
             }
@@ -298,10 +314,30 @@ impl<'a> Connection<'a> {
         Ok(self.request())
     }
 
+    /// Why a response that is due is not waited for any more.
+    fn is_dead(&self, now: Instant) -> Option<End> {
+        let (dead, patience) = (self.link.dead, 2 * self.link.patience);
+        let (seconds, host) = (dead.as_secs_f32(), &self.link.place.host);
+        if now - self.heard > dead {
+            return Some(End::Broke(format!("no word for {seconds} s")));
+        }
+        if now - self.moved.0 > dead {
+            let text = format!("{host} brings less than {seconds} kB in {seconds} s");
+            return Some(End::Refused(text));
+        }
+        let is_late = !self.link.shared.is_up() && now - self.began > patience;
+        let text = || {
+            format!(
+                "{host} brings no end of its answer in {} s",
+                patience.as_secs_f32()
+            )
+        };
+        is_late.then(|| End::Refused(text()))
+    }
+
     /// Sends the next request when it is due, and checks for a reader.
     fn request(&mut self) -> Option<End> {
         let now = Instant::now();
-        let silent = now.duration_since(self.heard);
         if self.greeted.is_none() {
             let is_late = self.began.elapsed() > self.link.patience;
             return is_late
@@ -309,8 +345,7 @@ impl<'a> Connection<'a> {
         }
         if self.is_waiting {
             self.link.shared.waits(self.heard);
-            return (silent > DEAD)
-                .then(|| End::Broke(format!("no word for {} s", DEAD.as_secs())));
+            return self.is_dead(now);
         }
         if now < self.next {
             return None;
@@ -328,11 +363,14 @@ impl<'a> Connection<'a> {
             0
         } else {
             self.held = None;
-            BUDGET
+            match self.link.shared.is_up() {
+                true => BUDGET,
+                false => PIECE as u32,
+            }
         };
         self.asked.extend(encode(&Request::Next { budget }));
-        (self.is_waiting, self.heard) = (true, now);
-        (self.came, self.pieces) = (0, 0);
+        (self.is_waiting, self.heard, self.moved) = (true, now, (now, 0));
+        (self.room, self.beside, self.pieces) = (budget as usize, 0, 0);
         None
     }
 
@@ -393,12 +431,18 @@ impl<'a> Connection<'a> {
                 Ok(Some(payload)) => payload,
                 Err(broken) => return hostile(&broken),
             };
-            self.came += payload.len();
             self.pieces += 1;
             let response = decode(payload);
+            let (data, beside) = match &response {
+                Ok(Response::Data { bytes, .. }) => (bytes.len(), 0),
+                _ => (0, payload.len()),
+            };
+            let left = self.room.checked_sub(data);
+            self.room = left.unwrap_or(0);
+            self.beside += beside;
             // A problem with the place comes before any request.
             let is_trouble = matches!(response, Ok(Response::Trouble { .. }));
-            let is_more = self.came > BUDGET as usize + BESIDE || self.pieces > RESPONSES;
+            let is_more = left.is_none() || self.beside > BESIDE || self.pieces > RESPONSES;
             if !is_trouble && (!self.is_waiting || is_more) {
                 return hostile(&"more than it was asked for");
             }
@@ -450,8 +494,8 @@ impl<'a> Connection<'a> {
             Ok(count) => count,
             Err(_) => return,
         };
-        self.troubles += count;
-        if self.troubles > TROUBLES {
+        self.printed += count;
+        if self.printed > TROUBLES {
             self.errors = None;
             return self.say_line("more words than anybody reads: the rest is left out");
         }
