@@ -403,6 +403,10 @@ fn collective_args(args: &mut Args, it: &Collective) {
     put(args, "dtype", it.element.as_str());
     put(args, "Process Group Name", name);
     put(args, "Process Group Ranks", ranks);
+    if let Some(peer) = it.peer {
+        let is_send = it.operation == "send";
+        put(args, if is_send { "Dst Rank" } else { "Src Rank" }, peer);
+    }
 }
 
 fn device(info: &activity::DeviceInfo) -> Value {

@@ -89,6 +89,7 @@ pub(crate) fn made() -> Trace {
                         size: 2,
                         elements: [3, 4],
                         element: "Float".to_owned(),
+                        peer: Some(1),
                     },
                 },
                 Def::Device(DeviceInfo {

@@ -509,7 +509,7 @@ fn a_collective_of_kineto_keeps_its_group_and_size() {
                 "pid": 0, "tid": 20, "ts": {ts}, "dur": 5, "args": {{"device": 0, "stream": 20, {args}}}}}"#
         )
     };
-    let named = r#""Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 2048, "Group size": 2,
+    let named = r#""Dst Rank": 7, "Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 2048, "Group size": 2,
         "dtype": "Float", "Process Group Name": "1", "Process Group Description": "dp", "Process Group Ranks": "[3, 7]""#;
     let text = format!(
         r#"{{"distributedInfo": {{"backend": "nccl", "rank": 3, "world_size": 8}}, "traceEvents": [{}, {}, {}]}}"#,
@@ -536,6 +536,7 @@ fn a_collective_of_kineto_keeps_its_group_and_size() {
         size: 2,
         elements: [1024, 2048],
         element: "Float".to_owned(),
+        peer: Some(7),
     };
     let larger = Collective {
         elements: [4096, 2048],

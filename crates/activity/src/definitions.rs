@@ -38,6 +38,8 @@ pub struct Collective {
     pub elements: [u64; 2],
     /// Type of the elements in words ("Float"); empty where unknown.
     pub element: String,
+    /// The rank in the whole job to which a "send" goes, or from which a "recv" comes, where that is said.
+    pub peer: Option<u32>,
 }
 
 /// What is known of a device. Zero means unknown.

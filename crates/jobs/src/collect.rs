@@ -72,8 +72,9 @@ struct Key {
     on: Result<usize, LaneId>,
 }
 
-/// Names of communicators with their sizes, each once.
-type Names = Vec<(String, u32)>;
+/// Names of communicators with their sizes, each once. Of sends and receives also whether it sends, and with whom: NCCL
+/// pairs what goes one way between two ranks by order, so that each way counts as a communicator.
+type Names = Vec<(String, u32, Option<(bool, u32)>)>;
 
 fn know(trace: &Trace, shape: ShapeId, names: &mut Names) -> ShapeUse {
     let shape = trace.shape(shape);
@@ -86,9 +87,15 @@ fn know(trace: &Trace, shape: ShapeId, names: &mut Names) -> ShapeUse {
         if it.group.is_empty() {
             return Some((kind, None));
         }
-        let same = |(name, size): &(String, u32)| (name, *size) == (&it.group, it.size);
-        let at = names.iter().position(same).unwrap_or_else(|| {
-            names.push((it.group.clone(), it.size));
+        let way = it.peer.and_then(|peer| match it.operation.as_str() {
+            "send" => Some((true, peer)),
+            "recv" => Some((false, peer)),
+            _ => None,
+        });
+        let own = (it.group.clone(), it.size, way);
+        let at = names.iter().position(|it| *it == own);
+        let at = at.unwrap_or_else(|| {
+            names.push(own);
             names.len() - 1
         });
         return Some((kind, Some(at)));
@@ -172,14 +179,20 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     let began = |parts: &[Part]| parts.first().map_or(Ns::MAX, |part| part.span.start);
     found.sort_by_key(|(key, parts)| (key.unit, began(parts), key.on));
     let mut streams = vec![0; units.len()];
-    let channels = found.into_iter().filter_map(|(key, parts)| {
+    let channels = found.into_iter().filter_map(|(key, mut parts)| {
         let rank = *ranks.get(&key.unit)?;
-        let label = match key.on {
-            Ok(name) => {
-                let (name, size) = names[name].clone();
-                Label::Named(name, size)
+        let number = trace.processes()[key.unit.process].info.rank;
+        let named = key.on.ok().map(|at| names[at].clone());
+        let label = match (named, number) {
+            (Some((name, size, None)), _) => Label::Named(name, size),
+            (Some((name, _, Some((is_send, peer)))), Some(own)) => {
+                let (from, to) = if is_send { (own, peer) } else { (peer, own) };
+                let pair = |it: &mut Part| it.kind.operation = Operation::Pair;
+                parts.iter_mut().for_each(pair);
+                Label::Named(format!("{name} {from} to {to}"), 2)
             }
-            Err(_) => {
+            // Whose sends these are is not known.
+            _ => {
                 streams[rank] += 1;
                 Label::Stream(streams[rank] - 1)
             }
@@ -189,3 +202,6 @@ pub(super) fn find(trace: &Trace) -> (Vec<Unit>, Vec<Channel>) {
     let channels = channels.collect();
     (units, channels)
 }
+
+#[cfg(test)]
+mod tests;

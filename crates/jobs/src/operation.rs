@@ -12,7 +12,9 @@ pub enum Operation {
     Broadcast,
     /// One rank receives what the others send.
     Reduce,
-    /// A rank sends to another, or receives.
+    /// A rank sends to another, or receives, and who that is is known.
+    Pair,
+    /// The same without that.
     PointToPoint,
     /// Something else, or several at once.
     Other,
@@ -59,7 +61,10 @@ impl Operation {
 
     /// Whether all ranks take part in one order, and some may leave before others have come.
     pub fn is_one_way(self) -> bool {
-        matches!(self, Operation::Broadcast | Operation::Reduce)
+        matches!(
+            self,
+            Operation::Broadcast | Operation::Reduce | Operation::Pair
+        )
     }
 
     /// Its name in figures.
@@ -72,7 +77,7 @@ impl Operation {
             Operation::Barrier => "barrier",
             Operation::Broadcast => "broadcast",
             Operation::Reduce => "reduce",
-            Operation::PointToPoint => "send/receive",
+            Operation::Pair | Operation::PointToPoint => "send/receive",
             Operation::Other => "other",
         }
     }

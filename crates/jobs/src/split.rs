@@ -8,7 +8,7 @@ use super::clocks::Clocks;
 use super::collect::{Kind, Part, Unit};
 use super::group::Group;
 use super::operation::Operation;
-use activity::{Ns, Span};
+use activity::{Ns, Span, What};
 use trace::{Lane, LaneId, Trace};
 
 /// Ranks that arrive no further apart than this arrive together, whatever the residual says.
@@ -104,12 +104,16 @@ pub(super) fn measure(
     let mut times: Vec<(Kind, u32, Ns)> = Vec::new();
     for group in groups {
         let width = group.size.unwrap_or(group.ranks.len() as u32);
+        let is_wrong = group.collectives().any(|it| {
+            let is_pair = it[0].1.kind.operation == Operation::Pair;
+            is_pair && are_two(trace, group, &it, (clocks, noise))
+        });
         for members in group.collectives() {
             let operation = members[0].1.kind.operation;
             let of_rank = |(slot, part)| (group.ranks[slot], part);
             let mut members: Vec<(usize, &Part)> = members.into_iter().map(of_rank).collect();
             let is_known = |(rank, _): &(usize, &Part)| clocks.residuals[*rank].is_some();
-            if operation.is_one_way() && members.iter().all(is_known) {
+            if operation.is_one_way() && !is_wrong && members.iter().all(is_known) {
                 add_one_way(trace, &lanes, &mut members, (clocks, noise), split);
                 continue;
             }
@@ -137,6 +141,29 @@ pub(super) fn measure(
         waits.sort_by_key(|wait| wait.span);
     }
     split.rates = rates(times);
+}
+
+/// Whether a receive ended before its send began, where they were counted from other ends.
+fn are_two(
+    trace: &Trace,
+    group: &Group,
+    members: &[(usize, &Part)],
+    (clocks, noise): (&Clocks, Ns),
+) -> bool {
+    let on_all = |slot: usize, time| clocks.lines[group.ranks[slot]].apply(time);
+    let is_send = |part: &Part| match trace.what(part.lane, part.row) {
+        What::Kernel(it) => trace
+            .collective(&trace.shape(it.shape))
+            .is_some_and(|it| it.operation == "send"),
+        _ => false,
+    };
+    type Parts<'a> = Vec<(usize, &'a Part)>;
+    let (sends, receives): (Parts<'_>, Parts<'_>) = members.iter().partition(|it| is_send(it.1));
+    let began = sends.iter().map(|it| on_all(it.0, it.1.span.start)).max();
+    let ended = receives.iter().map(|it| on_all(it.0, it.1.span.end)).min();
+    began
+        .zip(ended)
+        .is_some_and(|(began, ended)| ended + noise < began)
 }
 
 /// Adds what ranks waited in one that goes one way, as far as the last one came later than the clocks' noise.

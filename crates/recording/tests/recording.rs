@@ -146,6 +146,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
         size: 2,
         elements: [1 << 22, 1 << 40],
         element: "Float".to_owned(),
+        peer: Some(3),
     };
     assert_eq!(writer.shape(&shape), 1);
     assert_eq!(writer.shape(&shape), 1, "the same shape is defined once");

@@ -78,10 +78,14 @@ pub(super) fn encode(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
         }
         Entry::Mode(mode) => mode.put_fields(begin(bytes, 71, UNIT, &[])),
         Entry::Collective(shape, it) => {
+            // It came later and stands behind the texts: 0 for none, as in files of before.
+            let peer = it.peer.map_or(0, |rank| rank.saturating_add(1));
             let texts = [
                 (8, it.operation.as_bytes()),
                 (12, it.group.as_bytes()),
                 (16, it.element.as_bytes()),
+                // Where its length would stand is the shape.
+                (4, &peer.to_le_bytes()[..]),
             ];
             let out = begin(bytes, 72, 40, &texts);
             shape.put(out, 4);
@@ -165,11 +169,15 @@ fn behind(bytes: &[u8], at: usize) -> Option<(Option<u32>, String)> {
 fn collective<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
     let operation = text(bytes, 40, 8)?;
     let group = text(bytes, 40 + operation.len(), 12)?;
-    let element = text(bytes, 40 + operation.len() + group.len(), 16)?;
+    let at = 40 + operation.len() + group.len();
+    let element = text(bytes, at, 16)?;
     let it = Collective {
         operation: lossy(operation),
         group: lossy(group),
         element: lossy(element),
+        peer: u32::get(bytes, at + element.len())
+            .unwrap_or(0)
+            .checked_sub(1),
         ..Fields::fields(bytes)?
     };
     Some(Entry::Collective(Field::get(bytes, 4)?, it))

@@ -383,6 +383,7 @@ fn collective(args: &Args<'_>) -> Option<Collective> {
         size: number(args.group_size),
         elements: [number(args.elements_in), number(args.elements_out)],
         element: args.element.0.trim().to_owned(),
+        peer: args.peer.and_then(|rank| u32::try_from(rank).ok()),
     })
 }
 

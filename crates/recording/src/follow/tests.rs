@@ -134,6 +134,7 @@ fn everything() -> Batch {
                     size: 2,
                     elements: [3, 4],
                     element: "Float".to_owned(),
+                    peer: None,
                 },
             },
             Def::Device(DeviceInfo {
