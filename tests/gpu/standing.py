@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How jobs stand, on real GPUs: standing.py CUPTOP [GPUS] [KIND ...].
+"""How jobs stand, on real GPUs: standing.py [--four] CUPTOP [GPUS] [KIND ...].
 
 Starts a small job under torchrun for each kind, brings it to its end state, and asks `cuptop job LAUNCHER`. It checks who is said to be
 behind, at which line, how long the answer took, and for healthy kinds that none is said to stand still. The job is unharmed when each rank
-lives as before, and goes on where the kind lets it. The last lines are a table. Needs torch with NCCL, and as many GPUs."""
+lives as before, and goes on where the kind lets it. The last lines are a table. --four asks for a kernel that never ends, a replayed all-reduce and two communicators in crossed order,
+within 250 s. Needs torch with NCCL, and as many GPUs."""
 import json
 import os
 import select
@@ -246,12 +247,13 @@ def one(cuptop, gpus, kind, folder):
 
 
 def main():
-    cuptop = os.path.abspath(sys.argv[1])
+    given = [it for it in sys.argv[1:] if it != "--four"]
+    cuptop = os.path.abspath(given[0])
     # Ended from outside it ends its job, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     import torch
-    gpus = int(sys.argv[2]) if len(sys.argv) > 2 else torch.cuda.device_count()
-    kinds = sys.argv[3:] or list(KINDS)
+    gpus = int(given[1]) if len(given) > 1 else torch.cuda.device_count()
+    kinds = given[2:] or (["kernel", "graph", "crossed"] if "--four" in sys.argv else list(KINDS))
     # Jobs side by side would share the port that NCCL answers at.
     os.environ.setdefault("NCCL_RAS_ADDR", f"localhost:{28100 + os.getpid() % 800}")
     strings = f"strings -n 8 $(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])')/lib/libnccl.so.2 | grep -m3 'NCCL version'"

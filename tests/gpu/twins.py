@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""What a late rank costs, foretold and measured: twins.py CUPTOP [GPUS] [SECONDS] [BASE ...].
+"""What a late rank costs, foretold and measured: twins.py [--four] CUPTOP [GPUS] [SECONDS] [BASE ...].
 
 Each base is a job: `launch` is held up by its CPUs' launching (FSDP2), `compute` by its GPUs (DDP, the loss is read each step), `tensor` too (tensor
 parallel, in bfloat16), `ahead` too, but nobody waits for the GPU. Each has twins: `healthy`; the last rank sleeps on each step for 10 % or 40 % of a
 step; or for a whole step on every tenth. Steps are measured without cuptop, eight times 50 steps of each twin in turn in one job, and while a twin is
 recorded. What is foretold of a recording of the late twin (`report --json`) is held to late minus healthy without cuptop (the mean of eight, beside
 it its standard error), within 1 ms or 20 %; where the power cap holds a GPU down, to at least that. Of the healthy twin at most 1 % may be foretold.
-Recordings go to $OUT. The last lines are a table. TWINS=healthy,tenth in the environment asks for these, RECORDINGS=2 for two recordings of each.
+Recordings of up to 16 MB go to $OUT, eight of them. The last lines are a table. --four is for 250 s on four GPUs: FSDP2 and DDP, each healthy, late
+on each step and on every tenth; half as many rounds, and reports are made beside the next recording. TWINS=healthy,tenth in the environment asks for these, RECORDINGS=2 for two recordings of each.
 Needs torch with NCCL, and as many GPUs."""
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -92,7 +94,7 @@ def run(kind, length, steps):
     dist.all_gather(of_ranks, launched)
     return took, [round(it.item(), 2) for it in of_ranks]
 
-STEPS, ROUNDS = 50, 8
+STEPS, ROUNDS = 50, int(os.environ.get("ROUNDS", "8"))
 # A recording is of one twin from its first step on.
 run(KINDS[0] if LENGTH else "healthy", LENGTH, 20)
 if LENGTH == 0:
@@ -122,7 +124,12 @@ own = lambda rank: {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "W
 ranks = [subprocess.Popen([sys.executable, *sys.argv[3:]], env=own(rank)) for rank in range(world)]
 sys.exit(max(it.wait() for it in ranks))
 '''
-KINDS = os.environ.get("TWINS", "healthy,every10,every40,tenth").split(",")
+IS_FOUR = "--four" in sys.argv
+ARGUMENTS = [it for it in sys.argv[1:] if it != "--four"]
+if IS_FOUR:
+    os.environ.setdefault("ROUNDS", "4")
+KINDS = os.environ.get("TWINS", "healthy,every10,tenth" if IS_FOUR else "healthy,every10,every40,tenth").split(",")
+LARGEST, MOST = 16 << 20, 8
 PORT = [29600 + os.getpid() % 300]
 
 
@@ -150,13 +157,25 @@ def foretold(cuptop, recording):
     return saved / 1e6, first.get("rank"), said["verdicts"][0]["text"], (first.get("step_ns") or 0) / 1e6, first.get("is_capped", False)
 
 
+def keep(at, out):
+    """Keeps a recording, as far as there is room for it."""
+    kept = os.path.join(out, os.path.basename(at) + ".tgz")
+    if sum(it.endswith(".tgz") for it in os.listdir(out)) >= MOST:
+        return
+    with tarfile.open(kept, "w:gz", compresslevel=3) as file:
+        file.add(at, arcname=os.path.basename(at))
+    if os.path.getsize(kept) > LARGEST:
+        print(f"{os.path.basename(kept)} has {os.path.getsize(kept) >> 20} MB and is not kept", flush=True)
+        os.remove(kept)
+
+
 def main():
-    cuptop = os.path.abspath(sys.argv[1])
-    gpus = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    until = time.monotonic() + (float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
-    bases = sys.argv[4:] or ["launch", "compute", "ahead"]
+    cuptop = os.path.abspath(ARGUMENTS[0])
+    gpus = int(ARGUMENTS[1]) if len(ARGUMENTS) > 1 else 4 if IS_FOUR else 2
+    until = time.monotonic() + (float(ARGUMENTS[2]) if len(ARGUMENTS) > 2 else 225 if IS_FOUR else 1e9)
+    bases = ARGUMENTS[3:] or (["launch", "compute"] if IS_FOUR else ["launch", "compute", "ahead"])
     out = os.environ.get("OUT")
-    rows = []
+    rows, pool = [], concurrent.futures.ThreadPoolExecutor(4 if IS_FOUR else 1)
     with tempfile.TemporaryDirectory() as folder:
         open(os.path.join(folder, "train.py"), "w").write(PROGRAM)
         open(os.path.join(folder, "launch.py"), "w").write(LAUNCHER)
@@ -175,19 +194,28 @@ def main():
                     at = os.path.join(folder, f"{base}_{kind}_{len(rows)}")
                     _, means, _ = started(folder, gpus, [cuptop, "trace", "--headless", "--save", at, "--"], base, length, [kind])
                     recorded[kind] = means[kind]
-                    saved, rank, text, step, capped = foretold(cuptop, at)
+                    said = pool.submit(foretold, cuptop, at)
+                    if not IS_FOUR:
+                        # Beside a recording it would take processors from it where there are few.
+                        said.exception()
                     if out:
-                        with tarfile.open(at.replace(folder, out) + ".tgz", "w:gz", compresslevel=3) as file:
-                            file.add(at, arcname=os.path.basename(at))
-                    rows.append((base, kind, plain[kind], plain[kind] - plain["healthy"], errors[kind], means[kind], means[kind] - recorded["healthy"], saved, rank, step, capped, text))
-                    print(f"{base} {kind} {time.monotonic() - began:.0f} s: {text}", flush=True)
+                        keep(at, out)
+                    rows.append((base, kind, plain[kind], plain[kind] - plain["healthy"], errors[kind], means[kind], means[kind] - recorded["healthy"], said))
+                    print(f"{base} {kind} {time.monotonic() - began:.0f} s", flush=True)
                 except Exception as error:  # One twin that fails must not hide the others.
                     print(f"{base} {kind}: {error!r}"[:300], flush=True)
                     if kind is None:
                         break
+        # The recordings go with the folder.
+        pool.shutdown()
     print("base     twin      step  more  error | recorded: step  more | foretold  of  rank   headline        (ms; +: at most)")
     wrong = 0
-    for base, kind, plain, more, error, step, recorded, saved, rank, of, capped, text in rows:
+    for base, kind, plain, more, error, step, recorded, said in rows:
+        if said.exception():
+            print(f"{base:8} {kind:8} its report failed: {said.exception()!r}"[:200])
+            wrong += 1
+            continue
+        saved, rank, text, of, capped = said.result()
         off = min(saved - more, 0.0) if capped else saved - more
         right = saved <= 0.01 * step if kind == "healthy" else abs(off) <= max(1.0, 0.2 * abs(more))
         right = right and (saved <= 1.0 or rank in (None, gpus - 1))
