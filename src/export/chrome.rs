@@ -20,6 +20,7 @@ use super::clocks;
 use super::rows::{self, Caveats};
 use activity::units::gb_per_s;
 use activity::{Activity, Collective, Direction, LaunchShape, Metric, Ns, RangeKind, SLOWED, What};
+use causes::stacks::LaunchLine;
 use figures::memory::MemoryUse;
 use figures::nodes::{self, NodeName};
 use trace::{LaneKey, LaneKind, Trace, describe};
@@ -283,7 +284,10 @@ impl ChromeWriter<'_> {
         put_some(args, "graph id", u64::from(activity.what.graph()));
         let node = activity.what.node();
         put_some(args, "graph node id", node);
-        if let Some(name) = self.nodes.get(&(process, node)).and_then(NodeName::text) {
+        let of_node = self.nodes.get(&(process, node)).and_then(NodeName::text);
+        let of_launch = self.trace.launch_stack(process, activity.correlation);
+        let of_launch = of_launch.and_then(|it| LaunchLine::own(self.trace, it));
+        if let Some(name) = of_node.or_else(|| Some(of_launch?.text())) {
             put(args, "source", name);
         }
         if let Some(place) = activity.what.place() {

@@ -79,6 +79,9 @@ pub struct Report {
     /// What CUDA graphs did by source line, most time first; absent where nobody saw one being captured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graph_lines: Vec<NameRow>,
+    /// What the GPUs did by the line that launched it, or asked for it in a CUDA graph, most time first. Absent without lines of launches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub launch_lines: Vec<NameRow>,
     /// Host calls by name, most time first.
     pub calls: Vec<NameRow>,
     /// Time for which the host waited for the GPU.
@@ -315,6 +318,7 @@ impl From<&Facts<'_>> for Report {
             launches,
             kernels,
             graph_lines: nodes::by_line(trace),
+            launch_lines: nodes::by_launch(trace, facts.calls()),
             calls,
             sync_ns: tables::sync_time(trace, None),
             peak_memory: facts.memory().peak(extent),

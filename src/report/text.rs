@@ -106,7 +106,10 @@ fn write(page: &mut Page, report: &Report, section: Section) {
         }
         Section::Lines => {
             super::lines::section(page, report);
-            let (title, rows) = ("CUDA graphs by source line", &report.graph_lines);
+            let (title, rows) = match report.launch_lines.is_empty() {
+                true => ("CUDA graphs by source line", &report.graph_lines),
+                false => ("GPU time by source line", &report.launch_lines),
+            };
             names(page, title, rows, |it| {
                 it.iter().map(ToString::to_string).collect()
             });

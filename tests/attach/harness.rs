@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use activity::feed::{Message, Outcome};
 use activity::{Activity, Batch, Def, Health, Mode, What};
-use live::attach::{self, AttachRequest, Collect, Graphs, Output, Recorder, When};
+use live::attach::{self, AttachRequest, Collect, Graphs, Lines, Output, Recorder, When};
 
 /// To record a command into a folder of this directory, with its waits and graph nodes, and to capture what it prints.
 pub(crate) fn request(command: Vec<OsString>, directory: &Path) -> AttachRequest {
@@ -22,6 +22,7 @@ pub(crate) fn request(command: Vec<OsString>, directory: &Path) -> AttachRequest
             waits: true,
             stalls: false,
             graphs: Graphs::Nodes,
+            lines: Lines::Graphs,
         },
         command,
         dir: directory.join("run"),

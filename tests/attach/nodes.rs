@@ -20,6 +20,8 @@ cupti = ctypes.CDLL(os.environ["CUPTOP_CUPTI"])
 node = ctypes.PYFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32)(("fake_node", cupti))
 replay = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64)(("fake_replay", cupti))
 call = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32)(("fake_call", cupti))
+fake_launch = ctypes.PYFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64)(("fake_launch", cupti))
+bare_launch = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64)(("fake_launch", cupti))
 GRAPH, RUNS, count = 1 << 32, 7 << 32, 0
 lock = threading.Lock()
 
@@ -37,6 +39,14 @@ def capture(kind=0):
         count += 1
         number = count
         node(13, GRAPH + number, 0, kind); found = stack(sys._getframe())
+        print("\t".join([str(number), *found]), flush=True)
+
+def launch():
+    global count
+    with lock:
+        count += 1
+        number = count
+        fake_launch(number, 100); found = stack(sys._getframe())
         print("\t".join([str(number), *found]), flush=True)
 
 def run(runs=RUNS):
@@ -141,10 +151,11 @@ fn gather(feed: &Feed) -> Ran {
 }
 
 impl Ran {
-    /// The stack of a node, as the recording has it.
+    /// The stack of a node or a launch, as the recording has it.
     fn stack(&self, number: u64) -> Vec<String> {
-        let stack = self.trace.node_stack(0, (7 << 32) + number).unwrap_or(0);
-        let frames = self.trace.stacks().frames(stack);
+        let launch = self.trace.launch_stack(0, number as u32);
+        let stack = self.trace.node_stack(0, (7 << 32) + number).or(launch);
+        let frames = self.trace.stacks().frames(stack.unwrap_or(0));
         frames
             .map(|it| format!("{}:{}:{}", it.file, it.line, it.function))
             .collect()
@@ -226,6 +237,32 @@ fn the_frames_that_are_read_are_those_of_the_interpreter() {
 }
 
 #[test]
+fn each_launch_has_the_frames_of_its_own_thread() {
+    let program = STACKS
+        .replace("capture", "launch")
+        .replace("\nrun()\n", "\n");
+    // Three times from the same places, and once more where the interpreter uses addresses again.
+    let more = r#"
+for _ in range(3):
+    launch()
+for number in range(300):
+    names = {"launch": launch}
+    exec(compile("def made():\n" + "\n" * (number % 7) + "    launch()\nmade()", f"made{number % 5}.py", "exec"), names)
+    del names
+"#;
+    let program = program + more;
+    for python in interpreters().iter().filter(|it| *it != "python3.14") {
+        let on = ["PYTHONMALLOC=debug", "CUPTOP_LINES=on"];
+        run(python, &program, &on).is_as_said(python, 314);
+    }
+    for python in interpreters().iter().take(1) {
+        let off = run(python, &program, &[]);
+        assert_eq!(off.said.len(), 314, "{:?}", off.errors);
+        assert_eq!(off.stack(1), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn nodes_are_told_by_line_and_round_and_what_changed_is_unknown() {
     let program = r#"from torch import *
 
@@ -285,6 +322,7 @@ def works(number):
     while True:
         node(13, GRAPH + number, 0, 0)
         node(20, RUNS + number, GRAPH + number, 0)
+        bare_launch(1000 + number, 1)
         time.sleep(0.0001)
 
 for number in range(8):
@@ -294,6 +332,7 @@ for _ in range(20):
     child = os.fork()
     if child == 0:
         node(13, GRAPH, 0, 0)
+        bare_launch(1, 1)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 run()
@@ -302,7 +341,7 @@ run()
         let ran = run(python, program, &["CUPTOP_OFF=stalls,graphs"]);
         assert!(matches!(ran.outcome, Outcome::Complete), "{:?}", ran.errors);
         assert_eq!(ran.stack(1), Vec::<String>::new());
-        let ran = run(python, program, &[]);
+        let ran = run(python, program, &["CUPTOP_LINES=on"]);
         assert!(
             matches!(ran.outcome, Outcome::Complete),
             "{python}: {:?} {:?}",

@@ -84,9 +84,13 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *data, struct para
     return cuptiSubscribe(subscriber, callback, data);
 }
 
-/* Of the resource domain alone: nobody is called at launches. */
+/* Of launches it calls for both APIs, of resources for those that are asked for. */
+static int at_launches[3];
+
 int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t id) {
     (void)subscriber;
+    if (domain == 1 && id == 307) at_launches[1] = on;
+    if (domain == 2 && id == 211) at_launches[2] = on;
     if (domain != 3) return 0;
     if (id >= 32 || (id > 21 && number("FAKE_VERSION", 130001) < 130000)) return 1;
     noticed[id] = on;
@@ -280,8 +284,20 @@ static void call(uint32_t kind, uint32_t id, uint32_t correlation, uint64_t star
     p32(r, 24, getpid()); p32(r, 28, syscall(SYS_gettid)); p32(r, 32, correlation); p32(r, 36, 0);
 }
 
-/* A launch: its call and its kernel, `nanoseconds` long. */
+struct launch { uint32_t site; const void *unused[5]; uint32_t context; uint64_t *kept; uint32_t correlation; };
+
+static void at_launch(uint32_t domain, uint32_t id, uint32_t site, uint64_t *kept, uint32_t correlation) {
+    struct launch launch = { .site = site, .kept = kept, .correlation = correlation };
+    if (at_launches[domain] && notice) notice(notice_data, domain, id, &launch);
+}
+
+/* A launch: its call with the driver's inside, which no record tells of, and its kernel, `nanoseconds` long. */
 void fake_launch(uint32_t correlation, uint64_t nanoseconds) {
+    uint64_t kept[2];
+    at_launch(2, 211, 0, kept, correlation);
+    at_launch(1, 307, 0, kept + 1, correlation + (1u << 30));
+    at_launch(1, 307, 1, kept + 1, correlation + (1u << 30));
+    at_launch(2, 211, 1, kept, correlation);
     pthread_mutex_lock(&lock);
     if (enabled[10] && enabled[5]) {
         uint64_t time = now() - 1000000;

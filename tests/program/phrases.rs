@@ -64,7 +64,7 @@ const SAMPLES: &str = "\
     failed:why=: illegal memory access|failed:text=21 of 21 launches failed (error 222)|of_threads= of 1 thread|\
     up_to=up to |threads=32 threads|queued behind:name=gemm|only then:name=cudaStreamSynchronize|\
     had waited in:name=cudaStreamSynchronize|pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|\
-    on itself:name=buffer flush|launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|\
+    on itself:name=buffer flush|was launched:at=at train.py:12 step|launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|\
     left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_it=70 % of it |apart=|calling=, their calls 1.10 ms|\
     pageable:if=these 3 copies|if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
     limits:why=|limits:name=matmul|limits:how=are limited by memory|no_core:number=4|\

@@ -37,7 +37,8 @@ pub enum SampleDef {
         /// The innermost frame.
         frame: FrameId,
     },
-    /// Nodes of CUDA graphs by their ids, each with the stack that asked for it; 0 where that is not known any more.
+    /// Nodes of CUDA graphs by their ids, each with the stack that asked for it; 0 where that is not known any more. Launches by their
+    /// ids of correlation, which lie below.
     Nodes(Vec<(u64, StackId)>),
 }
 

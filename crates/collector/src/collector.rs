@@ -16,8 +16,8 @@ use crate::command::Command;
 use crate::decode::Decoder;
 use crate::fork;
 use crate::gate;
-use crate::nodes::NodeLog;
-use crate::options::{BUFFERS, Caller, Ending, Graphs, MOST_BUFFERS, Options};
+use crate::nodes::{self, NodeLog};
+use crate::options::{BUFFERS, Caller, Ending, Graphs, Lines, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
 use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
@@ -255,13 +255,20 @@ impl Prepared {
         let (mode, more) = self.switch.begin(&self.cupti, commands.clone());
         writer.add(&Entry::Mode(mode));
         self.lacks.extend(more);
-        let mut nodes = NodeLog::default();
-        if options.names && options.graphs == Graphs::Nodes {
+        let mut log = NodeLog::default();
+        let of_launches = options.lines == Lines::Launches;
+        if of_launches || (options.lines != Lines::Off && options.graphs == Graphs::Nodes) {
             let [are_told, tells_changes] = notice_nodes(&self.cupti, &self.subscription);
-            nodes.tells_changes = tells_changes;
+            log.tells_changes = tells_changes;
             let lack = "this CUPTI does not tell of nodes of CUDA graphs: they get no names";
             self.lacks.extend((!are_told).then(|| lack.to_owned()));
         }
+        let are_told = of_launches.then(nodes::begin_launches);
+        let are_told = are_told.unwrap_or(Ok(false)).unwrap_or_else(|why| {
+            self.lacks.push(format!("launches get no lines: {why}"));
+            false
+        });
+        gate::keep_noticed(&self.cupti, &self.subscription, are_told);
         if options.stalls {
             crate::setup::notice_modules(&self.cupti, &self.subscription);
         }
@@ -285,7 +292,7 @@ impl Prepared {
             decoder: self.decoder,
             writer,
             counts,
-            nodes,
+            nodes: log,
             told: false,
             told_timeless: false,
         };

@@ -6,6 +6,7 @@
 
 mod inside;
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +30,14 @@ const LOOK: Duration = Duration::from_micros(50);
 
 /// Whether calls wait.
 static CLOSED: AtomicBool = AtomicBool::new(false);
+/// Whether calls are counted, and whether they are noticed at all times for another reason.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread is in a call of the runtime API. The driver's within it have correlation ids that no record has.
+    static IN_RUNTIME: Cell<bool> = const { Cell::new(false) };
+}
 static INSIDE: Inside = Inside(AtomicU64::new(0));
 
 /// `CUpti_CallbackData`, the same from 11.8 to 13.5.
@@ -60,18 +69,30 @@ pub(crate) unsafe extern "C" fn called(
             _ => crate::nodes::called(id, details),
         };
     }
-    if of != domain::DRIVER_API || details.is_null() {
+    if ![domain::DRIVER_API, domain::RUNTIME_API].contains(&of) || details.is_null() {
         return;
     }
-    // SAFETY: for this domain CUPTI passes this structure, which lives until the call returns.
+    // SAFETY: for these domains CUPTI passes this structure, which lives until the call returns.
     let call = unsafe { &*details.cast::<Call>() };
+    let is_entry = call.site == 0;
+    let is_of_runtime = of == domain::RUNTIME_API;
+    if is_entry && (is_of_runtime || !IN_RUNTIME.get()) {
+        crate::nodes::launched(call.correlation);
+    }
+    if is_of_runtime {
+        return IN_RUNTIME.set(is_entry);
+    }
     // SAFETY: null, or a place of this call's own.
     let Some(kept) = (unsafe { call.kept.as_mut() }) else {
         return;
     };
-    if call.site == 0 {
-        *kept = enter();
-    } else {
+    if is_entry {
+        *kept = if IS_USED.load(Ordering::SeqCst) {
+            enter()
+        } else {
+            0
+        };
+    } else if *kept != 0 {
         INSIDE.leave(*kept);
     }
 }
@@ -89,6 +110,16 @@ fn enter() -> u64 {
     }
 }
 
+/// Has calls noticed also while nobody holds them, or not.
+pub(crate) fn keep_noticed(cupti: &Cupti, subscription: &Subscription, on: bool) {
+    IS_KEPT.store(on, Ordering::SeqCst);
+    for api in [domain::RUNTIME_API, domain::DRIVER_API] {
+        if on {
+            notice_launches(cupti, subscription, api, true);
+        }
+    }
+}
+
 /// Holds the program's calls until it is dropped.
 pub(crate) struct Held<'a> {
     cupti: &'a Cupti,
@@ -98,7 +129,8 @@ pub(crate) struct Held<'a> {
 /// Waits until no call is inside, and holds all that come.
 pub(crate) fn hold<'a>(cupti: &'a Cupti, subscription: &'a Subscription) -> Held<'a> {
     INSIDE.begin_turn();
-    notice_launches(cupti, subscription, true);
+    IS_USED.store(true, Ordering::SeqCst);
+    notice_launches(cupti, subscription, domain::DRIVER_API, true);
     std::thread::sleep(COUNTED);
     CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
@@ -114,7 +146,10 @@ pub(crate) fn hold<'a>(cupti: &'a Cupti, subscription: &'a Subscription) -> Held
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         CLOSED.store(false, Ordering::SeqCst);
-        notice_launches(self.cupti, self.subscription, false);
+        IS_USED.store(false, Ordering::SeqCst);
+        if !IS_KEPT.load(Ordering::SeqCst) {
+            notice_launches(self.cupti, self.subscription, domain::DRIVER_API, false);
+        }
     }
 }
 
@@ -150,6 +185,7 @@ mod tests {
 
     #[test]
     fn a_call_waits_before_a_closed_gate_and_counts_while_it_is_inside() {
+        IS_USED.store(true, Ordering::SeqCst);
         INSIDE.begin_turn();
         let mut early = 0;
         at(0, &mut early);

@@ -42,6 +42,6 @@ mod switch;
 mod threads;
 
 pub use collector::Collector;
-pub use options::{ApiCalls, Caller, Ending, Graphs, Options};
+pub use options::{ApiCalls, Caller, Ending, Graphs, Lines, Options};
 pub use python::pythons;
 pub use setup::StartError;

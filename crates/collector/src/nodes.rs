@@ -1,8 +1,8 @@
-//! Who asked for each node of a CUDA graph: the Python frames of the thread that captured it.
+//! Who asked for each node of a CUDA graph, and for each launch: the Python frames of the thread that captured it, or launches.
 //!
 //! CUPTI tells of each node that is made, and of each that is cloned into an executable graph, on the program's own thread. Only
 //! what is new is written down there: the decode thread joins clones with their originals, and writes names into the recording.
-//! Records of a replay have the clones' ids.
+//! Records of a replay have the clones' ids. Of launches it tells likewise, and their records have its correlation id.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use activity::{Frame, SampleDef, StackId};
@@ -32,9 +32,13 @@ const MOST_LEVELS: usize = 1 << 19;
 const GENERATION: usize = 1 << 18;
 /// Names that one entry has room for.
 const ENTRY: usize = 4096;
-/// Naming takes at most this part of the time, beside what it takes at the start.
+/// Naming takes at most this part of the time, beside what it takes at the start. Lines of launches, for which somebody has to ask,
+/// take at most three times that of a thread's.
 const SHARE: u32 = 100;
 const AT_THE_START: Duration = Duration::from_secs(2);
+/// One of so many launches is timed, and no longer than it may last where the thread was not set aside meanwhile.
+const TIMED: u32 = 64;
+const LONGEST: Duration = Duration::from_micros(20);
 
 /// `CUpti_ResourceData`, the same from 11.8 to 13.5.
 #[repr(C)]
@@ -63,30 +67,44 @@ enum Found {
     Chain(Vec<Frame>),
     /// Of a new node also the chain that asked for it; 0 where unknown.
     Node(Event, u32),
-    /// No more are named, and why.
-    Over(Refused),
+    /// What the user is to know.
+    Lack(String),
 }
 
 static NODES: Mutex<Option<Nodes>> = Mutex::new(None);
 /// Whether the program has changed executable graphs.
 static CHANGED: AtomicBool = AtomicBool::new(false);
+/// The number of the turn in which launches get lines; 0 where they get none.
+static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+static TURNS: AtomicU32 = AtomicU32::new(0);
+static IS_PAUSED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Whether this thread instantiates a graph: what is made then are clones.
     static CLONES: Cell<bool> = const { Cell::new(false) };
+    /// In which turn this thread's launches get lines, since when, and what that took.
+    static SPENT: Cell<Option<(u32, Instant, Duration)>> = const { Cell::new(None) };
+    /// The turn in which it took too much.
+    static SLOW_IN: Cell<u32> = const { Cell::new(0) };
 }
 
 #[derive(Debug)]
 struct Nodes {
     id: unsafe extern "C" fn(*mut c_void, *mut u64) -> u32,
     /// Nothing before the first node.
-    python: Option<Result<Python, Refused>>,
+    python: Option<Result<&'static Python, Refused>>,
     frames: HashMap<Level, Frame>,
     comments: Comments,
     /// By what a walk came to.
     chains: HashMap<u64, u32>,
+    /// By what [`Python::chain`] says.
+    known: HashMap<u64, u32>,
     levels: usize,
     found: Vec<Found>,
+    /// Launches by correlation id, each with its chain.
+    launches: Vec<(u64, u32)>,
+    /// Whether the user knows of a thread that it took too much.
+    is_slow: bool,
     begun: Instant,
     spent: Duration,
     is_over: bool,
@@ -97,14 +115,18 @@ pub(crate) fn begin(api: &Api) -> bool {
     let (Some(id), Ok(mut nodes)) = (api.graph_node_id, NODES.lock()) else {
         return false;
     };
+    LAUNCHES.store(0, Ordering::Relaxed);
     *nodes = Some(Nodes {
         id,
         python: None,
         frames: HashMap::new(),
         comments: Comments::default(),
         chains: HashMap::new(),
+        known: HashMap::new(),
         levels: 0,
         found: Vec::new(),
+        launches: Vec::new(),
+        is_slow: false,
         begun: Instant::now(),
         spent: Duration::ZERO,
         is_over: false,
@@ -141,7 +163,95 @@ pub(crate) fn called(id: u32, details: *const c_void) {
     });
 }
 
+/// Begins to give lines to launches, too. Returns whether there are any to give.
+///
+/// # Errors
+/// When the interpreter's frames cannot be read.
+pub(crate) fn begin_launches() -> Result<bool, Refused> {
+    match Python::of_process() {
+        Ok(_) => {
+            let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
+            LAUNCHES.store(turn, Ordering::Relaxed);
+            Ok(true)
+        }
+        Err(why) if why.is_empty() => Ok(false),
+        Err(why) => Err(why),
+    }
+}
+
+/// Whether nothing is recorded for a while.
+pub(crate) fn pause(is_paused: bool) {
+    IS_PAUSED.store(is_paused, Ordering::Relaxed);
+}
+
+/// A call begins that gives the GPU work.
+pub(crate) fn launched(correlation: u32) {
+    let turn = LAUNCHES.load(Ordering::Relaxed);
+    let is_off = turn == 0 || turn == SLOW_IN.get() || IS_PAUSED.load(Ordering::Relaxed);
+    if is_off || fork::is_child() {
+        return;
+    }
+    let _ = catch_unwind(|| {
+        let timed = correlation.is_multiple_of(TIMED).then(Instant::now);
+        let Ok(python) = Python::of_process() else {
+            return;
+        };
+        let known_as = python.chain();
+        // Nobody waits for the lock while this thread walks.
+        let walked = known_as.is_none().then(|| python.walk());
+        if let Ok(mut nodes) = NODES.lock()
+            && let Some(nodes) = nodes.as_mut().filter(|it| !it.is_over)
+        {
+            nodes.take_launch(correlation, python, known_as, walked);
+            if let Some(timed) = timed {
+                nodes.count(turn, timed.elapsed().min(LONGEST) * TIMED);
+            }
+            nodes.keep_within_limits();
+        }
+    });
+}
+
 impl Nodes {
+    fn take_launch(
+        &mut self,
+        correlation: u32,
+        python: &'static Python,
+        known_as: Option<u64>,
+        walked: Option<Result<Vec<Level>, Refused>>,
+    ) {
+        let known = known_as.and_then(|it| self.known.get(&it));
+        let chain = known.copied().unwrap_or_else(|| {
+            let (begun, before) = (Instant::now(), self.chains.len());
+            self.python.get_or_insert(Ok(python));
+            let chain = self.number(walked.unwrap_or_else(|| python.walk()));
+            if let Some(known_as) = known_as {
+                self.levels += 1;
+                self.known.insert(known_as, chain);
+            }
+            if self.chains.len() > before {
+                self.spent += begun.elapsed();
+            }
+            chain
+        });
+        if chain != 0 {
+            self.launches.push((correlation.into(), chain));
+        }
+    }
+
+    /// Counts what launches took of this thread's time.
+    fn count(&mut self, turn: u32, took: Duration) {
+        let spent = SPENT.get().filter(|it| it.0 == turn);
+        let (_, begun, spent) = spent.unwrap_or((turn, Instant::now(), Duration::ZERO));
+        SPENT.set(Some((turn, begun, spent + took)));
+        if spent + took > AT_THE_START + 3 * begun.elapsed() / SHARE {
+            SLOW_IN.set(turn);
+            let text = "launches of a thread get no lines from here on: that takes more than 3 % of its time";
+            let is_new = !std::mem::replace(&mut self.is_slow, true);
+            self.found
+                .extend(is_new.then(|| Found::Lack(text.to_owned())));
+        }
+    }
+
     fn take(&mut self, what: u32, data: &GraphData) {
         let chain = match what {
             resource::EXEC_STARTS | resource::EXEC_CREATED => {
@@ -165,12 +275,16 @@ impl Nodes {
 
     /// The number of the present chain of frames; 0 for none.
     fn chain(&mut self) -> u32 {
-        let python = self.python.get_or_insert_with(Python::find);
+        let python = self.python.get_or_insert_with(Python::of_process);
         let walked = match python {
-            Ok(python) => python.walk().map(<[Level]>::to_vec),
+            Ok(python) => python.walk(),
             Err(why) => Err(why.clone()),
         };
-        let (Ok(python), Ok(levels)) = (python, &walked) else {
+        self.number(walked)
+    }
+
+    fn number(&mut self, walked: Result<Vec<Level>, Refused>) -> u32 {
+        let (Some(Ok(python)), Ok(levels)) = (&self.python, &walked) else {
             // A program without Python has nodes without names.
             if let Some(why) = walked.err().filter(|why| !why.is_empty()) {
                 self.end(why);
@@ -205,7 +319,7 @@ impl Nodes {
     fn keep_within_limits(&mut self) {
         let most = AT_THE_START + self.begun.elapsed() / SHARE;
         let are_many = self.frames.len() >= MOST_FRAMES || self.levels >= MOST_LEVELS;
-        let why = match self.found.len() {
+        let why = match self.found.len().max(self.launches.len()) {
             MOST_WAITING.. => "they come faster than they are written",
             _ if are_many => "they come from too many places",
             _ if self.spent > most => "that takes more than 1 % of the time",
@@ -216,7 +330,12 @@ impl Nodes {
 
     fn end(&mut self, why: Refused) {
         self.is_over = true;
-        self.found.push(Found::Over(why));
+        let what = match LAUNCHES.load(Ordering::Relaxed) {
+            0 => "nodes of CUDA graphs",
+            _ => "launches and nodes of CUDA graphs",
+        };
+        let text = format!("{what} get no names from here on: {why}");
+        self.found.push(Found::Lack(text));
     }
 }
 
@@ -238,19 +357,25 @@ pub(crate) struct NodeLog {
 impl NodeLog {
     /// Writes what has been found since the last time.
     pub(crate) fn write(&mut self, writer: &mut Writer) {
-        let found = match NODES.lock() {
-            Ok(mut nodes) => nodes.as_mut().map(|it| std::mem::take(&mut it.found)),
-            Err(_) => None,
+        let (found, launches) = match NODES.lock() {
+            Ok(mut nodes) => nodes.as_mut().map_or_else(Default::default, |it| {
+                let all = (&mut it.found, &mut it.launches);
+                (std::mem::take(all.0), std::mem::take(all.1))
+            }),
+            Err(_) => Default::default(),
         };
         let mut named = Vec::new();
-        for it in found.into_iter().flatten() {
+        for it in found {
             named.extend(self.take(it, writer));
         }
         if !self.tells_changes && CHANGED.load(Ordering::Relaxed) {
             let all = self.older.drain().chain(self.known.drain());
             named.extend(all.map(|(node, _)| (node, 0)));
         }
-        for nodes in named.chunks(ENTRY) {
+        let stack = |(id, chain)| (id, self.stack(chain));
+        let mut launches: Vec<_> = launches.into_iter().map(stack).collect();
+        launches.sort_unstable();
+        for nodes in named.chunks(ENTRY).chain(launches.chunks(ENTRY)) {
             writer.add(&Entry::SampleDef(SampleDef::Nodes(nodes.to_vec())));
         }
     }
@@ -264,16 +389,14 @@ impl NodeLog {
                 self.stacks.push(frames.iter().rev().fold(0, deeper));
                 return None;
             }
-            Found::Over(why) => {
-                let text = format!("nodes of CUDA graphs get no names from here on: {why}");
+            Found::Lack(text) => {
                 writer.notice(true, &text);
                 return None;
             }
         };
         match what {
             resource::NODE_CREATED => {
-                let stack = self.stacks.get((chain as usize).wrapping_sub(1));
-                self.remember(node, stack.copied().unwrap_or(0));
+                self.remember(node, self.stack(chain));
                 None
             }
             resource::NODE_CLONED => {
@@ -299,6 +422,11 @@ impl NodeLog {
             self.remember(node, 0);
             (node, 0)
         })
+    }
+
+    fn stack(&self, chain: u32) -> StackId {
+        let stack = self.stacks.get((chain as usize).wrapping_sub(1));
+        stack.copied().unwrap_or(0)
     }
 
     fn known(&self, node: u64) -> StackId {

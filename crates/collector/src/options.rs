@@ -22,6 +22,8 @@ pub const RANGE: &str = "CUPTOP_RANGE";
 pub const STALLS: &str = "CUPTOP_STALLS";
 /// How to record CUDA graphs: `nodes` or `whole`.
 pub const GRAPHS: &str = "CUPTOP_GRAPHS";
+/// What gets source lines, one of [`Lines::WORDS`].
+pub const LINES: &str = "CUPTOP_LINES";
 /// What is not to be done inside the program, words with commas between them: `graphs` gives nodes of CUDA graphs no
 /// names, `stalls` samples no stalls.
 pub const OFF: &str = "CUPTOP_OFF";
@@ -47,6 +49,33 @@ pub enum Graphs {
     Nodes,
     /// One record for each launch: it costs less, and says nothing of what is in it.
     Whole,
+}
+
+/// What gets the source lines that asked for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lines {
+    /// Each launch, and the nodes of CUDA graphs.
+    Launches,
+    /// The nodes of CUDA graphs.
+    #[default]
+    Graphs,
+    /// Nothing.
+    Off,
+}
+
+impl Lines {
+    /// All of them, by their words.
+    pub const WORDS: [(&str, Lines); 3] = [
+        ("on", Lines::Launches),
+        ("graphs", Lines::Graphs),
+        ("off", Lines::Off),
+    ];
+
+    /// What it is called.
+    pub fn word(self) -> &'static str {
+        let mut words = Lines::WORDS.into_iter();
+        words.find(|it| it.1 == self).map_or("", |it| it.0)
+    }
 }
 
 /// What becomes of CUPTI at the end.
@@ -81,8 +110,8 @@ pub struct Options {
     pub range: Option<String>,
     /// How CUDA graphs are recorded.
     pub graphs: Graphs,
-    /// Whether nodes of CUDA graphs get the names of the source lines that asked for them.
-    pub names: bool,
+    /// What gets source lines.
+    pub lines: Lines,
     /// Who asks: decides whether CUDA may be called.
     pub caller: Caller,
 }
@@ -111,7 +140,7 @@ impl Options {
             stalls: false,
             range: None,
             graphs: Graphs::default(),
-            names: true,
+            lines: Lines::default(),
             caller: Caller::Program,
         }
     }
@@ -141,7 +170,12 @@ impl Options {
         if variable(GRAPHS).is_some_and(|value| value == "whole") {
             options.graphs = Graphs::Whole;
         }
-        options.names = is_on("graphs");
+        let lines = variable(LINES).unwrap_or_default();
+        let lines = Lines::WORDS.iter().find(|it| lines == it.0).map(|it| it.1);
+        options.lines = match is_on("graphs") {
+            true => lines.unwrap_or_default(),
+            false => Lines::Off,
+        };
         Some(options)
     }
 }
@@ -174,7 +208,7 @@ mod tests {
         assert!(with(&[(DIRECTORY, "")]).is_none());
         let options = with(&[(DIRECTORY, "/tmp"), (FLUSH, "soon"), (MAX_BYTES, "-1")])
             .expect("a directory is given");
-        assert!(options.names);
+        assert_eq!(options.lines, Lines::Graphs);
         assert_eq!(options.flush_period, Duration::from_millis(20));
         assert_eq!(options.max_bytes, 0);
         assert_eq!(options.api, ApiCalls::Mixed);
@@ -186,13 +220,16 @@ mod tests {
             (WAITS, "0"),
             (OFF, "lines,graphs"),
             (STALLS, "1"),
+            (LINES, "on"),
         ])
         .expect("a directory is given");
-        assert!(!options.waits && !options.names && options.stalls);
+        assert!(!options.waits && options.lines == Lines::Off && options.stalls);
         assert_eq!(options.flush_period, Duration::from_millis(5));
         assert_eq!(options.max_bytes, 10);
         let off = with(&[(DIRECTORY, "/tmp"), (STALLS, "1"), (OFF, "stalls")]);
-        assert!(off.is_some_and(|it| !it.stalls && it.names));
+        assert!(off.is_some_and(|it| !it.stalls && it.lines == Lines::Graphs));
+        let on = with(&[(DIRECTORY, "/tmp"), (LINES, "on")]);
+        assert!(on.is_some_and(|it| it.lines == Lines::Launches));
     }
 
     #[test]

@@ -3,8 +3,13 @@
 //! A CUDA call is under way on this thread, so its frames stand still, and the interpreter keeps them and their code. All is read by
 //! `process_vm_readv` of this very process: an address that is gone is an error there, and never a signal. Another thread may end the
 //! interpreter meanwhile, and what was read then is dropped. What does not look as the version's own headers have it is refused.
+//! Only the main thread reads without the system's help, in pages that were readable before. It is the one that ends the interpreter:
+//! nothing goes while it looks.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use activity::Frame;
 
@@ -16,6 +21,8 @@ const MOST_TABLE: usize = 64 << 10;
 /// Bytes of a code object up to its table of lines.
 const CODE: usize = 144;
 const PAGE: u64 = 4096;
+/// Pages that are remembered as readable.
+const PAGES: usize = 256;
 /// Where an object's type stands, and in a string or bytes its length and its state.
 const TYPE: usize = 8;
 const LENGTH: usize = 16;
@@ -100,21 +107,36 @@ pub(crate) struct Python {
     text_type: u64,
     bytes_type: u64,
     /// Whether a walk has shown that all is where it should be.
-    is_proved: bool,
-    /// What the present one has read of frames, from an address on, and what it has found.
-    pages: (u64, Vec<u8>),
-    levels: Vec<Level>,
+    is_proved: AtomicBool,
+}
+
+/// What one walk has read of frames, from an address on.
+type Pages = (u64, Vec<u8>);
+
+static PYTHON: OnceLock<Python> = OnceLock::new();
+
+thread_local! {
+    static READABLE: [Cell<u64>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+    /// Whether this is the main thread, once somebody asked.
+    static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
 /// Why frames are not read.
 pub(crate) type Refused = String;
 
 impl Python {
-    /// The interpreter.
+    /// That of this process.
     ///
     /// # Errors
     /// When its frames cannot be read; with an empty text where there is none.
-    pub(crate) fn find() -> Result<Python, Refused> {
+    pub(crate) fn of_process() -> Result<&'static Python, Refused> {
+        match PYTHON.get() {
+            Some(known) => Ok(known),
+            None => Python::find().map(|it| PYTHON.get_or_init(|| it)),
+        }
+    }
+
+    fn find() -> Result<Python, Refused> {
         // SAFETY: CPython's function of this name takes nothing and gives a text that lasts.
         let version = unsafe {
             let version: Get<*const c_char> =
@@ -137,9 +159,7 @@ impl Python {
                 code_type: symbol(c"PyCode_Type")?,
                 text_type: symbol(c"PyUnicode_Type")?,
                 bytes_type: symbol(c"PyBytes_Type")?,
-                is_proved: false,
-                pages: Default::default(),
-                levels: Vec::with_capacity(MOST),
+                is_proved: AtomicBool::new(false),
             })
         }
     }
@@ -148,28 +168,80 @@ impl Python {
     ///
     /// # Errors
     /// When they can never be read here.
-    pub(crate) fn walk(&mut self) -> Result<&[Level], Refused> {
-        self.levels.clear();
-        self.pages.1.clear();
+    pub(crate) fn walk(&self) -> Result<Vec<Level>, Refused> {
+        let Some(thread) = self.thread() else {
+            return Ok(Vec::new());
+        };
+        if self.main() != word_at(thread + INTERPRETER) {
+            let why = match self.main() {
+                0 => "there are several interpreters",
+                _ => "its threads cannot be read",
+            };
+            return Err(why.to_owned());
+        }
+        let mut levels = self.levels(thread)?;
+        match self.is_ending() {
+            false if levels.is_empty() => {}
+            false => self.is_proved.store(true, Ordering::Relaxed),
+            true => levels.clear(),
+        }
+        Ok(levels)
+    }
+
+    /// A number for the chain of frames that the calling thread has now, the same for the same chain; `None` where only a walk tells.
+    /// It may be another one for the same chain, too.
+    pub(crate) fn chain(&self) -> Option<u64> {
+        let is_main = IS_MAIN.get().unwrap_or_else(|| {
+            // By number: a C library before 2.30 has no function for it.
+            // SAFETY: neither has preconditions.
+            let is_main = unsafe { libc::syscall(libc::SYS_gettid) == libc::getpid().into() };
+            IS_MAIN.set(Some(is_main));
+            is_main
+        });
+        if !is_main || !self.is_proved.load(Ordering::Relaxed) || self.main() == 0 {
+            return None;
+        }
+        let it = self.layout;
+        let thread = self.thread()?;
+        let mut next = thread;
+        for step in it.to_frame {
+            next = seen_at(next + step, 8).then(|| present(next + step, 0))?;
+        }
+        let (mut sum, mut frames) = (0_u64, 0);
+        for _ in 0..2 * MOST {
+            if frames == MOST || !seen_at(next, it.frame) {
+                break;
+            }
+            let code: u64 = present(next, it.code);
+            let owner = it.owner.map_or(0, |at| present(next, at));
+            let at = match it.instructions {
+                Some(_) => present(next, it.at),
+                None => u64::from(present::<u32>(next, it.at)),
+            };
+            if owner < C_STACK && seen_at(code, CODE) {
+                // An address that was used again has another name or table of lines.
+                let [name, table] = [it.name, it.table].map(|at| present::<u64>(code, at));
+                frames += 1;
+                let all = code ^ at.rotate_left(16) ^ name.rotate_left(32) ^ table.rotate_left(48);
+                sum = (sum.rotate_left(7) ^ all).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
+            next = present(next, it.previous);
+        }
+        Some(sum)
+    }
+
+    /// The state of the calling thread, where the interpreter lives.
+    fn thread(&self) -> Option<u64> {
         // SAFETY: reads a word of this thread's storage.
         let thread = unsafe { (self.this_thread)() } as u64;
-        if self.is_ending() || thread == 0 {
-            return Ok(&[]);
-        }
+        (thread != 0 && !self.is_ending()).then_some(thread)
+    }
+
+    /// The interpreter, if it is the only one, else 0.
+    fn main(&self) -> u64 {
         // SAFETY: each reads a word of the interpreter's own.
         let (newest, main) = unsafe { ((self.newest)(), (self.main)()) };
-        if newest != main {
-            return Err("there are several interpreters".to_owned());
-        }
-        if word_at(thread + INTERPRETER) != main as u64 {
-            return Err("its threads cannot be read".to_owned());
-        }
-        self.find_levels(thread)?;
-        match self.is_ending() {
-            false => self.is_proved |= !self.levels.is_empty(),
-            true => self.levels.clear(),
-        }
-        Ok(&self.levels)
+        if newest == main { main as u64 } else { 0 }
     }
 
     fn is_ending(&self) -> bool {
@@ -177,15 +249,15 @@ impl Python {
         unsafe { (self.is_finalizing)() != 0 }
     }
 
-    fn find_levels(&mut self, thread: u64) -> Result<(), Refused> {
-        let it = self.layout;
+    fn levels(&self, thread: u64) -> Result<Vec<Level>, Refused> {
+        let (it, mut pages, mut levels) = (self.layout, Pages::default(), Vec::new());
         let step = |at: u64, step: &u64| word_at(at.wrapping_add(*step));
         let mut next = it.to_frame.iter().fold(thread, step);
         // Code objects, and where in them the frames are.
         let mut found: Vec<(u64, u64)> = Vec::with_capacity(MOST);
         // Frames of the C stack lie between those of Python.
         for _ in 0..2 * MOST {
-            let Some(frame) = self.frame_at(next) else {
+            let Some(frame) = self.frame_at(next, &mut pages) else {
                 break;
             };
             next = word(frame, it.previous);
@@ -211,7 +283,7 @@ impl Python {
                 .map_or(0, |begin| object.wrapping_add(begin));
             // One that has not begun stands before its first instruction.
             if let Ok(offset) = u32::try_from(at.wrapping_sub(begin)) {
-                self.levels.push(Level {
+                levels.push(Level {
                     code: object,
                     file: word(code, it.file),
                     name: word(code, it.name),
@@ -221,26 +293,27 @@ impl Python {
                 });
             }
         }
-        match self.is_proved || !self.levels.is_empty() || places.is_empty() {
-            true => Ok(()),
+        let is_proved = self.is_proved.load(Ordering::Relaxed);
+        match is_proved || !levels.is_empty() || places.is_empty() {
+            true => Ok(levels),
             false => Err("its frames are laid out otherwise".to_owned()),
         }
     }
 
     /// A frame, of the pages that the last one lies in where it is there, too.
-    fn frame_at(&mut self, address: u64) -> Option<&[u8]> {
+    fn frame_at<'p>(&self, address: u64, pages: &'p mut Pages) -> Option<&'p [u8]> {
         let length = self.layout.frame;
-        let is_here = |(start, bytes): &(u64, Vec<u8>)| {
+        let is_here = |(start, bytes): &Pages| {
             let at = usize::try_from(address.checked_sub(*start)?).ok()?;
             (at.checked_add(length)? <= bytes.len()).then_some(at)
         };
-        if is_here(&self.pages).is_none() {
+        if is_here(pages).is_none() {
             let before = address % PAGE;
             let length = (before as usize + length).next_multiple_of(PAGE as usize);
-            self.pages = (address - before, content(address - before, length)?);
+            *pages = (address - before, content(address - before, length)?);
         }
-        let at = is_here(&self.pages)?;
-        self.pages.1.get(at..at + length)
+        let at = is_here(pages)?;
+        pages.1.get(at..at + length)
     }
 
     /// What a frame of the present walk is called. Its code object lives as long as the frame does.
@@ -285,6 +358,32 @@ fn head(address: u64, of_type: u64) -> Option<(Vec<u8>, usize)> {
 fn content(address: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length];
     (read(&[place(address, length)], &mut bytes) == length).then_some(bytes)
+}
+
+/// Whether so many bytes lie in pages that could be read when they were first seen.
+fn seen_at(address: u64, length: usize) -> bool {
+    let is_seen = |page: u64| {
+        READABLE.with(|known| {
+            let known = &known[page as usize % PAGES];
+            if known.get() != page && content(page * PAGE, 1).is_some() {
+                known.set(page);
+            }
+            page != 0 && known.get() == page
+        })
+    };
+    let last = address.saturating_add(length as u64 - 1) / PAGE;
+    is_seen(address / PAGE) && (last == address / PAGE || is_seen(last))
+}
+
+/// What stands so far behind an address, of which [`seen_at`] has said that it is there.
+fn present<T: Copy>(address: u64, behind: usize) -> T {
+    // SAFETY: only the main thread comes here, along the frames of its own. The interpreter keeps them while this call lasts. Where
+    // they point no more, as on a stack that was switched, lies a page that was never seen. Numbers alone are read.
+    unsafe {
+        (address as usize as *const T)
+            .byte_add(behind)
+            .read_unaligned()
+    }
 }
 
 /// The word at an address; 0 where there is none.

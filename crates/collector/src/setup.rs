@@ -208,18 +208,19 @@ pub(crate) fn disable_waits(cupti: &Cupti) {
     disable_kind(cupti, kinds::CUDA_EVENT);
 }
 
-/// Has the subscription's callback called, or not, at the entry and the exit of the driver's functions that give the GPU work.
-pub(crate) fn notice_launches(cupti: &Cupti, subscription: &Subscription, on: bool) {
-    const PREFIXES: &str = "cuLaunch cuGraphLaunch cuMemcpy cuMemset";
+/// Has the subscription's callback called, or not, at the entry and the exit of the functions of an API that give the GPU work.
+pub(crate) fn notice_launches(cupti: &Cupti, subscription: &Subscription, api: u32, on: bool) {
+    const PREFIXES: &str =
+        "cuLaunch cuGraphLaunch cuMemcpy cuMemset cudaLaunch cudaGraphLaunch cudaMemcpy cudaMemset";
     let Some(set) = cupti.api.enable_callback else {
         return;
     };
     for id in 1..names::LIMIT {
-        if let Some(name) = callback_name(&cupti.api, domain::DRIVER_API, id)
+        if let Some(name) = callback_name(&cupti.api, api, id)
             && begins_with_one(&name, PREFIXES)
         {
             // SAFETY: takes numbers and the handle that CUPTI gave.
-            unsafe { set(u32::from(on), subscription.0, domain::DRIVER_API, id) };
+            unsafe { set(u32::from(on), subscription.0, api, id) };
         }
     }
 }

@@ -121,6 +121,7 @@ impl Switch {
     fn apply(&mut self, cupti: &Cupti, recording: bool, lacks: &mut Vec<String>) {
         let before = Clocks::now().realtime;
         let waits = recording && self.waits;
+        crate::nodes::pause(!recording);
         if waits && !self.mode.waits {
             setup::enable_waits(cupti, lacks);
         } else if !waits && self.mode.waits {

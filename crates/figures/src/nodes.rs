@@ -5,13 +5,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::lines::is_passed_through;
 use crate::tables::{self, NameRow};
 use activity::text::printable;
-use activity::{Frame, StackId, What};
-use causes::stacks::is_wrapper;
+use activity::{Activity, Frame, StackId, What};
+use causes::stacks::{LaunchLine, asked_line};
 use trace::samples::short_file;
-use trace::{Trace, describe};
+use trace::{CallIndex, Trace, describe};
 
 /// A sequence that comes so often is one of rounds, where all of them hold half of the graph's nodes.
 const ROUNDS: usize = 3;
@@ -92,7 +91,7 @@ fn of_graph<'t>(
     let mut groups = FxHashMap::<_, Vec<usize>>::default();
     let mut names = Vec::with_capacity(nodes.len());
     for (at, ((node, what), stack)) in nodes.iter().zip(&stacks).enumerate() {
-        let known = || (line_of(trace, *stack), compiled_of(trace, *stack));
+        let known = || (asked_line(trace, *stack), compiled_of(trace, *stack));
         let (line, compiled) = *lines.entry(stack).or_insert_with(known);
         let kind = describe::operation_kind(what).unwrap_or("node");
         let round = rounds.nth(at);
@@ -131,28 +130,45 @@ pub fn by_line(trace: &Trace) -> Vec<NameRow> {
     if names.values().all(|it| it.line.is_none()) {
         return Vec::new();
     }
-    let (mut texts, mut known) = (Vec::new(), FxHashMap::default());
-    let by_node = names.into_iter().map(|(node, name)| {
-        let text = name.place().unwrap_or_else(|| "no line known".to_owned());
-        let id = *known.entry(text.clone()).or_insert_with(|| {
-            texts.push(text);
-            texts.len() as u32 - 1
-        });
-        (node, id)
-    });
-    let by_node = by_node.collect();
-    tables::nodes(trace, &by_node, &texts)
+    let place = |node| names.get(&node)?.place();
+    let node = |process, it: &Activity| Some((process, it.what.node())).filter(|it| it.1 != 0);
+    tables::by_text(trace, node, place)
 }
 
-/// The innermost frame that is of the program's own files, or of a package that does its work. Of a package one that only hands on
-/// serves where there is no other.
-fn line_of(trace: &Trace, stack: StackId) -> Option<&Frame> {
-    let own = || {
-        let frames = trace.stacks().frames(stack);
-        frames.filter(|it| !is_passed_through(&it.file))
+/// What tells the line that asked for an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Asked<'t> {
+    Node(usize, u64),
+    Stack(StackId),
+    Waits(LaunchLine<'t>),
+    Nobody,
+}
+
+/// What the GPUs did by the source line that launched it, or asked for it in a CUDA graph, most time first. Nothing where no launch's
+/// line was read.
+pub fn by_launch(trace: &Trace, calls: &CallIndex) -> Vec<NameRow> {
+    if !trace.has_launch_stacks() {
+        return Vec::new();
+    }
+    let names = all(trace);
+    let asked = |process, it: &Activity| {
+        let node = (process, it.what.node());
+        if names.get(&node).is_some_and(|it| it.line.is_some()) {
+            return Some(Asked::Node(process, node.1));
+        }
+        if let Some(stack) = trace.launch_stack(process, it.correlation) {
+            return Some(Asked::Stack(stack));
+        }
+        let call = calls.find(process, it.correlation)?;
+        let waits = LaunchLine::waiting(trace, process, call);
+        Some(waits.map_or(Asked::Nobody, Asked::Waits))
     };
-    let is_told = |it: &&Frame| !is_wrapper(&it.function) || !it.file.contains("-packages/");
-    own().find(is_told).or_else(|| own().next())
+    tables::by_text(trace, asked, |asked| match asked {
+        Asked::Node(process, node) => names.get(&(process, node))?.place(),
+        Asked::Stack(stack) => Some(LaunchLine::own(trace, stack)?.text()),
+        Asked::Waits(line) => Some(line.text()),
+        Asked::Nobody => None,
+    })
 }
 
 /// What is told of code that PyTorch compiled. No function of Python has such a name.

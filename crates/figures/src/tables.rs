@@ -1,12 +1,14 @@
 //! What is counted by name: kernels, host calls, named phases; and the time the host spent waiting.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::shapes::{self, Ran, ShapeRow};
 use crate::stalls::{self, KernelStalls};
 use activity::units::share;
-use activity::{LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
+use activity::{Activity, LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
 use trace::describe::is_host_wait;
 use trace::{LaneKind, Trace};
 
@@ -162,18 +164,28 @@ fn for_each(
     }
 }
 
-/// Nodes of CUDA graphs that ran, by the name that each has: a number of `texts`.
-pub(crate) fn nodes(
+/// Operations by the text that stands for what `of` finds of each; those of which it finds nothing are left out.
+pub(crate) fn by_text<K: Copy + Eq + Hash>(
     trace: &Trace,
-    names: &FxHashMap<(usize, u64), NameId>,
-    texts: &[String],
+    of: impl Fn(usize, &Activity) -> Option<K>,
+    text: impl Fn(K) -> Option<String>,
 ) -> Vec<NameRow> {
-    let mut sums = Sums::default();
+    let (mut sums, mut ids) = (Sums::default(), FxHashMap::<K, NameId>::default());
+    let mut texts: Vec<String> = Vec::new();
     for (id, lane) in trace.streams() {
         for (_, activity) in trace.activities(id, lane.kept()) {
-            if let Some(name) = names.get(&(lane.key().process, activity.what.node())) {
-                sums.add(*name, activity.span.len());
-            }
+            let Some(key) = of(lane.key().process, &activity) else {
+                continue;
+            };
+            let name = *ids.entry(key).or_insert_with(|| {
+                let text = text(key).unwrap_or_else(|| "no line known".to_owned());
+                let known = texts.iter().position(|it| *it == text);
+                known.unwrap_or_else(|| {
+                    texts.push(text);
+                    texts.len() - 1
+                }) as NameId
+            });
+            sums.add(name, activity.span.len());
         }
     }
     sums.named(|name| texts[name as usize].clone())

@@ -40,6 +40,18 @@ impl Trace {
             process.sampled.evict_before(before);
             process.off_cpu.evict_before(before);
         }
+        for process in 0..self.processes.len() {
+            let lanes = self
+                .streams()
+                .map(|it| it.1)
+                .chain(self.threads().map(|it| it.1));
+            let mine = lanes.filter(|it| it.key().process == process && it.kept().start > 0);
+            let kept = mine.filter(|it| !it.kept().is_empty());
+            let first = kept.map(|it| it.correlation(it.kept().start)).min();
+            self.processes[process]
+                .graphs
+                .evict_before(first.unwrap_or(0));
+        }
         self.hardware.evict_before(before);
         let rows = |lane: &Lane| lane.kept().start as u64;
         self.evicted = Some(Evicted {

@@ -441,7 +441,8 @@ impl Trace {
         let of_device = |d: &Device| d.usage.memory() + copies(d);
         let devices: usize = self.devices.iter().map(of_device).sum();
         let processes = self.processes.iter();
-        let beside = processes.map(|it| it.sampled.memory() + it.off_cpu.memory());
+        let beside =
+            processes.map(|it| it.sampled.memory() + it.off_cpu.memory() + it.graphs.memory());
         let beside: usize = beside.sum();
         let details = self.details.entries.len() * 2 * size_of::<What>();
         lanes + devices + details + beside + self.hardware.memory()

@@ -100,6 +100,34 @@ impl<T: Clone> Pool<T> {
         }
     }
 
+    /// How many entries from the beginning on are such, evicted ones included.
+    pub(super) fn partition(&self, is_such: impl Fn(&T) -> bool) -> usize {
+        let (mut from, mut to) = (self.first(), self.len());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.get(middle) {
+                Some(entry) if is_such(entry) => from = middle + 1,
+                _ => to = middle,
+            }
+        }
+        from
+    }
+
+    /// Exchanges an entry and the next one where they are such. Returns whether it did.
+    pub(super) fn swap_if(&mut self, at: usize, is_such: impl Fn(&T, &T) -> bool) -> bool {
+        let two = (self.get(at).cloned(), self.get(at + 1).cloned());
+        let (Some(one), Some(next)) = two else {
+            return false;
+        };
+        let swaps = is_such(&one, &next);
+        if swaps {
+            for (at, entry) in [(at, next), (at + 1, one)] {
+                Arc::make_mut(&mut self.chunks[at / CHUNK])[at % CHUNK] = entry;
+            }
+        }
+        swaps
+    }
+
     /// Replaces each entry that is still there.
     pub(super) fn map(&mut self, to: impl Fn(&T) -> T) {
         for chunk in &mut self.chunks[self.gone..] {

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::screen::{First, PictureArgs, Printed};
 use crate::report::gates::Gate;
-use live::attach::{Collect, Graphs};
+use live::attach::{Collect, Graphs, Lines};
 use live::counters::Counters;
 use live::python;
 
@@ -135,6 +135,10 @@ pub struct Watched {
     /// ends, and cannot be recorded again.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
     pub stalls: Switch,
+    /// What gets the Python line that asked for it, read by the program's own thread: on: each launch, and what CUDA graphs run;
+    /// graphs: these alone; off: nothing.
+    #[arg(long, value_name = "on|graphs|off", default_value = "graphs", value_parser = lines)]
+    pub lines: Lines,
     /// How many times a second the stacks of Python programs are looked at from outside, 1 to 1000, or off. It is done more
     /// rarely by itself where it would take more than a tenth of one core. SIGUSR2 to cuptop pauses this and --hardware, and
     /// goes on with them.
@@ -157,6 +161,7 @@ impl Watched {
             waits: self.waits == Switch::On,
             stalls: self.stalls == Switch::On,
             graphs: self.recorded.graphs.into(),
+            lines: self.lines,
         }
     }
 
@@ -231,6 +236,12 @@ impl From<GraphRecords> for Graphs {
             GraphRecords::Whole => Graphs::Whole,
         }
     }
+}
+
+fn lines(text: &str) -> Result<Lines, String> {
+    let known = Lines::WORDS.into_iter().find(|it| it.0 == text);
+    let lines = known.map(|it| it.1);
+    lines.ok_or_else(|| "expected on, graphs or off".to_owned())
 }
 
 /// How many times a second Python stacks are looked at; 0 for "off".

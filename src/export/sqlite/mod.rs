@@ -7,11 +7,12 @@ use std::io::{self, Write};
 
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::{self, Caveats};
 use activity::{RangeKind, Span, StackId, What};
 use advice::Facts;
+use causes::stacks::LaunchLine;
 use figures::{hardware, nodes};
 use trace::{LaneId, LaneKind, Trace};
 
@@ -74,6 +75,7 @@ impl TableWriter<'_> {
         self.steps(facts)?;
         self.samples()?;
         self.graph_nodes()?;
+        self.launches()?;
         self.hardware()?;
         self.stalls()?;
         let value = serde_json::to_value(&report)
@@ -271,6 +273,28 @@ impl TableWriter<'_> {
         Ok(())
     }
 
+    fn launches(&self) -> rusqlite::Result<()> {
+        let mut insert = self.insert("launch", 7)?;
+        let mut known = FxHashSet::default();
+        for (process, correlation, stack) in self.trace.launches() {
+            let line = LaunchLine::own(self.trace, stack);
+            let frame = line.map(|it| it.line);
+            insert.execute(params![
+                process,
+                correlation,
+                line.map(|it| it.text()),
+                frame.map(|it| &it.file),
+                frame.map(|it| it.line),
+                frame.map(|it| &it.function),
+                stack,
+            ])?;
+            if known.insert(stack) {
+                self.frames(stack)?;
+            }
+        }
+        Ok(())
+    }
+
     fn frames(&self, stack: StackId) -> rusqlite::Result<()> {
         let into = "INSERT OR IGNORE INTO frame VALUES (?,?,?,?,?)";
         let mut frame = self.db.prepare_cached(into)?;
@@ -282,7 +306,7 @@ impl TableWriter<'_> {
 
     fn samples(&self) -> rusqlite::Result<()> {
         let mut insert = self.insert("sample", 6)?;
-        let mut known = rustc_hash::FxHashSet::default();
+        let mut known = FxHashSet::default();
         for (process, of) in self.trace.processes().iter().enumerate() {
             let Some(extent) = of.sampled.extent() else {
                 continue;

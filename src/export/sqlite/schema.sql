@@ -18,6 +18,11 @@ CREATE TABLE graph_node (
     process INTEGER, node INTEGER, source TEXT, file TEXT, line INTEGER, function TEXT, number INTEGER, of_line INTEGER,
     round INTEGER, rounds INTEGER, stack_id INTEGER, PRIMARY KEY (process, node)) WITHOUT ROWID;
 
+-- A launch by its correlation id: the line of its own thread, and its frames in `frame`; only where lines of launches were read.
+CREATE TABLE launch (
+    process INTEGER, correlation INTEGER, source TEXT, file TEXT, line INTEGER, function TEXT, stack_id INTEGER,
+    PRIMARY KEY (process, correlation)) WITHOUT ROWID;
+
 -- A call of the CUDA API. `result`: what it returned, 0 for success.
 CREATE TABLE call (
     id INTEGER PRIMARY KEY, process INTEGER, pid INTEGER, thread INTEGER, name_id INTEGER, start_ns INTEGER, end_ns INTEGER,
@@ -62,7 +67,8 @@ CREATE VIEW operations AS
     SELECT o.id, process, pid, device, context, stream, kind, n.text AS name, start_ns, end_ns, end_ns - start_ns AS duration_ns, bytes,
         round(1.0 * bytes / nullif(end_ns - start_ns, 0), 4) AS gb_per_s, memory_from, memory_to, grid, block, registers, shared_bytes,
         graph, correlation, call_id, graph_node,
-        (SELECT source FROM graph_node g WHERE g.process = o.process AND g.node = o.graph_node) AS source
+        coalesce((SELECT source FROM graph_node g WHERE g.process = o.process AND g.node = o.graph_node),
+            (SELECT source FROM launch l WHERE l.process = o.process AND l.correlation = o.correlation)) AS source
     FROM operation o LEFT JOIN name n ON n.id = name_id;
 CREATE VIEW calls AS
     SELECT c.id, process, pid, thread, n.text AS name, start_ns, end_ns, end_ns - start_ns AS duration_ns, result, correlation

@@ -12,6 +12,7 @@ use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupancy, units};
+use causes::stacks::LaunchLine;
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::tables::{self, NameRow};
@@ -198,7 +199,10 @@ impl Details {
                 Some((lane, row)) => {
                     let call = trace.lanes()[lane].span(row);
                     let before = units::duration(activity.span.start - call.start);
-                    self.say(format!("launched {before} earlier"));
+                    let from = Some((lane, row));
+                    let from = LaunchLine::of(trace, process, activity.correlation, from);
+                    let at = from.map_or_else(String::new, |it| format!(" {}", it.at()));
+                    self.say(format!("launched {before} earlier{at}"));
                 }
                 None => self.say("no host call known"),
             }
@@ -209,6 +213,9 @@ impl Details {
             let name = describe::activity(trace, &operation.what);
             let after = units::duration(operation.span.start - activity.span.start);
             self.say(format!("its {name} starts {after} later"));
+            let own = trace.launch_stack(process, activity.correlation);
+            let own = own.and_then(|stack| LaunchLine::own(trace, stack));
+            self.facts.extend(own.map(|it| it.at()));
         }
     }
 

@@ -34,6 +34,7 @@ pub fn has_lines(trace: &Trace) -> bool {
         )
     };
     trace.processes().iter().any(|it| !it.sampled.is_empty())
+        || trace.has_launch_stacks()
         || trace.lanes().iter().any(|it| is_function(it.key().kind))
 }
 

@@ -17,10 +17,12 @@ use crate::tui::state::{SourceLine, State, has_lines};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::text::{plural, printable};
-use activity::units::{count, duration};
+use activity::units::{count, duration, percent};
 use advice::Facts;
 use advice::findings::at_lines;
 use figures::lines::{self, DeviceLines, Line};
+use figures::nodes;
+use figures::tables::NameRow;
 use trace::{Trace, describe};
 
 /// What was found.
@@ -29,6 +31,8 @@ struct LineAnswer {
     devices: Vec<DeviceLines>,
     /// Of DataLoader workers, where there are any.
     workers: Option<String>,
+    /// What the GPUs did by the line that launched it.
+    launched: Vec<NameRow>,
     /// What stands at lines whose files are here.
     texts: FxHashMap<(String, u32), String>,
 }
@@ -54,6 +58,9 @@ enum SourceRow {
     /// See [`LineAnswer::line`].
     Line(usize, usize),
     Workers,
+    Launches,
+    /// Index into what was launched.
+    Launched(usize),
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +80,7 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
     LineAnswer {
         texts: at_lines(trace, all),
         workers: lines::workers_in_words(&lines::workers(trace)),
+        launched: nodes::by_launch(trace, calls),
         devices,
     }
 }
@@ -124,7 +132,7 @@ impl View for LinesView {
                 cells
             }
             row => {
-                let is_basis = matches!(row, SourceRow::Device(_));
+                let is_basis = matches!(row, SourceRow::Device(_) | SourceRow::Launches);
                 let role = if is_basis { Role::Dim } else { Role::Text };
                 vec![Cell::rest(in_full(trace, found, row), role)]
             }
@@ -157,7 +165,7 @@ impl View for LinesView {
                 SourceRow::Line(device, line) => (device, line),
                 _ => return None,
             },
-            SourceRow::Workers => return None,
+            _ => return None,
         };
         let row = RowKind::Gpu(found.devices.get(device)?.index);
         let span = found.line(device, line)?.longest;
@@ -182,7 +190,14 @@ fn rows(found: &LineAnswer, filter: &mut Filter) -> Vec<SourceRow> {
             rows.extend(kept);
         }
     }
-    filter.count(shown, all);
+    let launched = found.launched.iter().enumerate();
+    let launched = launched.filter(|(_, it)| filter.lets([&it.name]));
+    let launched: Vec<SourceRow> = launched.map(|it| SourceRow::Launched(it.0)).collect();
+    filter.count(shown + launched.len(), all + found.launched.len());
+    if !launched.is_empty() {
+        rows.push(SourceRow::Launches);
+        rows.extend(launched);
+    }
     if !rows.is_empty() && found.workers.as_ref().is_some_and(|it| filter.lets([it])) {
         rows.push(SourceRow::Workers);
     }
@@ -210,6 +225,13 @@ fn in_full(trace: &Trace, found: &LineAnswer, row: SourceRow) -> String {
             format!("{name}: {}", device.basis())
         }
         SourceRow::Workers => found.workers.clone().unwrap_or_default(),
+        SourceRow::Launches => "GPU time by the line that launched it".to_owned(),
+        SourceRow::Launched(at) => {
+            let it = &found.launched[at];
+            let (share, time) = (percent(it.share), duration(it.total_ns));
+            let times = plural(it.count, "operation");
+            format!("{share:>6} {time:>9}  {} · {times}", it.name)
+        }
         SourceRow::Line(at, line) => {
             let device = &found.devices[at];
             let Some(line) = found.line(at, line) else {

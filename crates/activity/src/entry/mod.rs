@@ -45,7 +45,7 @@
 //! | 85 | why something is not there | about u8@4: 0 the hardware, 1 the threads; length u32@8, text@16 |
 //! | 86 | what watching took so far | rounds u64@8, ns of a core u64@16, ns since its begin u64@24, windows lost u64@32 |
 //! | 87 | what a kernel's warps waited for since the last time | line u32@4 (0 unknown), samples lost u64@8, length of kernel u32@16, of the list u32@20, kernel@24, then each samples u64, reason; then the line's file |
-//! | 88 | who asked for nodes of graphs | length u32@4, then from 8 on each node u64, stack u32 (0: not known any more) |
+//! | 88 | who asked for nodes of graphs, or for launches | length u32@4, then from 8 on each node u64 (below 2^32: a launch's correlation), stack u32 (0: not known any more) |
 //!
 //! A new kind of these is a variant of [`Entry`] with its line in the table above and its bytes (`observed.rs`). One
 //! with a time also stands in [`Entry::span`]. In `cuptop-recording` it is an arm of `map::entry_into` (into a field of

@@ -2,8 +2,8 @@
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
 use crate::first_use;
-use crate::graph::NONE;
-use crate::stacks::{LineShare, StackCounts};
+use crate::graph::{NONE, OpId};
+use crate::stacks::{LaunchLine, LineShare, StackCounts};
 use activity::Ns;
 use activity::units::duration;
 use trace::{LaneId, describe};
@@ -148,7 +148,14 @@ impl Causes<'_> {
             ));
         }
         sentence.push('.');
-        if let Some((seen, is_other)) = &of_gap.seen {
+        let launched = self.launched_at(gap.next);
+        if let Some(line) = &launched {
+            let (next, at) = (&of_gap.next, line.at());
+            sentence.push_str(&format!(" {next} was launched {at}."));
+        }
+        // What ended this gap is surer than what was seen in others.
+        let seen = of_gap.seen.as_ref();
+        if let Some((seen, is_other)) = seen.filter(|it| !it.1 || launched.is_none()) {
             let of = if *is_other { " of gaps like it" } else { "" };
             sentence.push_str(&format!(" {}.", seen.seen(of)));
         }
@@ -164,6 +171,14 @@ impl Causes<'_> {
             sentence: capital(&sentence),
             pieces,
         }
+    }
+
+    fn launched_at(&self, op: OpId) -> Option<LaunchLine<'_>> {
+        let (lane, row) = self.graph.ops.place(op);
+        let lane = &self.trace.lanes()[lane];
+        let call = self.graph.ops.call[op as usize];
+        let call = (call != NONE).then(|| self.graph.calls.at(call));
+        LaunchLine::of(self.trace, lane.key().process, lane.correlation(row), call)
     }
 
     /// How much of a piece lies in what names it.

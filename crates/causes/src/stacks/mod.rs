@@ -1,5 +1,6 @@
 //! What a thread was seen doing in some stretches of time, and the line that it was seen at most.
 
+mod asked;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use activity::anonymous::is_own;
 use activity::text::{counted, printable};
 use activity::units::count;
 use activity::{Frame, Span, StackId};
+pub use asked::{LaunchLine, asked_line};
 use trace::Trace;
 use trace::samples::short_file;
 pub use tree::{Node, add_functions, below_line, is_wrapper};

@@ -21,7 +21,7 @@ use activity::text::{plural, printable};
 use activity::units::{duration, percent};
 use activity::{Ns, Span, StackId};
 use causes::stacks::{Key, main_of};
-pub use own::{is_own, is_passed_through};
+pub use own::is_own;
 use trace::samples::{short_file, wants};
 use trace::{CallIndex, LaneId, Measure, Trace};
 

@@ -1,7 +1,7 @@
 //! Which recorded Python functions are of the program's own files, as far as their names tell: profilers leave out where
 //! packages lie.
 
-use activity::anonymous::{EVERYBODYS, short_file};
+use activity::anonymous::EVERYBODYS;
 use trace::describe::function_parts;
 
 /// Packages and modules that come with Python, and PyTorch: what a program's own functions pass through.
@@ -11,9 +11,6 @@ const PASSED_THROUGH: [&str; 26] = [
     "functools", "importlib", "inspect", "logging", "multiprocessing", "pickle", "queue", "runpy", "selectors", "site", "socket",
     "subprocess", "threading", "typing", "weakref",
 ];
-
-/// Packages that run others' work.
-const PACKAGES: [&str; 4] = ["torch", "triton", "functorch", "torchgen"];
 
 /// Whether a function as a profiler names it ("train.py(19): main") is of the program's own files, or of a package that does its
 /// work.
@@ -27,40 +24,9 @@ pub fn is_own(name: &str) -> bool {
     !file.starts_with('<') && !is_everybodys && !PASSED_THROUGH.contains(&module)
 }
 
-/// Whether a source file, as the interpreter names it, belongs to what a program's own functions pass through: Python, PyTorch, or
-/// code that a compiler made.
-pub fn is_passed_through(file: &str) -> bool {
-    let is_everybodys = EVERYBODYS.iter().any(|part| file.contains(part));
-    let is_package = file.contains("/site-packages/") || file.contains("/dist-packages/");
-    let first = short_file(file).split('/').next().unwrap_or_default();
-    let is_made = file.starts_with('<') || file.contains("/torchinductor_");
-    is_made || is_everybodys && (!is_package || PACKAGES.contains(&first))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_own, is_passed_through};
-
-    #[test]
-    fn a_frame_is_of_who_does_the_work() {
-        for (file, is) in [
-            ("/home/me/train.py", false),
-            (
-                "/v/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py",
-                false,
-            ),
-            (
-                "/v/lib/python3.11/site-packages/torch/nn/modules/linear.py",
-                true,
-            ),
-            ("/v/lib/python3.11/site-packages/torch/cuda/graphs.py", true),
-            ("/usr/lib/python3.12/contextlib.py", true),
-            ("/tmp/torchinductor_root/ab/cab12.py", true),
-            ("<string>", true),
-        ] {
-            assert_eq!(is_passed_through(file), is, "{file}");
-        }
-    }
+    use super::is_own;
 
     #[test]
     fn what_python_brings_is_passed_through() {

@@ -152,3 +152,72 @@ fn a_node_of_compiled_code_is_told_by_its_operations_at_the_programs_line() {
     let text = "aten.addmm [linear_1] · model.py:9";
     assert_eq!(name.text().as_deref(), Some(text));
 }
+
+#[test]
+fn launches_are_added_up_by_line_and_those_of_autograd_by_the_line_that_waits() {
+    use activity::{ProcessInfo, SampledThread, Sampling, StackSample};
+    use trace::testing::Scene;
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 1_000, 2_000);
+    scene.kernel("forward", 1, 3_000, 3_500);
+    let mut batch = scene.take();
+    // The main thread, seen at line 15 while another one launches.
+    let launch = batch.items[0].correlation;
+    let (main, other) = (1, 77);
+    for (thread, kernel) in [(other, 7_000), (other, 9_000)] {
+        for it in 0..2 {
+            let mut it = batch.items[it];
+            it.correlation = launch + kernel as u32;
+            if let Did::Call(call) = &mut it.what {
+                call.thread = thread;
+            }
+            it.span = Span::new(it.span.start + kernel, it.span.end + kernel);
+            batch.items.push(it);
+        }
+    }
+    let frame = |line, function: &str| Frame {
+        file: "/home/me/train.py".to_owned(),
+        function: function.to_owned(),
+        line,
+    };
+    let mut defs = Vec::new();
+    for (id, frame) in (1..).zip([frame(12, "step"), frame(15, "main")]) {
+        defs.push(SampleDef::Frame { id, frame });
+        let caller = 0;
+        let frame = id;
+        defs.push(SampleDef::Stack { id, caller, frame });
+    }
+    defs.push(SampleDef::Nodes(vec![(launch.into(), 1)]));
+    let looks = vec![StackSample {
+        time: 7_500,
+        changed: vec![SampledThread {
+            thread: main,
+            stack: 2,
+            is_running: false,
+        }],
+    }];
+    let sampling = Sampling {
+        hz: 100,
+        ..Sampling::default()
+    };
+    batch.samples = Some(Samples {
+        defs,
+        looks,
+        sampling,
+        ..Samples::default()
+    });
+    let pid = main;
+    batch.defs.push(Def::Process(ProcessInfo {
+        pid,
+        ..ProcessInfo::default()
+    }));
+    let mut trace = Trace::new(SourceInfo::default());
+    trace.apply(batch);
+    let rows = by_launch(&trace, &CallIndex::new(&trace));
+    let rows: Vec<_> = rows.iter().map(|it| (&*it.name, it.total_ns)).collect();
+    let expected = [
+        ("train.py:15 main (waits for another thread)", 1_000),
+        ("train.py:12 step", 500),
+    ];
+    assert_eq!(rows, expected);
+}

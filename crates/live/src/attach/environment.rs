@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use collector::{Graphs, options};
+use collector::{Graphs, Lines, options};
 
 /// How the kernels of a program are recorded.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub struct Collect {
     pub stalls: bool,
     /// Whether CUDA graphs are recorded by their nodes or as a whole.
     pub graphs: Graphs,
+    /// What gets source lines.
+    pub lines: Lines,
 }
 
 /// The driver loads this library in `cuInit`, and calls its `InitializeInjection`.
@@ -80,6 +82,7 @@ pub(super) fn options(collect: &Collect) -> Vec<(&'static str, OsString)> {
         (options::WAITS, u8::from(collect.waits).to_string().into()),
         (options::STALLS, u8::from(collect.stalls).to_string().into()),
         (options::GRAPHS, graphs.into()),
+        (options::LINES, collect.lines.word().into()),
     ];
     if let Some(keep) = collect.keep {
         variables.push((options::KEEP, keep.as_secs().max(1).to_string().into()));

@@ -36,7 +36,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use collector::Graphs;
+pub use collector::{Graphs, Lines};
 use crossbeam_channel::RecvTimeoutError;
 pub use environment::Collect;
 pub use passing::{ended_when_asked, pass_on};

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use inside::process_main;
 
-use super::{Collect, Graphs, environment, library::Library};
+use super::{Collect, Graphs, Lines, environment, library::Library};
 use crate::ending::await_end;
 use crate::runner::Part;
 use activity::Def;
@@ -134,6 +134,7 @@ fn variables(directory: &Path, library: &Path) -> Vec<(&'static str, OsString)> 
         waits: false,
         stalls: false,
         graphs: Graphs::Nodes,
+        lines: Lines::Off,
     };
     environment::variables(&collect, None, directory, library)
 }

@@ -63,7 +63,14 @@ impl Defined {
             entry,
             super::Entry::SampleDef(SampleDef::Frame { .. } | SampleDef::Stack { .. })
         );
-        if is_counted || self.bytes.len() < MOST_DEFINED {
+        // Launches go with their records. Their ids are below those of nodes.
+        let is_of_launches = match entry {
+            super::Entry::SampleDef(SampleDef::Nodes(all)) => {
+                all.first().is_some_and(|it| it.0 <= u64::from(u32::MAX))
+            }
+            _ => false,
+        };
+        if is_counted || (self.bytes.len() < MOST_DEFINED && !is_of_launches) {
             entry.encode(&mut self.bytes);
         }
     }

@@ -7,8 +7,6 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 pub use activity::anonymous::short_file;
@@ -144,7 +142,7 @@ impl ProcessSamples {
     /// How much of `window` looks cover, in ns.
     pub fn coverage(&self, window: Span) -> Ns {
         let window = window.intersect(self.extent().unwrap_or_default());
-        let from = partition(&self.blind, |blind| blind.end <= window.start);
+        let from = self.blind.partition(|blind| blind.end <= window.start);
         let blind: Ns = (from..self.blind.len())
             .map_while(|at| self.blind.get(at).filter(|it| it.start < window.end))
             .map(|it| it.intersect(window).len())
@@ -155,15 +153,15 @@ impl ProcessSamples {
     /// Evicts looks before `time`, whole chunks of them.
     pub(super) fn evict_before(&mut self, time: Ns) {
         self.looks
-            .evict_before(partition(&self.looks, |&it| it < time));
+            .evict_before(self.looks.partition(|&it| it < time));
         let first = self.looks.first();
         for changes in self.threads.values_mut() {
             // A thread's last change before the first look that stays tells what it was doing then.
-            let after = partition(changes, |change| change.look as usize <= first);
+            let after = changes.partition(|change| change.look as usize <= first);
             changes.evict_before(after.saturating_sub(1));
         }
         self.blind
-            .evict_before(partition(&self.blind, |it| it.end <= time));
+            .evict_before(self.blind.partition(|it| it.end <= time));
     }
 
     /// Moves all looks in time.
@@ -185,9 +183,9 @@ impl ProcessSamples {
     /// The samples of a thread within a window, in order of time.
     pub fn within(&self, thread: u32, window: Span) -> impl Iterator<Item = Sample> + '_ {
         let changes = self.threads.get(&thread);
-        let from = partition(&self.looks, |&time| time < window.start);
-        let to = partition(&self.looks, |&time| time < window.end);
-        let mut at = changes.map_or(0, |it| partition(it, |change| change.look as usize <= from));
+        let from = self.looks.partition(|&time| time < window.start);
+        let to = self.looks.partition(|&time| time < window.end);
+        let mut at = changes.map_or(0, |it| it.partition(|change| change.look as usize <= from));
         (from..to).filter_map(move |look| {
             let changes = changes?;
             while changes.get(at).is_some_and(|it| it.look as usize <= look) {
@@ -214,19 +212,6 @@ impl ProcessSamples {
             ..ProcessSamples::default()
         }
     }
-}
-
-/// How many entries from the beginning on are such, evicted ones included.
-fn partition<T: Clone>(pool: &Pool<T>, is_such: impl Fn(&T) -> bool) -> usize {
-    let (mut from, mut to) = (pool.first(), pool.len());
-    while from < to {
-        let middle = from + (to - from) / 2;
-        match pool.get(middle) {
-            Some(entry) if is_such(entry) => from = middle + 1,
-            _ => to = middle,
-        }
-    }
-    from
 }
 
 /// A frame, or a piece of it, that is drawn to its end.
@@ -267,10 +252,8 @@ impl Trace {
                 SampleDef::Nodes(nodes) => {
                     let ids = sampled.ids.get(&series);
                     let global = |id: u32| ids?.get((id as usize).checked_sub(1)?).copied();
-                    let named = nodes
-                        .iter()
-                        .map(|&(node, id)| (node, global(id).unwrap_or(0)));
-                    Arc::make_mut(&mut graphs.named).extend(named);
+                    let named = nodes.iter();
+                    graphs.name(named.map(|&(node, id)| (node, global(id).unwrap_or(0))));
                 }
             }
         }

@@ -546,3 +546,34 @@ fn launches_that_were_recorded_after_their_kernels_explain_nothing() {
     let behind = pieces(&mut scene(11_000), 1, 10_000).0;
     assert_eq!(behind, [(Cause::Queued, 1_000, Likely)]);
 }
+
+#[test]
+fn a_gap_names_the_line_that_launched_what_ended_it() {
+    let mut scene = begun();
+    scene
+        .call("cudaLaunchKernel", 22_000, 23_000)
+        .kernel("second", 1, 26_000, 30_000);
+    let mut batch = scene.take();
+    let at = batch.items.last().expect("a kernel").correlation;
+    let frame = activity::Frame {
+        file: "/home/me/train.py".to_owned(),
+        function: "step".to_owned(),
+        line: 12,
+    };
+    use activity::SampleDef::{Frame, Nodes, Stack};
+    let (id, caller) = (1, 0);
+    let stack = Stack {
+        id,
+        caller,
+        frame: 1,
+    };
+    batch.samples = Some(activity::Samples {
+        defs: vec![Frame { id, frame }, stack, Nodes(vec![(at.into(), id)])],
+        ..Default::default()
+    });
+    let mut trace = Trace::default();
+    trace.apply(batch);
+    let (_, found) = pieces_of(&trace, 1, 15_000);
+    let said = " second was launched at train.py:12 step.";
+    assert!(found.sentence.ends_with(said), "{}", found.sentence);
+}
