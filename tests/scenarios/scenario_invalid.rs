@@ -76,12 +76,15 @@ fn invalid_scenarios_are_refused_for_the_right_reason() {
 }
 
 #[test]
-fn what_is_no_toml_is_one_mistake_with_its_cure() {
+fn a_mistake_is_told_once_with_its_cure() {
     let good = scenario::template("t");
     let compiled = |text: String| compile(&source_of(&text), &Overrides::default());
     assert!(compiled(good.clone()).is_ok());
     let step = "{ h2d = \"batch[i]\", stream = \"main\" },";
     let end = "stream = \"main\" },\n  ] },\n]\n";
+    let variant = "about = \"One stream.\"";
+    let until = |share: &str| format!("repeat = {{ until = {share} }}");
+    let two_sweeps = "[[sweep]]\nparam = \"size\"\nvalues = [1]\n\n[[sweep]]\nparam = \"batches\"\nvalues = [2]\n\n[buffers.batch]";
     for (from, to, words) in [
         ("\"16 MiB\"", "16 MiB", "write size = \"16 MiB\""),
         ("\"pinned\"", "“pinned”", "host = \"pinned\""),
@@ -90,7 +93,7 @@ fn what_is_no_toml_is_one_mistake_with_its_cure() {
         ("batches = 4", "batches: 4", "behind `=`"),
         ("batches = 4", "batches 4", "write batches = 4"),
         ("look_for", "look for", "put a `_`"),
-        (step, &step[..step.len() - 1], "put a `,` before this"),
+        (step, &step[..step.len() - 1], "put a `,` here"),
         (step, &step.replace('}', ""), "this `{` is not closed"),
         (end, &end.replace("]\n", "\n"), "this `[` is not closed"),
         (
@@ -114,6 +117,41 @@ fn what_is_no_toml_is_one_mistake_with_its_cure() {
         ("[buffers", "[bufers", "did you mean `buffers`?"),
         ("0..batches", "0..=batches", "ends before its end"),
         ("\"pinned\"", "\"none\"", "set host ="),
+        (end, &end.replace("] }", "] }}"), "this `}` closes"),
+        ("[kernels.add]", "[kernels]", "write [kernels.add]"),
+        (
+            "\"batch\", \"size / 4\"",
+            "\"size / 4\", \"batch\"",
+            "swap them",
+        ),
+        ("\"2 * size\"", "\"2 size\"", "a product is `2 * size`"),
+        (", on = \"batch[i]\"", "", "add on = \"batch[i]\""),
+        ("on = \"batch[i]\"", "on = \"batch\"", "write \"batch[i]\""),
+        ("do = [", "steps = [", "did you mean `do`?"),
+        (variant, &until("2"), "write it as \"2 %\""),
+        (variant, &until("\"0.02\""), "write it as \"2 %\""),
+        (
+            variant,
+            &until("\"2 %\", at_most = 3"),
+            "`at_most` is 6 to 1000",
+        ),
+        ("\">= 1.2\"", "1.2", "as \">= 1.2\""),
+        ("\">= 1.2\"", "\"=> 1.2\"", "as \">= 1.2\""),
+        ("batches = 4", "batches = -4", "cannot be negative"),
+        ("batches = 4", "batches = 0", "and this is 0\n"),
+        ("\"16 MiB\"", "0", "and this is 0 B\n"),
+        ("block = 256", "block = 2048", "and this is 2048\n"),
+        (
+            end,
+            &end.replace("]\n", "  { sync = \"mian\" },\n]\n"),
+            "write sync = \"stream\", stream = \"main\"",
+        ),
+        (
+            step,
+            "{ wait = \"done{i}\", stream = \"main\" },",
+            "{ record = \"done{i}\", stream = … }",
+        ),
+        ("[buffers.batch]", two_sweeps, "keep one, as [sweep]"),
     ] {
         let text = match from {
             "[[variant]]" | "0..batches" => good.replace(from, to),
@@ -125,4 +163,64 @@ fn what_is_no_toml_is_one_mistake_with_its_cure() {
         assert_eq!(found.count(Severity::Error), 1, "{to}:\n{shown}");
         assert!(shown.contains(words), "{to}:\n{shown}");
     }
+}
+
+#[test]
+fn a_mistake_is_told_where_it_was_made() {
+    let good = scenario::template("t");
+    let step = "{ h2d = \"batch[i]\", stream = \"main\" },";
+    for (from, to, place) in [
+        (", on = \"batch[i]\"", "", "{ launch = |\"add\""),
+        ("batches = 4", "batches = 0", "batches = |0\n"),
+        ("\"16 MiB\"", "0", "size = |0\n"),
+        ("[[variant]]", "[variant]", "\n[|variant]\n"),
+        (step, &step[..step.len() - 1], "stream = \"main\" }|\n"),
+        ("do = [", "steps = [", "0..batches\", |steps = ["),
+    ] {
+        let text = good.replacen(from, to, 1);
+        let found = compile(&source_of(&text), &Overrides::default()).expect_err(to);
+        let (before, behind) = place.split_once('|').expect("a place");
+        let at = found.items[0].span.start;
+        assert!(text[..at].ends_with(before), "{place}: {found:?}");
+        assert!(text[at..].starts_with(behind), "{place}: {found:?}");
+    }
+}
+
+/// What the missing wait orders as well is no second race, and the event that is recorded there is the one to wait for.
+#[test]
+fn a_race_is_told_once_with_the_event_that_is_there() {
+    let text = |wait: &str, record: &str| {
+        let streamed = "stream = \"s{i}\" },\n    { launch = \"add\", on = \"batch[i]\", stream = \"s{i}\" },\n";
+        let ordered = format!(
+            "stream = \"up\" }},\n{record}{wait}    {{ launch = \"add\", on = \"batch[i]\", stream = \"work\" }},\n    \
+             {{ record = \"done{{i}}\", stream = \"work\" }},\n    {{ wait = \"done{{i}}\", stream = \"s{{i}}\" }},\n"
+        );
+        let good = scenario::template("t");
+        assert!(good.contains(streamed));
+        good.replace(streamed, &ordered)
+    };
+    let warned = |text: String| {
+        let compiled = compile(&source_of(&text), &Overrides::default()).expect("it runs");
+        (
+            compiled.warnings.count(Severity::Warning),
+            compiled.warnings.render(false),
+        )
+    };
+    let record = "    { record = \"filled{i}\", stream = \"up\" },\n";
+    let wait = "    { wait = \"filled{i}\", stream = \"work\" },\n";
+    assert_eq!(warned(text(wait, record)).0, 0);
+    let (count, shown) = warned(text("", record));
+    assert_eq!(count, 1, "{shown}");
+    let help = "help: before line 46 { wait = \"filled{i}\", stream = \"work\" }\n";
+    assert!(shown.contains(help), "{shown}");
+    let (count, shown) = warned(text("", ""));
+    assert_eq!(count, 1, "{shown}");
+    let help = "record = \"done\", stream = \"up\" }, and before line 45 { wait = \"done\", stream = \"work\" }\n";
+    assert!(shown.contains(help), "{shown}");
+    let never = scenario::template("t").replacen("0..batches", "batches..0", 1);
+    let (_, shown) = warned(never);
+    assert!(
+        shown.contains("this loop never runs: it goes from 4 to 0"),
+        "{shown}"
+    );
 }

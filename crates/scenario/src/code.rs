@@ -36,11 +36,12 @@ pub(super) fn load(kernels: &mut [KernelDecl], place: &Source, diagnostics: &mut
 
 fn source(kernel: &KernelDecl, place: &Source, diagnostics: &mut Diagnostics) -> Option<Arc<str>> {
     let name = kernel.file.text.as_str();
-    let folders = place
+    let folders = ["", "kernels", "../kernels"];
+    let paths = place
         .kernel_dir
         .iter()
-        .flat_map(|dir| [dir.clone(), dir.join("kernels"), dir.join("../kernels")]);
-    for path in folders.map(|folder| folder.join(name)) {
+        .flat_map(|dir| folders.map(|it| dir.join(it).join(name)));
+    for path in paths {
         if !path.is_file() {
             continue;
         }
@@ -58,12 +59,9 @@ fn source(kernel: &KernelDecl, place: &Source, diagnostics: &mut Diagnostics) ->
         return Some(text.into());
     }
     let bundled = || place.library.kernels.iter().map(|(file, _)| *file);
-    let names = list(bundled());
-    let known = format!(
-        "the bundled ones are {names}; your own belong beside the scenario or in its kernels/"
-    );
-    let help =
-        did_you_mean(name, bundled()).map_or(known.clone(), |meant| format!("{meant} {known}"));
+    let mut help = did_you_mean(name, bundled()).map_or_else(String::new, |it| it + " ");
+    help += &format!("the bundled ones are {}; ", list(bundled()));
+    help += "your own belong beside the scenario or in its kernels/";
     let message = format!("there is no kernel file {}", quoted(name));
     diagnostics.push(Diagnostic::error(kernel.file.loc.range(), message).help(help));
     None

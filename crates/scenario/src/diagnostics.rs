@@ -97,13 +97,13 @@ impl Diagnostic {
         self
     }
 
-    /// Points at another place.
+    /// Points at another place, if it is one.
     #[must_use]
     pub fn related(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
-        self.related.push(Related {
-            span,
-            label: label.into(),
-        });
+        if span != self.span {
+            let label = label.into();
+            self.related.push(Related { span, label });
+        }
         self
     }
 }
@@ -188,6 +188,11 @@ impl Diagnostics {
             (item.line, item.column) = line_and_column(&self.text, item.span.start);
         }
         self.items.push(item);
+    }
+
+    /// What the author wrote there.
+    pub(super) fn written(&self, span: Range<usize>) -> &str {
+        &self.text[self.inside(span)]
     }
 
     /// Whether there are none.

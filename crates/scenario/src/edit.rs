@@ -189,9 +189,11 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
             return match operand {
                 None => Ok(EditKind::Fuse { once: false }),
                 Some(operand) if operand.text.trim() == "once" => Ok(EditKind::Fuse { once: true }),
-                Some(operand) => Err(operand
-                    .error(format!("{} is not `once`", quoted(operand.text)))
-                    .with_help("write `fuse` or `fuse:once`")),
+                Some(operand) => Err(wrong(
+                    operand,
+                    "is not `once`",
+                    "write `fuse` or `fuse:once`",
+                )),
             };
         }
         "scale" => return scale(word, operand),
@@ -228,10 +230,18 @@ fn kind(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprErr
 fn rate(piece: Piece<'_>) -> Result<f64, ExprError> {
     match number(piece) {
         Some(value) if value.unit() == Unit::Rate && value.as_f64() > 0.0 => Ok(value.as_f64()),
-        _ => Err(piece
-            .error(format!("{} is not a rate", quoted(piece.text)))
-            .with_help("write it with its unit: `pin:55GB/s`")),
+        _ => Err(wrong(
+            piece,
+            "is not a rate",
+            "write it with its unit: `pin:55GB/s`",
+        )),
     }
+}
+
+/// The error of a piece that is not what it should be.
+fn wrong(piece: Piece<'_>, what: &str, help: &str) -> ExprError {
+    let message = format!("{} {what}", quoted(piece.text));
+    piece.error(message).with_help(help)
 }
 
 /// `NAME=0.5`.
@@ -239,27 +249,18 @@ fn scale(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, ExprEr
     const SHAPE: &str = "write `scale:NAME=0.5` for half of its time";
     /// Times stay within what can be counted.
     const FACTOR_MAX: f64 = 1000.0;
-    let Some(operand) = operand else {
-        return Err(word
-            .error("this edit needs a name and a factor")
-            .with_help(SHAPE));
+    let lacking = || {
+        word.error("this edit needs a name and a factor")
+            .with_help(SHAPE)
     };
-    let Some(equals) = last_equals(operand)? else {
-        return Err(operand
-            .error(format!("{} says no factor", quoted(operand.text)))
-            .with_help(SHAPE));
-    };
+    let operand = operand.ok_or_else(lacking)?;
+    let equals = last_equals(operand)?.ok_or_else(|| wrong(operand, "says no factor", SHAPE))?;
     let factor = operand.slice(equals + 1, operand.text.len());
     let is_factor = |it: f64| it > 0.0 && it <= FACTOR_MAX;
     let value = number(factor).filter(|it| it.unit() == Unit::None && is_factor(it.as_f64()));
-    let Some(value) = value else {
-        return Err(factor
-            .error(format!(
-                "{} is not a factor above 0 and up to {FACTOR_MAX}",
-                quoted(factor.text)
-            ))
-            .with_help(format!("{SHAPE}; `drop:NAME` leaves it out")));
-    };
+    let what = format!("is not a factor above 0 and up to {FACTOR_MAX}");
+    let help = format!("{SHAPE}; `drop:NAME` leaves it out");
+    let value = value.ok_or_else(|| wrong(factor, &what, &help))?;
     Ok(EditKind::Scale {
         name: name(operand.slice(0, equals), SHAPE)?,
         factor: value.as_f64(),
@@ -284,9 +285,7 @@ fn prefetch(word: Piece<'_>, operand: Option<Piece<'_>>) -> Result<EditKind, Exp
             name: name(operand.slice(0, equals), SHAPE)?,
             workers: value.as_f64() as u32,
         }),
-        None => Err(count
-            .error(format!("{} is not a number of workers", quoted(count.text)))
-            .with_help(SHAPE)),
+        None => Err(wrong(count, "is not a number of workers", SHAPE)),
     }
 }
 
@@ -308,15 +307,9 @@ fn number(piece: Piece<'_>) -> Option<Value> {
 /// A name, without the quotes that it may have.
 fn name(piece: Piece<'_>, lacking: &str) -> Result<String, ExprError> {
     let piece = trimmed(piece);
-    let bare = ['"', '\'']
-        .into_iter()
-        .find_map(|quote| {
-            piece
-                .text
-                .strip_prefix(quote)
-                .and_then(|text| text.strip_suffix(quote))
-        })
-        .unwrap_or(piece.text);
+    let mut quotes = ['"', '\''].into_iter();
+    let bare = quotes.find_map(|it| piece.text.strip_prefix(it)?.strip_suffix(it));
+    let bare = bare.unwrap_or(piece.text);
     if bare.trim().is_empty() {
         return Err(piece.error(lacking));
     }

@@ -232,8 +232,10 @@ pub fn condition(text: &str, unit: activity::units::Unit) -> Result<(Compare, f6
 
 /// `>= 2.0`, with the unit that the figure has.
 fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
-    const SHAPE: &str = "compare with one of >=, <=, > and <, as \">= 2.0\"";
     let text = bound.text.as_str();
+    let number = text.trim_start_matches(|it: char| "<>=!~ ".contains(it));
+    let number = if number.is_empty() { "2.0" } else { number };
+    let shape = format!("compare with one of >=, <=, > and <, as \">= {number}\"");
     let operators = [
         (">=", Compare::AtLeast),
         ("<=", Compare::AtMost),
@@ -244,13 +246,13 @@ fn read_bound(bound: &Named, unit: Unit) -> Result<(Compare, f64), ExprError> {
     let found = parts.find_map(|(sign, it)| Some((it, text.strip_prefix(sign)?.trim())));
     let Some((compare, number)) = found else {
         let message = format!("{} is not a comparison", quoted(text));
-        return Err(bound.loc.error(message).with_help(SHAPE));
+        return Err(bound.loc.error(message).with_help(shape));
     };
     let percent = number.strip_suffix('%').map(str::trim_end);
     let value = parse::constant(Piece::of(bound.loc, percent.unwrap_or(number)));
     let value = value.map_err(|error| ExprError {
         loc: bound.loc,
-        help: error.help.or(Some(SHAPE.to_owned())),
+        help: error.help.or(Some(shape)),
         ..error
     })?;
     let given = percent.map_or(value.unit(), |_| Unit::Share);

@@ -160,6 +160,8 @@ const TYPES: [&str; 15] = [
     "const", "signed", "unsigned", "int", "long", "short", "char", "float", "double", "bool",
     "size_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
 ];
+/// Words that a 64-bit integer is made of.
+const LONG: [&str; 3] = ["unsigned", "long", "int"];
 
 fn param(text: &str) -> Param {
     let spaced = text.replace('*', " * ").replace('&', " & ");
@@ -187,17 +189,10 @@ fn param(text: &str) -> Param {
     let kind = match kind.join(" ").as_str() {
         "int" | "signed" | "signed int" | "int32_t" => ParamKind::I32,
         "unsigned" | "unsigned int" | "uint32_t" => ParamKind::U32,
-        "long"
-        | "long int"
-        | "long long"
-        | "long long int"
-        | "unsigned long"
-        | "unsigned long int"
-        | "unsigned long long"
-        | "unsigned long long int"
-        | "size_t"
-        | "int64_t"
-        | "uint64_t" => ParamKind::U64,
+        "size_t" | "int64_t" | "uint64_t" => ParamKind::U64,
+        it if kind.contains(&"long") && it.split(' ').all(|it| LONG.contains(&it)) => {
+            ParamKind::U64
+        }
         "float" => ParamKind::F32,
         other => ParamKind::Other(other.to_owned()),
     };

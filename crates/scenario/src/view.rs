@@ -60,37 +60,27 @@ pub(super) fn read(piece: Piece<'_>) -> Result<View, ExprError> {
     let end = text.len();
     let start = end - text.trim_start().len();
     if let Some(dots) = text.find("..") {
-        let (from, to) = (
-            time(piece.slice(0, dots))?,
-            time(piece.slice(dots + 2, end))?,
-        );
+        let from = time(piece.slice(0, dots))?;
+        let to = time(piece.slice(dots + 2, end))?;
         if from >= to {
             let message = "this view ends before it begins";
-            return Err(piece.loc(0, end).error(message));
+            return Err(piece.error(message));
         }
         return Ok(View::Between(from, to));
     }
-    for (word, view) in [
-        ("first", View::First as fn(Ns) -> View),
-        ("last", View::Last),
-    ] {
-        if text[start..]
-            .strip_prefix(word)
-            .is_some_and(|rest| rest.starts_with(' '))
-        {
+    let first = View::First as fn(Ns) -> View;
+    for (word, view) in [("first ", first), ("last ", View::Last)] {
+        if text[start..].starts_with(word) {
             let length = piece.slice(start + word.len(), end);
             let ns = time(length)?;
             if ns == 0 {
                 let message = "a view cannot be empty";
-                return Err(length.loc(0, length.text.len()).error(message));
+                return Err(length.error(message));
             }
             return Ok(view(ns));
         }
     }
-    Err(piece
-        .loc(0, end)
-        .error("this is not a view")
-        .with_help(SHAPE))
+    Err(piece.error("this is not a view").with_help(SHAPE))
 }
 
 /// A time that is not negative, without names.

@@ -98,15 +98,18 @@ pub fn expression(piece: Piece<'_>) -> Result<Expr, ExprError> {
     }
 }
 
-/// Reads a reference to a buffer: a name, and perhaps an index in brackets.
+/// The value of an expression without names.
 ///
 /// # Errors
 /// What is wrong with it and where.
-/// The value of an expression without names.
 pub fn constant(piece: Piece<'_>) -> Result<Value, ExprError> {
     expression(piece)?.eval(&|_| None)
 }
 
+/// Reads a reference to a buffer: a name, and perhaps an index in brackets.
+///
+/// # Errors
+/// What is wrong with it and where.
 pub fn buffer_reference(piece: Piece<'_>) -> Result<(String, Loc, Option<Expr>), ExprError> {
     let text = piece.text.trim_end();
     let (name, index) = match text.find('[') {
@@ -296,11 +299,15 @@ fn with_unit(
     }
     let name = &text[start..word];
     let Some((unit, scale)) = value::unit(name) else {
-        let help =
-            did_you_mean(name, UNITS.iter().map(|(known, ..)| *known)).unwrap_or_else(|| {
-                "sizes are in B, KiB, MiB, GiB, TiB, kB, MB, GB, TB; times in ns, us, ms, s"
-                    .to_owned()
-            });
+        let close = did_you_mean(name, UNITS.iter().map(|(known, ..)| *known));
+        let help = close.unwrap_or_else(|| match name {
+            "and" => "write && in its place".to_owned(),
+            "or" => "write || in its place".to_owned(),
+            _ => format!(
+                "a product is `{} * {name}`; sizes are in B, KiB, MiB, GiB, TiB, kB, MB, GB, TB; times in ns, us, ms, s",
+                &text[at..end]
+            ),
+        });
         let error = piece
             .loc(start, word)
             .error(format!("{} is not a unit", quoted(name)));

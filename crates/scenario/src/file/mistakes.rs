@@ -24,7 +24,7 @@ const CURES: [(&str, &str); 9] = [
     ("invalid fraction", "put a digit behind the point"),
     ("unexpected leading zero", "leave out the 0 in front"),
     ("missing escaped value", "write two of `\\\\` for one"),
-    ("missing comma", "put a `,` before this"),
+    ("missing comma", "put a `,` here"),
     (
         "missing opening quote",
         "put a text into quotes, and a list into `[` and `]`",
@@ -34,24 +34,43 @@ const CURES: [(&str, &str); 9] = [
 /// Reports the first of each line that the parser finds wrong, of a table that is there twice without its keys. Behind a bracket or a
 /// quote that is not closed nothing is told, as it is read as part of it.
 pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut Diagnostics) {
-    let open = unclosed(text);
-    let until = open.as_ref().map_or(usize::MAX, |it| it.span.start);
+    let open = unclosed(text, None);
+    let until = (open.as_ref()).map_or(usize::MAX, |it| line_of(text, it.span.start).start);
     let mut spans: Vec<_> = errors
         .iter()
         .map(|it| (it.span().unwrap_or_default(), it.message().trim()))
         .collect();
     spans.sort_by_key(|it| it.0.start);
     let mut told = 0;
-    for (span, message) in spans {
+    for (mut span, message) in spans {
+        if message.starts_with("missing comma") {
+            span = behind_last(text, span.start);
+        }
         if (told..until).contains(&span.start) {
             let line = line_of(text, span.start);
             let is_table = message == TWICE && text[line.clone()].trim_start().starts_with('[');
             let next = text[line.end..].find("\n[").filter(|_| is_table);
             told = line.end + next.unwrap_or(0) + 1;
+            // Of a list it is the one in single brackets that is wrong.
+            let again = &text[span.clone()];
+            let single = text.find(&format!("\n[{again}]")).map(|at| at + 2);
+            if let Some(at) = single.filter(|_| is_table && ["variant", "pair"].contains(&again)) {
+                span = at..at + again.len();
+            }
+            let line = line_of(text, span.start);
             diagnostics.push(one(text, span, line, message));
         }
     }
     open.into_iter().for_each(|it| diagnostics.push(it));
+}
+
+/// Behind what stands last before a byte, a comment apart.
+fn behind_last(text: &str, at: usize) -> Range<usize> {
+    let end = text[..at].trim_end().len();
+    let line = line_of(text, end).start;
+    let code = text[line..end].split(" #").next().unwrap_or_default();
+    let end = line + code.trim_end().len();
+    end..end
 }
 
 /// The line that a byte is in.
@@ -60,16 +79,21 @@ fn line_of(text: &str, at: usize) -> Range<usize> {
     start..text[at..].find('\n').map_or(text.len(), |it| at + it)
 }
 
-/// A bracket or a quote that is not closed, or closes nothing.
-fn unclosed(text: &str) -> Option<Diagnostic> {
+/// A bracket or a quote that is not closed, or closes nothing, as if the byte `without` were not there.
+fn unclosed(text: &str, without: Option<usize>) -> Option<Diagnostic> {
     let mut open: Vec<(usize, char)> = Vec::new();
     let not_closed = |(at, bracket): (usize, char)| {
         Diagnostic::error(at..at + 1, format!("this `{bracket}` is not closed"))
+    };
+    let closes_nothing = |at: usize, bracket: char| {
+        let message = format!("nothing is open that this `{bracket}` closes");
+        Some(Diagnostic::error(at..at + 1, message).help("take it out"))
     };
     let mut at = 0;
     while let Some(it) = text[at..].chars().next() {
         let mut length = it.len_utf8();
         match (it, open.last().copied()) {
+            _ if without == Some(at) => {}
             ('#', _) => length = line_of(text, at).end - at,
             ('"' | '\'', _) => match quoted_len(&text[at..], it) {
                 Some(to) => length = to,
@@ -80,15 +104,15 @@ fn unclosed(text: &str) -> Option<Diagnostic> {
             },
             ('[' | '{', _) => open.push((at, it)),
             (']', Some((_, '['))) | ('}', Some((_, '{'))) => _ = open.pop(),
+            (']' | '}', Some(_)) if without.is_none() && unclosed(text, Some(at)).is_none() => {
+                return closes_nothing(at, it);
+            }
             (']' | '}', Some(last)) => {
                 let other = if it == ']' { '}' } else { ']' };
                 let label = format!("a `{other}` is missing before this");
                 return Some(not_closed(last).related(at..at + 1, label));
             }
-            (']' | '}', None) => {
-                let message = format!("nothing is open that this `{it}` closes");
-                return Some(Diagnostic::error(at..at + 1, message));
-            }
+            (']' | '}', None) => return closes_nothing(at, it),
             ('\n', Some(last)) if is_section(&text[at + 1..], last.1) => {
                 let next = line_of(text, at + 1);
                 return Some(not_closed(last).related(next, "and this begins something new"));

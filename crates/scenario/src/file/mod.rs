@@ -18,7 +18,7 @@ pub(super) use sections::parse;
 /// The whole file.
 #[derive(Default)]
 pub(super) struct File {
-    /// Whether it has sections that nobody knows: what they hold is missing elsewhere.
+    /// Whether it has sections that nobody knows, or without a name: what they hold is missing elsewhere.
     pub(super) is_misnamed: bool,
     pub(super) name: String,
     pub(super) about: String,

@@ -13,7 +13,7 @@ use super::super::syntax::args::{args, placeholder};
 use super::super::syntax::decl::{
     BufferDecl, KernelDecl, Named, ParamDecl, StreamDecl, SweepDecl, SweepValues,
 };
-use super::super::syntax::keys;
+use super::super::syntax::keys::{self, ValueKind};
 use super::super::syntax::reader::{Field, Fields, Item, Reader, element};
 use super::super::view::{self, View};
 use super::{ExpectDecl, File, PairDecl, VariantDecl, mistakes};
@@ -42,10 +42,15 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
         key_loc: first_line(reader.text),
     };
     let top = reader.fields(field, &[keys::TOP], "a scenario");
-    let is_known = |name: &str| keys::TOP.iter().any(|key| key.name == name);
-    let mut unknown = root.as_table().into_iter().flatten();
-    let is_misnamed =
-        unknown.any(|(name, it)| !is_known(name.get_ref()) && it.get_ref().is_table());
+    let mut sections = root.as_table().into_iter().flatten();
+    let is_misnamed = sections.any(|(name, it)| {
+        let known = keys::TOP.iter().find(|key| key.name == name.get_ref());
+        let table = it.get_ref().as_table();
+        table.is_some_and(|table| match known.map(|key| key.kind) {
+            Some(ValueKind::Tables(_)) => table.values().any(|it| !it.get_ref().is_table()),
+            known => known.is_none(),
+        })
+    });
     let file = top.map(|top| read(reader, &top)).unwrap_or_default();
     let file = File {
         is_misnamed,
@@ -128,7 +133,18 @@ fn each<'a>(reader: &mut Reader<'_>, top: &Fields<'a>, what: &str) -> Vec<(Named
         reader.wrong_type(field, &format!("{what} are tables, as [{what}.NAME]"));
         return Vec::new();
     };
-    entries(table)
+    let (named, bare): (Vec<_>, _) =
+        (entries(table).into_iter()).partition(|(_, field)| field.value.is_table());
+    if let Some((key, _)) = bare.first() {
+        let key = quoted(&key.text);
+        let message = format!("[{what}] lacks a name: {key} belongs to one of them");
+        let launched = reader.text.split("launch = \"").nth(1);
+        let launched = launched.filter(|_| what == "kernels");
+        let name = launched.and_then(|it| it.split('"').next());
+        let help = format!("write [{what}.{}]", name.unwrap_or("NAME"));
+        reader.error_help(field.key_loc, message, help);
+    }
+    named
 }
 
 /// The entries of a table with their names.
@@ -170,6 +186,7 @@ fn twice(reader: &mut Reader<'_>, file: &File) {
             let message = format!("two variants are named {}", quoted(&variant.name.text));
             let error = Diagnostic::error(variant.name.loc.range(), message);
             let error = error.related(first.name.loc.range(), "the first one");
+            let error = error.help("give one of them another name");
             reader.diagnostics.push(error);
         }
     }
@@ -228,6 +245,14 @@ fn below<'a>(field: Field<'a>, brackets: &str) -> Field<'a> {
 }
 
 fn sweep(reader: &mut Reader<'_>, field: Field<'_>) -> Option<SweepDecl> {
+    let list = field.value.as_array();
+    if let Some((first, second)) = list.and_then(|it| Some((it.first()?, it.get(1)?))) {
+        let error = Diagnostic::error(second.span(), "a scenario has one sweep");
+        let error = error.related(first.span(), "the first one");
+        let help = "keep one, as [sweep]; `--set NAME=VALUE` changes another parameter";
+        reader.diagnostics.push(error.help(help));
+        return None;
+    }
     let fields = reader.fields(field, &[keys::SWEEP], "a sweep")?;
     let param = fields.read("param", reader, Reader::named)?;
     let mut number = |key: &str| reader.optional(&fields, key);
@@ -406,14 +431,16 @@ fn repeat_until(reader: &mut Reader<'_>, field: Field<'_>) -> (Option<Expr>, Opt
         return (None, None);
     };
     let share = fields.get("until").and_then(|field| {
-        let text = reader.text(field)?;
-        let share = text.strip_suffix('%').map(|it| it.trim().parse::<f64>());
-        let share = share
-            .and_then(Result::ok)
-            .filter(|it| *it > 0.0 && *it < 100.0);
+        let text = reader.named_or_number(field)?.text;
+        let number = text.trim_matches(['%', '<', '=', ' ']).parse::<f64>().ok();
+        let number = number.filter(|it| *it > 0.0 && *it < 100.0);
+        let share = number
+            .filter(|_| text.ends_with('%') && text.starts_with(|it: char| it.is_ascii_digit()));
         if share.is_none() {
+            let is_part = number.is_some_and(|it| it < 1.0);
+            let meant = number.unwrap_or(2.0) * if is_part { 100.0 } else { 1.0 };
             let message = format!("{} is not a share of the median", quoted(&text));
-            reader.error_help(field.loc, message, "write it as \"2 %\"");
+            reader.error_help(field.loc, message, format!("write it as \"{meant} %\""));
         }
         Some(share? / 100.0)
     });
@@ -439,7 +466,8 @@ fn expect(reader: &mut Reader<'_>, field: Field<'_>) -> Vec<ExpectDecl> {
         lines.push(ExpectDecl {
             key: item.key.to_owned(),
             key_loc: item.field.key_loc,
-            bounds: bounds.filter_map(|bound| reader.named(bound)).collect(),
+            // What lacks its comparison lacks it in quotes, too.
+            bounds: bounds.filter_map(|it| reader.named_or_number(it)).collect(),
         });
     }
     lines

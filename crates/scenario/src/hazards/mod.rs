@@ -245,12 +245,16 @@ impl<'a> Walk<'a> {
             let other = agent(earlier.access.stream);
             let is_before = other == now || self.clocks[now][other] >= earlier.epoch;
             let pair = (earlier.access.site, access.site);
-            if !is_before && (earlier.access.writes || access.writes) && self.known.insert(pair) {
-                self.hazards.push(Hazard {
-                    buffer: memory.0,
-                    first: earlier.access,
-                    second: access,
-                });
+            if !is_before && (earlier.access.writes || access.writes) {
+                if self.known.insert(pair) {
+                    self.hazards.push(Hazard {
+                        buffer: memory.0,
+                        first: earlier.access,
+                        second: access,
+                    });
+                }
+                // What its cure orders as well is the same mistake.
+                self.clocks[now][other] = self.clocks[now][other].max(earlier.epoch);
             }
             // Nor does a read say anything more once its agent reads the same again.
             let is_covered = bytes.start <= earlier.bytes.start && earlier.bytes.end <= bytes.end;

@@ -2,7 +2,7 @@
 
 use super::super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::super::file::File;
-use super::super::plan::{DEFAULT_STREAM, Plan, Site, VariantPlan};
+use super::super::plan::{DEFAULT_STREAM, Op, OpKind, Plan, Site, VariantPlan};
 use super::{Hazard, find};
 
 /// Work for all variants and values of the sweep together; about a second.
@@ -18,7 +18,7 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
         };
         let findings = find(variant, &mut budget);
         for hazard in &findings.hazards {
-            let mut diagnostic = describe(hazard, variant, &plan.sites);
+            let mut diagnostic = describe(hazard, variant, &plan.sites, diagnostics);
             diagnostic.is_race = true;
             if decl.shows_race {
                 diagnostic.severity = Severity::Note;
@@ -37,7 +37,12 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
     }
 }
 
-fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site]) -> Diagnostic {
+fn describe(
+    hazard: &Hazard,
+    variant: &VariantPlan,
+    sites: &[Site],
+    file: &Diagnostics,
+) -> Diagnostic {
     let [first, second] = [&hazard.first, &hazard.second].map(|it| {
         let stream = it.stream.map_or("", |it| &variant.streams[it].name);
         let who = match it.stream {
@@ -59,10 +64,17 @@ fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site]) -> Diagnosti
         true => format!(
             "let the host wait before line {line}: {{ sync = \"stream\", stream = \"{from}\" }}"
         ),
-        false => format!(
-            "after line {after} {{ record = \"done\", stream = \"{from}\" }}, and before line {line} {{ wait = \"done\", \
-             stream = \"{to}\" }}"
-        ),
+        false => {
+            let known = recorded_between(hazard, variant, sites, file);
+            let event = known.unwrap_or("\"done\"");
+            let wait = format!("before line {line} {{ wait = {event}, stream = \"{to}\" }}");
+            match known {
+                Some(_) => wait,
+                None => format!(
+                    "after line {after} {{ record = {event}, stream = \"{from}\" }}, and {wait}"
+                ),
+            }
+        }
     };
     if [from, to].contains(&&DEFAULT_STREAM) {
         help.push_str("; the default stream does not wait for other streams, nor they for it (they are non-blocking)");
@@ -73,4 +85,24 @@ fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site]) -> Diagnosti
         return diagnostic;
     }
     diagnostic.related(at.span.clone(), format!("{earlier} {did} here"))
+}
+
+/// The event, as written, that the earlier stream records already between the two.
+fn recorded_between<'t>(
+    hazard: &Hazard,
+    variant: &VariantPlan,
+    sites: &[Site],
+    file: &'t Diagnostics,
+) -> Option<&'t str> {
+    let ops = &variant.ops;
+    let to = ops.iter().position(|op| op.site == hazard.second.site)?;
+    let is_first = |op: &Op| op.site == hazard.first.site;
+    let from = ops[..to].iter().rposition(is_first)?;
+    let record = ops[from..to].iter().find(
+        |op| matches!(op.kind, OpKind::Record { stream, .. } if Some(stream) == hazard.first.stream),
+    )?;
+    let step = file.written(sites[record.site as usize].span.clone());
+    let (_, value) = step.split_once("record")?;
+    let value = &value[value.find('"')?..];
+    Some(&value[..value[1..].find('"')? + 2])
 }

@@ -119,9 +119,8 @@ fn variant_plan<'f>(
     let params = settings::params(file, &variant.params, point, set, shared.diagnostics)?;
     let sweep = file.declared.sweep.as_ref();
     let swept = sweep.map(|sweep| sweep.param.text.as_str());
-    let (mut scope, named): (Vec<_>, Vec<_>) = params
-        .into_iter()
-        .partition(|(name, _)| Some(*name) != swept);
+    let params = params.into_iter().map(|(name, value)| (name, value, false));
+    let (mut scope, named): (Vec<_>, Vec<_>) = params.partition(|(name, ..)| Some(*name) != swept);
     let unnamed = scope.len();
     scope.extend(named);
     let plan = VariantPlan {
@@ -133,6 +132,10 @@ fn variant_plan<'f>(
     };
     let mut unroll = Unroll::new(shared, plan, scope, unnamed);
     unroll.passes_of(variant);
+    // Also of those that no step comes to.
+    for buffer in &file.declared.buffers {
+        unroll.count(buffer);
+    }
     steps::lower(&variant.steps, &mut unroll);
     unroll.finish(variant.name.loc);
     Some(unroll.into_plan())
@@ -145,10 +148,13 @@ impl Unroll<'_, '_> {
         let (warmup, repeat) = if variant.is_cold { (0, 1) } else { (1, 3) };
         let given = self.amount(variant.warmup.as_ref(), 1000, "a number of passes");
         let warmup = given.unwrap_or_default().map_or(warmup, |it| it as u32);
+        // Of fewer than six, nothing can be said of the median.
+        let (least, what) = match variant.until {
+            Some(_) => (6, "`at_most`"),
+            None => (1, "a number of passes"),
+        };
         let declared = match &variant.repeat {
-            Some(expr) => self
-                .integer(expr, 1..=1000, "a number of passes")
-                .unwrap_or(1) as u32,
+            Some(expr) => self.integer(expr, least..=1000, what).unwrap_or(least) as u32,
             None => repeat,
         };
         self.plan.until = variant.until.filter(|_| self.shared.repeat.is_none());

@@ -75,11 +75,9 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let to_start = unroll.optional_bytes(step.expr("to_offset"), 0)?;
     let to_start = to_start.unwrap_or(if other.is_some() { 0 } else { start });
     let of_bytes = step.expr("bytes");
-    let at = of_bytes.or(step.expr("offset"));
-    let at = at.map_or(source.loc, |expr| expr.loc);
+    let at = (of_bytes.or(step.expr("offset"))).map_or(source.loc, |it| it.loc);
     unroll.inside(from, start, bytes, at, "copy")?;
-    let at = step.expr("to_offset").or(of_bytes);
-    let at = at.map_or(target.loc, |expr| expr.loc);
+    let at = (step.expr("to_offset").or(of_bytes)).map_or(target.loc, |it| it.loc);
     unroll.inside(to, to_start, bytes, at, "copy")?;
     let overlaps = start < to_start + bytes && to_start < start + bytes;
     if direction == Direction::D2D && from == to && overlaps {

@@ -1,5 +1,6 @@
 //! `for`: repeats steps.
 
+use super::super::diagnostics::Diagnostic;
 use super::super::expr::value::{Unit, Value};
 use super::super::plan::MAX_OPS;
 use super::super::syntax::keys::key;
@@ -27,6 +28,10 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
         None => 1,
     };
     let iterations = iterations(from, to, by);
+    if iterations == 0 && from != to && !unroll.shared.diagnostics.has_errors() {
+        let message = format!("this loop never runs: it goes from {from} to {to}");
+        unroll.report(Diagnostic::warning(head.to.loc.range(), message));
+    }
     if iterations > MAX_OPS as u64 {
         unroll.has_stopped = true;
         let message = format!(
@@ -39,7 +44,9 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     for _ in 0..iterations {
         let left = unroll.ops_left;
         let variable = Value::Int(value, Unit::None);
-        unroll.scope.push((&head.variable.text, variable));
+        unroll
+            .scope
+            .push((&head.variable.text, variable, value == from));
         super::lower(step.steps("do"), unroll);
         unroll.scope.pop();
         if unroll.ops_left == left {

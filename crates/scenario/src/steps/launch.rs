@@ -86,7 +86,7 @@ fn lower<'f>(step: &'f Step, unroll: &mut Unroll<'_, 'f>) -> Option<()> {
     let decl = kernels.find(|kernel| kernel.name.text == name)?;
     let (source, params) = decl.code.as_ref()?;
     let (args, _) = args_of(step, decl);
-    let (args, device) = args::lower(decl, params, args, step.buffers("on"), unroll)?;
+    let (args, device) = args::lower(decl, params, args, step, unroll)?;
     let grid = dim3(unroll, &decl.grid, [1, 1, 1], MAX_GRID, "a grid")?;
     let block = dim3(unroll, &decl.block, [256, 1, 1], MAX_BLOCK, "a block")?;
     let threads: u64 = block.iter().map(|side| u64::from(*side)).product();

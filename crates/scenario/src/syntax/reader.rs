@@ -5,14 +5,12 @@ use activity::text::is_unprintable;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::diagnostics::{
-    Diagnostic, Diagnostics, closest, did_you_mean, instead, list, quoted,
-};
+use super::super::diagnostics::{Diagnostic, Diagnostics, closest, did_you_mean, list, quoted};
 use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
 use super::decl::{BufferRef, Named};
-use super::keys::Key;
+use super::keys::{Key, ValueKind};
 
 /// A value, with the place of its key.
 #[derive(Clone, Copy)]
@@ -113,8 +111,17 @@ impl Reader<'_> {
         let mut meant = Vec::new();
         for item in &items {
             if known().all(|key| key.name != item.key) {
-                meant.extend(closest(item.key, known().map(|key| key.name)));
-                let help = instead(item.key, "its keys are", known().map(|key| key.name));
+                let of_steps = |key: &&Key| {
+                    let is_there = items.iter().any(|item| item.key == key.name);
+                    key.kind == ValueKind::Steps && item.field.value.is_array() && !is_there
+                };
+                let close = closest(item.key, known().map(|key| key.name))
+                    .or_else(|| known().find(of_steps).map(|key| key.name));
+                meant.extend(close);
+                let help = match close {
+                    Some(key) => format!("did you mean {}?", quoted(key)),
+                    None => format!("its keys are {}", list(known().map(|key| key.name))),
+                };
                 let message = format!("{what} has no key {}", quoted(item.key));
                 self.error_help(item.field.key_loc, message, help);
             }
@@ -186,6 +193,15 @@ impl Reader<'_> {
         Some(Named { text, loc })
     }
 
+    /// A text with its place, or a number as it is written.
+    pub(crate) fn named_or_number(&mut self, field: Field<'_>) -> Option<Named> {
+        let (DeValue::Integer(_) | DeValue::Float(_)) = field.value else {
+            return self.named(field);
+        };
+        let (text, loc) = (self.text[field.loc.range()].to_owned(), field.loc);
+        Some(Named { text, loc })
+    }
+
     pub(crate) fn boolean(&mut self, field: Field<'_>) -> Option<bool> {
         let value = field.value.as_bool();
         if value.is_none() {
@@ -204,7 +220,15 @@ impl Reader<'_> {
         let piece = self.piece(field, &format!("this is one of {choices}"))?;
         let word = words.iter().find(|word| **word == piece.text).copied();
         if word.is_none() {
-            let help = did_you_mean(piece.text, words.iter().copied());
+            let help = did_you_mean(piece.text, words.iter().copied()).or_else(|| {
+                // What a sync waits for, in the place of which kind of thing that is.
+                let used = || self.text.split("stream = \"").skip(1);
+                let used = || used().filter_map(|it| it.split('"').next());
+                let is_it = |it: &&str| *it == piece.text;
+                let name = used().find(is_it).or_else(|| closest(piece.text, used()))?;
+                let help = format!("write sync = \"stream\", stream = \"{name}\"");
+                words.contains(&"stream").then_some(help)
+            });
             let message = format!("{} is not one of {choices}", quoted(piece.text));
             self.diagnostics
                 .push(Diagnostic::error(field.loc.range(), message).maybe_help(help));

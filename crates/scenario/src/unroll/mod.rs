@@ -37,8 +37,8 @@ pub(crate) struct Unroll<'l, 'f> {
     pub(crate) shared: &'l mut Shared<'f>,
     pub(crate) plan: VariantPlan,
     pub(crate) objects: Objects,
-    /// Parameters, then loop variables from the outermost in.
-    pub(crate) scope: Vec<(&'f str, Value)>,
+    /// Parameters, then loop variables from the outermost in, each with whether it is at its first value.
+    pub(crate) scope: Vec<(&'f str, Value, bool)>,
     /// How many of `scope` are not worth naming in a message.
     unnamed: usize,
     capturing: Option<Capturing>,
@@ -55,7 +55,7 @@ impl<'l, 'f> Unroll<'l, 'f> {
     pub(crate) fn new(
         shared: &'l mut Shared<'f>,
         plan: VariantPlan,
-        scope: Vec<(&'f str, Value)>,
+        scope: Vec<(&'f str, Value, bool)>,
         unnamed: usize,
     ) -> Self {
         Self {
@@ -138,11 +138,15 @@ impl Unroll<'_, '_> {
         None
     }
 
-    /// Adds a diagnostic, with the values that the loops around it and the sweep had.
+    /// Adds a diagnostic, with the values that the loops around it and the sweep had. The first value of a loop says nothing
+    /// of what does not use it.
     pub(crate) fn report(&mut self, mut diagnostic: Diagnostic) {
+        let text = self.shared.diagnostics.written(diagnostic.span.clone());
+        let words = text.split(|it: char| !it.is_alphanumeric() && it != '_');
         let values: Vec<String> = self.scope[self.unnamed..]
             .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
+            .filter(|(name, _, is_first)| !is_first || words.clone().any(|it| it == *name))
+            .map(|(name, value, _)| format!("{name} = {value}"))
             .collect();
         if !values.is_empty() {
             diagnostic.message = format!("{} (at {})", diagnostic.message, values.join(", "));

@@ -1,6 +1,6 @@
 //! Streams, events, phases and buffers of a variant: made when first used, known by id from then on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
 use super::super::expr::parse::Template;
@@ -29,8 +29,8 @@ pub(crate) struct Objects {
     default_streams: HashMap<u32, StreamId>,
     pub(crate) stream_use: Vec<StreamUse>,
     events: HashMap<String, EventId>,
-    /// Events that have been recorded, outside of captures.
-    pub(crate) recorded: BTreeSet<EventId>,
+    /// Events that have been recorded, outside of captures, and where each was first.
+    pub(crate) recorded: BTreeMap<EventId, Loc>,
     buffers: HashMap<(usize, u64), BufferId>,
     /// Buffers that steps have allocated, with the place; and those they have freed.
     pub(crate) alive: BTreeMap<BufferId, Loc>,
@@ -167,16 +167,18 @@ impl<'f> Unroll<'_, 'f> {
     /// An event that must have been recorded.
     pub(crate) fn recorded_event(&mut self, name: &Template) -> Option<EventId> {
         let event = self.event(name)?;
-        if self.objects.recorded.contains(&event) {
+        if self.objects.recorded.contains_key(&event) {
             return Some(event);
         }
-        let text = &self.plan.events[event];
-        let recorded = self.objects.recorded.iter();
-        let recorded = recorded.map(|id| self.plan.events[*id].as_str());
-        let help = did_you_mean(text, recorded).unwrap_or_else(|| {
+        let written = |loc: &Loc| {
+            let text = self.shared.diagnostics.written(loc.range());
+            text.trim_matches(['"', '\''])
+        };
+        let (text, recorded) = (written(&name.loc), self.objects.recorded.values());
+        let help = did_you_mean(text, recorded.map(written)).unwrap_or_else(|| {
             format!("a step {{ record = \"{text}\", stream = … }} must come before")
         });
-        let text = quoted(text);
+        let text = quoted(&self.plan.events[event]);
         let message = format!("the event {text} has not been recorded before this");
         self.error_help(name.loc, message, help)
     }
@@ -198,10 +200,7 @@ impl<'f> Unroll<'_, 'f> {
     pub(crate) fn buffer(&mut self, reference: &'f BufferRef) -> Option<BufferId> {
         let at = self.declared(&reference.name)?;
         let decl = &self.shared.declared.buffers[at];
-        let count = match &decl.count {
-            Some(count) => self.integer(count, 1..=MAX_BUFFERS as i64, "the count of an array")?,
-            None => 1,
-        };
+        let count = self.count(decl)?;
         let name = quoted(&reference.name);
         let element = match (&decl.count, &reference.index) {
             (Some(_), Some(index)) => self.element(decl, index, count.unsigned_abs())?,
@@ -213,11 +212,25 @@ impl<'f> Unroll<'_, 'f> {
             }
             (Some(_), None) => {
                 let message = format!("{name} is an array of {count}: which of them?");
-                let help = format!("write \"{}[0]\"", reference.name);
+                let help = format!("write \"{}\"", self.an_element(&reference.name));
                 return self.error_help(reference.loc, message, help);
             }
         };
         self.element_of(at, element)
+    }
+
+    /// How many a declaration makes.
+    pub(crate) fn count(&mut self, decl: &BufferDecl) -> Option<i64> {
+        let count = decl.count.as_ref();
+        count.map_or(Some(1), |count| {
+            self.integer(count, 1..=MAX_BUFFERS as i64, "the count of an array")
+        })
+    }
+
+    /// One of an array, as it would be written here: that of the innermost loop.
+    pub(crate) fn an_element(&self, array: &str) -> String {
+        let loops = &self.scope[self.shared.declared.params.len()..];
+        format!("{array}[{}]", loops.last().map_or("0", |(name, ..)| name))
     }
 
     /// Where a buffer of this name is declared.
@@ -262,8 +275,8 @@ impl<'f> Unroll<'_, 'f> {
         self.room(count, MAX_BUFFERS, "buffers", decl.name.loc)?;
         // The declaration knows the parameters and `index`, not the loops around the step.
         let loops = self.scope.split_off(self.shared.declared.params.len());
-        self.scope
-            .push(("index", Value::Int(element as i64, Unit::None)));
+        let index = Value::Int(element as i64, Unit::None);
+        self.scope.push(("index", index, element == 0));
         let bytes = self.bytes(&decl.bytes, 1);
         let most = MAX_DEVICES - 1;
         let device = self.amount(decl.device.as_ref(), most, "a device's number");

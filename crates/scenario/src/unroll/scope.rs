@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use super::super::diagnostics::Diagnostic;
 use super::super::expr::parse::{Part, Template};
 use super::super::expr::value::{Unit, Value};
-use super::super::expr::{Expr, ExprError};
+use super::super::expr::{Expr, ExprError, Node};
+use super::super::syntax::decl::ParamDecl;
 use super::Unroll;
 
 /// Characters of a name after its expressions are filled in.
@@ -15,8 +16,8 @@ impl Unroll<'_, '_> {
     /// The value of an expression. Reports what is wrong and returns `None`.
     pub(crate) fn eval(&mut self, expr: &Expr) -> Option<Value> {
         let value = expr.eval(&|name| {
-            let found = self.scope.iter().rev().find(|(known, _)| *known == name);
-            found.map(|(_, value)| *value)
+            let found = self.scope.iter().rev().find(|(known, ..)| *known == name);
+            found.map(|(_, value, _)| *value)
         });
         let report = |it: ExprError| {
             self.report(Diagnostic::error(it.loc.range(), it.message).maybe_help(it.help));
@@ -57,7 +58,20 @@ impl Unroll<'_, '_> {
         } else {
             format!("{what} is {least} to {most}, and this is {value}")
         };
-        self.error(expr.loc, message)
+        self.out_of_bounds(expr, value, message)
+    }
+
+    /// Says so of a value, at the parameter where it was given.
+    fn out_of_bounds<T>(&mut self, expr: &Expr, value: i64, message: String) -> Option<T> {
+        let is_it = |it: &&ParamDecl| {
+            let value = matches!(it.value.node, Node::Value(is) if is.as_f64() == value as f64);
+            value && expr.as_name() == Some(&it.name.text)
+        };
+        let param = self.shared.declared.params.iter().find(is_it);
+        let error = Diagnostic::error(param.map_or(expr.loc, |it| it.value.loc).range(), message);
+        let error = error.related(expr.loc.range(), "used here");
+        self.report(error);
+        None
     }
 
     /// A number of bytes, at least `least`.
@@ -71,7 +85,7 @@ impl Unroll<'_, '_> {
         } else {
             format!("a size is at least {least} B, and this is {value} B")
         };
-        self.error(expr.loc, message)
+        self.out_of_bounds(expr, value, message)
     }
 
     /// As [`Self::bytes`], of an expression that may be absent.

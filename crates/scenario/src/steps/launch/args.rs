@@ -1,14 +1,16 @@
 //! The arguments of a launch: what the kernel's source asks for, and which buffers are meant.
 
-use super::super::super::diagnostics::quoted;
+use super::super::super::diagnostics::{Diagnostic, quoted};
 use super::super::super::expr::Expr;
 use super::super::super::expr::value::Value;
 use super::super::super::names::Names;
 use super::super::super::plan::{Arg, BufferId, MemRef};
 use super::super::super::signature::{Param, ParamKind};
-use super::super::super::syntax::decl::{ArgDecl, BufferRef, KernelDecl};
-use super::super::{Loc, Unroll};
+use super::super::super::syntax::decl::{ArgDecl, KernelDecl};
+use super::super::{Loc, Step, Unroll};
+use super::named;
 use activity::text::plural;
+use std::collections::HashSet;
 
 /// Checks arguments against the kernel's parameters; `loc` is where they all stand.
 pub(super) fn resolve<'f>(
@@ -38,25 +40,41 @@ pub(super) fn resolve<'f>(
         names.error(loc, message, Some(format!("it is declared as {signature}")));
         return;
     }
-    for (arg, param) in args.iter().zip(params) {
-        let of_name = |expr: &Expr| expr.as_name().is_some_and(|it| names.buffers.contains(it));
-        let is_buffer = match arg {
-            ArgDecl::Element(_) => true,
-            ArgDecl::Expr(expr) => of_name(expr),
-        };
-        let wrong = match &param.kind {
-            ParamKind::Pointer { .. } if !is_buffer => {
-                "this argument is a pointer, so it takes a buffer"
-            }
-            ParamKind::Other(_) => {
-                "cuptop passes pointers, int, unsigned, 64-bit integers and float, and this argument is none of them"
-            }
-            ParamKind::Pointer { .. } => continue,
-            _ if is_buffer => "this argument is a number, not a buffer",
-            _ => continue,
-        };
-        let help = format!("the kernel is declared as {signature}");
-        names.error(arg.loc(), wrong.to_owned(), Some(help));
+    let wrong = |arg: &ArgDecl, param: &Param| unfit(arg, &param.kind, &names.buffers);
+    let pairs = args.iter().zip(params);
+    let mistakes = pairs.filter_map(|(arg, param)| Some((arg, param, wrong(arg, param)?)));
+    let mistakes: Vec<_> = mistakes.collect();
+    let declared = format!("the kernel is declared as {signature}");
+    if let [(one, of_one, _), (other, of_other, _)] = mistakes[..]
+        && wrong(one, of_other).or(wrong(other, of_one)).is_none()
+    {
+        let (from, to) = (one.loc().range(), other.loc().range());
+        let [one, other] = [&from, &to].map(|it| quoted(names.diagnostics.written(it.clone())));
+        let message = format!("{one} and {other} are in each other's place");
+        let error = Diagnostic::error(from, message).related(to, "and this");
+        names
+            .diagnostics
+            .push(error.help(format!("swap them: {declared}")));
+        return;
+    }
+    for (arg, _, wrong) in mistakes {
+        names.error(arg.loc(), wrong.to_owned(), Some(declared.clone()));
+    }
+}
+
+/// What is wrong with an argument of this kind.
+fn unfit(arg: &ArgDecl, kind: &ParamKind, buffers: &HashSet<&str>) -> Option<&'static str> {
+    let is_buffer = match arg {
+        ArgDecl::Element(_) => true,
+        ArgDecl::Expr(expr) => expr.as_name().is_some_and(|it| buffers.contains(it)),
+    };
+    match kind {
+        ParamKind::Pointer { .. } if is_buffer => None,
+        ParamKind::Pointer { .. } => Some("this argument is a pointer, so it takes a buffer"),
+        ParamKind::Other(_) => Some(
+            "cuptop passes pointers, int, unsigned, 64-bit integers and float, and this argument is none of them",
+        ),
+        _ => is_buffer.then_some("this argument is a number, not a buffer"),
     }
 }
 
@@ -65,7 +83,7 @@ pub(super) fn lower<'f>(
     kernel: &'f KernelDecl,
     params: &[Param],
     args: &'f [ArgDecl],
-    on: &'f [BufferRef],
+    step: &'f Step,
     unroll: &mut Unroll<'_, 'f>,
 ) -> Option<(Vec<Arg>, Option<u32>)> {
     let mut values = Vec::with_capacity(args.len());
@@ -78,7 +96,7 @@ pub(super) fn lower<'f>(
             values.push(number(unroll, expr, &param.kind)?);
             continue;
         };
-        let (buffer, loc) = pointer(unroll, kernel, arg, on)?;
+        let (buffer, loc) = pointer(unroll, kernel, arg, step)?;
         let device = unroll.device_side(buffer, loc)?;
         match first {
             Some((other, known)) if known != device => {
@@ -100,13 +118,14 @@ fn pointer<'f>(
     unroll: &mut Unroll<'_, 'f>,
     kernel: &'f KernelDecl,
     arg: &'f ArgDecl,
-    on: &'f [BufferRef],
+    step: &'f Step,
 ) -> Option<(BufferId, Loc)> {
     let (name, loc) = match arg {
         ArgDecl::Element(reference) => return Some((unroll.buffer(reference)?, reference.loc)),
         ArgDecl::Expr(expr) => (expr.as_name()?, expr.loc),
     };
-    if let Some(target) = on.iter().find(|target| target.name == name) {
+    let mut on = step.buffers("on").iter();
+    if let Some(target) = on.find(|target| target.name == name) {
         return Some((unroll.buffer(target)?, target.loc));
     }
     let mut declared = unroll.shared.declared.buffers.iter();
@@ -114,8 +133,15 @@ fn pointer<'f>(
     if decl.count.is_some() {
         let (kernel, array) = (quoted(&kernel.name.text), quoted(name));
         let message = format!("the kernel {kernel} takes one of the array {array}: which?");
-        let help = format!("say so where it is launched: on = \"{name}[0]\"");
-        return unroll.error_help(loc, message, help);
+        let element = unroll.an_element(name);
+        // The launch's own arguments say it themselves.
+        let (at, help) = match (step.get("args"), named(step)) {
+            (None, Some(launch)) => (launch.loc, format!("add on = \"{element}\"")),
+            _ => (loc, format!("write \"{element}\"")),
+        };
+        let error = Diagnostic::error(at.range(), message).help(help);
+        unroll.report(error.related(loc.range(), "the argument"));
+        return None;
     }
     let known = unroll.whole_buffer(name)?;
     Some((known, loc))
