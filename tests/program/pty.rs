@@ -507,14 +507,10 @@ fn a_paste_without_end_and_a_huge_terminal_are_survived() {
     let mut session = Session::start(&RUN, 80, 24);
     session.wait_for("SIMULATED");
     session.press("\x1b[200~");
-    let began = Instant::now();
-    while session.child.try_wait().expect("a child").is_none() {
-        assert!(began.elapsed() < PATIENCE, "it swallows every key");
-        let _ = session.writer.write_all(b"\x03");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    // With the terminal given back, another Ctrl-C is a signal.
-    session.end();
+    // One Ctrl-C is enough, as soon as a paste would have gone on.
+    std::thread::sleep(Duration::from_millis(600));
+    session.press("\x03");
+    assert_eq!(session.end(), 0);
     session.assert_restored();
     let mut command = CommandBuilder::new("sh");
     let script = "ulimit -v 8000000; exec \"$0\" run pipeline --backend sim";

@@ -86,13 +86,15 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
         let was_quiet = std::mem::replace(&mut is_quiet, matches!(came, WaitResult::Nothing));
         match came {
             WaitResult::Nothing => {}
-            WaitResult::Keys if mute.is_some_and(is_paste) => {
+            WaitResult::Keys
+                if mute
+                    .is_some_and(|it| is_paste(it) || was_quiet && is_one_byte(it, terminal)) =>
+            {
                 let mut bytes = [0; 4096];
                 let count = rustix::io::read(terminal, &mut bytes).unwrap_or(0);
                 let key = typed(&bytes[..count], was_quiet);
-                if key.is_some() || was_quiet && count <= LONGEST_KEY {
-                    mute = None;
-                }
+                let is_short = key.is_some() || was_quiet && count <= LONGEST_KEY;
+                mute = mute.filter(|it| !is_short || !is_paste(*it));
                 let _ = key.map(|it| inputs.send(Input::Key(it)));
             }
             WaitResult::Keys => match pass_on(inputs) {
@@ -120,21 +122,31 @@ const LONGEST_KEY: usize = 16;
 /// The key that some bytes are while crossterm is silent: Ctrl-C always, and one alone behind a silence, which somebody typed.
 /// Keys that crossterm does not know silence it, too.
 fn typed(bytes: &[u8], was_quiet: bool) -> Option<KeyEvent> {
-    match bytes {
-        it if it.contains(&CONTROL_C) => {
-            Some(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL))
-        }
-        [one @ b' '..=b'~'] if was_quiet => {
-            let is_large = one.is_ascii_uppercase();
-            let with = if is_large {
-                KeyModifiers::SHIFT
-            } else {
-                KeyModifiers::NONE
-            };
-            Some(KeyEvent::new(KeyCode::Char(*one as char), with))
-        }
-        _ => None,
-    }
+    let byte = match bytes {
+        it if it.contains(&CONTROL_C) => CONTROL_C,
+        [one] if was_quiet => *one,
+        _ => return None,
+    };
+    let plain = KeyModifiers::NONE;
+    let (code, with) = match byte {
+        b'\r' => (KeyCode::Enter, plain),
+        b'\t' => (KeyCode::Tab, plain),
+        0x1b => (KeyCode::Esc, plain),
+        0x7f => (KeyCode::Backspace, plain),
+        1..=26 => (
+            KeyCode::Char((byte - 1 + b'a') as char),
+            KeyModifiers::CONTROL,
+        ),
+        b'A'..=b'Z' => (KeyCode::Char(byte as char), KeyModifiers::SHIFT),
+        b' '..=b'~' => (KeyCode::Char(byte as char), plain),
+        _ => return None,
+    };
+    Some(KeyEvent::new(code, with))
+}
+
+/// Whether one byte is there long after what made crossterm silent: the rest of a key would have come with it.
+fn is_one_byte((since, _): (Instant, u32), terminal: &OwnedFd) -> bool {
+    since.elapsed() > PATIENCE * 6 && rustix::io::ioctl_fionread(terminal) == Ok(1)
 }
 
 /// Whether crossterm waits for the end of a paste that does not end. It says nothing of one until it has all of it, and
