@@ -33,7 +33,7 @@ const REST: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct TracedChild {
     child: std::process::Child,
-    passing: Arc<Passing>,
+    pub(super) passing: Arc<Passing>,
     pub(super) output: Receiver<Message>,
     readers: Vec<JoinHandle<()>>,
     enough: Arc<AtomicBool>,
@@ -105,11 +105,6 @@ impl TracedChild {
         })
     }
 
-    /// Whether a signal has asked it to end.
-    pub(super) fn was_asked(&self) -> bool {
-        self.passing.was_asked()
-    }
-
     /// Passes on the signals that came to us. A terminal's keys reach the program as they reach us.
     pub(super) fn forward_signals(&mut self) {
         for it in self.signals.iter_mut().flat_map(SignalsInfo::pending) {
@@ -121,12 +116,12 @@ impl TracedChild {
 
     /// Ends it: asks first, then does not. One that a signal asked already takes the time that it needs.
     pub(super) fn stop(&mut self, patience: Duration) {
-        if self.ended().is_none() && !self.was_asked() {
+        if self.ended().is_none() && !self.passing.was_asked() {
             self.passing.send(Signal::TERM);
         }
         let begin = Instant::now();
         while self.ended().is_none() {
-            if begin.elapsed() > patience && !self.was_asked() {
+            if begin.elapsed() > patience && !self.passing.was_asked() {
                 self.passing.send(Signal::KILL);
             }
             // Its last lines must not keep it from ending.

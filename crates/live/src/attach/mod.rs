@@ -172,8 +172,9 @@ impl TracedRun {
             outlet.notice(true, text)?;
         }
         let had_room = !recording::files::had_no_room(&self.live.directory);
-        let ending = (self.name.as_str(), code, self.child.was_asked());
-        Ok(conclude(ending, &states, had_room, outlet))
+        let message = how_it_ended(&self.name, code, self.child.passing.was_killed());
+        let ending = (code, self.child.passing.was_asked(), message);
+        Ok(conclude(&self.name, ending, &states, had_room, outlet))
     }
 
     /// Follows until the program and its children have ended. `None` when it was asked to stop.
@@ -255,9 +256,20 @@ fn unrecorded(listed: &[(u32, String)], recorded: &[ProcessState]) -> Option<Str
     ))
 }
 
-/// The outcome for the program's exit code, for whether it was asked to end, and what was not traced.
+/// How the program ended, where that was not well.
+fn how_it_ended(name: &str, code: i32, was_killed: bool) -> String {
+    match code {
+        137 if was_killed => format!("{name} did not end when it was asked to: cuptop killed it"),
+        137 => format!("{name} was killed (signal 9), not by cuptop: was memory short?"),
+        129..=192 => format!("{name} was ended by signal {}", code - 128),
+        _ => format!("{name} ended with exit code {code}"),
+    }
+}
+
+/// The outcome for the program's exit code, whether it was asked to end, how it did, and what was not traced.
 fn conclude(
-    (name, code, was_asked): (&str, i32, bool),
+    name: &str,
+    (code, was_asked, how): (i32, bool, String),
     processes: &[ProcessState],
     had_room: bool,
     outlet: &Outlet,
@@ -271,12 +283,7 @@ fn conclude(
         let _ = outlet.notice(true, text.to_owned());
     }
     if code != 0 {
-        let message = match code {
-            137 => format!("{name} was killed (signal 9): was memory short?"),
-            129..=192 => format!("{name} was ended by signal {}", code - 128),
-            _ => format!("{name} ended with exit code {code}"),
-        };
-        return Outcome::Failed(Failure::new(FailureKind::Program { code }, message, ""));
+        return Outcome::Failed(Failure::new(FailureKind::Program { code }, how, ""));
     }
     if was_asked {
         return Outcome::Complete;
@@ -304,6 +311,13 @@ fn conclude(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_killed_the_program_is_said() {
+        assert!(how_it_ended("sh", 137, true).ends_with("cuptop killed it"));
+        assert!(how_it_ended("sh", 137, false).contains("not by cuptop"));
+        assert_eq!(how_it_ended("sh", 139, false), "sh was ended by signal 11");
+    }
 
     #[test]
     fn processes_on_a_gpu_without_a_recording_are_named() {

@@ -23,6 +23,8 @@ struct Traced {
     own_group: bool,
     /// When it was asked to end first, and how often it was.
     asked: Option<(Instant, u32)>,
+    /// Whether we killed it.
+    was_killed: bool,
     /// Its exit code, or 128 and the signal that ended it.
     code: Option<i32>,
 }
@@ -34,6 +36,7 @@ impl Passing {
             pid: i32::try_from(id).ok().and_then(Pid::from_raw),
             own_group,
             asked: None,
+            was_killed: false,
             code: None,
         })))
     }
@@ -57,6 +60,11 @@ impl Passing {
     /// Whether somebody has asked it to end.
     pub(super) fn was_asked(&self) -> bool {
         self.state().asked.is_some()
+    }
+
+    /// Whether it was we who killed it.
+    pub(super) fn was_killed(&self) -> bool {
+        self.state().was_killed
     }
 
     pub(super) fn send(&self, signal: Signal) {
@@ -83,7 +91,8 @@ impl Passing {
 }
 
 impl Traced {
-    fn send(&self, signal: Signal) {
+    fn send(&mut self, signal: Signal) {
+        self.was_killed |= signal == Signal::KILL && self.code.is_none();
         // A program that was waited for has given its id back. Its group may live on.
         if let Some(pid) = self.pid.filter(|_| self.code.is_none() || self.own_group) {
             let _ = if self.own_group {
@@ -143,6 +152,7 @@ mod tests {
             let passing = Passing::to(child.id(), false);
             for nth in 1..=asked {
                 assert!(child.try_wait().expect("a child").is_none(), "{nth}");
+                assert!(!passing.was_killed(), "{nth}");
                 passing.pass([15, 2, 15][nth - 1], false);
                 if let (true, Some((first, _))) = (is_late, &mut passing.state().asked) {
                     *first = first
@@ -151,6 +161,7 @@ mod tests {
                 }
             }
             assert_eq!(child.wait().expect("a child").signal(), Some(9));
+            assert!(passing.was_killed());
         }
     }
 }
