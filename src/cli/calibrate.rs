@@ -1,11 +1,10 @@
 //! `cuptop calibrate`: a profile of this GPU.
 
-use std::path::Path;
-
 use super::args::Calibrate;
 use super::collect::ProgressLine;
 use super::exit::{self, Ending};
 use super::{print, profile, say};
+use crate::export::{Readers, to_file};
 
 /// Measures GPU 0 and writes its profile.
 pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
@@ -24,11 +23,17 @@ pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
                 .help("name a file with --output")
         })?,
     };
-    let written = match &args.output {
-        Some(path) => std::fs::write(path, &text),
-        None => keep(&path, &text),
-    };
-    written.map_err(|error| Ending::input(format!("cannot write {}: {error}", path.display())))?;
+    let folder = path.parent().filter(|_| args.output.is_none());
+    if let Some(Err(error)) = folder.map(std::fs::create_dir_all) {
+        return Err(Ending::input(format!(
+            "cannot write {}: {error}",
+            path.display()
+        )));
+    }
+    to_file(&path, Readers::AsUmask, |out| {
+        out.write_all(text.as_bytes())
+    })
+    .map_err(Ending::input)?;
     let simulator = match &args.output {
         Some(_) => format!("use it with --profile {}", path.display()),
         None => format!(
@@ -38,14 +43,4 @@ pub(super) fn calibrate(args: &Calibrate) -> Result<u8, Ending> {
     };
     say(&format!("wrote {}; {simulator}", path.display()));
     Ok(exit::FINE)
-}
-
-/// Saves a profile in its place, the whole file or none of it. So it is written beside that place and then moved there.
-fn keep(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let beside = path.with_extension("toml.new");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::args::JobArgs;
 use super::exit::{self, Ending};
+use crate::export::{Readers, to_file};
 use crate::report::standing::Standing;
 use crate::tui::{self, NextRun};
 use activity::text::plain_json;
@@ -58,9 +59,10 @@ pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
     });
     let whole = plain_json(format!("{whole:#}\n"));
     if let Some(path) = &args.save {
-        let written = std::fs::write(path, &whole);
-        written
-            .map_err(|it| Ending::machine(format!("{} cannot be written: {it}", path.display())))?;
+        to_file(path, Readers::AsUmask, |out| {
+            out.write_all(whole.as_bytes())
+        })
+        .map_err(Ending::machine)?;
     }
     if args.json {
         super::print(&whole)?;

@@ -69,6 +69,7 @@ pub(super) fn editable(name: &str) -> Result<PathBuf, String> {
 }
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    recording::file::refuse_foreign_links(path)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     // What is there in part would only be in the way.
     file.write_all(text.as_bytes()).inspect_err(|_| {

@@ -199,11 +199,11 @@ fn whole_file(
         write(&mut out)?;
         out.flush()
     };
+    recording::file::refuse_foreign_links(path)?;
     // A pipe is one by its name in `/dev/fd` alone: where that leads, nothing lies.
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return fill(&File::options().write(true).open(path)?);
     }
-    recording::file::refuse_foreign_links(path)?;
     // A link stays, and what it leads to is replaced, or made.
     let target = path
         .canonicalize()

@@ -252,7 +252,15 @@ fn another_users_link_in_a_shared_folder_is_not_followed() {
     std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).expect("set");
     std::os::unix::fs::symlink(&own, &link).expect("made");
     let is_another = std::os::unix::fs::lchown(&link, Some(12_345), None).is_ok();
-    for (mode, is_shared) in [(0o700, false), (0o1777, true)] {
+    for (mode, owner, is_shared) in [
+        (0o700, 0, false),
+        (0o1777, 0, true),
+        (0o777, 0, true),
+        (0o777, 12_345, true),
+    ] {
+        if is_another {
+            std::os::unix::fs::chown(root.path(), Some(owner), None).expect("root may");
+        }
         std::fs::set_permissions(root.path(), PermissionsExt::from_mode(mode)).expect("set");
         let refused = is_another && is_shared;
         let made = recording::file::create_directory(&link);

@@ -133,8 +133,8 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses a path on which lies another user's link, in a folder where everybody may leave one (`/tmp`). The system refuses
-/// to follow these for a write of its own (`fs.protected_symlinks`), but not to rename to where they lead.
+/// Refuses a path on which lies another user's link, in a folder where everybody may leave one, be that user's or not. The
+/// system refuses to follow those of `/tmp` for a write of its own (`fs.protected_symlinks`), but not to rename to where they lead.
 ///
 /// # Errors
 /// When there is one, which it names.
@@ -152,8 +152,9 @@ pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
         let (Ok(link), Ok(folder)) = (at.symlink_metadata(), folder.metadata()) else {
             continue;
         };
-        let is_free = folder.mode() & STICKY != 0 && folder.mode() & 0o022 != 0;
-        if link.is_symlink() && is_free && ![user, folder.uid()].contains(&link.uid()) {
+        let is_sticky = folder.mode() & STICKY != 0;
+        let is_free = folder.mode() & if is_sticky { 0o022 } else { 0o002 } != 0;
+        if link.is_symlink() && is_free && ![user, 0].contains(&link.uid()) {
             let text = format!("{} is another user's link", at.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
