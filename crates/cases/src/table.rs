@@ -60,7 +60,7 @@ table! {
         /// The only call of a function is a slow one where it is its process's first that is no quick question: it makes
         /// the context.
         OPENING_CALL: Exception => ["call_that_opens"];
-        /// So is an only allocation before all launches, whatever was asked before it: no memory takes 10 ms to be had.
+        /// So does an allocation behind quick questions, which need none: no memory takes 10 ms to be had.
         ONE_ALLOCATION: Exception => ["allocation_behind_a_question"];
         /// Up to three slow calls of a function are cold ones, too, before the last slow first one has ended.
         COLD_MEANWHILE: Exception => ["frees_before_the_first_kernel"];

@@ -140,7 +140,15 @@ impl<'t> Calls<'t> {
         let (lane, row) = calls.at(call);
         let process = self.trace.lanes()[lane].key().process;
         if cases::COLD_MIN.is_reached_by(self.time(&call)) {
-            self.opening.entry(process).or_insert(call);
+            let opening = self.opening.entry(process).or_insert(call);
+            let is_quick = !cases::FEW_MIN.is_reached_by(calls.span(*opening).len());
+            let takes = cases::FEW_MIN.is_reached_by(calls.span(call).len())
+                && kind == CallKind::Memory
+                && !self.graph.function(self.trace, call).contains("Host");
+            let launched = || self.first.iter().any(|it| it.2);
+            if cases::ONE_ALLOCATION.holds(is_quick && takes && !launched()) {
+                *opening = call;
+            }
         }
         // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
         let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
@@ -204,8 +212,7 @@ impl<'t> Calls<'t> {
             slow.extend(list[..quick].iter().copied().filter(is_slow));
             if let [only] = list[..]
                 && cases::FEW_MIN.is_reached_by(self.time(&only))
-                && (cases::OPENING_CALL.holds(self.opens(&only))
-                    || cases::ONE_ALLOCATION.holds(self.is_before_launches(&only)))
+                && cases::OPENING_CALL.holds(self.opens(&only))
             {
                 slow.push(only);
             }
@@ -288,15 +295,6 @@ impl<'t> Calls<'t> {
     /// Whether it is the first of its process that is no quick question.
     fn opens(&self, call: &CallId) -> bool {
         self.opening.values().any(|of| of == call)
-    }
-
-    /// Whether it takes or frees memory of the device before anything was launched.
-    fn is_before_launches(&self, call: &CallId) -> bool {
-        let calls = &self.graph.calls;
-        let mut before = calls.kind[..*call as usize].iter();
-        calls.kind[*call as usize] == CallKind::Memory
-            && !self.graph.function(self.trace, *call).contains("Host")
-            && !before.any(|kind| kind.is_launch())
     }
 
     /// Whether a function locks pages, by its name.

@@ -3,12 +3,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::Framework;
+use super::words::seen_at;
 use super::{Finding, Occurrence, Scope, longest_first};
 use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
 use causes::graph::NONE;
+use causes::stacks::StackCounts;
 use causes::{Group, first_use};
 use figures::DeviceFigures;
 
@@ -64,11 +66,13 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         inside if inside > 0 && 2 * inside >= calls.freed => (NEAR_LIMIT, "retry"),
         _ => (OF_LOOP, "reuse"),
     };
+    let line = calls.seen.telling(scope.trace);
     Some(Finding {
         title: format!(
-            "{} between launches take {}{}",
+            "{} between launches take {}{}{}{}",
             counted(number, "allocation or free", "allocations and frees"),
             duration(time),
+            calls.mostly(scope),
             match outliers {
                 0 => String::new(),
                 many => format!(
@@ -77,9 +81,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                     counted(many, "outlier", "outliers")
                 ),
             },
+            seen_at(line.as_ref()),
         ),
         advice: advice.to_owned(),
-        change: scope.change(change, None),
+        change: scope.change(change, line.as_ref()),
         cure: if change == "retry" {
             "using less memory"
         } else {
@@ -105,13 +110,15 @@ struct Calls {
     freed: usize,
     /// Frees inside an operation of PyTorch, which nobody asked for.
     freed_inside: usize,
+    /// What the CPU was seen at in them.
+    seen: StackCounts,
 }
 
 impl Calls {
     fn of(scope: &Scope, span: Span) -> Self {
         let mut calls = Calls::default();
         let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
-        for (id, lane, _) in scope.trace.threads() {
+        for (id, lane, thread) in scope.trace.threads() {
             let mut has_launched = false;
             for (row, call) in scope.trace.activities(id, scope.rows(id)) {
                 let What::Call(what) = call.what else {
@@ -123,6 +130,10 @@ impl Calls {
                     if call.span.overlaps(span) {
                         let time = call.span.intersect(span).len();
                         calls.time += time;
+                        let process = lane.key().process;
+                        calls
+                            .seen
+                            .add_samples(scope.trace, process, thread, call.span);
                         calls.at.push((call.span.len(), Occurrence::Row((id, row))));
                         let list = calls.by_name.entry(what.name).or_default();
                         list.push((time, call.span.start));
@@ -170,6 +181,16 @@ impl Calls {
             true => (once, outliers, later.iter().sum()),
             false => (once, outliers, 0),
         }
+    }
+
+    /// The function that takes most of their time, where one takes half of it.
+    fn mostly(&self, scope: &Scope) -> String {
+        let sum = |it: &Vec<(Ns, Ns)>| it.iter().map(|it| it.0).sum::<Ns>();
+        let most = self.by_name.iter().map(|it| (sum(it.1), *it.0)).max();
+        most.filter(|it| 2 * it.0 > self.time && self.by_name.len() > 1)
+            .map_or_else(String::new, |it| {
+                format!(", mostly {}", scope.trace.names().short(it.1))
+            })
     }
 
     /// What calls to a pool take.

@@ -19,6 +19,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         at: Vec::new(),
         spans: Vec::new(),
         pinned: StackCounts::default(),
+        tuned: StackCounts::default(),
         has: Has::default(),
     };
     cold.add_loading();
@@ -28,8 +29,11 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_pinning();
     let (time, whole) = (Span::union_len(cold.spans), cold.whole.len());
     let is_pinning = cold.has.is_mostly(Work::Pinning, time);
-    let line = cold.pinned.telling(scope.trace);
-    let line = line.filter(|_| is_pinning);
+    let is_tuning = cold.has.is_mostly(Work::Tuning, time);
+    let line = match is_tuning {
+        true => cold.tuned.telling(scope.trace),
+        false => cold.pinned.telling(scope.trace).filter(|_| is_pinning),
+    };
     // Its time is the host's: it may be longer than all that the GPU did.
     let is_worth = cases::WORTH_SHARE.is_reached_by(share(time, whole));
     if !cases::COLD_MIN.is_reached_by(time) || !is_worth {
@@ -48,10 +52,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // What lies before the GPU's work costs none of its time.
     let inside_share = share(inside.unwrap_or(0), whole);
     Some(Finding {
-        severity: match cases::WARNING_SHARE.is_reached_by(inside_share) {
-            true => Severity::Warning,
-            false => Severity::Info,
-        },
+        severity: Severity::warn_where(cases::WARNING_SHARE.is_reached_by(inside_share)),
         title: format!(
             "cold start: {} spent on {}{}; the GPU's work spans {}",
             duration(time),
@@ -61,6 +62,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         ),
         advice: match cold.has.is_mostly(Work::Loading, time) && is_cuda(scope) {
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            false if is_tuning => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
             false if is_pinning => "Pin only what copies need, or in another thread.",
             false => "Warm up before measuring: run everything once.",
         }
@@ -70,6 +72,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
                 false => "",
             },
+        cure: if is_tuning { "autotuning once" } else { "" },
         bound_ns: time,
         inside_ns: inside,
         ..scope.found(whole, time, &longest_first(cold.at))
@@ -88,6 +91,8 @@ struct Cold<'s, 'a> {
     spans: Vec<Span>,
     /// What the CPU was seen at while it locked memory.
     pinned: StackCounts,
+    /// And while Triton tried configurations.
+    tuned: StackCounts,
     has: Has,
 }
 
@@ -185,6 +190,10 @@ impl Cold<'_, '_> {
                 scope.causes.add_samples(op, span, &mut seen);
                 let work = match is_started {
                     true => Work::First,
+                    false if tunes(scope, &seen) => {
+                        self.tuned.add(&seen);
+                        Work::Tuning
+                    }
                     false if seen.are_of_building(scope.trace) => Work::Building,
                     false => Work::Before,
                 };
@@ -251,6 +260,7 @@ impl Cold<'_, '_> {
 enum Work {
     Context,
     Building,
+    Tuning,
     /// Nobody saw what.
     Before,
     Compiling,
@@ -264,9 +274,10 @@ enum Work {
 #[derive(Default)]
 struct Has([Ns; WORKS.len()]);
 
-const WORKS: [&str; 8] = [
+const WORKS: [&str; 9] = [
     "making the context",
     "building kernels",
+    "trials of Triton's autotuner",
     "the CPU's work before first launches",
     "compiling PTX in the driver",
     "loading GPU code",
@@ -296,6 +307,12 @@ impl Has {
     fn is_mostly(&self, work: Work, time: Ns) -> bool {
         2 * self.0[work as usize] >= time
     }
+}
+
+/// Whether Triton was seen trying configurations of a kernel for half of a stretch.
+fn tunes(scope: &Scope, seen: &StackCounts) -> bool {
+    let tuning = seen.filtered(scope.trace, |it| it.file.ends_with("runtime/autotuner.py"));
+    tuning.all > 0 && 2 * tuning.all >= seen.all
 }
 
 /// Whether the program's calls are CUDA's: HIP and old TensorFlow have no such setting.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
 use crate::thresholds;
 use activity::text::{counted, cut_middle, listed};
 use activity::units::{duration, percent, share};
@@ -120,15 +120,11 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // A launch that comes late is mended more easily.
     let is_late = check(scope, f).is_some();
     Some(Finding {
-        severity: if is_late { Severity::Info } else { found.severity },
-        says: (!is_late).then(|| Says {
-            bound: Bound::Compute,
-            part: f.part(f.compute_ns),
-            why: match are_empty {
-                true => format!("in a CUDA graph's nodes of {} each", duration(mean)),
-                false => format!("{} in gaps between a CUDA graph's nodes", percent(part)),
-            },
-        }),
+        severity: found.severity.keep_where(!is_late),
+        says: (!is_late).then(|| Says::of_kernels(f, match are_empty {
+            true => format!("in a CUDA graph's nodes of {} each", duration(mean)),
+            false => format!("{} in gaps between a CUDA graph's nodes", percent(part)),
+        })),
         title: format!(
             "{} of CUDA graphs take {} each, mostly {most}; gaps between them take {} ({})",
             counted(kernels, "node", "nodes"),

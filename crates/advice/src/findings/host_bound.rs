@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::Framework;
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns};
 use causes::graph::OpId;
@@ -39,9 +39,14 @@ const MANAGED: Cure = (
     "prefetch",
 );
 const FETCHED: Cure = (
-    "It works on what comes back from the GPU: do that work there, or bring less back.",
+    "It works on what comes back from the GPU: launch the next step before that, or do that work there.",
     "cutting CPU work",
     "keep-work",
+);
+const RANDOM: Cure = (
+    "Random numbers are made on the CPU, and copied: the GPU makes them far faster.",
+    "drawing numbers on the GPU",
+    "random",
 );
 const OTHER: Cure = (
     "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
@@ -53,6 +58,12 @@ const OTHER: Cure = (
 fn is_worker(scope: &Scope, name: NameId) -> bool {
     let name = scope.trace.names().full(name);
     name.contains("_MultiProcessingDataLoaderIter")
+}
+
+/// Whether it is one of PyTorch's operators that make random numbers, which run on the CPU while the GPU waits.
+fn is_random(scope: &Scope, name: NameId) -> bool {
+    let op = scope.trace.names().full(name).strip_prefix("aten::");
+    op.is_some_and(|it| it.starts_with("rand") || ["normal_", "uniform_"].contains(&it))
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -80,7 +91,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => String::new(),
     };
     let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
+    let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let bound = match (is_managed, on_fetched) {
+        // It also slows down launches, and waits behind each gradient.
+        _ if is_traced => f.idle_ns,
         // Kernels wait for pages, too, and nobody knows how long.
         (true, _) => f.recorded_ns(),
         // Copies and syncs go with its work.
@@ -89,10 +103,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let seen = seen_at(line.as_ref());
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
-    let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let (advice, cure, change) = match (is_traced, most) {
         (true, _) => TRACED,
         (_, Some(it)) if is_worker(scope, it) => WORKERS,
+        (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,
         _ if on_fetched => FETCHED,
@@ -122,6 +136,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             part: f.part(idle),
             why: "much of it taking stacks, as anomaly detection does".to_owned(),
         }),
+        instead_of: match is_traced {
+            true => &[Rule::LaunchBound, Rule::SyncInLoop],
+            false => &[],
+        },
         cure,
         ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })

@@ -9,11 +9,12 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::program::Framework;
-use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, Severity};
+use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, configs};
+use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns, Span};
 use causes::stacks::StackCounts;
-use causes::{Bound, Group, LAUNCH_GAP_MAX};
+use causes::{Bound, Group, LAUNCH_GAP_MAX, sum_by};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
@@ -31,33 +32,44 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
     // Some longer work between launches goes with them; much of it is the program's own.
     let more = if 4 * late.host <= idle { late.host } else { 0 };
-    let found = scope.found(f.span_ns, idle + more, &longest);
     let beside = super::graph_launch::beside(scope, f);
     let line = late.seen.telling(scope.trace);
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
     let is_jax = scope.framework() == Framework::Jax;
+    let is_read = 2 * late.read > idle;
+    let is_jitted = is_jax && (beside.is_some() || 2 * late.of_graphs <= idle);
+    let (fused, refused) = match (is_read, is_jitted) {
+        (true, _) => (0, Some("how much is launched together then is not known")),
+        (_, true) => (short(scope, f), Some("jax.jit also fuses kernels")),
+        _ => (0, None),
+    };
+    let found = scope.found(f.span_ns, idle + more + fused, &longest);
     let (jit, capture) = (
         "one jax.jit around the step",
         "capturing more in the CUDA graph",
     );
     let (advice, cure, change, how) = match beside {
-        _ if 2 * late.read > idle => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
+        _ if is_read => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
         _ if 2 * late.of_graphs > idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
         Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
         Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "kernels one by one beside a CUDA graph"),
         None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
     };
     Some(Finding {
-        severity: match f.kernels < cases::GRAPH_MIN.value() as u64 * late.waits {
-            true => Severity::Info,
-            false => found.severity,
-        },
+        severity: found
+            .severity
+            .keep_where(f.kernels >= cases::GRAPH_MIN.value() as u64 * late.waits),
         count,
         title: format!(
-            "the GPU is idle for {} ({}) in gaps under 1 ms between operations",
+            "the GPU is idle for {} ({}) in gaps under 1 ms between operations{}",
             duration(idle),
             percent(f.part(idle)),
+            match line {
+                None => before(scope, f),
+                Some(_) => String::new(),
+            },
         ),
+        refused: refused.map(str::to_owned),
         says: (!how.is_empty()).then(|| Says {
             bound: Bound::Launch,
             part: f.part(idle),
@@ -70,6 +82,28 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice,
         change: scope.change(change, line.as_ref()),
         ..found
+    })
+}
+
+/// What kernels take that are shorter than a launch.
+fn short(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let of = configs::of_device(scope, f).iter();
+    let short = of.filter(|it| it.usual < LAUNCH);
+    short.map(|it| it.row.total_ns).sum()
+}
+
+/// Measured: a launch takes the CPU five microseconds.
+const LAUNCH: Ns = 5_000;
+
+/// The kernel that most launches are of, to be put behind a title where no line is known.
+fn before(scope: &Scope, f: &DeviceFigures) -> String {
+    let of = configs::of_device(scope, f).iter();
+    let counted = of.map(|it| (it.shape.name, it.row.count as Ns));
+    let most = sum_by(counted).into_iter().next();
+    let most = most.filter(|it| 2 * it.1 > f.kernels as Ns);
+    most.map_or_else(String::new, |(name, _)| {
+        let name = cut_middle(scope.trace.names().short(name), NAME_MAX);
+        format!(", most often before {name}")
     })
 }
 

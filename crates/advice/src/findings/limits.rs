@@ -11,8 +11,8 @@ use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent, share};
 use activity::{NameId, Ns};
+use causes::LAUNCH_GAP_MAX;
 use causes::stacks::StackCounts;
-use causes::{Bound, LAUNCH_GAP_MAX};
 use figures::DeviceFigures;
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
@@ -86,13 +86,16 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let info = &scope.trace.devices()[f.index].info;
     let warps = |it: &Config| (resident(it) * f64::from(info.max_warps_per_sm)).round() as u32;
+    // Of what takes most of the time two for each scheduler are few, too.
+    let most = |it: &Config| f.part(it.row.total_ns) >= thresholds::COMPUTE_SHARE;
+    let few = |it: &Config| thresholds::FEW_WARPS + u32::from(most(it));
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let is_full = it.row.fill.idle_sms == Some(0);
         is_full
             && it.row.class == Class::Unknown
             && few_by(scope, it).is_some()
-            && warps(it) < thresholds::FEW_WARPS
+            && warps(it) < few(it)
             && !is_by_design(scope, full(scope, it))
             && waits_inside(scope, it) != Some(false)
     });
@@ -327,10 +330,11 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             ),
         },
         estimated: known.map(|it| saved(scope, &of, it.1)),
-        says: (!is_half).then(|| Says {
-            bound: Bound::Compute,
-            part: f.part(f.compute_ns),
-            why: format!("{part} of it in fp32 products without tensor cores"),
+        says: (!is_half).then(|| {
+            Says::of_kernels(
+                f,
+                format!("{part} of it in fp32 products without tensor cores"),
+            )
         }),
         change: match capability.0 {
             // Its words are those of TF32.
@@ -382,10 +386,17 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Whether a kernel does something to each element, by PyTorch's names and CuPy's.
+/// From this part of kernel time on a headline names them.
+const MAIN: f64 = 0.4;
+
+/// Kernels of batch norm, by cuDNN's names and PyTorch's.
+const NORMS: &str = "bn_fw batch_norm";
+
+/// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
 fn is_elementwise(name: &str) -> bool {
     let of_cupy = name.strip_prefix("cupy_");
     name.contains("elementwise")
+        || has_any(name, NORMS)
         || of_cupy.is_some_and(|it| !has_any(it, "sum prod max min mean arg"))
 }
 
@@ -400,6 +411,53 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     let mut ran = configs::ran(scope, f, &all);
     ran.sort_unstable();
+    let (saved, time, at) = in_rows(scope, &all, &ran, is_sampled);
+    let is_many = cases::LOOP_MIN.is_reached_by(at.len()) || is_sampled;
+    if !is_many || !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
+        return None;
+    }
+    let how = match is_sampled {
+        true => "are limited by memory",
+        false => "each read and write memory anew",
+    };
+    let found = scope.found(f.span_ns, saved, &at);
+    let line = launched_at(scope, &ran).telling(scope.trace);
+    let kinds = match all.iter().any(|it| has_any(full(scope, it), NORMS)) {
+        true => "elementwise and batch norm",
+        false => "elementwise",
+    };
+    let part = share(time, f.compute_ns);
+    Some(Finding {
+        title: format!(
+            "{} {kinds} kernels in a row {how}: {} ({} of kernel time){}",
+            at.len(),
+            duration(time),
+            percent(part),
+            line.as_ref()
+                .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
+        ),
+        advice: "Fuse those that read what the previous one wrote: memory is then read once."
+            .to_owned(),
+        change: scope.change("fuse", line.as_ref()),
+        says: (part >= MAIN).then(|| {
+            Says::of_kernels(
+                f,
+                format!("{} of it in {kinds} kernels in a row", percent(part)),
+            )
+        }),
+        // Without counters nobody knows.
+        severity: found.severity.keep_where(is_sampled),
+        ..found
+    })
+}
+
+/// What goes where kernels in a row become one, what they take, and where they are. With counters a row is of one size.
+fn in_rows(
+    scope: &Scope,
+    all: &[&Config],
+    ran: &[(super::At, Ns, usize)],
+    is_sampled: bool,
+) -> (Ns, Ns, Vec<Occurrence>) {
     let size = |number: usize| {
         let of = &all[number].shape;
         is_sampled.then_some((of.grid, of.block))
@@ -419,36 +477,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             at.extend(group.iter().map(|it| Occurrence::Row(it.0)));
         }
     }
-    let is_many = cases::LOOP_MIN.is_reached_by(at.len()) || is_sampled;
-    if !is_many || !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
-        return None;
-    }
-    let how = match is_sampled {
-        true => "are limited by memory",
-        false => "each read and write memory anew",
-    };
-    let found = scope.found(f.span_ns, saved, &at);
-    let line = launched_at(scope, &ran).telling(scope.trace);
-    Some(Finding {
-        title: format!(
-            "{} elementwise kernels in a row {how}: {} ({} of kernel time){}",
-            at.len(),
-            duration(time),
-            percent(share(time, f.compute_ns)),
-            line.as_ref()
-                .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
-        ),
-        advice: "Fuse those that read what the previous one wrote: memory is then read once."
-            .to_owned(),
-        change: scope.change("fuse", line.as_ref()),
-        // Without counters nobody knows.
-        severity: if is_sampled {
-            found.severity
-        } else {
-            Severity::Info
-        },
-        ..found
-    })
+    (saved, time, at)
 }
 
 /// Those without one kernel in one size again and again: that is a loop, of which each may do the same anew.

@@ -2,12 +2,13 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Copied, DeviceFigures, Finding, Occurrence, Says, Scope, longest_first, pageable};
+use super::{
+    Copied, DeviceFigures, Finding, Occurrence, Says, Scope, configs, longest_first, pageable,
+};
 use crate::thresholds;
 use activity::stats::lower_median;
 use activity::units::{bytes, count, duration, percent, share};
 use activity::{Direction, Ns, Place as On, Span, What};
-use causes::Bound;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let copies = scope.copies(f).iter();
@@ -48,7 +49,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let and_faults =
         and(waited, "in which kernels wait for pages") + &and(faults, "for the CPU's page faults");
     // However they are asked for, the bytes have to be moved.
-    let saving = (time + waited - at_link as Ns).max(0) + faults;
+    let held = held(scope, f).max(time + waited);
+    let saving = (held - at_link as Ns).max(0) + faults;
     let of_kernels = share(waited, f.compute_ns);
     Some(Finding {
         title: format!(
@@ -64,13 +66,29 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
             .to_owned(),
         change: scope.change("prefetch", None),
-        says: (of_kernels >= thresholds::COMPUTE_SHARE).then(|| Says {
-            bound: Bound::Compute,
-            part: f.part(f.compute_ns),
-            why: format!("{} of it waiting for pages of managed memory", percent(of_kernels)),
-        }),
+        says: (of_kernels >= thresholds::COMPUTE_SHARE)
+            .then(|| Says::of_kernels(f, format!("{} of it waiting for pages of managed memory", percent(of_kernels)))),
         ..scope.found(f.span_ns, saving, &longest_first(at))
     })
+}
+
+/// When pages move, and what kernels that leave no SM empty take until their last one: at most they do nothing but wait.
+fn held(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let is_page = |it: &&Copied| it.2.place.stream == On::NO_STREAM;
+    let pages = scope.copies(f).iter().filter(is_page).map(|it| it.1);
+    let mut spans = Span::merged(pages.collect());
+    let full = configs::of_device(scope, f).iter();
+    let full: Vec<_> = full.filter(|it| it.row.fill.idle_sms == Some(0)).collect();
+    let kernels = configs::ran(scope, f, &full).into_iter();
+    let kernels = kernels.map(|((lane, row), ..)| scope.trace.lanes()[lane].span(row));
+    let waits = |it: Span| {
+        let before = spans.partition_point(|page| page.start < it.end);
+        let last = spans[..before].last().filter(|page| page.end > it.start)?;
+        Some(Span::new(it.start, last.end.min(it.end)))
+    };
+    let kernels: Vec<Span> = kernels.filter_map(waits).collect();
+    spans.extend(kernels);
+    Span::union_len(spans)
 }
 
 /// When kernels most likely waited for these pages to come to the GPU: right before each, and longer before the first of a kernel.

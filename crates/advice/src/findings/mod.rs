@@ -8,6 +8,7 @@
 pub(crate) mod alloc_loop;
 mod around;
 mod asleep;
+mod attention;
 mod below_roof;
 mod change;
 mod cold_start;
@@ -38,6 +39,7 @@ pub(crate) mod pageable;
 mod program;
 mod queue_full;
 mod race;
+mod round_trips;
 mod saving;
 mod scope;
 mod shared_gpu;
@@ -88,6 +90,18 @@ pub enum Severity {
     Info,
     /// Worth a change.
     Warning,
+}
+
+impl Severity {
+    /// A warning where something holds.
+    fn warn_where(holds: bool) -> Severity {
+        [Severity::Info, Severity::Warning][usize::from(holds)]
+    }
+
+    /// The same where something holds, and else a remark.
+    fn keep_where(self, holds: bool) -> Severity {
+        if holds { self } else { Severity::Info }
+    }
 }
 
 /// Something that could be better.
@@ -172,6 +186,17 @@ pub struct Says {
     pub part: f64,
     /// Why, for the end of the sentence.
     pub why: String,
+}
+
+impl Says {
+    /// Of what kernels take.
+    fn of_kernels(f: &DeviceFigures, why: String) -> Says {
+        Says {
+            bound: Bound::Compute,
+            part: f.part(f.compute_ns),
+            why,
+        }
+    }
 }
 
 /// Where findings of a start-up were seen.
@@ -267,7 +292,13 @@ impl Rule {
         use Rule::*;
         matches!(
             self,
-            BelowRoof | FewWarps | IdleTensorCores | LatencyBound | Layout | MemoryChain
+            Attention
+                | BelowRoof
+                | FewWarps
+                | IdleTensorCores
+                | LatencyBound
+                | Layout
+                | MemoryChain
         ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
             || matches!(self, BankConflicts | Barriers | CodeFetch)
     }
@@ -278,7 +309,7 @@ impl Rule {
         matches!(self, CopyBound | LowBandwidth | NoOverlap | Offloading)
             || matches!(
                 self,
-                PageMigration | PageableCopy | ThroughHost | TinyCopies
+                PageMigration | PageableCopy | RoundTrips | ThroughHost | TinyCopies
             )
     }
 }
@@ -349,6 +380,7 @@ rules! {
     TailWave "tail-wave" Device(limits::tail) [] "filling the last wave";
     LatencyBound "latency-bound" Device(limits::latency) [] "reaching its roofline limit";
     MemoryChain "memory-chain" Device(limits::chain) [] "fusing kernels";
+    Attention "attention" Device(attention::check) [] "fusing attention";
     LowBandwidth "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";
     Race "race" Timeline(race::check) [] "";
     FailedCalls "failed-calls" Timeline(failed::check) [] "";
@@ -359,6 +391,7 @@ rules! {
     LostRecords "lost-records" Timeline(lost_records::check) [] "";
     Asleep "asleep" Device(asleep::check) [] "";
     HostBound "host-bound" Device(host_bound::check) [] "preparing work ahead";
+    RoundTrips "round-trips" Device(round_trips::check) [] "keeping arrays on the GPU";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";

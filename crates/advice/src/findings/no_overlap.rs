@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Copied, Finding, Occurrence, Scope, Severity, declared, longest_first};
+use super::{Copied, Finding, Occurrence, Scope, declared, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent, share};
 use activity::{Direction, MemoryKind, Ns, Span};
@@ -135,10 +135,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             false => None,
         },
         // Whether one batch needs what another left only a scenario says.
-        severity: match scope.planned {
-            Some(_) => found.severity,
-            None => Severity::Info,
-        },
+        severity: found.severity.keep_where(scope.planned.is_some()),
         ..found
     })
 }

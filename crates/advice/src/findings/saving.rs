@@ -103,11 +103,12 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
     findings.append(&mut rest);
     // Of equal severity those that are stacked come first, in their order.
     // Of a job the late rank does: it is the headline. So does a cold start that takes more than any of them saves.
-    // Work of the CPU does for which the GPU waits twice as long.
+    // What is known by its name does that could save twice as much, and so does work of the CPU.
     let most = findings.iter().filter_map(|f| f.saving_ns).max();
-    let waits = |f: &Finding| f.rule == Rule::HostBound && f.saving_ns.is_none();
+    let is_named = |f: &Finding| f.rule == Rule::HostBound || f.says.is_some();
     let is_first = |f: &Finding| {
-        let is_far = waits(f) && most.is_some_and(|most| f.bound_ns > 2 * most);
+        let is_far =
+            is_named(f) && f.saving_ns.is_none() && most.is_some_and(|most| f.bound_ns > 2 * most);
         f.gain.is_some() || is_far || most.is_some() && f.inside_ns > most
     };
     findings.sort_by_key(|f| Reverse((f.severity, is_first(f))));
@@ -286,11 +287,7 @@ fn notes(whatif: &WhatIf<'_>, outcome: &Outcome) -> Vec<String> {
 }
 
 fn severity(saves: Ns, whatif: &WhatIf<'_>) -> Severity {
-    if cases::WARNING_SHARE.is_reached_by(share(saves, whatif.whole())) {
-        Severity::Warning
-    } else {
-        Severity::Info
-    }
+    Severity::warn_where(cases::WARNING_SHARE.is_reached_by(share(saves, whatif.whole())))
 }
 
 /// What saves nothing on top of the others. It is a remark where it would save alone, or where its bound is so large

@@ -230,11 +230,7 @@ impl<'a> Scope<'a> {
             Occurrence::Gap(device, span) => Evidence::device(self.trace, device, span),
         });
         Finding {
-            severity: if cases::WARNING_SHARE.is_reached_by(part) {
-                Severity::Warning
-            } else {
-                Severity::Info
-            },
+            severity: Severity::warn_where(cases::WARNING_SHARE.is_reached_by(part)),
             evidence: shown.collect(),
             count: at.len() as u64,
             bound_ns,

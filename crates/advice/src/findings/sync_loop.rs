@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::around::{self, told};
 use super::no_overlap::Engines;
 use super::words::{every_kernels, seen_at};
-use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
@@ -60,10 +60,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "{advice} Where a result decides what is launched next, its sync has to stay."
         ),
         change: scope.change(change, line.as_ref()),
-        severity: match cases::WARNING_SHARE.is_reached_by(share) && !decides || is_each {
-            true => found.severity,
-            false => Severity::Info,
-        },
+        severity: found
+            .severity
+            .keep_where(cases::WARNING_SHARE.is_reached_by(share) && !decides || is_each),
         says: said.map(|(part, why)| Says {
             bound: Bound::Sync,
             part,

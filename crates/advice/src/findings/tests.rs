@@ -7,6 +7,7 @@ mod host;
 mod limits;
 mod machine;
 mod named;
+mod promises;
 mod truth;
 
 use super::*;

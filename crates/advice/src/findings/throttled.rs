@@ -33,11 +33,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .map(|it| Occurrence::Gap(f.index, it.span))
         .collect();
     Some(Finding {
-        severity: if is_slow && cases::LARGE_SHARE.is_reached_by(share) {
-            Severity::Warning
-        } else {
-            Severity::Info
-        },
+        severity: Severity::warn_where(is_slow && cases::LARGE_SHARE.is_reached_by(share)),
         title: format!(
             "clocks were held down in {} of the readings: {}{at_clock}",
             percent(share),

@@ -129,6 +129,7 @@ fn before_each(
             why: told,
         }),
         instead_of: &[Rule::LaunchBound, Rule::SyncInLoop],
+        refused: Some("what can be launched ahead then is not known".to_owned()),
         ..found
     })
 }

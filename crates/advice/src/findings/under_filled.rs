@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scope::Config;
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, configs, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
 use activity::{NameId, Ns, ShapeId, What, occupancy};
@@ -51,10 +51,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mean = kernels.time / number as Ns;
     Some(Finding {
         // What takes most of the time is worth a change, however short each is.
-        severity: match cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST {
-            true => found.severity,
-            false => Severity::Info,
-        },
+        severity: found
+            .severity
+            .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
             "{} with {} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
             counted(number as u64, "kernel", "kernels"),
@@ -158,8 +157,11 @@ impl<'s, 'a> Kernels<'s, 'a> {
     fn is_spared(&mut self, kernel: NameId, length: Ns) -> bool {
         let name = self.scope.trace.names().full(kernel);
         let is_short = !cases::EMPTY_MAX.is_reached_by(length);
+        // A cast has a block for so many elements: there is nothing to split.
+        let is_cast = name.contains("direct_copy_kernel");
         let meant = self.meant.entry(kernel);
-        cases::DOES_NOTHING.holds(is_short && name.ends_with("()"))
+        is_cast
+            || cases::DOES_NOTHING.holds(is_short && name.ends_with("()"))
             || cases::WAITS_FOR_PAGES.holds(is_short && self.is_managed)
             || *meant.or_insert_with(|| cases::FEW_SMS_MEANT.holds(is_communication(name)))
     }

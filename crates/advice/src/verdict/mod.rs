@@ -176,9 +176,10 @@ pub fn find(
         );
     }
     if window.is_none() && whole.scope.of == Answered::Run {
-        whole
-            .beside
-            .extend(loaded_before(trace, whole.span_ns, whole.scope.start_ns));
+        let loaded = loaded_before(trace, whole.span_ns, whole.scope.start_ns);
+        let outside = || scope::outside(trace, whole.span_ns);
+        let told = loaded.map_or_else(outside, |it| vec![it]);
+        whole.beside.extend(told);
     }
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
@@ -277,8 +278,8 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     }
 }
 
-/// The finding that a headline of what bounds the whole ends with: the first one, or the one that cures just that. Of bounds that one need
-/// only be a quarter as large; what a remark can say must be the largest.
+/// The finding that a headline of what bounds the whole ends with: the first one, or one that cures just that and
+/// brings more.
 fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
     let first = findings.first()?;
     let is_of = |it: &&Finding| match bound {
@@ -288,10 +289,12 @@ fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
         _ => !it.rule.speeds_kernels(),
     };
     let own = findings.iter().filter(is_of).max_by_key(|it| it.weight());
-    let own = own.filter(|it| match it.severity < first.severity {
-        true => it.says.is_some() && it.weight() > first.weight(),
-        false if first.saving_ns.is_some() => it.weight() > first.weight(),
-        false => 4 * it.weight() >= first.weight(),
+    let own = own.filter(|it| {
+        let is_alike = it.severity >= first.severity || it.says.is_some();
+        // A warm program gains nothing by warming up.
+        let is_cold = first.rule == Rule::ColdStart && it.severity >= first.severity;
+        let times = if is_cold { 4 } else { 1 };
+        is_alike && times * it.weight() >= first.weight()
     });
     Some(own.filter(|_| !is_of(&first)).unwrap_or(first))
 }

@@ -1,9 +1,10 @@
 //! What a verdict calls the steps that it is of, and those of another kind.
 
-use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent};
+use activity::{Ns, Span};
 use figures::steps::{Origin, StepKind, Steps};
+use trace::Trace;
 
 /// The steps that a verdict is of: those of one kind that are not odd.
 #[derive(Clone, Debug)]
@@ -50,4 +51,32 @@ pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
     };
     let length = duration(kind.median_ns);
     format!("{steps} of {length} {take} {} of the time", percent(part))
+}
+
+/// What a program does outside CUDA's calls before its first operation and behind its last one is told from so long on.
+/// It is also to be longer than all between.
+const OUTSIDE_MIN: Ns = 500_000_000;
+
+/// "2.26 s outside CUDA before the first operation".
+pub(super) fn outside(trace: &Trace, span: Ns) -> Vec<String> {
+    let Some((all, ops)) = trace.extent().zip(trace.operations_extent()) else {
+        return Vec::new();
+    };
+    let before = Span::new(all.start, ops.start);
+    let behind = Span::new(ops.end, all.end);
+    let ends = [
+        (before, "before the first operation"),
+        (behind, "behind the last"),
+    ];
+    let outside = |span: Span| {
+        let calls = trace.threads().flat_map(|(_, lane, _)| {
+            let rows = lane.starting(span);
+            rows.map(|row| lane.span(row).intersect(span))
+        });
+        span.len() - Span::union_len(calls.collect())
+    };
+    let ends = ends.map(|(span, which)| (outside(span), which)).into_iter();
+    let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(span));
+    told.map(|(time, which)| format!("{} outside CUDA {which}", duration(time)))
+        .collect()
 }

@@ -792,6 +792,20 @@ fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> 
 }
 
 #[test]
+fn what_a_program_does_for_long_outside_cuda_stands_behind() {
+    let told = |took: i64| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::Nvtx, "init", 0, 0, took);
+        scene.call("cudaMallocHost", took / 5, took / 5 * 2);
+        scene.kernel("k", 1, took, took + 10_000_000);
+        verdicts(&mut scene)[0].details()
+    };
+    let told_so = ["4.00 s outside CUDA before the first operation."];
+    assert_eq!(told(5_000_000_000), told_so);
+    assert_eq!(told(600_000_000), [""; 0]);
+}
+
+#[test]
 fn the_first_batch_before_all_work_stands_behind() {
     let told = |took: i64| {
         let mut scene = Scene::new();

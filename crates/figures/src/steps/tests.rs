@@ -186,6 +186,15 @@ fn of_few_steps_only_a_far_slower_first_one_is_warm_up() {
     assert_eq!(made(16).steady, 1..3);
 }
 
+/// As an elimination does, whose rest becomes smaller: the first of them are no start-up.
+#[test]
+fn steps_that_become_shorter_all_along_warm_nothing_up() {
+    let mut program = Program::new();
+    (20..60).rev().for_each(|left| program.step(4, left * left));
+    let steps = program.steps().expect("steps");
+    assert_eq!((steps.steady.start, steps.start_up.len()), (0, 0));
+}
+
 /// Ten times the layers of a network are not its steps.
 #[test]
 fn layers_are_not_steps() {

@@ -1,0 +1,73 @@
+//! Arrays that go down behind each kernel and up again at once, before the CPU can have changed them.
+
+use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first};
+use activity::units::{bytes, duration, percent};
+use activity::{Copy, Direction, Ns, What};
+
+/// The CPU goes through memory no faster, in GB/s. Measured: a core of a server reads and writes 10 to 20.
+const CPU_RATE: u64 = 50;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // Kernels that OpenACC or OpenMP makes are called so. What a program copies itself may be another array of the same size.
+    let is_made = |it: &str| {
+        let is_so = |with: &&str| it.starts_with(with);
+        ["nvkernel_", "__omp_offloading"].iter().any(is_so) || it.ends_with("_gpu")
+    };
+    if !scope.has_name(is_made) {
+        return None;
+    }
+    let (at, moved, all) = trips(scope, f);
+    // What comes down took about as long.
+    let time = f.copy_ns.min(2 * at.iter().map(|it| it.0).sum::<Ns>());
+    let is_loop = cases::FEW_WAITS_MIN.is_reached_by(at.len()) && 2 * moved >= all;
+    if !is_loop || !cases::LARGE_SHARE.is_reached_by(f.part(time)) {
+        return None;
+    }
+    let found = scope.found(f.span_ns, time, &longest_first(at));
+    Some(Finding {
+        title: format!(
+            "{} that came down go up again at once, in {} copies: both ways take {} ({})",
+            bytes(moved),
+            found.count,
+            duration(time),
+            percent(f.part(time)),
+        ),
+        advice:
+            "The compiler copies arrays around each region: keep them on the GPU for all rounds."
+                .to_owned(),
+        change: scope.change("data-region", None),
+        ..found
+    })
+}
+
+/// Large copies up that each follow a copy down of as many bytes at once, what they move, and what all copies up do.
+fn trips(scope: &Scope, f: &DeviceFigures) -> (Vec<(Ns, Occurrence)>, u64, u64) {
+    let graph = scope.causes.graph();
+    let (mut at, mut moved, mut all) = (Vec::new(), 0, 0);
+    let (mut down, mut since) = (Vec::new(), Ns::MIN);
+    let ops = graph.ops.of_device(f.index).iter();
+    for &op in ops.filter(|op| f.span.contains(graph.ops.start[**op as usize])) {
+        let span = graph.ops.span(op);
+        match graph.what(scope.trace, op) {
+            What::Copy(it) if it.bytes <= Copy::TINY_BYTES => {}
+            What::Copy(it) if it.direction == Direction::D2H => {
+                down.push(it.bytes);
+                since = span.end;
+            }
+            What::Copy(it) if it.direction == Direction::H2D => {
+                all += it.bytes;
+                let is_at_once = span.start.saturating_sub(since) < (it.bytes / CPU_RATE) as Ns;
+                let same = down.iter().position(|bytes| *bytes == it.bytes);
+                if let Some(same) = same.filter(|_| is_at_once) {
+                    down.swap_remove(same);
+                    moved += it.bytes;
+                    at.push((span.len(), Occurrence::Row(graph.ops.place(op))));
+                    since = span.end;
+                }
+            }
+            What::Kernel(_) => down.clear(),
+            _ => {}
+        }
+    }
+    (at, moved, all)
+}

@@ -1,0 +1,168 @@
+//! What is promised holds for the change that is named, and a place is told where it is known.
+
+use super::*;
+
+#[test]
+fn a_step_in_one_jit_may_save_its_short_kernels_too() {
+    let scene = |name: &str| {
+        let mut scene = short_kernels(false);
+        scene.name(name);
+        scene
+    };
+    // 99 pauses of 10 us, and 100 kernels of 2 us: no replay of a graph says how many XLA leaves.
+    let found = sick("launch-bound", &mut scene("XlaModule:#hlo_module=jit_step"));
+    assert_eq!(found.bound_ns, 99 * 10_000 + 100 * 2_000);
+    let reason = Some("jax.jit also fuses kernels".to_owned());
+    assert_eq!(
+        (found.cure, found.refused),
+        ("one jax.jit around the step", reason)
+    );
+    // A CUDA graph has the same kernels.
+    let found = sick("launch-bound", &mut scene("work"));
+    assert_eq!((found.bound_ns, found.refused), (99 * 10_000, None));
+    let title = "the GPU is idle for 990 µs (83 %) in gaps under 1 ms between operations, most often before k";
+    assert_eq!(found.title, title);
+}
+
+#[test]
+fn the_function_that_most_allocating_takes_is_named() {
+    let scene = |free: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 100_000) {
+            scene.call("cudaMallocAsync", at, at + 30_000);
+            scene.call("cudaLaunchKernel", at + 31_000, at + 34_000);
+            scene.kernel("k", 1, at + 40_000, at + 60_000);
+            scene.call("cudaFreeAsync", at + 62_000, at + 62_000 + free);
+        }
+        sick("alloc-in-loop", &mut scene).title
+    };
+    let told = scene(2_000);
+    assert!(told.ends_with(", mostly cudaMallocAsync"), "{told}");
+    // Half each, but for the first of one and the last of the other.
+    assert!(!scene(30_000).contains("mostly"), "{}", scene(30_000));
+}
+
+/// Rounds of a kernel of 20 ms, and a copy of 64 MiB down and up again so long after it.
+fn round(kernel: &str, pause: Ns, up: u64) -> Scene {
+    let (mut scene, mut now) = (Scene::new(), 0);
+    for _ in 0..4 {
+        scene.kernel(kernel, 7, now, now + 20_000_000);
+        scene.copy(
+            Direction::D2H,
+            7,
+            64 << 20,
+            now + 20_000_000,
+            now + 26_000_000,
+        );
+        now += 26_000_000 + pause;
+        scene.copy(Direction::H2D, 7, up, now, now + 4_000_000);
+        now += 4_000_000;
+    }
+    scene
+}
+
+#[test]
+fn arrays_that_come_down_and_go_up_at_once_may_stay() {
+    let found = sick(
+        "round-trips",
+        &mut round("nvkernel_solve_F1L204_2", 500_000, 64 << 20),
+    );
+    // Four copies up of 4 ms, and as much of what brings them down.
+    assert_eq!((found.count, found.bound_ns), (4, 4 * 8_000_000));
+    assert_eq!(found.severity, Severity::Warning);
+    assert_eq!(
+        found.change[0].to_string(),
+        "#pragma acc data: around the loop, or #pragma omp target data"
+    );
+    // Of a program's own copies nobody knows that they are the same arrays.
+    cured("round-trips", &mut round("solve", 500_000, 64 << 20));
+    // In 3 ms the CPU may have gone through them; and other arrays go up.
+    cured(
+        "round-trips",
+        &mut round("nvkernel_solve_F1L204_2", 3_000_000, 64 << 20),
+    );
+    cured(
+        "round-trips",
+        &mut round("nvkernel_solve_F1L204_2", 500_000, 48 << 20),
+    );
+}
+
+/// A product of 2 ms, a scale, another kernel and a product, four times.
+fn attention(middle: &str, last: &str) -> Scene {
+    let mut scene = Scene::new();
+    let scale = "void at::native::vectorized_elementwise_kernel<4, MulFunctor<float>>(int)";
+    let names = ["ampere_sgemm_128x128_tn", scale, middle, last];
+    for (at, name) in (0..16).map(|i| (i * 2_000_000, names[i as usize % 4])) {
+        scene.kernel(name, 7, at, at + 2_000_000);
+    }
+    scene
+}
+
+#[test]
+fn attention_that_writes_its_scores_is_known_by_its_kernels() {
+    let softmax = "void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float, float, float, SoftMaxForwardEpilogue>(float*)";
+    let found = sick(
+        "attention",
+        &mut attention(softmax, "ampere_sgemm_128x128_nn"),
+    );
+    // All of it; half lies between the products.
+    assert_eq!((found.count, found.bound_ns), (4, 32_000_000));
+    let change = found.change[0].to_string();
+    assert!(change.contains("scaled_dot_product_attention"), "{change}");
+    // A loss, a choice of experts, and a kernel that is fused.
+    let loss = softmax.replace("SoftMaxForwardEpilogue", "LogSoftMaxForwardEpilogue");
+    cured(
+        "attention",
+        &mut attention(&loss, "ampere_sgemm_128x128_nn"),
+    );
+    cured(
+        "attention",
+        &mut attention(softmax, "void at::native::sbtopk::gatherTopK<float>()"),
+    );
+    cured(
+        "attention",
+        &mut attention(
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+            "ampere_sgemm_128x128_nn",
+        ),
+    );
+}
+
+#[test]
+fn what_pytorch_draws_on_the_cpu_is_told_so() {
+    let scene = |name: &str| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 10_000_000) {
+            scene.range(
+                activity::RangeKind::CpuOp,
+                name,
+                0,
+                at + 4_000,
+                at + 10_000_000,
+            );
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.kernel("k", 1, at + 6_000, at + 2_000_000);
+        }
+        sick("host-bound", &mut scene).change
+    };
+    let told = scene("aten::normal_")[0].to_string();
+    assert_eq!(told, "torch.randn: device=\"cuda\"");
+    assert!(scene("aten::sort").is_empty());
+}
+
+#[test]
+fn a_context_is_made_behind_a_call_that_needs_none() {
+    let title = |takes: &str| {
+        let mut scene = Scene::new();
+        scene.call("cudaGetDeviceProperties", -400_000_000, -397_000_000);
+        scene.call(takes, -300_000_000, -25_000_000);
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 6_000, 50_006_000);
+        sick("cold-start", &mut scene).title
+    };
+    let told = title("cudaMalloc");
+    assert!(told.contains("on making the context;"), "{told}");
+    // To lock pages takes long by itself.
+    let told = title("cudaMallocHost");
+    assert!(told.contains("on pinning host memory;"), "{told}");
+}
