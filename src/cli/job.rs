@@ -50,7 +50,7 @@ pub(super) fn job(args: &JobArgs) -> Result<u8, Ending> {
     };
     for (standing, looked) in found.iter_mut().zip(&jobs) {
         standing.ask(|job| looked.ask(job, asking));
-        let lines: String = standing.ras().iter().map(|it| format!("{it}\n")).collect();
+        let lines: String = standing.more().iter().map(|it| format!("{it}\n")).collect();
         say(args, &format!("\n{lines}"))?;
     }
     let whole = json!({

@@ -9,7 +9,7 @@ use activity::anonymous::short_file;
 use activity::text::{listed, plural, printable};
 use activity::{Frame, Ns};
 use live::job::ras::Answer;
-use live::job::{Doing, Job, Life, Process, State, ThreadSeen, Verdict};
+use live::job::{Doing, Job, Life, Process, State, ThreadSeen, Verdict, Xid};
 
 /// Functions that only call another one.
 const WRAPPERS: [&str; 6] = [
@@ -188,8 +188,22 @@ impl Standing {
         }
     }
 
+    /// What is known beside the threads, a line each: errors of GPUs, and what NCCL says.
+    pub fn more(&self) -> Vec<String> {
+        [self.xids(), self.ras()].concat()
+    }
+
+    /// Errors of GPUs since it is looked at, or that none could be seen.
+    fn xids(&self) -> Vec<String> {
+        match &self.job.xids {
+            None => Vec::new(),
+            Some(Err(why)) => vec![format!("errors of GPUs are not seen: {}", printable(why))],
+            Some(Ok(all)) => all.iter().map(xid).collect(),
+        }
+    }
+
     /// What NCCL says of collectives, a line each; empty where it was not asked.
-    pub fn ras(&self) -> Vec<String> {
+    fn ras(&self) -> Vec<String> {
         let answer = match &self.job.ras {
             None => return Vec::new(),
             Some(Err(why)) => return vec![format!("NCCL's service: {}", printable(why))],
@@ -343,9 +357,20 @@ impl Standing {
             "behind": names(&self.verdict.behind),
             "waiting": names(&self.verdict.waiting),
             "nccl": self.job.ras.as_ref().map(|_| self.ras()),
+            "xid": self.job.xids.as_ref().map(|_| self.xids()),
             "ranks": self.job.ranks.iter().map(process).collect::<Vec<_>>(),
         })
     }
+}
+
+/// "Xid 79 on GPU 0 at 12:01:07: GPU has fallen off the bus".
+fn xid(it: &Xid) -> String {
+    let at = chrono::DateTime::<chrono::Local>::from(it.at).format("%H:%M:%S");
+    let words = match it.words() {
+        "" => String::new(),
+        words => format!(": {words}"),
+    };
+    format!("Xid {} on GPU {} at {at}{words}", it.code, it.gpu)
 }
 
 /// What rows are told apart by: what is done, without for how long.
@@ -427,6 +452,26 @@ fn long(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_a_gpu_is_told_with_its_number_and_time() {
+        let more = |xids| {
+            let standing = Standing::of(Job {
+                xids: Some(xids),
+                ..Job::default()
+            });
+            standing.more()
+        };
+        let at = std::time::SystemTime::now();
+        let code = |code| Xid { gpu: 3, code, at };
+        let told = more(Ok(vec![code(79), code(7)]));
+        assert!(told[0].starts_with("Xid 79 on GPU 3 at "), "{told:?}");
+        assert!(told[0].ends_with(": GPU has fallen off the bus"));
+        assert_eq!(told[1].len(), "Xid 7 on GPU 3 at 12:01:07".len());
+        assert!(more(Ok(Vec::new())).is_empty());
+        let refused = more(Err("not permitted".to_owned()));
+        assert_eq!(refused, ["errors of GPUs are not seen: not permitted"]);
+    }
 
     /// As pdb's prompt looks from outside.
     #[test]

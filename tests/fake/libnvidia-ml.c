@@ -2,8 +2,9 @@
    nvml.h, not as in the Rust that is tested with it. Made with
      -DNO_GPM          an older GPU and driver: no GPM functions
      -DGPM_UNSUPPORTED the functions are there, this GPU has no GPM
-     -DFORBIDDEN       nobody may read power and processes
+     -DFORBIDDEN       nobody may read power, processes and errors
      -DNO_INIT=code    nvmlInit fails
+     -DXID=code        the second device has this error
    FAKE_NVML_THROTTLE names the event reasons of the first device, FAKE_NVML_PIDS its further processes (numbers with commas
    between), FAKE_NVML_DRAWS processes that draw on the first device, FAKE_NVML_OWN a file with the id of the process that is listed first. */
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 typedef unsigned int nvmlReturn_t;
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, TIMEOUT = 10,
        VERSION_MISMATCH = 25 };
 
 typedef struct nvmlDevice_st { const char *uuid; unsigned watts, clock; } *nvmlDevice_t;
@@ -155,6 +156,27 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
 
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation) { *generation = 5; return SUCCESS; }
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *width) { *width = 16; return SUCCESS; }
+
+#ifndef XID
+#define XID 0
+#endif
+typedef struct nvmlEventSet_st { nvmlDevice_t device; int told; } *nvmlEventSet_t;
+typedef struct { nvmlDevice_t device; unsigned long long eventType, eventData; unsigned int gpuInstanceId, computeInstanceId; } nvmlEventData_t;
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) { *set = calloc(1, sizeof **set); return SUCCESS; }
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) { free(set); return SUCCESS; }
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set) {
+#ifdef FORBIDDEN
+    return NO_PERMISSION;
+#endif
+    if (types != 8) return INVALID_ARGUMENT;
+    set->device = device;
+    return SUCCESS;
+}
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout) {
+    if (!XID || set->device != &devices[1] || set->told++) return TIMEOUT;
+    *data = (nvmlEventData_t){ set->device, 8, XID, ~0u, ~0u };
+    return SUCCESS;
+}
 
 #ifndef NO_GPM
 typedef struct nvmlGpmSample_st { int number; } *nvmlGpmSample_t;

@@ -10,9 +10,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use nvml_wrapper::GpmSample;
+use nvml_wrapper::bitmasks::event::EventTypes;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::enums::gpm::GpmMetricId;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::event::EventSet;
 use nvml_wrapper::gpm::gpm_metrics_get;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 
@@ -20,6 +22,9 @@ use activity::{Uuid, uuid_text};
 
 /// A GPU of the library, which stays loaded.
 pub(crate) type Device = nvml_wrapper::Device<'static>;
+
+/// What tells of a GPU's errors.
+pub(crate) type XidEvents = EventSet<'static>;
 
 /// The library's name, which the system's loader finds.
 const FILE: &str = "libnvidia-ml.so.1";
@@ -95,6 +100,29 @@ impl Nvml {
         Ok(all
             .filter_map(|at| self.0.device_by_index(at).ok())
             .collect())
+    }
+
+    /// What tells of the errors (Xids) of each GPU, with its number. Those that NVML does not tell of are left out.
+    ///
+    /// # Errors
+    /// NVML's, where it tells of none.
+    pub(crate) fn xid_events(self) -> Result<Vec<(u32, XidEvents)>, NvmlError> {
+        let (mut found, mut refused) = (Vec::new(), NvmlError::NotSupported);
+        for at in 0..self.0.device_count()? {
+            let events = self.0.create_event_set()?;
+            let Ok(device) = self.0.device_by_index(at) else {
+                continue;
+            };
+            // A set that is refused is gone: each GPU has its own.
+            match device.register_events(EventTypes::CRITICAL_XID_ERROR, events) {
+                Ok(events) => found.push((at, events)),
+                Err(why) => refused = why.error,
+            }
+        }
+        match found.is_empty() {
+            true => Err(refused),
+            false => Ok(found),
+        }
     }
 }
 

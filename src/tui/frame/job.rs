@@ -40,7 +40,7 @@ pub(super) fn draw(
                     };
                     add(line, role);
                 }
-                job.ras().iter().for_each(|it| add(it, Role::Warning));
+                job.more().iter().for_each(|it| add(it, Role::Warning));
                 if is_still && pid.is_some() {
                     add(HELD, Role::Warning);
                 }

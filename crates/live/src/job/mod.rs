@@ -8,6 +8,7 @@
 //! judge    what the looks say of the whole
 //! ras      what NCCL's own service says of collectives
 //! watch    looks again and again, for a screen
+//! xid      errors of GPUs
 //! ```
 //!
 //! Nothing is entered and nothing stands still for it. Python's frames and return addresses are read from memory, the rest is
@@ -20,7 +21,9 @@ pub mod ras;
 mod sockets;
 mod threads;
 mod watch;
+pub(crate) mod xid;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, never};
@@ -34,6 +37,8 @@ use members::Member;
 use native::Libraries;
 use threads::Watched;
 pub use watch::Watch;
+pub use xid::Xid;
+use xid::Xids;
 
 /// Looks at each process, and the time in which they lie.
 const LOOKS: u32 = 5;
@@ -54,6 +59,8 @@ pub struct Job {
     pub looked: Duration,
     /// What NCCL's service said, or why it said nothing; nothing before it was asked.
     pub ras: Option<Result<ras::Answer, String>>,
+    /// Errors of this machine's GPUs since it is looked at, or why NVML tells none; nothing before that is known.
+    pub xids: Option<Result<Vec<Xid>, String>>,
 }
 
 /// A rank, or a program of one process.
@@ -123,6 +130,13 @@ pub enum Doing {
 /// # Errors
 /// When there is no such process, or none that uses CUDA.
 pub fn find(pid: Option<u32>) -> Result<Vec<Looked>, Refused> {
+    let mut all = open_jobs(pid)?;
+    let xids = Xids::watch(Nvml::load).ok().map(Arc::new);
+    all.iter_mut().for_each(|it| it.xids.clone_from(&xids));
+    Ok(all)
+}
+
+fn open_jobs(pid: Option<u32>) -> Result<Vec<Looked>, Refused> {
     let found = members::find(pid)?;
     let libraries = Libraries::default();
     let open = |(command, members): members::Found| Looked {
@@ -131,6 +145,7 @@ pub fn find(pid: Option<u32>) -> Result<Vec<Looked>, Refused> {
         watched: open_all(&members, &libraries),
         members,
         stopped: never(),
+        xids: None,
     };
     Ok(found.into_iter().map(open).collect())
 }
@@ -143,6 +158,8 @@ pub struct Looked {
     begun: Instant,
     /// Looks end early when its other end is gone.
     stopped: Receiver<()>,
+    /// Who watches the GPUs beside it.
+    xids: Option<Arc<Xids>>,
 }
 
 /// Looks at all of them at once, as [`Looked::observe`] does.
@@ -163,7 +180,7 @@ fn is_on(stopped: &Receiver<()>, time: Duration) -> bool {
 
 /// Whether the job of a process stands still, as far as a moment's look tells.
 pub fn is_still(pid: u32) -> bool {
-    find(Some(pid)).is_ok_and(|mut all| {
+    open_jobs(Some(pid)).is_ok_and(|mut all| {
         let jobs = observe_all(&mut all, MOMENT);
         jobs.iter().any(|it| it.verdict().state == State::Still)
     })
@@ -213,6 +230,7 @@ impl Looked {
                 .collect(),
             looked: self.begun.elapsed(),
             ras: None,
+            xids: self.xids.as_ref().and_then(|it| it.seen()),
         };
         if job.verdict().state == State::Moves {
             // What stands from here on has not stood before.

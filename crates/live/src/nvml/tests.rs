@@ -134,3 +134,35 @@ fn more_processes_than_there_was_room_for_are_all_read() {
     assert_eq!((busy(&idle), busy(&device)), (Some(0), Some(87)));
     assert_eq!(graphics_processes(&idle), Vec::new());
 }
+
+/// The second of two GPUs fails, as NVML tells it by an event.
+#[test]
+fn an_error_of_a_gpu_is_seen_with_its_number() {
+    use crate::job::xid::Xids;
+    use std::time::{Duration, Instant};
+    // What is seen once there is something.
+    let seen = |name, flags: &[&str]| {
+        let path = fake(name, flags);
+        let watched = Xids::watch(move || Nvml::open(&path)).expect("a thread");
+        let begun = Instant::now();
+        loop {
+            match watched.seen() {
+                Some(Ok(none)) if none.is_empty() => {}
+                None => {}
+                Some(seen) => return seen,
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let fails = seen("fails", &["-DXID=79"]).expect("watched");
+    let [xid] = fails[..] else {
+        panic!("one: {fails:?}");
+    };
+    assert_eq!(
+        (xid.gpu, xid.code, xid.words()),
+        (1, 79, "GPU has fallen off the bus")
+    );
+    let refused = seen("silent", &["-DFORBIDDEN"]);
+    assert_eq!(refused, Err("not permitted".to_owned()));
+}
