@@ -44,7 +44,7 @@ impl Recording {
             "NOT RECORDED: process {} for {} ({}); figures are of the rest",
             self.pid,
             duration(self.off_ns),
-            plural(self.off_count, "while")
+            plural(self.off_count, "pause")
         )
     }
 }

@@ -11,7 +11,7 @@ use super::{Report, VariantReport, idle, pairs, runs};
 use activity::text::{cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
-use advice::findings::{Change, Finding, Severity, fold};
+use advice::findings::{Change, Finding, Rule, Severity, fold};
 use advice::verdict::{Answered, Bound, Verdict};
 use figures::DeviceFigures;
 use figures::tables::NameRow;
@@ -375,8 +375,7 @@ fn findings(page: &mut Page, report: &Report) {
     }
     if variants.is_empty() {
         let start_up = report.start_up_findings.clone();
-        let steady = report.verdicts.first().and_then(|it| it.steps);
-        let title = match (&start_up, steps_looked_at(&report.findings, steady)) {
+        let title = match (&start_up, steps_looked_at(&report.findings)) {
             (None, _) => "Findings".to_owned(),
             (_, Some(looked)) => format!("Findings in {looked}"),
             _ => "Findings in the steady steps".to_owned(),
@@ -401,12 +400,15 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// "12 steady steps in a row, of 275", where findings are of a part: rules look at one stretch, where odd steps lie between.
-pub fn steps_looked_at(findings: &[Finding], steady: Option<usize>) -> Option<String> {
-    let (step, all) = findings.iter().find_map(|it| it.step)?;
-    let looked = ((all + step / 2) / step.max(1)) as usize;
-    let steady = steady.filter(|steady| looked > 0 && 2 * looked < *steady)?;
-    Some(format!("{looked} steady steps in a row, of {steady}"))
+/// "12 steps in a row of 275 (111 ms)", where findings are of a part: rules look at one stretch, where odd steps lie between.
+pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
+    let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
+    let of = of.find_map(|it| it.step)?;
+    let (steps, all) = (count(of.count as u64), duration(of.all));
+    Some(match of.count < of.of {
+        true => format!("{steps} steps in a row of {} ({all})", count(of.of as u64)),
+        false => format!("the {steps} steady steps ({all})"),
+    })
 }
 
 /// The findings of a run by variant: points of a sweep in one line.

@@ -126,7 +126,7 @@ fn a_scenario_or_a_trace_needs_no_command() {
     assert!(mine.contains("· streamed takes 1.63 ms (1.56×)"), "{mine}");
     // That of a cold start is of the CPU's time before the GPU's work, not of 469 µs.
     let cold = words(of("warmup"));
-    let first = "cold: cold start: 98.2 ms spent on making the context";
+    let first = "cold: cold start: 97.7 ms spent on making the context";
     assert!(
         cold.contains(first) && cold.contains("· warm takes"),
         "{cold}"

@@ -80,7 +80,7 @@ const SAMPLES: &str = "\
     computing=93 %|of_kernel=61 % of it|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|told=train.py:19|\
     line=train.py:19 in 270 of 282 stack samples (96 %)|it=270 of 282 stack samples saw the CPU in load at train.py:19|stream=stream 7|\
     elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
-    untraced=, in code that was not traced|direction=H2D|entry=transpose|cold_start:text=loading GPU code|id=1|device=0|\
+    untraced=, in code that was not traced|direction=H2D|entry=transpose|cold_start:what=loading GPU code|id=1|device=0|\
     doing=, 81 % of it in DataLoader|seen=|first=GPUs 0|last=1|and=and|title=the GPU waits for the CPU|cores= of 4 cores|\
     all=128|len=96|group=CPU work|premise=pin|samples=40|memory=, 3 GiB|rest=|many=3|few_blocks=8 blocks|\
     multiprocessors=132|most=1980|cut_middle=matmul|short=matmul|mean=1410|reasons=thermal limit|edit=graph|\

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::facts::Facts;
-use crate::findings::{self, Finding, Rule, Scope, fold};
+use crate::findings::{self, Finding, OfSteps, Rule, Scope, fold};
 use crate::verdict::{self, Answered, Verdict};
 use crate::watching::{self, WatchingCost};
 use activity::units::{self, bytes, duration, share};
@@ -156,6 +156,7 @@ impl<'a> Advice<'a> {
         let records = self.causes.graph().ops.len();
         let (mut found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
         verdict::promise(&mut verdicts, &found.findings);
+        findings::put_surest_first(&mut found.findings);
         if let Some((whole, odd)) = verdicts.first().and_then(|it| Some((it, it.odd.as_ref()?))) {
             let is_first = whole.scope.of == Answered::OddSteps;
             let at = if is_first { 0 } else { found.findings.len() };
@@ -352,6 +353,7 @@ impl<'a> Advice<'a> {
             [one] if whole.ranks.is_none() => longest_alike(one),
             _ => None,
         };
+        let kind = steps::main(steps).map_or(0, |it| it.main().steps.len());
         let begins = alike.as_ref().map(|_| steps[0].steady_span().start);
         let (steps, replay) = match &alike {
             Some(one) => (std::slice::from_ref(one), Some(one.steady_span())),
@@ -394,7 +396,16 @@ impl<'a> Advice<'a> {
         if let Some(rate) = steps::main(steps).and_then(Steps::pace) {
             findings::no_cure::paced(&steady, rate, &mut findings);
         }
-        let step = steps::main(steps).map(|of| (of.main().median_ns, window.len()));
+        // The median of uneven steps is no part of what all of them take.
+        let step = steps::main(steps).map(|of| OfSteps {
+            one: match of.main().is_uneven {
+                true => window.len() / of.steady.len().max(1) as Ns,
+                false => of.main().median_ns,
+            },
+            all: window.len(),
+            count: of.steady.len(),
+            of: kind,
+        });
         findings.iter_mut().for_each(|finding| finding.step = step);
         Judgement {
             findings,

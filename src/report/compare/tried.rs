@@ -107,6 +107,7 @@ impl Tried {
 mod tests {
     use super::*;
     use crate::report::compare::ComparedRun;
+    use advice::findings::OfSteps;
     use trace::testing::Scene;
 
     /// A report with these findings and no others.
@@ -125,7 +126,12 @@ mod tests {
             rule,
             severity: Severity::Warning,
             bound_ns: saves,
-            step: Some((1_000_000, 100_000_000)),
+            step: Some(OfSteps {
+                one: 1_000_000,
+                all: 100_000_000,
+                count: 100,
+                of: 100,
+            }),
             ..Finding::default()
         }
     }

@@ -9,6 +9,7 @@ mod expectations;
 
 use super::*;
 use activity::{Direction, LaunchShape, MemoryAction, RangeKind};
+use advice::findings::OfSteps;
 use scenario::expect::{Compare, Expectation, Figure, Kind};
 use scenario::plan::{GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan};
 use trace::testing::Scene;
@@ -422,16 +423,19 @@ fn a_comparison_puts_the_greatest_change_first() {
 
 #[test]
 fn findings_of_a_few_of_the_steps_say_of_how_many() {
-    let looked = |steps: Ns| {
+    let looked = |count: usize| {
+        let of = OfSteps {
+            one: 9_200,
+            all: count as Ns * 10_000,
+            count,
+            of: 74,
+        };
         let found = [Finding {
-            step: Some((9_200, steps * 9_200)),
+            step: Some(of),
             ..Default::default()
         }];
-        text::steps_looked_at(&found, Some(275))
+        text::steps_looked_at(&found).expect("steps")
     };
-    assert_eq!(
-        looked(12).as_deref(),
-        Some("12 steady steps in a row, of 275")
-    );
-    assert_eq!(looked(275), None);
+    assert_eq!(looked(57), "57 steps in a row of 74 (570 µs)");
+    assert_eq!(looked(74), "the 74 steady steps (740 µs)");
 }

@@ -276,7 +276,20 @@ fn prose(state: &State) -> String {
     match &state.model.run.plan {
         _ if state.is_bare => String::new(),
         Some(plan) if !plan.look_for.is_empty() => {
-            format!("Look for: {}", printable(plan.look_for.trim()))
+            let look_for = plan.look_for.trim();
+            let shown = state
+                .variant()
+                .map(|it| &state.model.run.passes.variants[it].name);
+            // What is to be seen in other variants is not to be looked for in this one.
+            let is_of_others = |name: &String| {
+                look_for.contains("In `") && !look_for.contains(&format!("`{name}`"))
+            };
+            let of_shown = plan.variants.iter().find(|it| Some(&it.name) == shown);
+            let about = of_shown.filter(|it| is_of_others(&it.name) && !it.about.is_empty());
+            printable(&match about {
+                Some(it) => format!("{}: {}", it.name, it.about.trim()),
+                None => format!("Look for: {look_for}"),
+            })
         }
         None if state.messages.log.printed().next().is_some() => latest(&state.messages.log, 4),
         _ => way_on(state),

@@ -135,8 +135,13 @@ impl VerdictLine {
             pen::text(buf, line, 1, piece, theme.fg(Role::Text));
         }
         if let Some(line) = pen::lines(area).nth(pieces.len()) {
-            let beside = pen::cut(&self.beside, room);
-            pen::text(buf, line, 1, &beside, theme.fg(Role::Dim));
+            let mut told = self.beside.as_str();
+            // A sentence less says more than a part of one.
+            while let Some((first, _)) = told.rsplit_once(" · ").filter(|_| pen::width(told) > room)
+            {
+                told = first;
+            }
+            pen::text(buf, line, 1, &pen::cut(told, room), theme.fg(Role::Dim));
         }
         // Its word stands out, as on one line.
         pen::text(buf, area, 1, &self.head, theme.bold(self.role));

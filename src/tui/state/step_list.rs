@@ -39,8 +39,6 @@ pub struct StepList {
     pub tokens_per_s: Option<(f64, f64)>,
     /// That in words, of uneven ones their range.
     length: String,
-    /// How many are steady: what could be better is of those.
-    steady: usize,
     /// One that shows what the headline says: the typical one, another of its kind, an odd or a slow one.
     first: usize,
 }
@@ -110,7 +108,6 @@ impl StepList {
             median: main.median_ns,
             tokens_per_s: steps.tokens().map(|it| it.1),
             length: main.length(),
-            steady: steps.steady.len(),
             first: first.unwrap_or(main.typical),
         }
     }
@@ -119,18 +116,6 @@ impl StepList {
     pub fn at(&self, time: Ns) -> usize {
         let after = self.all.partition_point(|it| it.span.start <= time);
         after.saturating_sub(1)
-    }
-
-    /// The steady ones: "2 steady of 4 steps of 40.0 ms".
-    pub fn steady_words(&self) -> String {
-        match self.steady < self.all.len() {
-            true => format!(
-                "{} steady of {}",
-                count(self.steady as u64),
-                self.words(None)
-            ),
-            false => self.words(None),
-        }
     }
 
     /// "step 318 of 752 · 56.1 ms · typical", of all "752 steps of 56.1 ms · 37 odd".

@@ -51,12 +51,13 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let inside = scope.devices.iter().map(inside).max();
     // What lies before the GPU's work costs none of its time.
     let inside_share = share(inside.unwrap_or(0), whole);
+    let (told, what) = cold.has.told(time);
     Some(Finding {
         severity: Severity::warn_where(cases::WARNING_SHARE.is_reached_by(inside_share)),
         title: format!(
             "cold start: {} spent on {}{}; the GPU's work spans {}",
-            duration(time),
-            cold.has.text(time),
+            duration(told),
+            what,
             line.map_or_else(String::new, |it| format!(" at {}", it.place)),
             duration(whole),
         ),
@@ -137,7 +138,8 @@ impl Cold<'_, '_> {
     fn add_first_calls(&mut self) {
         let (scope, trace) = (self.scope, self.scope.trace);
         for &(span, place) in &scope.causes.first_use().calls {
-            if !self.is_looked_at(span, place) {
+            let is_known = self.spans.contains(&self.on_all(span, place));
+            if is_known || !self.is_looked_at(span, place) {
                 continue;
             }
             // What a launch takes so long for the first time is its kernel's code.
@@ -146,7 +148,9 @@ impl Cold<'_, '_> {
             let work = match trace.what(place.0, place.1) {
                 What::Call(of) if is_launch(of.name) => Work::Loading,
                 _ if cases::FEW_MIN.is_reached_by(span.len())
-                    && scope.causes.first_use().opening.contains(&place) =>
+                    && scope.causes.first_use().opening.contains(&place)
+                    // A call by that name made it already.
+                    && self.has.0[Work::Context as usize] < span.len() =>
                 {
                     Work::Context
                 }
@@ -291,10 +295,15 @@ impl Has {
         self.0[work as usize] += time;
     }
 
-    /// All that took a twentieth of so much time.
-    fn text(&self, time: Ns) -> String {
+    /// All that took a twentieth of so much time, and how long. What is named alone took no more than its own time.
+    fn told(&self, time: Ns) -> (Ns, String) {
         let parts = WORKS.iter().zip(self.0).filter(|it| 20 * it.1 >= time);
-        listed(&parts.map(|it| *it.0).collect::<Vec<_>>())
+        let (names, times): (Vec<_>, Vec<_>) = parts.map(|it| (*it.0, it.1)).unzip();
+        let told = match times[..] {
+            [own] => own.min(time),
+            _ => time,
+        };
+        (told, listed(&names))
     }
 
     /// Whether compiling took long, where a load or a first launch may be it. That a context opens the compiler says nothing.

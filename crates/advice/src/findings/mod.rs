@@ -142,9 +142,9 @@ pub struct Finding {
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
-    /// Of steps that were looked at what one takes at the median, and all of them.
+    /// The steps that were looked at.
     #[serde(skip)]
-    pub step: Option<(Ns, Ns)>,
+    pub step: Option<OfSteps>,
     /// What a headline says where this comes first.
     #[serde(skip)]
     pub says: Option<Says>,
@@ -175,6 +175,18 @@ pub struct Finding {
     /// Rules whose findings are part of this one, because the edits save something only together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<Rule>,
+}
+
+/// Steps that a finding is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfSteps {
+    /// What one takes: at the median, of uneven ones in the mean.
+    pub one: Ns,
+    /// What all of them take.
+    pub all: Ns,
+    pub count: usize,
+    /// Steps of their kind.
+    pub of: usize,
 }
 
 /// A headline's words of a cause that is known by its name.
@@ -438,6 +450,16 @@ pub fn weighed<'a>(
         saving::predict(&mut findings, whatif.as_ref().map_err(String::as_str), stop);
     }
     findings
+}
+
+/// Puts an estimated saving before what saves less than that at most.
+pub(crate) fn put_surest_first(findings: &mut [Finding]) {
+    let least = |it: &Finding| it.estimated.map_or(0, |it| it[0]);
+    let all = findings.iter().enumerate();
+    let surest = all.max_by_key(|it| least(it.1)).map(|it| it.0);
+    if let Some(at) = surest.filter(|at| least(&findings[*at]) > findings[0].weight()) {
+        findings[..=at].rotate_right(1);
+    }
 }
 
 /// What steps do not show of the start of a program: a cold start, and data that take long to come.

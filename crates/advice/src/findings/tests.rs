@@ -404,3 +404,26 @@ fn what_two_runs_differ_by_is_silent() {
     scene.copy_of(copy, 0, 9_000).kernel("k", 1, 9_000, 19_000);
     assert_eq!(findings(&mut scene), []);
 }
+
+#[test]
+fn what_is_sure_to_save_most_stands_first() {
+    let order = |least: Ns| -> Vec<Ns> {
+        let bound = |bound_ns| Finding {
+            bound_ns,
+            ..Finding::default()
+        };
+        let estimated = Some([least, 2 * least]);
+        let mut all = [
+            bound(100),
+            bound(50),
+            Finding {
+                estimated,
+                ..bound(70)
+            },
+        ];
+        put_surest_first(&mut all);
+        all.map(|it| it.bound_ns).into()
+    };
+    assert_eq!(order(101), [70, 100, 50]);
+    assert_eq!(order(99), [100, 50, 70]);
+}

@@ -50,7 +50,10 @@ impl Finding {
             {
                 String::new()
             }
-            _ if self.inside_ns.is_some_and(|inside| inside < self.bound_ns) => {
+            // Two figures that look alike read as an error.
+            _ if (self.inside_ns)
+                .is_some_and(|inside| share(inside, self.bound_ns) < NEARLY_ALL) =>
+            {
                 let [inside, all] = [self.most(), self.bound_ns].map(duration);
                 match self.inside_ns {
                     Some(0) => {
@@ -100,7 +103,7 @@ impl Finding {
     fn between(&self) -> Option<String> {
         let of_step = |time| {
             self.step
-                .map_or(time, |(step, all)| (share(time, all) * step as f64) as Ns)
+                .map_or(time, |it| (share(time, it.all) * it.one as f64) as Ns)
         };
         self.estimated
             .map(|it| units::range(it.map(of_step).into()))
@@ -108,7 +111,7 @@ impl Finding {
 
     /// The part of a step that its cure was said to save at least, most likely, and at most. Without steps it is of the `whole` run.
     pub fn promise(&self, whole: Ns) -> [f64; 3] {
-        let all = self.step.map_or(whole, |it| it.1);
+        let all = self.step.map_or(whole, |it| it.all);
         match (&self.predicted, self.estimated) {
             (Some(it), _) => [it.high_ns, it.predicted_ns, it.low_ns]
                 .map(|time| 1.0 - share(time, it.measured_ns)),
@@ -128,7 +131,7 @@ impl Finding {
     pub fn most(&self) -> Ns {
         match self.step {
             // Ranges that only launch are shorter than what they launch.
-            Some((step, all)) => (share(self.weight(), all).min(1.0) * step as f64) as Ns,
+            Some(of) => (share(self.weight(), of.all).min(1.0) * of.one as f64) as Ns,
             None => self.weight(),
         }
     }

@@ -358,10 +358,8 @@ fn beside(
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
     if is_whole && steps.start_up.len() >= START_UP_STEPS * steps.main().median_ns {
-        verdict.beside.push(format!(
-            "start-up {} from the first GPU operation on",
-            duration(steps.start_up.len())
-        ));
+        let start_up = duration(steps.start_up.len());
+        verdict.beside.push(format!("start-up {start_up}"));
     }
 }
 
@@ -438,6 +436,7 @@ fn judge(
         Bound::Compute if 2 * split.graphs < split.computing => {
             split.memsets().unwrap_or(split.computing)
         }
+        Bound::Copy if split.copies_run() => split.copying,
         bound => split.time_of(bound),
     };
     let part = share(time, split.whole());

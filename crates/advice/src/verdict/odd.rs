@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Bound;
-use crate::findings::{Finding, HOST_FUNCTION, Occurrence, Rule, Scope};
+use super::words::UNTRACED;
+use crate::findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
@@ -141,7 +142,12 @@ impl OddSteps {
             title: self.sentence(),
             advice: advice.to_owned(),
             change: scope.change(cure, self.line.as_ref()),
-            step: Some((self.mean(), all)),
+            step: Some(OfSteps {
+                one: self.mean(),
+                all,
+                count: self.spans.len(),
+                of: self.spans.len(),
+            }),
             ..scope.found(all, self.total_ns, &at)
         }
     }
@@ -266,7 +272,7 @@ fn culprit(row: &IdleCause, is_own: bool) -> String {
             let called = line.called().filter(|_| is_own);
             return called.unwrap_or_else(|| line.culprit());
         }
-        (None, None) if row.cause == Cause::Host => "CPU code that was not traced".to_owned(),
+        (None, None) if row.cause == Cause::Host => UNTRACED.to_owned(),
         (None, None) => row.words(),
     };
     match line {

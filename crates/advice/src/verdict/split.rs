@@ -260,6 +260,16 @@ impl Split {
         self.turns > 0 && 2 * self.turns >= self.time_of(Bound::Compute)
     }
 
+    /// What belongs to copying in which no copy ran: staging, and gaps before copies.
+    pub(super) fn before_copies(&self) -> Ns {
+        (self.time_of(Bound::Copy) - self.copying).max(0)
+    }
+
+    /// Whether copies run for most of what copying takes.
+    pub(super) fn copies_run(&self) -> bool {
+        self.before_copies() <= self.copying
+    }
+
     /// What memsets take, where that is most of what computing does. They move bytes and do nothing else.
     pub(super) fn memsets(&self) -> Option<Ns> {
         let worked = self.computing + self.graphs;

@@ -67,7 +67,10 @@ const NAME_MIN: usize = 12;
 const HIDDEN_MIN: f64 = 0.05;
 
 /// What copies take of the time beside copying is told from this part on.
-const REST_MIN: f64 = 0.01;
+const REST_MIN: f64 = 0.05;
+
+/// What a CPU was in that no record names.
+pub(super) const UNTRACED: &str = "untraced CPU code";
 
 /// So many launches, in a step or in all, are many.
 const LAUNCHES_MIN: u64 = 8;
@@ -230,9 +233,7 @@ impl Told<'_> {
             }
             most => match (self.line, most) {
                 (Some(line), _) => (all, [waiting, line.culprit()]),
-                (None, Some((_, time))) => {
-                    (time, [waiting, "CPU code that was not traced".to_owned()])
-                }
+                (None, Some((_, time))) => (time, [waiting, UNTRACED.to_owned()]),
                 (None, None) if share(self.memory(), all) >= MOST => {
                     (self.memory(), [waiting, "cudaMalloc and cudaFree".into()])
                 }
@@ -295,16 +296,9 @@ impl Told<'_> {
             .filter(|d| share(d.0, by[0].0) >= 0.1)
             .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.whole()))))
             .collect();
-        let rest = share(
-            (split.time_of(Bound::Copy) - split.copying).max(0),
-            split.whole(),
-        );
+        let rest = share(split.before_copies(), split.whole());
         // What runs for a part of that only is not said to run.
-        let run = if rest > share(split.copying, split.whole()) {
-            "take"
-        } else {
-            "run"
-        };
+        let run = if split.copies_run() { "run" } else { "take" };
         let rest = (rest >= REST_MIN).then(|| {
             format!(
                 "GPU idle {} in staging and gaps before copies",

@@ -217,7 +217,10 @@ pub(super) fn within<'g>(graph: &Graph, ops: &'g [OpId], window: Span) -> &'g [O
 }
 
 /// The ends of the stretches between operations, which are in order of start, in which none of them ran.
-fn between<'g>(graph: &'g Graph, ops: &'g [OpId]) -> impl Iterator<Item = Ends> + use<'g> {
+pub(super) fn between<'g>(
+    graph: &'g Graph,
+    ops: &'g [OpId],
+) -> impl Iterator<Item = Ends> + use<'g> {
     let mut last = None;
     ops.iter()
         .filter_map(move |&next| ends_before(graph, next, &mut last))

@@ -1,7 +1,7 @@
 //! What idle time is added up under, once for legend, verdict and findings.
 
 use super::{Bound, Cause, Causes, Culprit, Gap, Group, Piece};
-use crate::graph::{CallId, CallKind, EdgeKind, Engine, NONE};
+use crate::graph::{CallId, CallKind, EdgeKind, Engine};
 use activity::Ns;
 
 /// In gaps up to this long the host's own work is a matter of launching. Measured: a launch from C++ takes 3 to 4 us.
@@ -40,8 +40,7 @@ impl Causes<'_> {
         let (ops, cause) = (&self.graph.ops, piece.cause);
         let is_sparse = piece.span.len() > self.ready.limits.think;
         // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
-        let is_launched = ops.call[gap.next as usize] != NONE;
-        let is_short = is_launched && gap.span.len() <= LAUNCH_GAP_MAX;
+        let is_short = self.is_launched(gap) && gap.span.len() <= LAUNCH_GAP_MAX;
         match cause {
             // What takes so long is no part of a dense sequence of launches.
             Cause::Host if is_short && cases::SPARSE_WORK.holds(is_sparse) => Group::Host,

@@ -183,7 +183,7 @@ impl Cause {
             Cause::Event => ("waiting for another stream's event", Group::Queue),
             Cause::Engine => ("copy engine or SMs busy", Group::Queue),
             Cause::Stream => ("waiting for another stream", Group::Queue),
-            Cause::Process => ("waiting behind another process", Group::Queue),
+            Cause::Process => ("another process", Group::Queue),
             Cause::EngineChange => ("hand-over between engines", Group::Queue),
             Cause::Queued => ("normal gap between operations", Group::Launch),
             Cause::Latency => ("launch latency", Group::Launch),

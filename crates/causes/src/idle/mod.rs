@@ -38,7 +38,8 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::first_use::{self, FirstUse};
-use crate::graph::{CallId, Engine, Graph, OpId};
+use crate::graph::{CallId, Engine, Graph, NONE, OpId};
+use activity::stats::lower_median;
 use activity::units::share;
 use activity::{Metric, Ns, Span, What};
 use trace::{LaneKind, Measure, Trace, made};
@@ -68,8 +69,8 @@ pub struct Ready {
     first: OnceLock<FirstUse>,
     /// Whether stacks of some process were sampled.
     is_sampled: bool,
-    /// By device: whether another program, which leaves no record, keeps it busy.
-    shared: Vec<bool>,
+    /// By device: whether another program, which leaves no record, keeps it busy, and how long it has it then.
+    shared: Vec<Option<OnceLock<Option<Ns>>>>,
 }
 
 impl Ready {
@@ -84,7 +85,7 @@ impl Ready {
             first: OnceLock::new(),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
             shared: (0..trace.devices().len())
-                .map(|it| is_shared(trace, it))
+                .map(|it| is_shared(trace, it).then(OnceLock::new))
                 .collect(),
         }
     }
@@ -92,6 +93,13 @@ impl Ready {
 
 /// The multiprocessors are busy for so much more of the time than anything recorded ran that others had them.
 const OTHERS_SHARE: f64 = 0.1;
+
+/// So many turns of another program tell how long they last. They are the first ones, so that a cause does not change with
+/// what comes after it.
+const TURNS: usize = 16;
+
+/// A gap that differs from a turn by no more than this part of it is as long.
+const AS_LONG: f64 = 0.1;
 
 /// Whether NVML names another program on a device, and its multiprocessors are busier than all that was recorded can make them.
 fn is_shared(trace: &Trace, device: usize) -> bool {
@@ -250,6 +258,35 @@ impl<'a> Causes<'a> {
         let mut pieces = Vec::new();
         self.walk(gap, &mut pieces);
         pieces
+    }
+
+    /// Whether a gap is as long as the turns of another program that has the device by turns. Where no launch was recorded
+    /// nothing else says what the operation waited for.
+    fn is_turn(&self, gap: Gap) -> bool {
+        let device = self.device(gap.next).filter(|_| !self.is_launched(gap));
+        let turn = device.and_then(|device| {
+            let known = self.ready.shared[device].as_ref()?;
+            *known.get_or_init(|| self.turn(device))
+        });
+        turn.is_some_and(|turn| (gap.span.len() - turn).abs() as f64 <= AS_LONG * turn as f64)
+    }
+
+    /// How long a gap is as a rule in which a launched operation waits for its turn.
+    fn turn(&self, device: usize) -> Option<Ns> {
+        let is_turn = |gap: &Gap| {
+            let mut pieces = self.pieces(*gap).into_iter();
+            pieces.any(|it| it.cause == Cause::Process)
+        };
+        let gaps = gaps::between(self.graph, self.graph.ops.of_device(device));
+        let gaps = gaps.map(|it| it.gap(self.graph));
+        let turns = gaps.filter(|it| self.is_launched(*it)).take(STRETCH);
+        let turns = turns.filter(is_turn).map(|it| it.span.len()).take(TURNS);
+        let mut turns: Vec<Ns> = turns.collect();
+        lower_median(&mut turns).filter(|_| turns.len() == TURNS)
+    }
+
+    fn is_launched(&self, gap: Gap) -> bool {
+        self.graph.ops.call[gap.next as usize] != NONE
     }
 
     /// The idle time of a device by cause, culprit and root, most time first. Sums to the idle time of the

@@ -47,6 +47,13 @@ impl Causes<'_> {
             walk.go(gap.next);
         }
         pieces[first..].reverse();
+        if let [piece] = &mut pieces[first..]
+            && piece.cause == Cause::Unknown
+            && self.is_turn(gap)
+        {
+            (piece.cause, piece.culprit) = (Cause::Process, Culprit::Nobody);
+            piece.certainty = Certainty::Likely;
+        }
     }
 
     /// The device that an operation ran on.
@@ -127,8 +134,9 @@ impl Walk<'_, '_> {
             let length = piece.span.len();
             match piece.cause {
                 _ if piece.culprit == Culprit::Call(call) => left -= length,
-                // What an allocation or loading takes is to be saved, not the wait before it.
-                Cause::Unknown | Cause::Memory | Cause::Load => {}
+                // What an allocation or loading takes is to be saved, not the wait before it. Another program's turn
+                // has no sync to blame.
+                Cause::Unknown | Cause::Memory | Cause::Load | Cause::Process => {}
                 _ if left <= 0 => return,
                 cause => {
                     piece.root = Some(call);

@@ -62,9 +62,9 @@ struct Share {
 
 /// How long it took, and of how much.
 fn part_of(time: Ns, length: Ns) -> String {
-    match time == length {
-        true => duration(length),
-        false => format!("{} of {}", duration(time), duration(length)),
+    match [time, length].map(duration) {
+        [time, length] if time == length => time,
+        [time, length] => format!("{time} of {length}"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Stack samples: what threads were doing at each look, and the lanes of nested frames drawn from them.
 //!
 //! The samples themselves are kept whole: the moments of all looks, and for each thread what changed at which. The
-//! lanes are an estimate: a frame lasts from the first look that sees it to the first that does not.
+//! lanes are an estimate: a look speaks for half a period before it and half a period after it, no more.
 
 mod stacks;
 #[cfg(test)]
@@ -270,7 +270,7 @@ impl Trace {
                 }
             });
             let changed: Vec<SampledThread> = changed.collect();
-            sampled.take(look.time, &changed, LATE * period, &self.stacks, &mut drawn);
+            sampled.take(look.time, &changed, period, &self.stacks, &mut drawn);
         }
         if let Some(extent) = sampled.extent() {
             self.extent = Some(self.extent.map_or(extent, |it| it.hull(extent)));
@@ -319,7 +319,7 @@ impl ProcessSamples {
         &mut self,
         time: Ns,
         changed: &[SampledThread],
-        late: Ns,
+        period: Ns,
         stacks: &Stacks,
         drawn: &mut Vec<FramePiece>,
     ) {
@@ -339,21 +339,21 @@ impl ProcessSamples {
             });
         }
         let last = last.unwrap_or(time);
-        if time - last > late {
+        let half = period.min(time - last) / 2;
+        let (until, from) = (last + half, time - half);
+        if time - last > LATE * period {
             self.blind.push(Span::new(last, time));
-            // There was no look for a while: what was open lasted one look more, as far as is known.
-            let until = last + late / LATE;
             for (&thread, open) in &mut self.open {
                 open.cut(thread, 0, until, drawn);
                 let stack = std::mem::take(&mut open.stack);
-                open.enter(stack, time, stacks);
+                open.enter(stack, from, stacks);
             }
         } else if time.div_euclid(PIECE) != last.div_euclid(PIECE) {
             for (&thread, open) in &mut self.open {
                 let names: Vec<Box<str>> = open.frames.iter().map(|it| it.0.clone()).collect();
-                open.cut(thread, 0, time, drawn);
+                open.cut(thread, 0, until, drawn);
                 open.frames
-                    .extend(names.into_iter().map(|name| (name, time)));
+                    .extend(names.into_iter().map(|name| (name, until)));
             }
         }
         for seen in changed {
@@ -364,10 +364,10 @@ impl ProcessSamples {
             let names = stacks.drawn(seen.stack);
             let same = open.frames.iter().zip(&names);
             let same = same.take_while(|(a, b)| *a.0 == ***b).count();
-            open.cut(seen.thread, same, time, drawn);
+            open.cut(seen.thread, same, until, drawn);
             open.stack = seen.stack;
             let new = names.into_iter().skip(same);
-            open.frames.extend(new.map(|name| (name.into(), time)));
+            open.frames.extend(new.map(|name| (name.into(), from)));
         }
         self.open.retain(|_, open| open.stack != 0);
     }
@@ -388,9 +388,9 @@ impl Open {
         );
     }
 
-    fn enter(&mut self, stack: StackId, time: Ns, stacks: &Stacks) {
+    fn enter(&mut self, stack: StackId, from: Ns, stacks: &Stacks) {
         self.stack = stack;
         let names = stacks.drawn(stack).into_iter();
-        self.frames.extend(names.map(|name| (name.into(), time)));
+        self.frames.extend(names.map(|name| (name.into(), from)));
     }
 }

@@ -83,14 +83,15 @@ fn drawn(trace: &Trace) -> Vec<(String, Ns, Ns)> {
 }
 
 #[test]
-fn frames_last_from_the_first_look_that_sees_them_to_the_first_that_does_not() {
-    let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 5), (40, 2), (50, 0)]);
+fn a_look_speaks_for_half_a_period_on_each_side() {
+    // The last look but one comes three periods late.
+    let trace = trace(&[(0, 2), (10, 2), (20, 4), (30, 5), (60, 2), (68, 0)]);
     let expected = [
-        ("train.py:3 <module>", 0, 50),
-        ("train.py:10 step", 0, 20),
-        ("train.py:11 step", 20, 40),
-        ("torch/nn/module.py forward", 20, 40),
-        ("train.py:10 step", 40, 50),
+        ("train.py:3 <module>", 0, 64),
+        ("train.py:10 step", 0, 15),
+        ("train.py:11 step", 15, 35),
+        ("torch/nn/module.py forward", 15, 35),
+        ("train.py:10 step", 55, 64),
     ];
     let expected = expected.map(|(name, start, end)| (name.to_owned(), start, end));
     assert_eq!(drawn(&trace), expected);
@@ -101,7 +102,7 @@ fn frames_last_from_the_first_look_that_sees_them_to_the_first_that_does_not() {
 fn what_lasts_is_drawn_in_pieces_and_what_nobody_saw_is_not_drawn() {
     // Nobody looked between 510 and 700 ms.
     let trace = trace(&[(490, 1), (500, 1), (510, 1), (700, 1), (710, 0)]);
-    let expected = [(490, 500), (500, 520), (700, 710)]
+    let expected = [(490, 495), (495, 515), (695, 705)]
         .map(|(start, end)| ("train.py:3 <module>".to_owned(), start, end));
     assert_eq!(drawn(&trace), expected);
 }

@@ -32,8 +32,8 @@ enum SummaryLine {
     Variant(Bar),
     /// A line of a finding, with its mark if it is the first one.
     Finding(String, Option<(&'static str, Role)>),
-    /// How many more there are, with the key of the view that has them.
-    More(String),
+    /// How many more there are, with the key of the view that has them, or what to do about a finding.
+    Quiet(String),
 }
 
 /// A variant, and its time as a share of the longest.
@@ -86,10 +86,7 @@ impl SummaryPanel {
         let left = room - lines.len();
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
-            let steps = found.and_then(|answer| answer.step_list.as_deref());
-            let steady = found.and_then(|answer| answer.verdicts.first()?.steps);
-            let looked = || steps_looked_at(findings, steady);
-            let of = steps.map(|it| looked().unwrap_or_else(|| it.steady_words()));
+            let of = steps_looked_at(findings);
             let of = of.map_or_else(String::new, |of| format!(" in {of}"));
             lines.push(SummaryLine::Title(format!("what could be better{of}")));
             let columns = usize::from(width).saturating_sub(4);
@@ -99,8 +96,10 @@ impl SummaryPanel {
                 .map(|finding| (mark(finding), pen::wrap(&words(finding), columns)))
                 .collect();
             let mut left = left - 1;
+            let all: usize = told.iter().map(|it| it.1.len()).sum();
+            let mut spare = left.saturating_sub(all);
             let mut shown = 0;
-            for (mark, pieces) in &told {
+            for ((mark, pieces), finding) in told.iter().zip(findings) {
                 // A line is kept for the word on the others.
                 let others = usize::from(shown + 1 < told.len());
                 if pieces.len() + others > left && shown > 0 {
@@ -118,6 +117,12 @@ impl SummaryPanel {
                 }));
                 left = left.saturating_sub(fit);
                 shown += 1;
+                let advice = pen::wrap(&printable(&finding.advice), columns);
+                if advice.len() <= spare {
+                    spare -= advice.len();
+                    left -= advice.len();
+                    lines.extend(advice.into_iter().map(SummaryLine::Quiet));
+                }
             }
             if shown < told.len() && left > 0 {
                 lines.push(more(state, told.len() - shown, '3'));
@@ -143,7 +148,7 @@ impl SummaryPanel {
                     let text = pen::cut(text, room);
                     pen::text(buf, at, x, &text, theme.fg(Role::Text));
                 }
-                SummaryLine::More(text) => {
+                SummaryLine::Quiet(text) => {
                     pen::text(buf, at, 3, text, theme.fg(Role::Dim));
                 }
             }
@@ -153,7 +158,7 @@ impl SummaryPanel {
 
 /// How many more there are. A bare picture names no key.
 fn more(state: &State, count: usize, key: char) -> SummaryLine {
-    SummaryLine::More(match state.is_bare {
+    SummaryLine::Quiet(match state.is_bare {
         true => format!("{count} more"),
         false => format!("{count} more (press {key})"),
     })

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::Facts;
-use crate::findings::{Finding, Severity, weighed};
+use crate::findings::{Finding, OfSteps, Severity, weighed};
 use crate::testing::in_scope;
 use activity::feed::Stop;
 use activity::units::duration;
@@ -53,7 +53,12 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
         assert_eq!(much.worth(), format!("; predicted to save {said} 780 µs"));
     }
     // The headline has the same figure, also where the steps looked at are not all like the median one.
-    let steps = Some((50_000, 780_000));
+    let steps = Some(OfSteps {
+        one: 50_000,
+        all: 780_000,
+        count: 15,
+        of: 15,
+    });
     let (in_steps, unpredicted) = (
         Finding {
             step: steps,
@@ -81,12 +86,12 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
     );
     assert_eq!(bounded.worth(), "; could save at most 25.0 µs a step");
     // Twice the time of all steps is no more than a whole one.
-    let (step, all) = bounded.step.expect("steps");
+    let of = bounded.step.expect("steps");
     let above = Finding {
-        bound_ns: 2 * all,
+        bound_ns: 2 * of.all,
         ..bounded
     };
-    assert_eq!(above.most(), step);
+    assert_eq!(above.most(), of.one);
 }
 
 #[test]

@@ -399,6 +399,28 @@ fn steps_that_something_else_paces_have_nothing_to_gain() {
     assert!(scene(35_000_000).len() > 1);
 }
 
+/// Two kernels, each waited for; every fourth time the CPU works for 90 ms more. A step takes 10 ms at the median, and 32.5 in the mean.
+#[test]
+fn of_uneven_steps_a_saving_is_of_the_mean_one() {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for i in 0..60 {
+        for kernel in [at, at + 3_000_000] {
+            scene.call("cudaLaunchKernel", kernel, kernel + 5_000);
+            scene.kernel("k", 1, kernel + 6_000, kernel + 2_506_000);
+            scene.call("cudaDeviceSynchronize", kernel + 6_000, kernel + 2_507_000);
+        }
+        at += if i % 4 == 3 { 100_000_000 } else { 10_000_000 };
+    }
+    let trace = scene.trace();
+    let facts = crate::facts::Facts::new(&trace);
+    let judged = facts.judgement(crate::JudgedPart::Whole);
+    let found = judged.expect("not stopped").findings;
+    let of = found[0].step.expect("steps");
+    assert_eq!(of.one, of.all / of.count as Ns);
+    assert!((31_000_000..34_000_000).contains(&of.one), "{of:?}");
+}
+
 #[test]
 fn work_behind_a_sync_has_one_account() {
     // Ten kernels of 6 ms that are waited for, and 5 ms of the CPU behind each: 5.015 ms idle nine times, of 105.135.

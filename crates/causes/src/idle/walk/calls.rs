@@ -145,7 +145,7 @@ impl Walk<'_, '_> {
             None => Certainty::Likely,
         };
         let device = self.of.device(self.gap.next);
-        let is_shared = device.is_some_and(|it| self.of.ready.shared[it]);
+        let is_shared = device.is_some_and(|it| self.of.ready.shared[it].is_some());
         let unknown = || match self.process_before() {
             Some(op) => (Cause::Process, Culprit::Op(op), Certainty::Likely),
             None if is_shared => (Cause::Process, Culprit::Nobody, Certainty::Likely),
