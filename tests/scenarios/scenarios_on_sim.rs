@@ -125,28 +125,28 @@ fn what_a_scenario_expects_of_a_cause_and_of_a_step_is_judged() {
 /// The model's repeats are alike, so the fewest do. What they come to is said.
 #[test]
 fn a_variant_repeats_until_its_median_is_known() {
-    let text = |repeat: &str| {
+    let text = |repeat: &str, ended_after: Option<u32>| {
         let mut source = LIBRARY.source(&LIBRARY.scenarios[0]);
         let named = |name: &str| format!("name = \"{name}\"\n");
         let (from, to) = (named("sequential"), named("sequential") + repeat + "\n");
         assert!(source.text.contains(&from), "{}", source.name);
         source.text = source.text.replacen(&from, &to, 1).into();
         let compiled = compile(&source, &Overrides::default());
-        let plan = Arc::new(
-            compiled
-                .unwrap_or_else(|it| panic!("{}", it.render(false)))
-                .plan,
-        );
+        let compiled = compiled.unwrap_or_else(|it| panic!("{}", it.render(false)));
+        let mut plan = compiled.plan;
+        let first = &mut plan.variants[0];
+        first.repeat = ended_after.unwrap_or(first.repeat);
+        let plan = Arc::new(plan);
         let trace = simulate(plan.clone());
         let measured = variants(&trace, Some(&plan)).swap_remove(0);
         (measured.repeats, measured.precision())
     };
     let said = |it: &str| Some(it.to_owned());
-    let six = text("repeat = { until = \"2 %\" }");
+    let six = text("repeat = { until = \"2 %\" }", None);
     assert_eq!(six, (6, said("6 repeats: median ± 0 %")));
-    let four = text("repeat = { until = \"2 %\", at_most = 4 }");
+    let four = text("repeat = { until = \"2 %\" }", Some(4));
     assert_eq!(four, (4, said("4 repeats: too few for the 2 % asked")));
-    assert_eq!(text("repeat = 2"), (2, None));
+    assert_eq!(text("repeat = 2", None), (2, None));
 }
 
 /// A GPU with a third of an H200's rates and half of its link: what a lesson shows, it shows there, too.
