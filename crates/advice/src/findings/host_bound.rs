@@ -112,17 +112,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ if on_fetched => FETCHED,
         _ => OTHER,
     };
-    let mut told = (advice.to_owned(), cure);
-    // Workers that have nothing to do are not what is slow.
-    if change == "workers" && seen.contains("DataLoader") {
-        let workers = lines::workers(scope.trace);
-        if workers.iter().any(|it| 5 * it.waiting < 4 * it.samples) {
-            told = (WORKERS.0.to_owned(), MORE_WORKERS);
-        }
-        let words = lines::workers_in_words(&workers).map(|it| format!(" {it}."));
-        told.0.extend(words);
-    }
-    let (advice, cure) = told;
+    let (advice, cure) = match change == "workers" && seen.contains("DataLoader") {
+        true => by_workers(scope, advice, cure),
+        false => (advice.to_owned(), cure),
+    };
     Some(Finding {
         title: format!(
             "the GPU waits for the CPU for {} ({}){doing}{seen}",
@@ -143,6 +136,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         cure,
         ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })
+}
+
+/// The same with what workers were seen at: those that have nothing to do are not what is slow.
+fn by_workers(scope: &Scope, advice: &str, cure: &'static str) -> (String, &'static str) {
+    let workers = lines::workers(scope.trace);
+    let (advice, cure) = match workers.iter().any(|it| 5 * it.waiting < 4 * it.samples) {
+        true => (WORKERS.0, MORE_WORKERS),
+        false => (advice, cure),
+    };
+    let words = lines::workers_in_words(&workers).map(|it| format!(" {it}."));
+    (advice.to_owned() + &words.unwrap_or_default(), cure)
 }
 
 /// What the host does while a device waits for it.

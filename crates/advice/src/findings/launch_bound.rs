@@ -28,7 +28,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if cases::ONE_COLD_PASS.holds(is_cold) || !is_long {
         return None;
     }
-    let longest = late.longest.into_sorted_vec().into_iter();
+    let longest = late.longest.clone().into_sorted_vec().into_iter();
     let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
     // Some longer work between launches goes with them; much of it is the program's own.
     let more = if 4 * late.host <= idle { late.host } else { 0 };
@@ -36,25 +36,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let line = late.seen.telling(scope.trace);
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
     let is_jax = scope.framework() == Framework::Jax;
-    let is_read = 2 * late.read > idle;
-    let is_jitted = is_jax && (beside.is_some() || 2 * late.of_graphs <= idle);
-    let (fused, refused) = match (is_read, is_jitted) {
+    let is_jitted = is_jax && 2 * late.of_graphs <= idle;
+    let (fused, refused) = match (late.are_read(), is_jitted) {
         (true, _) => (0, Some("how much is launched together then is not known")),
         (_, true) => (short(scope, f), Some("jax.jit also fuses kernels")),
         _ => (0, None),
     };
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
-    let (jit, capture) = (
-        "one jax.jit around the step",
-        "capturing more in the CUDA graph",
-    );
-    let (advice, cure, change, how) = match beside {
-        _ if is_read => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
-        _ if 2 * late.of_graphs > idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
-        Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
-        Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "kernels one by one beside a CUDA graph"),
-        None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
-    };
+    let (advice, cure, change, how) = late.cure(beside, is_jax);
     Some(Finding {
         severity: found
             .severity
@@ -64,9 +53,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "the GPU is idle for {} ({}) in gaps under 1 ms between operations{}",
             duration(idle),
             percent(f.part(idle)),
-            match line {
-                None => before(scope, f),
-                Some(_) => String::new(),
+            if line.is_some() {
+                String::new()
+            } else {
+                before(scope, f)
             },
         ),
         refused: refused.map(str::to_owned),
@@ -128,7 +118,30 @@ struct Late {
     seen: StackCounts,
 }
 
+/// What to do, how that is called as a cure, the change of the source, and what is launched how.
+type Cure = (String, &'static str, &'static str, &'static str);
+
 impl Late {
+    /// Whether most of it lies behind values that came back.
+    fn are_read(&self) -> bool {
+        2 * self.read > self.idle
+    }
+
+    /// By what is launched beside graphs, if that is so.
+    fn cure(&self, beside: Option<String>, is_jax: bool) -> Cure {
+        let (jit, capture) = (
+            "one jax.jit around the step",
+            "capturing more in the CUDA graph",
+        );
+        match beside {
+        _ if self.are_read() => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
+        _ if 2 * self.of_graphs > self.idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
+        Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
+        Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "kernels one by one beside a CUDA graph"),
+        None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
+    }
+    }
+
     fn of(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut late = Late::default();
         let (causes, names) = (scope.causes, scope.trace.names());
