@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -98,7 +98,7 @@ struct Nodes {
     /// By what a walk came to.
     chains: HashMap<u64, u32>,
     /// By what [`Python::chain`] says.
-    known: HashMap<u64, u32>,
+    known: HashMap<u64, u32, BuildHasherDefault<Sum>>,
     levels: usize,
     found: Vec<Found>,
     /// Launches by correlation id, each with its chain.
@@ -122,7 +122,7 @@ pub(crate) fn begin(api: &Api) -> bool {
         frames: HashMap::new(),
         comments: Comments::default(),
         chains: HashMap::new(),
-        known: HashMap::new(),
+        known: HashMap::default(),
         levels: 0,
         found: Vec::new(),
         launches: Vec::new(),
@@ -179,6 +179,22 @@ pub(crate) fn begin_launches() -> Result<bool, Refused> {
     }
 }
 
+/// A number that is a hash by itself.
+#[derive(Default)]
+struct Sum(u64);
+
+impl Hasher for Sum {
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, sum: u64) {
+        self.0 = sum;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Whether nothing is recorded for a while.
 pub(crate) fn pause(is_paused: bool) {
     IS_PAUSED.store(is_paused, Ordering::Relaxed);
@@ -205,8 +221,8 @@ pub(crate) fn launched(correlation: u32) {
             nodes.take_launch(correlation, python, known_as, walked);
             if let Some(timed) = timed {
                 nodes.count(turn, timed.elapsed().min(LONGEST) * TIMED);
+                nodes.keep_within_limits();
             }
-            nodes.keep_within_limits();
         }
     });
 }
@@ -230,6 +246,7 @@ impl Nodes {
             }
             if self.chains.len() > before {
                 self.spent += begun.elapsed();
+                self.keep_within_limits();
             }
             chain
         });

@@ -111,12 +111,14 @@ pub(crate) struct Python {
 }
 
 /// What one walk has read of frames, from an address on.
-type Pages = (u64, Vec<u8>);
+type Stretch = (u64, Vec<u8>);
+/// Pages that could be read when they were first seen.
+type Pages = [Cell<u64>; PAGES];
 
 static PYTHON: OnceLock<Python> = OnceLock::new();
 
 thread_local! {
-    static READABLE: [Cell<u64>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+    static READABLE: Pages = const { [const { Cell::new(0) }; PAGES] };
     /// Whether this is the main thread, once somebody asked.
     static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
 }
@@ -201,15 +203,18 @@ impl Python {
         if !is_main || !self.is_proved.load(Ordering::Relaxed) || self.main() == 0 {
             return None;
         }
-        let it = self.layout;
         let thread = self.thread()?;
-        let mut next = thread;
+        READABLE.with(|pages| self.chain_of(thread, pages))
+    }
+
+    fn chain_of(&self, thread: u64, pages: &Pages) -> Option<u64> {
+        let (it, mut next) = (self.layout, thread);
         for step in it.to_frame {
-            next = seen_at(next + step, 8).then(|| present(next + step, 0))?;
+            next = seen_at(pages, next + step, 8).then(|| present(next + step, 0))?;
         }
         let (mut sum, mut frames) = (0_u64, 0);
         for _ in 0..2 * MOST {
-            if frames == MOST || !seen_at(next, it.frame) {
+            if frames == MOST || !seen_at(pages, next, it.frame) {
                 break;
             }
             let code: u64 = present(next, it.code);
@@ -218,7 +223,7 @@ impl Python {
                 Some(_) => present(next, it.at),
                 None => u64::from(present::<u32>(next, it.at)),
             };
-            if owner < C_STACK && seen_at(code, CODE) {
+            if owner < C_STACK && seen_at(pages, code, CODE) {
                 // An address that was used again has another name or table of lines.
                 let [name, table] = [it.name, it.table].map(|at| present::<u64>(code, at));
                 frames += 1;
@@ -227,7 +232,7 @@ impl Python {
             }
             next = present(next, it.previous);
         }
-        Some(sum)
+        Some(sum ^ sum >> 32)
     }
 
     /// The state of the calling thread, where the interpreter lives.
@@ -250,7 +255,7 @@ impl Python {
     }
 
     fn levels(&self, thread: u64) -> Result<Vec<Level>, Refused> {
-        let (it, mut pages, mut levels) = (self.layout, Pages::default(), Vec::new());
+        let (it, mut pages, mut levels) = (self.layout, Stretch::default(), Vec::new());
         let step = |at: u64, step: &u64| word_at(at.wrapping_add(*step));
         let mut next = it.to_frame.iter().fold(thread, step);
         // Code objects, and where in them the frames are.
@@ -301,9 +306,9 @@ impl Python {
     }
 
     /// A frame, of the pages that the last one lies in where it is there, too.
-    fn frame_at<'p>(&self, address: u64, pages: &'p mut Pages) -> Option<&'p [u8]> {
+    fn frame_at<'p>(&self, address: u64, pages: &'p mut Stretch) -> Option<&'p [u8]> {
         let length = self.layout.frame;
-        let is_here = |(start, bytes): &Pages| {
+        let is_here = |(start, bytes): &Stretch| {
             let at = usize::try_from(address.checked_sub(*start)?).ok()?;
             (at.checked_add(length)? <= bytes.len()).then_some(at)
         };
@@ -361,18 +366,22 @@ fn content(address: u64, length: usize) -> Option<Vec<u8>> {
 }
 
 /// Whether so many bytes lie in pages that could be read when they were first seen.
-fn seen_at(address: u64, length: usize) -> bool {
+fn seen_at(pages: &Pages, address: u64, length: usize) -> bool {
     let is_seen = |page: u64| {
-        READABLE.with(|known| {
-            let known = &known[page as usize % PAGES];
-            if known.get() != page && content(page * PAGE, 1).is_some() {
-                known.set(page);
-            }
-            page != 0 && known.get() == page
-        })
+        let known = &pages[page as usize % PAGES];
+        known.get() == page && page != 0 || is_readable(page, known)
     };
     let last = address.saturating_add(length as u64 - 1) / PAGE;
     is_seen(address / PAGE) && (last == address / PAGE || is_seen(last))
+}
+
+#[cold]
+fn is_readable(page: u64, known: &Cell<u64>) -> bool {
+    let is_there = page != 0 && content(page.wrapping_mul(PAGE), 1).is_some();
+    if is_there {
+        known.set(page);
+    }
+    is_there
 }
 
 /// What stands so far behind an address, of which [`seen_at`] has said that it is there.
