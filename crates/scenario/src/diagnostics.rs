@@ -222,17 +222,8 @@ impl Diagnostics {
 
     /// Text for people, with ANSI colours or without. Ends with a newline unless it is empty.
     pub fn render(&self, color: bool) -> String {
-        let renderer = if color {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        }
-        .term_width(100);
-        let mut out = String::new();
-        for item in &self.items {
-            out.push_str(&renderer.render(&[self.group(item)]));
-            out.push_str("\n\n");
-        }
+        let texts = self.rendered(color);
+        let mut out: String = texts.map(|(_, it)| it + "\n\n").collect();
         if self.left_out > 0 {
             let _ = writeln!(out, "{} more errors are not shown\n", self.left_out);
         }
@@ -254,10 +245,14 @@ impl Diagnostics {
 
     /// Each of them with its text for people, without colours.
     pub fn each(&self) -> impl Iterator<Item = (&Diagnostic, String)> {
-        let renderer = Renderer::plain().term_width(100);
-        self.items
-            .iter()
-            .map(move |item| (item, renderer.render(&[self.group(item)])))
+        self.rendered(false)
+    }
+
+    fn rendered(&self, color: bool) -> impl Iterator<Item = (&Diagnostic, String)> {
+        let [plain, styled] = [Renderer::plain(), Renderer::styled()];
+        let renderer = if color { styled } else { plain }.term_width(100);
+        let render = move |item| (item, renderer.render(&[self.group(item)]));
+        self.items.iter().map(render)
     }
 
     fn group<'a>(&'a self, item: &'a Diagnostic) -> Group<'a> {

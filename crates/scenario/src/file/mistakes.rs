@@ -52,7 +52,7 @@ pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut D
             let next = text[line.end..].find("\n[").filter(|_| is_table);
             told = line.end + next.unwrap_or(0) + 1;
             // Of a list it is the one in single brackets that is wrong.
-            let again = &text[span.clone()];
+            let again = text.get(span.clone()).unwrap_or_default();
             let single = text.find(&format!("\n[{again}]")).map(|at| at + 2);
             if let Some(at) = single.filter(|_| is_table && ["variant", "pair"].contains(&again)) {
                 span = at..at + again.len();

@@ -65,15 +65,15 @@ fn describe(
             "let the host wait before line {line}: {{ sync = \"stream\", stream = \"{from}\" }}"
         ),
         false => {
-            let known = recorded_between(hazard, variant, sites, file);
-            let event = known.unwrap_or("\"done\"");
-            let wait = format!("before line {line} {{ wait = {event}, stream = \"{to}\" }}");
-            match known {
-                Some(_) => wait,
-                None => format!(
-                    "after line {after} {{ record = {event}, stream = \"{from}\" }}, and {wait}"
-                ),
-            }
+            // What is recorded there already is named as the author did.
+            let record = recorded_between(hazard, variant);
+            let record = record.map(|op| file.written(sites[op.site as usize].span.clone()));
+            let known = record.and_then(|it| it.split_once("record")?.1.split(['"', '\'']).nth(1));
+            let event = known.unwrap_or("done");
+            let wait = format!("before line {line} {{ wait = \"{event}\", stream = \"{to}\" }}");
+            let record =
+                format!("after line {after} {{ record = \"{event}\", stream = \"{from}\" }}, and ");
+            known.map_or(record, |_| String::new()) + &wait
         }
     };
     if [from, to].contains(&&DEFAULT_STREAM) {
@@ -87,22 +87,14 @@ fn describe(
     diagnostic.related(at.span.clone(), format!("{earlier} {did} here"))
 }
 
-/// The event, as written, that the earlier stream records already between the two.
-fn recorded_between<'t>(
-    hazard: &Hazard,
-    variant: &VariantPlan,
-    sites: &[Site],
-    file: &'t Diagnostics,
-) -> Option<&'t str> {
+/// What the earlier stream records between the two.
+fn recorded_between<'v>(hazard: &Hazard, variant: &'v VariantPlan) -> Option<&'v Op> {
     let ops = &variant.ops;
     let to = ops.iter().position(|op| op.site == hazard.second.site)?;
     let is_first = |op: &Op| op.site == hazard.first.site;
     let from = ops[..to].iter().rposition(is_first)?;
-    let record = ops[from..to].iter().find(
-        |op| matches!(op.kind, OpKind::Record { stream, .. } if Some(stream) == hazard.first.stream),
-    )?;
-    let step = file.written(sites[record.site as usize].span.clone());
-    let (_, value) = step.split_once("record")?;
-    let value = &value[value.find('"')?..];
-    Some(&value[..value[1..].find('"')? + 2])
+    let by_first = |kind: OpKind| {
+        matches!(kind, OpKind::Record { .. }) && kind.stream() == hazard.first.stream
+    };
+    ops[from..to].iter().find(|op| by_first(op.kind))
 }

@@ -158,16 +158,15 @@ fn values(
         }
     };
     let mut fail = |message: String| diagnostics.fail(loc.error(message));
-    let grows = match operator {
-        Operator::Mul => by.unit() == Unit::None && by.as_f64() > 1.0 && from.as_f64() > 0.0,
-        _ => by.as_f64() > 0.0,
+    let is_plain = by.unit() == Unit::None && from.as_f64() > 0.0;
+    let (grows, rule) = match operator {
+        Operator::Mul => (
+            is_plain && by.as_f64() > 1.0,
+            "its factor is above 1 and its first value above 0",
+        ),
+        _ => (by.as_f64() > 0.0, "its step is above 0"),
     };
     if !grows {
-        let rule = if operator == Operator::Mul {
-            "its factor is above 1 and its first value above 0"
-        } else {
-            "its step is above 0"
-        };
         return fail(format!("this sweep never ends: {rule}"));
     }
     let mut list = Vec::new();
