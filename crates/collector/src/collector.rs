@@ -20,7 +20,7 @@ use crate::nodes::{self, NodeLog};
 use crate::options::{BUFFERS, Caller, Ending, Graphs, Lines, MOST_BUFFERS, Options};
 use crate::process::this_process;
 use crate::ranges::{RangeWatch, Ranges};
-use crate::setup::{StartError, Subscription, enable, notice_nodes, release, subscribe};
+use crate::setup::{Callbacks, StartError, Subscription, enable, release, subscribe};
 use crate::stalls::StallThread;
 use crate::switch::Switch;
 use crate::threads::{Counts, DecodeThread, Flusher, start};
@@ -258,8 +258,9 @@ impl Prepared {
         let mut log = NodeLog::default();
         let of_launches = options.lines == Lines::Launches;
         if of_launches || (options.lines != Lines::Off && options.graphs == Graphs::Nodes) {
-            let [are_told, tells_changes] = notice_nodes(&self.cupti, &self.subscription);
-            log.tells_changes = tells_changes;
+            let set = |it: Callbacks| it.set(&self.cupti, &self.subscription, true);
+            let are_told = set(Callbacks::Nodes);
+            log.tells_changes = are_told && set(Callbacks::ChangedNodes);
             let lack = "this CUPTI does not tell of nodes of CUDA graphs: they get no names";
             self.lacks.extend((!are_told).then(|| lack.to_owned()));
         }
@@ -270,7 +271,7 @@ impl Prepared {
         });
         gate::keep_noticed(&self.cupti, &self.subscription, are_told);
         if options.stalls {
-            crate::setup::notice_modules(&self.cupti, &self.subscription);
+            Callbacks::Modules.set(&self.cupti, &self.subscription, true);
         }
         self.lacks.extend(self.cupti.fault().map(str::to_owned));
         for lack in self.lacks.iter().chain(&self.decoder.sizes.surprises) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use cupti_sys::Cupti;
 use cupti_sys::kinds::{domain, resource};
 
-use crate::setup::{Subscription, notice_launches};
+use crate::setup::{Callbacks, Subscription};
 use inside::Inside;
 
 mod sync {
@@ -27,6 +27,9 @@ const COUNTED: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(300);
 /// How often is looked.
 const LOOK: Duration = Duration::from_micros(50);
+
+/// Each call of the runtime API makes one of these.
+const CALLS: Callbacks = Callbacks::Launches(domain::DRIVER_API);
 
 /// Whether calls wait.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -115,7 +118,7 @@ pub(crate) fn keep_noticed(cupti: &Cupti, subscription: &Subscription, on: bool)
     IS_KEPT.store(on, Ordering::SeqCst);
     for api in [domain::RUNTIME_API, domain::DRIVER_API] {
         if on {
-            notice_launches(cupti, subscription, api, true);
+            Callbacks::Launches(api).set(cupti, subscription, true);
         }
     }
 }
@@ -130,7 +133,7 @@ pub(crate) struct Held<'a> {
 pub(crate) fn hold<'a>(cupti: &'a Cupti, subscription: &'a Subscription) -> Held<'a> {
     INSIDE.begin_turn();
     IS_USED.store(true, Ordering::SeqCst);
-    notice_launches(cupti, subscription, domain::DRIVER_API, true);
+    CALLS.set(cupti, subscription, true);
     std::thread::sleep(COUNTED);
     CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
@@ -148,7 +151,7 @@ impl Drop for Held<'_> {
         CLOSED.store(false, Ordering::SeqCst);
         IS_USED.store(false, Ordering::SeqCst);
         if !IS_KEPT.load(Ordering::SeqCst) {
-            notice_launches(self.cupti, self.subscription, domain::DRIVER_API, false);
+            CALLS.set(self.cupti, self.subscription, false);
         }
     }
 }

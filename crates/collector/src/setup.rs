@@ -208,41 +208,42 @@ pub(crate) fn disable_waits(cupti: &Cupti) {
     disable_kind(cupti, kinds::CUDA_EVENT);
 }
 
-/// Has the subscription's callback called, or not, at the entry and the exit of the functions of an API that give the GPU work.
-pub(crate) fn notice_launches(cupti: &Cupti, subscription: &Subscription, api: u32, on: bool) {
-    const PREFIXES: &str =
-        "cuLaunch cuGraphLaunch cuMemcpy cuMemset cudaLaunch cudaGraphLaunch cudaMemcpy cudaMemset";
-    let Some(set) = cupti.api.enable_callback else {
-        return;
-    };
-    for id in 1..names::LIMIT {
-        if let Some(name) = callback_name(&cupti.api, api, id)
-            && begins_with_one(&name, PREFIXES)
-        {
-            // SAFETY: takes numbers and the handle that CUPTI gave.
-            unsafe { set(u32::from(on), subscription.0, api, id) };
+/// What the subscription's callback is called for: no other one is ever on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Callbacks {
+    /// Entry and exit of an API's functions that give the GPU work.
+    /// The gate has them while recording goes off, and lines of launches have them always.
+    Launches(u32),
+    /// For stalls: modules that are loaded, of which each is copied.
+    Modules,
+    /// For lines of graphs' nodes: nodes that are made, at each of which Python's frames are read.
+    Nodes,
+    /// The same for nodes that become others; from CUDA 13.0 on.
+    ChangedNodes,
+}
+
+impl Callbacks {
+    /// Switches them on or off; whether this CUPTI does.
+    pub(crate) fn set(self, cupti: &Cupti, subscription: &Subscription, on: bool) -> bool {
+        const LAUNCHES: &str = "cuLaunch cuGraphLaunch cuMemcpy cuMemset cudaLaunch cudaGraphLaunch cudaMemcpy cudaMemset";
+        let Some(set) = cupti.api.enable_callback else {
+            return false;
+        };
+        // SAFETY: takes numbers and the handle that CUPTI gave.
+        let set = |of, id| SUCCESS == unsafe { set(u32::from(on), subscription.0, of, id) };
+        let resources = |ids: &[u32]| ids.iter().all(|id| set(domain::RESOURCE, *id));
+        match self {
+            Callbacks::Launches(api) => {
+                let name = |id| callback_name(&cupti.api, api, id);
+                let is_one = |id: &u32| name(*id).is_some_and(|it| begins_with_one(&it, LAUNCHES));
+                let ids = (1..names::LIMIT).filter(is_one);
+                ids.filter(|id| !set(api, *id)).count() == 0
+            }
+            Callbacks::Modules => resources(&[resource::MODULE_LOADED]),
+            Callbacks::Nodes => nodes::begin(&cupti.api) && resources(&resource::MADE),
+            Callbacks::ChangedNodes => resources(&resource::CHANGED),
         }
     }
-}
-
-/// Has the subscription's callback called for modules that are loaded, where this CUPTI can tell.
-pub(crate) fn notice_modules(cupti: &Cupti, subscription: &Subscription) {
-    if let Some(set) = cupti.api.enable_callback {
-        // SAFETY: takes numbers and the handle that CUPTI gave.
-        unsafe { set(1, subscription.0, domain::RESOURCE, resource::MODULE_LOADED) };
-    }
-}
-
-/// Has the subscription's callback called for nodes of graphs. Returns whether it will be, and also for those that change.
-pub(crate) fn notice_nodes(cupti: &Cupti, subscription: &Subscription) -> [bool; 2] {
-    let set = cupti
-        .api
-        .enable_callback
-        .filter(|_| nodes::begin(&cupti.api));
-    // SAFETY: takes numbers and the handle that CUPTI gave.
-    let enable = |id| unsafe { set.map(|it| it(1, subscription.0, domain::RESOURCE, id)) };
-    let are_told = |ids: &[u32]| ids.iter().all(|id| enable(*id) == Some(SUCCESS));
-    [are_told(&resource::MADE), are_told(&resource::CHANGED)]
 }
 
 fn disable_kind(cupti: &Cupti, kind: u32) {
