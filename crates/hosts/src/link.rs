@@ -219,8 +219,9 @@ struct Connection<'a> {
     /// Whether an answer is due.
     is_waiting: bool,
     next: Instant,
-    /// Bytes of files that the present response may still bring, those of all else in it, and its pieces.
+    /// Bytes of files that the present response may still bring, whether it has brought some, those of all else in it, and its pieces.
     room: usize,
+    has_data: bool,
     beside: usize,
     pieces: usize,
     /// Bytes of troubles that it told of, also on the links before it that brought nothing else.
@@ -251,6 +252,7 @@ impl<'a> Connection<'a> {
             is_waiting: true,
             next: Instant::now(),
             room: 0,
+            has_data: false,
             beside: 0,
             pieces: 0,
             troubles: 0,
@@ -370,7 +372,8 @@ impl<'a> Connection<'a> {
         };
         self.asked.extend(encode(&Request::Next { budget }));
         (self.is_waiting, self.heard, self.moved) = (true, now, (now, 0));
-        (self.room, self.beside, self.pieces) = (budget as usize, 0, 0);
+        (self.room, self.has_data) = (budget as usize, false);
+        (self.beside, self.pieces) = (0, 0);
         None
     }
 
@@ -439,6 +442,7 @@ impl<'a> Connection<'a> {
             };
             let left = self.room.checked_sub(data);
             self.room = left.unwrap_or(0);
+            self.has_data |= data > 0;
             self.beside += beside;
             // A problem with the place comes before any request.
             let is_trouble = matches!(response, Ok(Response::Trouble { .. }));
@@ -452,7 +456,7 @@ impl<'a> Connection<'a> {
                     self.is_waiting = false;
                     let now = Instant::now();
                     // One that promises more and brings nothing is asked again as if it had none.
-                    let has_come = has_more && self.pieces > 1;
+                    let has_come = has_more && self.has_data;
                     self.next = match (self.held.is_some(), has_come) {
                         (true, _) => now + HELD,
                         (false, true) => now,
