@@ -48,10 +48,15 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
         })
     };
-    let inside = scope.devices.iter().map(inside).max();
+    let (told, what) = cold.has.told(time);
+    let inside = scope
+        .devices
+        .iter()
+        .map(inside)
+        .max()
+        .map(|it| it.min(told));
     // What lies before the GPU's work costs none of its time.
     let inside_share = share(inside.unwrap_or(0), whole);
-    let (told, what) = cold.has.told(time);
     Some(Finding {
         severity: Severity::warn_where(cases::WARNING_SHARE.is_reached_by(inside_share)),
         title: format!(
@@ -74,9 +79,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
                 false => "",
             },
         cure: if is_tuning { "autotuning once" } else { "" },
-        bound_ns: time,
+        bound_ns: told,
         inside_ns: inside,
-        ..scope.found(whole, time, &longest_first(cold.at))
+        ..scope.found(whole, told, &longest_first(cold.at))
     })
 }
 

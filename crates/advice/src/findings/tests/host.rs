@@ -405,10 +405,10 @@ fn of_uneven_steps_a_saving_is_of_the_mean_one() {
     let mut scene = Scene::new();
     let mut at = 0;
     for i in 0..60 {
-        for kernel in [at, at + 3_000_000] {
-            scene.call("cudaLaunchKernel", kernel, kernel + 5_000);
-            scene.kernel("k", 1, kernel + 6_000, kernel + 2_506_000);
-            scene.call("cudaDeviceSynchronize", kernel + 6_000, kernel + 2_507_000);
+        for (name, at) in [("a", at), ("b", at + 3_000_000)] {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel(name, 1, at + 6_000, at + 2_506_000);
+            scene.call("cudaDeviceSynchronize", at + 6_000, at + 2_507_000);
         }
         at += if i % 4 == 3 { 100_000_000 } else { 10_000_000 };
     }
