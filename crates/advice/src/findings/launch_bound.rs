@@ -12,7 +12,7 @@ use super::program::Framework;
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, configs};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
-use activity::{NameId, Ns, Span};
+use activity::{Direction, NameId, Ns, Span};
 use causes::stacks::StackCounts;
 use causes::{Bound, Group, LAUNCH_GAP_MAX, sum_by};
 
@@ -150,6 +150,8 @@ impl Late {
             let is_one = || cases::LOADER.holds(names.full(id).to_lowercase().contains("loader"));
             *loaders.entry(id).or_insert_with(is_one)
         };
+        let mut copies = scope.copies(f).iter();
+        let is_any_back = copies.any(|it| it.2.direction == Direction::D2H);
         for (gap, pieces) in scope.gaps(f) {
             // Where the host waited, the wait is to blame, and no graph reaches across it.
             let is_wait = pieces.iter().any(|it| causes.wait_of(it).is_some());
@@ -171,7 +173,8 @@ impl Late {
                 let is_graph = causes.graph().ops.is_graph(gap.next);
                 late.of_graphs += if is_graph { sum } else { 0 };
                 (late.idle, late.count) = (late.idle + sum, late.count + 1);
-                late.read += if scope.comes_before(f, &gap) { sum } else { 0 };
+                let is_read = is_any_back && scope.comes_before(f, &gap);
+                late.read += if is_read { sum } else { 0 };
                 causes.add_samples(gap.next, gap.span, &mut late.seen);
                 late.longest.push((Reverse(sum), gap.span));
                 if late.longest.len() > EVIDENCE_MAX {
