@@ -53,7 +53,8 @@ impl Judgement {
     /// All findings in one list, the start-up last and named so.
     pub fn in_one(self) -> Vec<Finding> {
         let start_up = self.start_up.into_iter().flatten().map(|finding| Finding {
-            places: vec![findings::START_UP.to_owned()],
+            places: vec!["start-up".to_owned()],
+            is_of_start_up: true,
             ..finding
         });
         self.findings.into_iter().chain(start_up).collect()

@@ -230,7 +230,7 @@ impl State {
         let step = self.step_in_view().zip(self.steps());
         let step = step.map(|(at, steps)| steps.all[at].span);
         let within = step.unwrap_or_else(|| self.figures_span());
-        let opened = finding.map(|it| match it.is_of_start_up() && step.is_some() {
+        let opened = finding.map(|it| match it.is_of_start_up && step.is_some() {
             true => Err("no prediction: the start-up is not in the step in view".to_owned()),
             false => self.focus.prediction.open(run, scope, it, within),
         });

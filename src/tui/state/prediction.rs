@@ -61,7 +61,7 @@ fn words(predicted: &Predicted, edit: &EditSet) -> String {
 
 /// Whether something can be shown of a finding in what is in view: in a step nothing of the start-up.
 pub fn is_shown(finding: &Finding, in_step: bool) -> bool {
-    (finding.predicted.is_some() || finding.has_bound()) && !(in_step && finding.is_of_start_up())
+    (finding.predicted.is_some() || finding.has_bound()) && !(in_step && finding.is_of_start_up)
 }
 
 impl Prediction {

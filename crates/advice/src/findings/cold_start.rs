@@ -39,22 +39,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if !cases::COLD_MIN.is_reached_by(time) || !is_worth {
         return None;
     }
-    let inside = |f: &DeviceFigures| {
-        // The pause before what follows the stretch lies in it, too.
-        let mut f = f.clone();
-        let end = scope.window_on(f.index).map_or(Ns::MAX, |it| it.end);
-        f.span.end = f.span.end.min(end);
-        scope.idle_that(&f, |gap, piece| {
-            piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
-        })
-    };
     let (told, what) = cold.has.told(time);
-    let inside = scope
-        .devices
-        .iter()
-        .map(inside)
-        .max()
-        .map(|it| it.min(told));
+    let inside = scope.devices.iter().map(|f| idle_of_first(scope, f)).max();
+    let inside = inside.map(|it| it.min(told));
     // What lies before the GPU's work costs none of its time.
     let inside_share = share(inside.unwrap_or(0), whole);
     Some(Finding {
@@ -82,6 +69,17 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         bound_ns: told,
         inside_ns: inside,
         ..scope.found(whole, told, &longest_first(cold.at))
+    })
+}
+
+/// How long a device is idle while the CPU does what it does but once.
+fn idle_of_first(scope: &Scope, f: &DeviceFigures) -> Ns {
+    // The pause before what follows the stretch lies in it, too.
+    let mut f = f.clone();
+    let end = scope.window_on(f.index).map_or(Ns::MAX, |it| it.end);
+    f.span.end = f.span.end.min(end);
+    scope.idle_that(&f, |gap, piece| {
+        piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
     })
 }
 

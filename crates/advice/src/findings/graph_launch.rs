@@ -101,9 +101,8 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ops.is_graph(gap.next) && piece.cause == Cause::Queued && !is_waited
     });
     // A launch takes as long as there are nodes.
-    let launching = scope.idle_that(f, |gap, piece| {
-        ops.is_graph(gap.next) && piece.cause == Cause::GraphSetup
-    });
+    let is_launch = |gap: &Gap, it: &Piece| ops.is_graph(gap.next) && it.cause == Cause::GraphSetup;
+    let launching = scope.idle_that(f, is_launch);
     let part = f.part(idle);
     let mean = by_name.values().sum::<Ns>() / (kernels as Ns).max(1);
     let are_empty = mean < thresholds::EMPTY_NODE && f.part(idle + short + launching) > 0.5;

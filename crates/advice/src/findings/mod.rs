@@ -142,6 +142,9 @@ pub struct Finding {
     /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
     /// title is that of the one with the greatest bound.
     pub places: Vec<String>,
+    /// Whether it is of the start-up, beside the steps.
+    #[serde(skip)]
+    pub is_of_start_up: bool,
     /// The steps that were looked at.
     #[serde(skip)]
     pub step: Option<OfSteps>,
@@ -211,15 +214,7 @@ impl Says {
     }
 }
 
-/// Where findings of a start-up were seen.
-pub(crate) const START_UP: &str = "start-up";
-
 impl Finding {
-    /// Whether it is of the start-up, beside the steps.
-    pub fn is_of_start_up(&self) -> bool {
-        self.places == [START_UP]
-    }
-
     /// Whether it says that something is wrong rather than slow, or that something is without effect.
     pub fn is_no_matter_of_time(&self) -> bool {
         self.bound_ns == 0

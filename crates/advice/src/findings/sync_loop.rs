@@ -29,21 +29,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let decides = waits.decide();
     let may_stay = waits.has_needed || decides;
-    let bound = match may_stay {
+    let kernels = f.kernels / number as u64;
+    let of_each = Some(kernels).filter(|_| decides);
+    let of_each = of_each.and_then(|kernels| waits.of_each(kernels));
+    let is_each = of_each.is_some();
+    let bound = of_each.unwrap_or_else(|| match may_stay {
         true => idle,
         false => waits.removed().clamp(idle, idle + hideable(scope, f)),
-    };
-    // A graph has little to hold between two of them, and all that waits for launches waits for the value before.
-    let kernels = f.kernels / number as u64;
-    let works = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Host);
-    let named = |it: &Piece| scope.causes.host_name(it.culprit).is_some();
-    let known = scope.idle_that(f, |gap, it| {
-        scope.causes.group(*gap, it) == Group::Host && named(it)
     });
-    // Work of the CPU that has a name is the place to look at.
-    let is_more = 2 * works < f.idle_ns && 4 * known < f.idle_ns;
-    let is_each = decides && waits.are_of_values() && is_dense(kernels) && is_more;
-    let bound = if is_each { f.idle_ns - works } else { bound };
     let line = waits.seen.telling(scope.trace);
     let (advice, change) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
@@ -71,15 +64,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
         cure: match is_each {
             true => "reading it less often",
-            // Without them something else is to keep the order of copies and kernels.
-            false
-                if scope.planned.is_some()
-                    && f.copy_ns > 0
-                    && f.kernels > 0
-                    && streams(scope, f) > 1 =>
-            {
-                "ordering by events"
-            }
+            false if is_ordering(scope, f) => "ordering by events",
             false => "",
         },
         refused: may_stay
@@ -231,6 +216,19 @@ impl<'s, 'a> Waits<'s, 'a> {
         cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
     }
 
+    /// The idle time behind values that are read back after every few kernels: a graph has little to hold between two of them,
+    /// and all that waits for launches waits for the value before.
+    fn of_each(&self, kernels: u64) -> Option<Ns> {
+        let (scope, f) = (self.scope, self.f);
+        let is_work = |gap: &Gap, it: &Piece| scope.causes.group(*gap, it) == Group::Host;
+        let works = scope.idle_that(f, is_work);
+        // Work of the CPU that has a name is the place to look at.
+        let named = |it: &Piece| scope.causes.host_name(it.culprit).is_some();
+        let known = scope.idle_that(f, |gap, it| is_work(gap, it) && named(it));
+        let is_more = 2 * works < f.idle_ns && 4 * known < f.idle_ns;
+        (self.are_of_values() && is_dense(kernels) && is_more).then_some(f.idle_ns - works)
+    }
+
     /// What to do, and the change of the source.
     fn advice(&self, is_each: bool) -> (&'static str, &'static str) {
         match self.are_of_values() {
@@ -290,6 +288,11 @@ fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
         None if streams(scope, f) > 1 => Engines::new(scope, f).hideable(),
         None => 0,
     }
+}
+
+/// Whether the waits keep copies and kernels of several streams in order: without them something else has to.
+fn is_ordering(scope: &Scope, f: &DeviceFigures) -> bool {
+    scope.planned.is_some() && f.copy_ns > 0 && f.kernels > 0 && streams(scope, f) > 1
 }
 
 /// Streams with operations.

@@ -12,65 +12,32 @@ use causes::{Bound, Culprit, Group};
 use replay::edits::AROUND_MAX;
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
-    let (mut at, mut uploads) = (Vec::new(), Vec::new());
-    let (mut moved, mut saving) = (0u64, 0 as Ns);
-    let (mut copying, mut calling) = (0 as Ns, 0 as Ns);
-    // Copies follow each other on their stream: what lies between two tiny ones goes with them.
-    let mut last: Option<(usize, usize, Ns, CallId)> = None;
-    for &((lane, row), span, copy) in scope.copies(figures) {
-        // What the driver moves by itself is another rule's.
-        let is_asked = copy.place.stream < Place::PREFETCHED;
-        let is_tiny = is_asked
-            && matches!(copy.direction, Direction::H2D | Direction::D2H)
-            && copy.bytes <= Copy::TINY_BYTES;
-        if !is_tiny {
-            continue;
-        }
-        let graph = scope.causes.graph();
-        let call = graph.call_at((lane, row));
-        let called = match call {
-            NONE => 0,
-            call => graph.calls.span(call).len(),
-        };
-        // A copy costs what it takes, or what its thread does for it; other work between two is something else's.
-        let (from, cost) = match last {
-            Some((l, r, end, before)) if l == lane && r + 1 == row => {
-                (end.min(span.start), around(&graph.calls, call, before))
-            }
-            _ => (span.start, called),
-        };
-        saving += (span.end - from).min(cost.max(span.len()));
-        moved += copy.bytes;
-        copying += span.len();
-        calling += called;
-        uploads.extend((copy.direction == Direction::H2D).then_some(call));
-        last = Some((lane, row, span.end, call));
-        at.push(Occurrence::Row((lane, row)));
-    }
+    let tiny = Tiny::of(scope, figures);
     let all = figures.h2d.count + figures.d2h.count;
-    let tiny = at.len() as u64;
-    let saving = saving.min(figures.span_ns);
+    let count = tiny.at.len() as u64;
+    let saving = tiny.saving.min(figures.span_ns);
     let is_worth = cases::WORTH_SHARE.is_reached_by(figures.part(saving));
-    if tiny < thresholds::TINY_MIN || tiny * 2 < all || !is_worth {
+    if count < thresholds::TINY_MIN || count * 2 < all || !is_worth {
         return None;
     }
-    let found = scope.found(figures.span_ns, saving, &at);
-    if uploads.len() == at.len()
-        && let Some(each) = before_each(scope, figures, (&uploads, moved / tiny))
+    let found = scope.found(figures.span_ns, saving, &tiny.at);
+    let each = tiny.moved / count;
+    if tiny.uploads.len() == tiny.at.len()
+        && let Some(finding) = before_each(scope, figures, (&tiny.uploads, each))
     {
         return Some(Finding {
             evidence: found.evidence,
-            count: tiny,
-            ..each
+            count,
+            ..finding
         });
     }
     Some(Finding {
         title: format!(
             "{} ({} on average) take {}{}",
-            activity::text::counted(tiny, "small copy", "small copies"),
-            bytes(moved / tiny),
-            duration(copying),
-            match calling {
+            activity::text::counted(count, "small copy", "small copies"),
+            bytes(each),
+            duration(tiny.copying),
+            match tiny.calling {
                 0 => String::new(),
                 calling => format!(", their calls {}", duration(calling)),
             },
@@ -78,6 +45,59 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         advice: "Gather the values and copy them in one go, or do that work on the GPU.".to_owned(),
         ..found
     })
+}
+
+/// The small copies of a device between it and the CPU.
+#[derive(Default)]
+struct Tiny {
+    at: Vec<Occurrence>,
+    /// The calls of those to the device.
+    uploads: Vec<CallId>,
+    moved: u64,
+    /// What they take, with what lies between those that follow each other.
+    saving: Ns,
+    copying: Ns,
+    calling: Ns,
+}
+
+impl Tiny {
+    fn of(scope: &Scope, figures: &DeviceFigures) -> Tiny {
+        let mut tiny = Tiny::default();
+        // Copies follow each other on their stream: what lies between two tiny ones goes with them.
+        let mut last: Option<(usize, usize, Ns, CallId)> = None;
+        for &((lane, row), span, copy) in scope.copies(figures) {
+            // What the driver moves by itself is another rule's.
+            let is_asked = copy.place.stream < Place::PREFETCHED;
+            let is_tiny = is_asked
+                && matches!(copy.direction, Direction::H2D | Direction::D2H)
+                && copy.bytes <= Copy::TINY_BYTES;
+            if !is_tiny {
+                continue;
+            }
+            let graph = scope.causes.graph();
+            let call = graph.call_at((lane, row));
+            let called = match call {
+                NONE => 0,
+                call => graph.calls.span(call).len(),
+            };
+            // A copy costs what it takes, or what its thread does for it; other work between two is something else's.
+            let (from, cost) = match last {
+                Some((l, r, end, before)) if l == lane && r + 1 == row => {
+                    (end.min(span.start), around(&graph.calls, call, before))
+                }
+                _ => (span.start, called),
+            };
+            tiny.saving += (span.end - from).min(cost.max(span.len()));
+            tiny.moved += copy.bytes;
+            tiny.copying += span.len();
+            tiny.calling += called;
+            tiny.uploads
+                .extend((copy.direction == Direction::H2D).then_some(call));
+            last = Some((lane, row, span.end, call));
+            tiny.at.push(Occurrence::Row((lane, row)));
+        }
+        tiny
+    }
 }
 
 /// Uploads that the CPU waits for before every few kernels: nothing is launched ahead, and no graph holds them.

@@ -39,6 +39,8 @@ pub struct OddSteps {
     pub why: Option<String>,
     /// What it is bound by.
     pub bound_by: Bound,
+    #[serde(skip)]
+    cure: OddCure,
     /// The line that is to blame, where samples tell.
     #[serde(skip)]
     pub line: Option<LineShare>,
@@ -57,8 +59,7 @@ impl OddSteps {
         let count = kind.costly.len();
         let looked = Looked::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
-        let (bound_by, why, line) =
-            most.map_or((Bound::Unknown, None, None), |it| (it.0, Some(it.1), it.2));
+        let (bound_by, work, line) = most.unwrap_or((Bound::Unknown, OddWork::default(), None));
         let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();
         spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
@@ -75,8 +76,9 @@ impl OddSteps {
             more_ns: total_ns / count as Ns,
             total_ns,
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
-            why,
+            why: Some(work.name).filter(|it| !it.is_empty()),
             bound_by,
+            cure: work.cure,
             line,
             median: kind.median_ns,
             spans,
@@ -117,24 +119,18 @@ impl OddSteps {
             .iter()
             .map(|it| Occurrence::Gap(0, *it))
             .collect();
-        let is_in = |name| self.why.as_ref().is_some_and(|it| it.contains(name));
-        let (advice, cure) = match is_in("DataLoader") {
+        let rarely = "Do it less often, in parts, or beside the GPU's work in another thread.";
+        let (advice, cure) = match self.cure {
             _ if self.is_recording() => (
                 "Recording does that: without it these steps take as long as the others.",
                 "",
             ),
-            true => (
+            OddCure::Workers => (
                 "Some batches take longer to load than steps take: more workers, or loading further ahead, let them come in time.",
                 "workers",
             ),
-            false => (
-                "Do it less often, in parts, or beside the GPU's work in another thread.",
-                if is_in("LaunchHostFunc") {
-                    HOST_FUNCTION
-                } else {
-                    ""
-                },
-            ),
+            OddCure::HostFunction => (rarely, HOST_FUNCTION),
+            OddCure::Rarely => (rarely, ""),
         };
         let all = (self.total_ns as f64 / self.share) as Ns;
         Finding {
@@ -160,6 +156,35 @@ impl OddSteps {
     /// Whether they come again and again, and not once.
     pub fn recur(&self) -> bool {
         self.every.is_some() || self.count >= cases::LOOP_MIN.value()
+    }
+}
+
+/// What to do about odd steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum OddCure {
+    Workers,
+    HostFunction,
+    #[default]
+    Rarely,
+}
+
+/// What odd steps do more of: "save_checkpoint at train.py:31".
+#[derive(Default)]
+struct OddWork {
+    name: String,
+    cure: OddCure,
+}
+
+impl OddWork {
+    /// Of what a record or a sample names, at a line where one is known.
+    fn of(name: String, line: Option<&LineShare>) -> OddWork {
+        let cure = match &name {
+            it if it.contains("DataLoader") => OddCure::Workers,
+            it if it.contains("LaunchHostFunc") => OddCure::HostFunction,
+            _ => OddCure::Rarely,
+        };
+        let name = line.map_or(name.clone(), |it| format!("{name} at {}", it.place));
+        OddWork { name, cure }
     }
 }
 
@@ -197,7 +222,7 @@ impl<'s> Looked<'s> {
     }
 
     /// The cause of idle time that takes half of what they take more.
-    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, String, Option<LineShare>)> {
+    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, OddWork, Option<LineShare>)> {
         let idle = |of: &[usize]| {
             let spans = self.steps.stretches(of.iter().copied());
             causes.idle_of_process(self.steps.process, &spans)
@@ -227,11 +252,12 @@ impl<'s> Looked<'s> {
         let line = lines
             .max_by_key(|it| at(it))
             .filter(|it| 2 * at(it) >= self.more)?;
-        Some((Bound::Host, line.culprit(), Some(line.clone())))
+        let work = OddWork::of(line.culprit(), None);
+        Some((Bound::Host, work, Some(line.clone())))
     }
 
     /// The kernel that takes half of what they take more, else kernels together.
-    fn work(&self, trace: &Trace) -> Option<(Bound, String, Option<LineShare>)> {
+    fn work(&self, trace: &Trace) -> Option<(Bound, OddWork, Option<LineShare>)> {
         let of = |steps: &[usize]| {
             let mut by: BTreeMap<String, Ns> = BTreeMap::new();
             let spans = steps.iter().map(|&it| self.steps.spans[it]);
@@ -247,7 +273,7 @@ impl<'s> Looked<'s> {
         });
         let (most, name) = beyond.max()?;
         let name = cut_middle(&short::short(&name), NAME_MAX);
-        (2 * most >= self.more).then_some((Bound::Compute, name, None))
+        (2 * most >= self.more).then(|| (Bound::Compute, OddWork::of(name, None), None))
     }
 }
 
@@ -261,7 +287,7 @@ fn bound(cause: Cause) -> Bound {
 }
 
 /// Who is to blame for idle time: "save_checkpoint at train.py:31". A line of theirs alone is told by what it calls.
-fn culprit(row: &IdleCause, is_own: bool) -> String {
+fn culprit(row: &IdleCause, is_own: bool) -> OddWork {
     let line = row.line.as_ref();
     let name = match (&row.culprit, line) {
         (Some(name), _) if row.cause == Cause::Profiler => {
@@ -270,13 +296,10 @@ fn culprit(row: &IdleCause, is_own: bool) -> String {
         (Some(name), _) => host_label(name),
         (None, Some(line)) => {
             let called = line.called().filter(|_| is_own);
-            return called.unwrap_or_else(|| line.culprit());
+            return OddWork::of(called.unwrap_or_else(|| line.culprit()), None);
         }
         (None, None) if row.cause == Cause::Host => UNTRACED.to_owned(),
         (None, None) => row.words(),
     };
-    match line {
-        Some(line) => format!("{name} at {}", line.place),
-        None => name,
-    }
+    OddWork::of(name, line)
 }

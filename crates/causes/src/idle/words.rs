@@ -85,26 +85,7 @@ impl Causes<'_> {
     /// Why a gap is there, in a sentence.
     pub fn explain(&self, gap: Gap) -> Explanation {
         let pieces = self.pieces(gap);
-        let mut shares: Vec<Share> = Vec::new();
-        for piece in &pieces {
-            let key = |p: &Piece| (p.cause, p.certainty, self.named(p));
-            let (total, named) = (piece.span.len(), self.named_part(piece));
-            match shares.iter_mut().find(|s| key(&s.piece) == key(piece)) {
-                Some(share) => {
-                    if total > share.piece.span.len() {
-                        share.piece = *piece;
-                    }
-                    share.total += total;
-                    share.named += named;
-                }
-                None => shares.push(Share {
-                    piece: *piece,
-                    total,
-                    named,
-                }),
-            }
-        }
-        shares.sort_by_key(|s| std::cmp::Reverse(s.total));
+        let shares = self.shares(&pieces);
         let Some(main) = shares.first() else {
             return Explanation::nothing();
         };
@@ -179,6 +160,31 @@ impl Causes<'_> {
         let call = self.graph.ops.call[op as usize];
         let call = (call != NONE).then(|| self.graph.calls.at(call));
         LaunchLine::of(self.trace, lane.key().process, lane.correlation(row), call)
+    }
+
+    /// Pieces of one cause and one culprit together, those of most time first.
+    fn shares(&self, pieces: &[Piece]) -> Vec<Share> {
+        let mut shares: Vec<Share> = Vec::new();
+        for piece in pieces {
+            let key = |p: &Piece| (p.cause, p.certainty, self.named(p));
+            let (total, named) = (piece.span.len(), self.named_part(piece));
+            match shares.iter_mut().find(|s| key(&s.piece) == key(piece)) {
+                Some(share) => {
+                    if total > share.piece.span.len() {
+                        share.piece = *piece;
+                    }
+                    share.total += total;
+                    share.named += named;
+                }
+                None => shares.push(Share {
+                    piece: *piece,
+                    total,
+                    named,
+                }),
+            }
+        }
+        shares.sort_by_key(|s| std::cmp::Reverse(s.total));
+        shares
     }
 
     /// How much of a piece lies in what names it.
