@@ -267,15 +267,15 @@ impl ChromeWriter<'_> {
             What::Call(c) if c.code != 0 => put(args, "return value", c.code),
             What::Sync(s) => {
                 let none = |id: Option<u32>| id.map_or(-1, i64::from);
-                put(args, "cuda_sync_kind", rows::sync_name(s.kind));
+                put(args, "cuda_sync_kind", s.kind.kineto_name());
                 put(args, "stream", none(s.stream));
                 put(args, "wait_on_cuda_event_id", none(s.event));
                 put(args, "context", s.context);
             }
             What::Event(e) => put(args, "event_id", e.event),
             What::Range(r) => {
-                if let Some(kind) = range_word(r.kind) {
-                    put(args, "cuptop range", kind);
+                if let Some((word, _)) = RangeKind::WORDS.iter().find(|it| it.1 == r.kind) {
+                    put(args, "cuptop range", *word);
                     put(args, "index", r.index);
                 }
             }
@@ -371,20 +371,6 @@ impl ChromeWriter<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The kinds of ranges that Kineto does not know.
-fn range_word(kind: RangeKind) -> Option<&'static str> {
-    match kind {
-        RangeKind::Variant => Some("variant"),
-        RangeKind::Warmup => Some("warmup"),
-        RangeKind::Repeat => Some("repeat"),
-        RangeKind::Phase => Some("phase"),
-        RangeKind::Python => Some("python"),
-        RangeKind::CpuOp => Some("cpu_op"),
-        RangeKind::Function => Some("python_function"),
-        RangeKind::Nvtx => None,
     }
 }
 

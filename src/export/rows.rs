@@ -1,8 +1,6 @@
 //! What the exports of timelines have in common: marks, Kineto's names, and the order of operations.
 
-use activity::{
-    Activity, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Metric, Ns, SyncKind, What,
-};
+use activity::{Activity, Copy, DeviceInfo, Direction, LaunchShape, MemoryKind, Metric, Ns, What};
 use trace::{GpuWindow, LaneId, LaneKind, Trace, describe};
 
 /// Marks that every export of a timeline carries.
@@ -120,7 +118,7 @@ pub(super) fn kineto_name(trace: &Trace, activity: &Activity) -> String {
     match &activity.what {
         What::Copy(c) => copy_name(c),
         What::Memset(_) => "Memset (Device)".to_owned(),
-        What::Sync(s) => sync_name(s.kind).to_owned(),
+        What::Sync(s) => s.kind.kineto_name().to_owned(),
         what => describe::whole(trace, what),
     }
 }
@@ -140,25 +138,10 @@ fn copy_name(copy: &Copy) -> String {
     )
 }
 
-fn kind_name(kind: MemoryKind) -> &'static str {
-    match kind {
-        MemoryKind::Unknown => "Unknown",
-        MemoryKind::Pageable => "Pageable",
-        MemoryKind::Pinned => "Pinned",
-        MemoryKind::Device => "Device",
-        MemoryKind::Array => "Array",
-        MemoryKind::Managed => "Managed",
-    }
-}
-
-/// As Kineto calls it.
-pub(super) fn sync_name(kind: SyncKind) -> &'static str {
-    match kind {
-        SyncKind::Event => "Event Sync",
-        SyncKind::StreamWaitEvent => "Stream Wait Event",
-        SyncKind::Stream => "Stream Sync",
-        SyncKind::Context => "Context Sync",
-    }
+/// Kineto's word for it: it begins with a capital.
+fn kind_name(kind: MemoryKind) -> String {
+    let label = kind.label();
+    label[..1].to_uppercase() + &label[1..]
 }
 
 /// The kind of an operation in tables: copies by their direction. `None` for what is none.

@@ -429,4 +429,38 @@ impl MemoryKind {
         ];
         labels[self as usize]
     }
+
+    /// By the word for it: the one here, or that of CUPTI, Kineto or XLA ("DEVICE_STATIC").
+    pub fn named(word: &str) -> MemoryKind {
+        let word = word.trim().split([' ', '_']).next().unwrap_or_default();
+        let mut all = (0..).map_while(MemoryKind::from_code);
+        all.find(|it| it.label().eq_ignore_ascii_case(word))
+            .unwrap_or_default()
+    }
+}
+
+impl SyncKind {
+    /// Kineto's name for it.
+    pub fn kineto_name(self) -> &'static str {
+        let names = [
+            "Event Sync",
+            "Stream Wait Event",
+            "Stream Sync",
+            "Context Sync",
+        ];
+        names[self as usize]
+    }
+}
+
+impl RangeKind {
+    /// What says in Chrome JSON that a range is of this kind. Without such a word it is an NVTX range.
+    pub const WORDS: [(&'static str, RangeKind); 7] = [
+        ("variant", Self::Variant),
+        ("warmup", Self::Warmup),
+        ("repeat", Self::Repeat),
+        ("phase", Self::Phase),
+        ("python", Self::Python),
+        ("cpu_op", Self::CpuOp),
+        ("python_function", Self::Function),
+    ];
 }

@@ -107,20 +107,20 @@ impl Alignment {
 
     /// A stretch on the clock of all, of a process's own.
     pub fn on_all(&self, process: usize, span: Span) -> Span {
-        let Some(line) = self.by_process.get(process) else {
-            return span;
-        };
-        let start = line.apply(span.start);
-        Span::new(start, line.apply(span.end).max(start))
+        self.moved(process, span, Line::apply)
     }
 
     /// A stretch on a process's own clock, of that of all.
     pub fn on_own(&self, process: usize, span: Span) -> Span {
+        self.moved(process, span, Line::first)
+    }
+
+    fn moved(&self, process: usize, span: Span, to: fn(&Line, Ns) -> Ns) -> Span {
         let Some(line) = self.by_process.get(process) else {
             return span;
         };
-        let start = line.first(span.start);
-        Span::new(start, line.first(span.end).max(start))
+        let start = to(line, span.start);
+        Span::new(start, to(line, span.end).max(start))
     }
 }
 

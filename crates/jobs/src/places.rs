@@ -112,7 +112,7 @@ impl Replayed<'_> {
             let &(_, alone, op) = mine.first()?;
             Some(Launch {
                 op,
-                at: self.launch_of(op),
+                at: self.program.issued(op),
                 alone,
                 others: others.iter().map(|it| (it.0, it.1)).collect(),
             })
@@ -133,17 +133,9 @@ impl Replayed<'_> {
                 .next_if(|it| self.program.op_span(*it).start < step.start)
                 .is_some()
             {}
-            own.peek().map_or(step.start, |it| self.launch_of(*it))
+            own.peek().map_or(step.start, |it| self.program.issued(*it))
         };
         steps.iter().map(first).collect()
-    }
-
-    /// When an operation was launched; where nobody says, when it began.
-    fn launch_of(&self, op: u32) -> Ns {
-        match self.program.ops[op as usize].call {
-            NONE => self.program.op_span(op).start,
-            call => self.program.call_span(call).start,
-        }
     }
 
     /// What a rank saves that takes so much less for some ways, were it alone.
@@ -160,7 +152,7 @@ impl Replayed<'_> {
             // On the way it thinks longest where it loses the time. A thread that another one hands over to waits for that.
             let call = |it: u32| (it != NONE).then_some(it);
             let before = |it: &u32| call(program.handed(*it)).or(call(program.previous(*it)));
-            let begin = self.launch_of(from);
+            let begin = self.program.issued(from);
             let calls = std::iter::successors(call(program.ops[to as usize].call), before)
                 .take_while(|it| program.call_span(*it).start > begin)
                 .filter(|it| program.handed(*it) == NONE);

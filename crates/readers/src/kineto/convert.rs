@@ -225,13 +225,10 @@ impl Converter {
             v.and_then(|v| u32::try_from(v).ok())
                 .filter(|&v| v != u32::MAX)
         };
+        let mut kinds = (0..).map_while(SyncKind::from_code);
+        let kind = kinds.find(|it| it.kineto_name() == kind);
         What::Sync(Sync {
-            kind: match kind {
-                "Event Sync" => SyncKind::Event,
-                "Stream Wait Event" => SyncKind::StreamWaitEvent,
-                "Stream Sync" => SyncKind::Stream,
-                _ => SyncKind::Context,
-            },
+            kind: kind.unwrap_or(SyncKind::Context),
             context: number(args.context),
             stream: known(args.stream),
             event: known(args.event),
@@ -263,17 +260,10 @@ impl Converter {
         let Some(times) = times(event) else {
             return self.gather.timeless(process);
         };
+        let mut known = RangeKind::WORDS.iter();
+        let known = known.find(|it| it.0 == args.range_kind.0);
         let what = What::Range(Range {
-            kind: match args.range_kind.0.as_ref() {
-                "variant" => RangeKind::Variant,
-                "warmup" => RangeKind::Warmup,
-                "repeat" => RangeKind::Repeat,
-                "phase" => RangeKind::Phase,
-                "python" => RangeKind::Python,
-                "cpu_op" => RangeKind::CpuOp,
-                "python_function" => RangeKind::Function,
-                _ => kind,
-            },
+            kind: known.map_or(kind, |it| it.1),
             name: match kind {
                 RangeKind::Function => {
                     let name = without_address(&event.name.0);

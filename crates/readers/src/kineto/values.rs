@@ -35,20 +35,8 @@ pub(super) fn memory_kinds(name: &str) -> (MemoryKind, MemoryKind) {
         .and_then(|(_, rest)| rest.split_once(')'))
         .and_then(|(inside, _)| inside.split_once("->"))
         .map_or_else(Default::default, |(from, to)| {
-            (memory_kind(from), memory_kind(to))
+            (MemoryKind::named(from), MemoryKind::named(to))
         })
-}
-
-/// A kind of memory by Kineto's word for it, or XLA's.
-pub(super) fn memory_kind(word: &str) -> MemoryKind {
-    match word.trim() {
-        "Pageable" | "pageable" => MemoryKind::Pageable,
-        "Pinned" | "pinned" => MemoryKind::Pinned,
-        "Device" | "Device Static" | "device" | "device_static" => MemoryKind::Device,
-        "Array" | "array" => MemoryKind::Array,
-        "Managed" | "Managed Static" | "managed" | "managed_static" => MemoryKind::Managed,
-        _ => MemoryKind::Unknown,
-    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::event::{Args, Event};
-use super::values::{direction, memory_kind, thread_id, times};
+use super::values::{direction, thread_id, times};
 use crate::gather::Gather;
 use activity::{
-    Copy, Correlation, Def, HostCall, Kernel, LaunchShape, Memset, Place, Range, RangeKind, Span,
-    What,
+    Copy, Correlation, Def, HostCall, Kernel, LaunchShape, MemoryKind, Memset, Place, Range,
+    RangeKind, Span, What,
 };
 
 /// An event until the names of its process and thread are known.
@@ -121,7 +121,7 @@ impl PendingEvent {
         let lower = self.name.to_ascii_lowercase();
         let details = &*self.details;
         if lower.contains("memcpy") {
-            let kind = |key| memory_kind(detail(details, key).unwrap_or_default());
+            let kind = |key| MemoryKind::named(detail(details, key).unwrap_or_default());
             return What::Copy(Copy {
                 place,
                 // "MemcpyH2D", TensorFlow 1: "MEMCPYHtoD".

@@ -53,14 +53,7 @@ impl Kinds {
     /// The kind of memory.
     pub(super) fn memory(&self, id: Option<i64>) -> MemoryKind {
         let name = id.and_then(|id| self.memory.get(&id));
-        match after(name, "KIND_") {
-            "PAGEABLE" => MemoryKind::Pageable,
-            "PINNED" => MemoryKind::Pinned,
-            "DEVICE" | "DEVICE_STATIC" => MemoryKind::Device,
-            "ARRAY" => MemoryKind::Array,
-            "MANAGED" | "MANAGED_STATIC" => MemoryKind::Managed,
-            _ => MemoryKind::Unknown,
-        }
+        MemoryKind::named(after(name, "KIND_"))
     }
 
     /// The direction of a copy, and whether it is the driver's own migration of managed memory.

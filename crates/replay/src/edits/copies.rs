@@ -176,7 +176,8 @@ pub(super) fn merge(on: &mut Editing<'_, '_>) {
             let is_mine = matches!(on.what(op), What::Copy(_)) && on.has_op(op);
             let before = run.last().map(|&(before, _)| before).filter(|&before| {
                 let of = |op: u32| on.program.ops[op as usize].engine;
-                of(before) == of(op) && !on.is_step_between(on.issued(before), on.issued(op))
+                of(before) == of(op)
+                    && !on.is_step_between(on.program.issued(before), on.program.issued(op))
             });
             let calls = before.map(|before| {
                 let of = |op: u32| on.program.ops[op as usize].call;

@@ -90,7 +90,7 @@ fn may_follow(on: &Editing<'_, '_>, before: u32, op: u32) -> bool {
         on.program.lane(c) == lane && !call.waits.is_empty() && !call.is_gone
     };
     on.program.lane(from) == lane
-        && !on.is_step_between(on.issued(before), on.issued(op))
+        && !on.is_step_between(on.program.issued(before), on.program.issued(op))
         && !(from..to).any(waits)
 }
 

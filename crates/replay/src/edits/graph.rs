@@ -50,7 +50,7 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
             || kind == CallKind::GraphLaunch;
         let is_new_step = run
             .first()
-            .is_some_and(|&first| on.is_step_between(on.issued(first), begins));
+            .is_some_and(|&first| on.is_step_between(on.program.issued(first), begins));
         if breaks || is_new_step {
             one_of(on, std::mem::take(&mut run), pace)?;
         }

@@ -11,7 +11,7 @@ const OUTLIER: Ns = 10;
 
 /// Calls that take or give back memory between the first operation and the last go, with their waits.
 pub(super) fn reuse(on: &mut Editing<'_, '_>) {
-    let issued = |on: &Editing<'_, '_>, op: usize| on.issued(op as u32);
+    let issued = |on: &Editing<'_, '_>, op: usize| on.program.issued(op as u32);
     let all = 0..on.program.ops.len();
     let Some(last) = all.map(|op| issued(on, op)).max() else {
         return;

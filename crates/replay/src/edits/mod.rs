@@ -287,14 +287,6 @@ impl Editing<'_, '_> {
         steps.get(at).is_some_and(|&s| s <= to)
     }
 
-    /// When the host issued an operation.
-    fn issued(&self, op: u32) -> Ns {
-        match self.program.ops[op as usize].call {
-            NONE => self.program.op_span(op).start,
-            call => self.program.call_span(call).start,
-        }
-    }
-
     /// By lane of a thread, calls that are still there and wait.
     fn next_wait(&self, after: u32) -> Option<u32> {
         let lane = self.program.lane(after);

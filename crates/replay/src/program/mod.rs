@@ -172,6 +172,14 @@ impl Program<'_> {
         self.graph.ops.span(self.op_id(op))
     }
 
+    /// When the host issued an operation; where nobody says, when it began.
+    pub fn issued(&self, op: u32) -> Ns {
+        match self.ops[op as usize].call {
+            NONE => self.op_span(op).start,
+            call => self.call_span(call).start,
+        }
+    }
+
     /// When the first operation began.
     pub fn begin(&self) -> Option<Ns> {
         (!self.ops.is_empty()).then(|| self.op_span(0).start)
