@@ -25,7 +25,6 @@ pub(crate) struct Stretch<'a> {
 }
 
 /// Stretches that tell of the same.
-#[derive(Debug)]
 pub(crate) struct Passes<'a>(pub(crate) Vec<Stretch<'a>>);
 
 impl<'a> Passes<'a> {

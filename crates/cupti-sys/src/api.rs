@@ -80,7 +80,6 @@ pub fn describe(code: Code) -> &'static str {
 
 /// Parameters of `cuptiSubscribe_v2` (CUDA 13.0 and later), as CUDA 13.0 lays them out.
 #[repr(C)]
-#[derive(Debug)]
 pub struct SubscriberParams {
     /// Size of this structure: 32.
     pub struct_size: usize,

@@ -29,7 +29,6 @@ impl Looking {
 }
 
 /// Listens for a signal until it is dropped.
-#[derive(Debug)]
 pub(super) struct Switch {
     came: Arc<AtomicBool>,
     id: SigId,

@@ -239,7 +239,6 @@ pub(crate) fn process_shares(device: &Device, since: u64) -> Option<BTreeMap<u32
 }
 
 /// GPM: what the parts of a GPU did between two samples. Hopper and newer.
-#[derive(Debug)]
 pub(crate) struct Gpm {
     nvml: Nvml,
     last: Option<GpmSample<'static>>,

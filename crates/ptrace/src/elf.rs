@@ -7,7 +7,6 @@ use std::ops::Range;
 use crate::memory::Memory;
 
 /// A loaded library: its symbols, as its dynamic section tells them.
-#[derive(Debug)]
 pub(crate) struct Library {
     bias: u64,
     strings: u64,

@@ -10,7 +10,6 @@ use crate::memory::Memory;
 use crate::process::Mapping;
 
 /// A library to be loaded, and what it gets.
-#[derive(Debug)]
 pub struct Request<'a> {
     /// The process.
     pub pid: u32,

@@ -25,7 +25,6 @@ const PAUSE: Duration = Duration::from_micros(50);
 const DEEPEST: u64 = 64 * 1024;
 
 /// Code in which a thread may hold a lock that loading a library takes.
-#[derive(Debug)]
 pub(crate) struct Locks(Vec<Range<u64>>);
 
 impl Locks {
@@ -85,7 +84,6 @@ impl Locks {
 }
 
 /// A thread that stands at a good place.
-#[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) tracee: Tracee,
     /// What it has now, and when it comes back.
@@ -97,7 +95,6 @@ pub(crate) struct Found {
 }
 
 /// One that is looked at.
-#[derive(Debug)]
 struct Candidate {
     tracee: Tracee,
     /// What the kernel said of its system call before it was stopped.

@@ -11,7 +11,6 @@ const GENERAL: i32 = 1;
 const LONGEST: usize = 64 * 1024;
 
 /// A thread that was seized. Whatever becomes of us, the kernel lets it go on.
-#[derive(Debug)]
 pub(crate) struct Tracee {
     pub(crate) tid: i32,
 }

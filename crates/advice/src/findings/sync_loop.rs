@@ -216,8 +216,8 @@ impl<'s, 'a> Waits<'s, 'a> {
         cases::MANAGED_DECIDES.holds(self.is_managed) || cases::VALUE_DECIDES.holds(of_values)
     }
 
-    /// The idle time behind values that are read back after every few kernels: a graph has little to hold between two of them,
-    /// and all that waits for launches waits for the value before.
+    /// The idle time behind values that are read back after every few kernels. A graph has little to hold between two of them,
+    /// and all launches wait for the value before.
     fn of_each(&self, kernels: u64) -> Option<Ns> {
         let (scope, f) = (self.scope, self.f);
         let is_work = |gap: &Gap, it: &Piece| scope.causes.group(*gap, it) == Group::Host;

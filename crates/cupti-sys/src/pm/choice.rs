@@ -6,7 +6,6 @@ use super::{Config, Host, PmApi};
 use crate::api::{Code, NOT_SUPPORTED};
 
 /// Metrics that a chip counts together.
-#[derive(Debug)]
 pub struct Choice {
     /// What evaluates them.
     pub host: Host,

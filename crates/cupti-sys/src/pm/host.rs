@@ -12,7 +12,6 @@ use crate::api::{Code, UNKNOWN};
 const PM_SAMPLING: u32 = 1;
 
 /// What CUPTI knows of one chip, with the metrics of one configuration.
-#[derive(Debug)]
 pub struct Host {
     pub(super) api: PmApi,
     pub(super) object: Object,
@@ -22,7 +21,6 @@ pub struct Host {
 }
 
 /// What counts some metrics.
-#[derive(Debug)]
 pub struct Config {
     /// CUPTI's own form of it.
     pub image: Vec<u8>,

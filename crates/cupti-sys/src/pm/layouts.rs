@@ -87,7 +87,6 @@ params! {
 
 /// `CUpti_Profiler_Initialize_Params`: nothing but what all begin with.
 #[repr(C)]
-#[derive(Debug)]
 pub struct Initialize {
     length: usize,
     private: *mut c_void,

@@ -44,7 +44,6 @@ pub struct Decoded {
 }
 
 /// The counters of one GPU, taken from whoever else would have them until it is dropped.
-#[derive(Debug)]
 pub struct Sampling {
     host: Host,
     object: Object,

@@ -30,7 +30,6 @@ const LONGEST: usize = 64 * 1024;
 const REST: usize = 1 << 20;
 
 /// A running program.
-#[derive(Debug)]
 pub(super) struct TracedChild {
     child: std::process::Child,
     pub(super) passing: Arc<Passing>,

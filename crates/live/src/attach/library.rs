@@ -16,7 +16,6 @@ use rustix::process::geteuid;
 use crate::private;
 
 /// The unpacked library.
-#[derive(Debug)]
 pub(super) struct Library {
     pub(super) path: PathBuf,
     /// Why it is not a file in the cache.

@@ -13,10 +13,8 @@ const AGAIN: Duration = Duration::from_secs(30);
 static SHOWN: Mutex<Option<Arc<Passing>>> = Mutex::new(None);
 
 /// The way to a program. Whoever waits for it has its lock, so that no signal goes to an id that was given back.
-#[derive(Debug)]
 pub(super) struct Passing(Mutex<Traced>);
 
-#[derive(Debug)]
 struct Traced {
     pid: Option<Pid>,
     /// Whether it leads a process group of its own.

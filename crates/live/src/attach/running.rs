@@ -14,6 +14,7 @@ use super::live::LiveRecording;
 use super::recorder::When;
 use super::refused::{Refused, no_process, permitted};
 use super::{Attached, PERIOD, STRAGGLERS};
+use crate::at_once;
 use crate::counters::{Counters, stalls_lack};
 use crate::hardware;
 use crate::python;
@@ -174,13 +175,8 @@ impl Inside {
 
     /// Enters all of them side by side: one that hangs keeps no other.
     fn enter(&mut self, pids: &[u32], live: &LiveRecording, collect: &Collect) {
-        let entered = std::thread::scope(|scope| {
-            let start =
-                |pid: u32| scope.spawn(move || (pid, Hand::enter(pid, &live.directory, collect)));
-            let threads: Vec<_> = pids.iter().map(|pid| start(*pid)).collect();
-            let done = threads.into_iter().filter_map(|it| it.join().ok());
-            done.collect::<Vec<_>>()
-        });
+        let enter = |pid: &u32| (*pid, Hand::enter(*pid, &live.directory, collect));
+        let entered = at_once(pids, enter);
         for (pid, entered) in entered {
             match entered {
                 Ok(None) => self.held.push(pid),

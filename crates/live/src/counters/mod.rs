@@ -15,7 +15,6 @@ mod process;
 mod rhythm;
 mod watched;
 
-use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
 pub use process::{HELD, process_main};
@@ -72,17 +71,6 @@ impl FromStr for Counters {
                     format!("expected 10 to {MOST_HZ} samples a second, on, off or auto")
                 })
             }
-        }
-    }
-}
-
-impl Display for Counters {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Counters::Auto => f.write_str("auto"),
-            Counters::On => f.write_str("on"),
-            Counters::Off => f.write_str("off"),
-            Counters::At(hz) => hz.fmt(f),
         }
     }
 }

@@ -73,7 +73,6 @@ pub fn tried(uuid: Option<Uuid>) -> Result<(), String> {
 }
 
 /// A process that samples. Dropping it ends it.
-#[derive(Debug)]
 pub(crate) struct CounterProcess {
     process: Child,
     stdin: Option<ChildStdin>,

@@ -21,7 +21,6 @@ struct GroupCounts {
 }
 
 /// The nearest group around a process that has a limit.
-#[derive(Debug)]
 pub(super) struct Group {
     folder: Option<PathBuf>,
     cores: f64,

@@ -29,7 +29,6 @@ pub(crate) struct Known {
 }
 
 /// Looks for the GPUs of a process and its descendants.
-#[derive(Debug)]
 pub(super) struct Finder {
     root: u32,
     next: Option<Instant>,

@@ -25,7 +25,6 @@ const COUNTERS: [(Metric, GpmMetricId); 8] = [
 
 const MIB: f64 = 1_048_576.0;
 
-#[derive(Debug)]
 pub(super) struct WatchedGpu {
     uuid: Uuid,
     device: Device,

@@ -59,7 +59,6 @@ struct SeenProcess {
 }
 
 /// The thread that looks. Dropping it ends it.
-#[derive(Debug)]
 pub(super) struct HardwareWatch {
     wanted: Arc<Mutex<Wanted>>,
     /// The same, without the lock.

@@ -28,7 +28,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const ACCOUNT: Duration = Duration::from_secs(1);
 
 /// The state of the thread.
-#[derive(Debug)]
 pub(super) struct Rounds {
     pub(super) directory: PathBuf,
     pub(super) wanted: Arc<Mutex<Wanted>>,
@@ -39,7 +38,6 @@ pub(super) struct Rounds {
 }
 
 /// What the thread has open. Not everything of it may go from thread to thread.
-#[derive(Debug)]
 struct Open {
     directory: PathBuf,
     begin: Clocks,

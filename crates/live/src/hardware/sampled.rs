@@ -8,7 +8,6 @@ use crate::counters::{CounterProcess, Counters, name_of};
 use activity::Uuid;
 
 /// Of each GPU that the program uses, its process.
-#[derive(Debug)]
 pub(super) struct SampledGpus {
     directory: PathBuf,
     counters: Counters,

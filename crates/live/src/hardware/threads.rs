@@ -20,7 +20,6 @@ struct ThreadTimes {
 }
 
 /// A process whose threads are looked at.
-#[derive(Debug)]
 pub(super) struct ProcessThreads {
     pid: u32,
     threads: BTreeMap<u32, Option<(Ns, ThreadTimes)>>,

@@ -81,7 +81,8 @@ impl Job {
             return verdict(State::Still, None, &held, &waiting);
         }
         if waiting.is_empty() {
-            return self.of_none_that_waits();
+            let (state, since) = self.of_none_that_waits();
+            return verdict(state, since, &[], &[]);
         }
         if others.is_empty() {
             let slept = at(&|_| true).into_iter().map(|it| self.ranks[it].asleep());
@@ -108,7 +109,7 @@ impl Job {
     }
 
     /// Of a job in which nobody waits for a GPU or a rank.
-    fn of_none_that_waits(&self) -> Verdict {
+    fn of_none_that_waits(&self) -> (State, Option<Duration>) {
         let all = |is: fn(&Process) -> bool| self.ranks.iter().all(is);
         let any = |is: fn(&Process) -> bool| self.ranks.iter().any(is);
         let locked = least(self.ranks.iter().map(Process::locked));
@@ -122,12 +123,7 @@ impl Job {
                 least(self.ranks.iter().map(Process::asleep)),
             ),
         };
-        Verdict {
-            state,
-            since,
-            behind: Vec::new(),
-            waiting: Vec::new(),
-        }
+        (state, since)
     }
 
     fn is_busy(&self) -> bool {
@@ -179,14 +175,16 @@ impl Process {
         self.leading().is_some_and(goes_on) && !self.works
     }
 
+    /// The threads that say how it stands.
+    fn telling(&self) -> impl Iterator<Item = &ThreadSeen> {
+        let all = self.threads.iter();
+        all.filter(|it| it.is_main || !it.python.is_empty())
+    }
+
     /// Whether it goes on.
     fn moves(&self) -> bool {
-        let telling = self
-            .threads
-            .iter()
-            .filter(|it| it.is_main || !it.python.is_empty());
         self.life == Life::Lives
-            && (self.works || telling.clone().any(|it| it.doing == Doing::Moves))
+            && (self.works || self.telling().any(|it| it.doing == Doing::Moves))
     }
 
     /// For how long it has stood still.
@@ -210,11 +208,7 @@ impl Process {
 
     /// For how long all of its threads that tell have waited for locks.
     fn locked(&self) -> Option<Duration> {
-        let telling = self
-            .threads
-            .iter()
-            .filter(|it| it.is_main || !it.python.is_empty());
-        least(telling.map(|it| match (it.doing, it.call) {
+        least(self.telling().map(|it| match (it.doing, it.call) {
             (Doing::Asleep(long), Some((libc::SYS_futex, _))) => long,
             _ => None,
         }))
@@ -223,24 +217,17 @@ impl Process {
     /// Whether its main thread waits for messages, or for a key.
     fn takes_input(&self) -> bool {
         let asleep = |it: &ThreadSeen| matches!(it.doing, Doing::Asleep(_) | Doing::Stays(_));
-        !self.works
-            && self
-                .leading()
-                .is_some_and(|it| asleep(it) && it.call.is_some_and(|it| INPUT.contains(&it.0)))
+        let waits = |it: &ThreadSeen| asleep(it) && it.takes_input();
+        !self.works && self.leading().is_some_and(waits)
     }
 
     /// Whether it waits for somebody who asks it.
     fn takes_requests(&self) -> bool {
-        let waits = |it: &ThreadSeen| {
-            it.call
-                .is_some_and(|it| INPUT.contains(&it.0) || it.0 == libc::SYS_futex)
-        };
+        let in_lock = |it: &ThreadSeen| it.call.is_some_and(|it| it.0 == libc::SYS_futex);
+        let waits = |it: &ThreadSeen| it.takes_input() || in_lock(it);
         self.listens
             && !self.moves()
-            && self
-                .threads
-                .iter()
-                .any(|it| it.call.is_some_and(|it| INPUT.contains(&it.0)))
+            && self.threads.iter().any(ThreadSeen::takes_input)
             && self.leading().is_some_and(waits)
     }
 }
@@ -299,6 +286,11 @@ impl ThreadSeen {
     /// Whether it stays in a call that waits for a GPU or a rank.
     pub fn waits(&self) -> bool {
         self.doing != Doing::Moves && self.is_at_wait()
+    }
+
+    /// Whether it waits for messages.
+    fn takes_input(&self) -> bool {
+        self.call.is_some_and(|it| INPUT.contains(&it.0))
     }
 
     fn is_at_wait(&self) -> bool {

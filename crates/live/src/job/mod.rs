@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, never};
 
+use crate::at_once;
 use crate::attach::Refused;
 use crate::hardware::finder;
 use crate::nvml::{self, Nvml};
@@ -164,13 +165,7 @@ pub struct Looked {
 
 /// Looks at all of them at once, as [`Looked::observe`] does.
 pub fn observe_all(all: &mut [Looked], time: Duration) -> Vec<Job> {
-    std::thread::scope(|scope| {
-        let looks: Vec<_> = all
-            .iter_mut()
-            .map(|it| scope.spawn(move || it.observe(time)))
-            .collect();
-        looks.into_iter().filter_map(|it| it.join().ok()).collect()
-    })
+    at_once(all, |it| it.observe(time))
 }
 
 /// Waits so long; whether nobody has ended it then.
@@ -192,16 +187,7 @@ fn open_all(members: &[Member], libraries: &Libraries) -> Vec<Watched> {
         watched.helpers.clone_from(&member.helpers);
         watched
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = members
-            .iter()
-            .map(|member| scope.spawn(move || open(member)))
-            .collect();
-        threads
-            .into_iter()
-            .filter_map(|it| it.join().ok())
-            .collect()
-    })
+    at_once(members, open)
 }
 
 impl Looked {
@@ -209,16 +195,12 @@ impl Looked {
     pub fn observe(&mut self, time: Duration) -> Job {
         let pause = time / (LOOKS - 1);
         let stopped = &self.stopped;
-        std::thread::scope(|scope| {
-            for watched in &mut self.watched {
-                scope.spawn(move || {
-                    for look in 0..LOOKS {
-                        watched.observe(look == 0 || look + 1 == LOOKS);
-                        if look + 1 < LOOKS {
-                            watched.glance(Instant::now() + pause, stopped);
-                        }
-                    }
-                });
+        at_once(&mut self.watched, |watched| {
+            for look in 0..LOOKS {
+                watched.observe(look == 0 || look + 1 == LOOKS);
+                if look + 1 < LOOKS {
+                    watched.glance(Instant::now() + pause, stopped);
+                }
             }
         });
         let gpus = gpus(&self.members);

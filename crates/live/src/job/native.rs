@@ -137,7 +137,6 @@ pub(super) struct Libraries(Mutex<BTreeMap<FileId, Option<Arc<Symbols>>>>);
 type FileId = (u64, u64);
 
 /// A library's code in a process.
-#[derive(Debug)]
 struct Mapped {
     range: Range<u64>,
     offset: u64,
@@ -147,7 +146,6 @@ struct Mapped {
 }
 
 /// A process's memory and the known libraries in it.
-#[derive(Debug)]
 pub(super) struct Native {
     memory: File,
     mapped: Vec<Mapped>,

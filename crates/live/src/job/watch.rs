@@ -17,7 +17,6 @@ const AGAIN: Duration = Duration::from_secs(10);
 const ANSWERS: usize = 3;
 
 /// Who looks at jobs until this is dropped.
-#[derive(Debug)]
 pub struct Watch {
     /// Whose job it is; nothing for all that use CUDA here.
     pub pid: Option<u32>,

@@ -99,7 +99,6 @@ impl Process {
 }
 
 /// The thread that looks. Dropping it ends it.
-#[derive(Debug)]
 pub struct MachineWatch {
     /// What it saw. As long as nobody takes it the thread does not look again.
     pub machines: Receiver<Machine>,

@@ -45,7 +45,6 @@ pub struct Seen {
 }
 
 /// What is the same for all processes.
-#[derive(Debug)]
 pub(super) struct Proc {
     own: Own,
     users: BTreeMap<u32, String>,

@@ -45,7 +45,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const NOTICES: usize = 8;
 
 /// Samples a program's Python processes until it is dropped.
-#[derive(Debug)]
 pub struct Sampler {
     notices: Receiver<Message>,
     running: Option<(Sender<()>, Joined)>,

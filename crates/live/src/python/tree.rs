@@ -15,7 +15,6 @@ const RARELY: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process of the program.
-#[derive(Debug)]
 struct PythonProcess {
     /// When it began, in clock ticks since boot: with its id it is one process.
     began: u64,
@@ -27,7 +26,6 @@ struct PythonProcess {
 }
 
 /// A process and its descendants.
-#[derive(Debug)]
 pub(super) struct Tree {
     root: u32,
     members: FxHashMap<u32, PythonProcess>,

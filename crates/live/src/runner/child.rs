@@ -66,7 +66,6 @@ fn name(signal: i32) -> &'static str {
 }
 
 /// A running process. Dropping it ends it.
-#[derive(Debug)]
 pub(crate) struct Child {
     process: std::process::Child,
     stdin: Option<ChildStdin>,

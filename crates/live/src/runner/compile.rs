@@ -41,7 +41,6 @@ pub(crate) struct CompileError {
 }
 
 /// Compiles for one architecture, through the cache.
-#[derive(Debug)]
 pub(crate) struct Compiler {
     nvrtc: Nvrtc,
     options: Vec<String>,

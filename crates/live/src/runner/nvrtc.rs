@@ -46,7 +46,6 @@ cupti_sys::functions! {
 pub(crate) const NEWEST: u32 = 13;
 
 /// NVRTC, ready to compile.
-#[derive(Debug)]
 pub(crate) struct Nvrtc {
     table: Table,
     /// The file it was loaded from.

@@ -43,7 +43,6 @@ pub(super) enum ScanError {
 }
 
 /// A JSON text that is read once, from front to back.
-#[derive(Debug)]
 pub(super) struct Scanner<R> {
     input: R,
     /// The bytes read so far lie in `buffer[..end]`.

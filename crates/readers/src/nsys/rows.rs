@@ -25,7 +25,6 @@ const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
 const NVTX_MARKS: [i64; 2] = [34, 65];
 
 /// Takes rows in and keeps activities.
-#[derive(Debug)]
 pub(super) struct RowReader<'a> {
     tables: &'a Tables,
     kinds: Kinds,

@@ -7,7 +7,6 @@ use rusqlite::{Connection, OpenFlags, Row, Statement};
 use rustc_hash::FxHashMap;
 
 /// An export, opened for reading only.
-#[derive(Debug)]
 pub(super) struct Tables {
     connection: Connection,
     /// Columns by table.

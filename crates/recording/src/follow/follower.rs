@@ -30,7 +30,6 @@ pub struct ProcessState {
 }
 
 /// Reads all recordings of some directories and files, as they grow.
-#[derive(Debug)]
 pub struct Follower {
     directories: Vec<PathBuf>,
     files: Vec<PathBuf>,

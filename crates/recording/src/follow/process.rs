@@ -18,7 +18,6 @@ use activity::{Batch, Def, Health, Place, ProcessInfo, StreamInfo};
 /// dirty for 30 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-#[derive(Debug)]
 pub(super) struct Process {
     /// Which process of the timeline it is.
     pub(super) index: u32,

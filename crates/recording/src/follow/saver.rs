@@ -11,7 +11,6 @@ use activity::entry::Entry;
 use activity::{Activity, Batch, Def, Health, LaunchShape};
 
 /// Writes the batches of one process that pass by into a recording directory, marked as simulated.
-#[derive(Debug)]
 pub struct Saver {
     directory: PathBuf,
     /// The file, from the first batch on, which says whose it is.
@@ -19,7 +18,6 @@ pub struct Saver {
     told_error: bool,
 }
 
-#[derive(Debug)]
 struct Saved {
     writer: Writer,
     names: HashMap<u32, u32>,

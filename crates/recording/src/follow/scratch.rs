@@ -14,7 +14,6 @@ const PREFIX: &str = "cuptop-scratch-";
 
 /// A private directory (0700) that is removed with all it holds when the value is dropped; where that was killed, by the next
 /// [`directory`].
-#[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
     /// Locked as long as its owner lives.

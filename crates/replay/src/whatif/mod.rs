@@ -63,7 +63,6 @@ pub struct Basis<'a> {
 }
 
 /// What is asked about, measured and ready to be replayed.
-#[derive(Debug)]
 pub struct WhatIf<'a> {
     trace: &'a Trace,
     graph: &'a Graph,

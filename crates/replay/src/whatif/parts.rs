@@ -10,7 +10,6 @@ use figures::passes::Passes;
 use figures::steps::Steps;
 
 /// A stretch that is replayed, with the steps in it.
-#[derive(Debug)]
 pub(super) struct Part<'g> {
     pub(super) program: Program<'g>,
     /// Operations (indices into the program) with which steps begin, and the one that ends the last of

@@ -9,7 +9,6 @@ use super::super::fault::Fault;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
 /// A context on each of the first devices. Given back when dropped.
-#[derive(Debug)]
 pub(crate) struct Contexts {
     driver: Driver,
     is_primary: bool,

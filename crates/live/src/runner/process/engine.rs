@@ -52,7 +52,6 @@ pub(super) struct Phase {
 }
 
 /// Everything a variant needs to run its passes. What it made is given back when dropped.
-#[derive(Debug)]
 pub(super) struct Engine<'a> {
     pub(super) driver: Driver,
     pub(super) variant: &'a VariantPlan,

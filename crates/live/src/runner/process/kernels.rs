@@ -95,7 +95,6 @@ struct Moving {
 }
 
 /// The launches of a variant, on each device that they are used on.
-#[derive(Debug)]
 pub(super) struct Launches {
     driver: Driver,
     modules: Vec<CUmodule>,

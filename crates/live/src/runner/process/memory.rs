@@ -23,7 +23,6 @@ const PAGE: usize = 4096;
 const ATTACH_GLOBAL: u32 = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL as u32;
 
 /// The host side of a buffer.
-#[derive(Debug)]
 enum Host {
     None,
     Pinned(*mut u8),
@@ -33,7 +32,6 @@ enum Host {
 }
 
 /// The buffers of a variant. Freed when dropped.
-#[derive(Debug)]
 pub(super) struct Buffers<'a> {
     driver: Driver,
     contexts: &'a Contexts,

@@ -31,7 +31,6 @@ const ROUNDS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// Keeps the thread that made it on quiet CPUs, as long as there are any.
-#[derive(Debug)]
 pub(super) struct Quiet {
     /// The CPUs that the thread may stand on by what the user or the system set.
     allowed: CpuSet,
