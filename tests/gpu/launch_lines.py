@@ -16,6 +16,7 @@ import sqlite3
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -228,17 +229,22 @@ def told(on, off):
 def cost(cuptop, out, pairs, table):
     turns = [["on", "graphs"][(at + at // 2) % 2] for at in range(2 * pairs)]
     probe = os.path.join(out, "probe")
-    built = subprocess.run(["g++", "-std=c++17", "-O2", "-o", probe, os.path.join(HERE, "probe.cpp"), "-ldl", "-lpthread"])
-    found = {"on": [], "graphs": []}
-    for at, lines in enumerate(turns if built.returncode == 0 else []):
-        run, _ = traced(cuptop, os.path.join(out, f"cpp{at}"), lines, [probe, "launches", "2000", "40"])
-        said = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-        if not said:
-            table.append(f"OFF  C++ loop: no figure: {run.stdout[-300:]!r}")
-            break
-        found[lines].append(said[-1]["ns_per_launch"] / 1e3)
-    if found["graphs"]:
-        table.append("C++ loop            " + told(found["on"], found["graphs"])[1])
+    subprocess.run(["g++", "-std=c++17", "-O2", "-o", probe, os.path.join(HERE, "probe.cpp"), "-ldl", "-lpthread"], check=True)
+    # With an interpreter that nobody begins CUPTI's callbacks alone are what a launch pays for.
+    library = os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "-")
+    for what, preload, turns_of_it in (("C++ loop           ", "", turns), ("C++ and libpython  ", library, turns[:10])):
+        found = {"on": [], "graphs": []}
+        for at, lines in enumerate(turns_of_it if os.path.exists(preload) or not preload else []):
+            name = os.path.join(out, f"cpp{at}{bool(preload)}")
+            run, _ = traced(cuptop, name, lines, [*(["env", "LD_PRELOAD=" + preload] if preload else []), probe, "launches", "2000", "40"])
+            said = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+            if not said:
+                table.append(f"OFF  {what}: no figure: {run.stdout[-300:]!r}")
+                break
+            found[lines].append(said[-1]["ns_per_launch"] / 1e3)
+        else:
+            if found["graphs"]:
+                table.append(what + " " + told(found["on"], found["graphs"])[1])
     names = [f"{at:02}-{lines}" for at, lines in enumerate(turns)]
     run, notes = traced(cuptop, os.path.join(out, "loops"), "on", [sys.executable, ME, "--inside", "loops", out, *names])
     found = {"on": [], "graphs": []}
@@ -359,7 +365,7 @@ def main():
                 except Exception as error:
                     table.append(f"OFF  {what}: {type(error).__name__}: {error}")
                     for log in sorted(os.listdir(out)):
-                        if log.endswith(".log") and (log[0] != "c" or log == "cpp0.log"):
+                        if log.endswith(".log") and (log[:3] != "cpp" or log == "cpp0False.log"):
                             print(log, open(os.path.join(out, log)).read()[-1500:], flush=True)
     print("\n".join(table))
     failed = sum(line.startswith("OFF") for line in table)

@@ -90,11 +90,8 @@ pub(crate) unsafe extern "C" fn called(
         return;
     };
     if is_entry {
-        *kept = if IS_USED.load(Ordering::SeqCst) {
-            enter()
-        } else {
-            0
-        };
+        let is_used = IS_USED.load(Ordering::SeqCst);
+        *kept = is_used.then(enter).unwrap_or_default();
     } else if *kept != 0 {
         INSIDE.leave(*kept);
     }
@@ -116,10 +113,11 @@ fn enter() -> u64 {
 /// Has calls noticed also while nobody holds them, or not.
 pub(crate) fn keep_noticed(cupti: &Cupti, subscription: &Subscription, on: bool) {
     IS_KEPT.store(on, Ordering::SeqCst);
-    for api in [domain::RUNTIME_API, domain::DRIVER_API] {
-        if on {
-            Callbacks::Launches(api).set(cupti, subscription, true);
-        }
+    for api in [domain::RUNTIME_API, domain::DRIVER_API]
+        .iter()
+        .filter(|_| on)
+    {
+        Callbacks::Launches(*api).set(cupti, subscription, true);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -98,7 +98,7 @@ struct Nodes {
     /// By what a walk came to.
     chains: HashMap<u64, u32>,
     /// By what [`Python::chain`] says.
-    known: HashMap<u64, u32, BuildHasherDefault<Sum>>,
+    known: HashMap<u64, u32>,
     levels: usize,
     found: Vec<Found>,
     /// Launches by correlation id, each with its chain.
@@ -122,7 +122,7 @@ pub(crate) fn begin(api: &Api) -> bool {
         frames: HashMap::new(),
         comments: Comments::default(),
         chains: HashMap::new(),
-        known: HashMap::default(),
+        known: HashMap::new(),
         levels: 0,
         found: Vec::new(),
         launches: Vec::new(),
@@ -176,22 +176,6 @@ pub(crate) fn begin_launches() -> Result<bool, Refused> {
         }
         Err(why) if why.is_empty() => Ok(false),
         Err(why) => Err(why),
-    }
-}
-
-/// A number that is a hash by itself.
-#[derive(Default)]
-struct Sum(u64);
-
-impl Hasher for Sum {
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, sum: u64) {
-        self.0 = sum;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

@@ -232,7 +232,7 @@ impl Python {
             }
             next = present(next, it.previous);
         }
-        Some(sum ^ sum >> 32)
+        Some(sum)
     }
 
     /// The state of the calling thread, where the interpreter lives.
