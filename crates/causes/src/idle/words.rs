@@ -135,15 +135,16 @@ impl Causes<'_> {
             sentence.push_str(&format!(" {next} was launched {at}."));
         }
         // What ended this gap is surer than what was seen in others.
-        let seen = of_gap.seen.as_ref();
-        if let Some((seen, is_other)) = seen.filter(|it| !it.1 || launched.is_none()) {
+        let is_surer = |it: &(LineShare, bool)| !it.1 || launched.is_none_or(|it| it.waits);
+        let seen = of_gap.seen.filter(is_surer);
+        if let Some((seen, is_other)) = &seen {
             let of = if *is_other { " of gaps like it" } else { "" };
             sentence.push_str(&format!(" {}.", seen.seen(of)));
         }
         Explanation {
             cause: main.piece.cause,
             group,
-            who: match (of_gap.seen, main.piece.culprit) {
+            who: match (seen, main.piece.culprit) {
                 _ if of_sync.is_some() => of_sync.map_or_else(String::new, |it| it.1),
                 (Some((seen, _)), _) => seen.culprit(),
                 (_, Culprit::Call(_) | Culprit::Row(..)) => of_gap.name,
