@@ -50,7 +50,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .keep_where(f.kernels >= cases::GRAPH_MIN.value() as u64 * late.waits),
         count,
         title: format!(
-            "the GPU is idle for {} ({}) in gaps under 1 ms between operations{}",
+            "the GPU is idle for {} ({}) in gaps under 1 ms between operations{}{}",
             duration(idle),
             percent(f.part(idle)),
             if line.is_some() {
@@ -58,6 +58,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             } else {
                 before(scope, f)
             },
+            with(idle, more, fused),
         ),
         refused: refused.map(str::to_owned),
         says: (!how.is_empty()).then(|| Says {
@@ -73,6 +74,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         change: scope.change(change, line.as_ref()),
         ..found
     })
+}
+
+/// What goes with idle time, and how long all of that is: no bound may exceed what its sentence names.
+fn with(idle: Ns, more: Ns, fused: Ns) -> String {
+    let [idle, all] = [idle, idle + more + fused].map(duration);
+    match fused {
+        _ if idle == all => String::new(),
+        0 => format!(", {all} with longer pauses"),
+        _ => format!(", {all} with longer pauses and short kernels"),
+    }
 }
 
 /// What kernels take that are shorter than a launch.

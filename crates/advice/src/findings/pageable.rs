@@ -32,7 +32,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     if !cases::WORTH_SHARE.is_reached_by(figures.part(saving)) {
         return None;
     }
-    let staging = match 10 * idle >= time {
+    let staging = match 100 * idle >= time {
         true => format!(", and the calls keep the GPU idle for {}", duration(idle)),
         false => String::new(),
     };

@@ -12,6 +12,9 @@ fn a_step_in_one_jit_may_save_its_short_kernels_too() {
     // 99 pauses of 10 us, and 100 kernels of 2 us: no replay of a graph says how many XLA leaves.
     let found = sick("launch-bound", &mut scene("XlaModule:#hlo_module=jit_step"));
     assert_eq!(found.bound_ns, 99 * 10_000 + 100 * 2_000);
+    // What is bounded is named: 990 us and 200 us.
+    let with = ", 1.19 ms with longer pauses and short kernels";
+    assert!(found.title.ends_with(with), "{}", found.title);
     let reason = Some("jax.jit also fuses kernels".to_owned());
     assert_eq!(
         (found.cure, found.refused),
