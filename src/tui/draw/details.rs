@@ -252,16 +252,16 @@ impl Details {
         let used = state.used(device);
         let gpu = describe::device_id(&state.model.run.trace, device);
         let (word, at) = match time < used.start {
-            true => ("its first operation begins", used.start),
-            false => ("its last operation ended", used.end),
+            true => ("has no work before", used.start),
+            false => ("has no work after", used.end),
         };
-        self.name = Some((format!("{gpu} is not used here"), Role::Text));
+        let at = units::duration(at - state.zero());
+        self.name = Some((format!("{gpu} {word} {at}"), Role::Text));
         let why = match state.rows.gpus().nth(1) {
             None => "not counted as idle",
             Some(_) => "only other GPUs have work: not counted as idle",
         };
-        let at = units::duration(at - state.zero());
-        self.facts = vec![format!("{word} at {at}"), why.to_owned()];
+        self.facts = vec![why.to_owned()];
     }
 }
 
@@ -299,7 +299,7 @@ fn prose(state: &State) -> String {
 /// What there is to do first.
 fn way_on(state: &State) -> String {
     if state.step_in_view().is_some() {
-        return "L shows the longest gap, ] [ steps, 0 the run; j k a row, n p an operation"
+        return "L shows the longest gap in view, ] [ steps, 0 the run; j k select a row"
             .to_owned();
     }
     let mut text = "j k selects a row, n p an operation".to_owned();
