@@ -64,7 +64,7 @@ fn checked(source: &Source, overrides: &Overrides) -> (Diagnostics, String) {
     let verdict = match [Severity::Error, Severity::Warning].map(|it| found.count(it)) {
         [0, 0] => "fine".to_owned(),
         [0, warnings] => format!("it runs, with {}", plural(warnings as u64, "warning")),
-        [errors, _] => format!("{errors} error(s)"),
+        [errors, _] => plural(errors as u64, "error"),
     };
     let name = printable(&source.name);
     (found, format!("{name}: {verdict}{rest}\n"))

@@ -115,7 +115,7 @@ fn a_mistake_is_told_once_with_its_cure() {
         ),
         ("[[variant]]", "[variant]", "write [[variant]]"),
         ("[buffers", "[bufers", "did you mean `buffers`?"),
-        ("0..batches", "0..=batches", "ends before its end"),
+        ("0..batches", "0..=batches", "stops at n - 1"),
         ("\"pinned\"", "\"none\"", "set host ="),
         (end, &end.replace("] }", "] }}"), "this `}` closes"),
         ("[kernels.add]", "[kernels]", "write [kernels.add]"),
@@ -152,6 +152,32 @@ fn a_mistake_is_told_once_with_its_cure() {
             "{ record = \"done{i}\", stream = … }",
         ),
         ("[buffers.batch]", two_sweeps, "keep one, as [sweep]"),
+        ("16 MiB", "16 MBi", "did you mean `MiB`?"),
+        ("16 MiB", "16 M", "write MiB or MB"),
+        ("block = 256", "block = [256 1, 1]", "put a `,` here"),
+        ("batches = 4", "batches = 4\nbatches = 5", "take one out"),
+        (
+            "batch[i]\", stream =",
+            "batch[i]\", stream = \"a\", stream =",
+            "the first one",
+        ),
+        ("[params]", "", "is `[params]` missing before this?"),
+        ("[expect]", "", "is `[expect]` missing before this?"),
+        (
+            "[kernels.add]",
+            "",
+            "is `[kernels.NAME]` missing before `file`?",
+        ),
+        (
+            "[[variant]]\nname = \"st",
+            "name = \"st",
+            "is `[[variant]]` missing before this?",
+        ),
+        (
+            "d2h = \"batch[i]\", stream = \"s{i}\" },\n  ] },\n]\n\n[expect]",
+            "d2h = \"batch[i + 9]\", stream = \"s{i}\" },\n  ] },\n]\n\n[expect]\n\"streamed.d2h_gbps\" = \">= 1 GB/s\"",
+            "index 9 is out of range",
+        ),
     ] {
         let text = match from {
             "[[variant]]" | "0..batches" => good.replace(from, to),
@@ -223,4 +249,74 @@ fn a_race_is_told_once_with_the_event_that_is_there() {
         shown.contains("this loop never runs: it goes from 4 to 0"),
         "{shown}"
     );
+}
+
+/// The file as its warnings of races say it should be.
+fn cured(text: &str, found: &scenario::diagnostics::Diagnostics) -> String {
+    let helps = found.items.iter().filter(|it| it.is_race);
+    let helps = helps.map(|it| it.help.clone().expect("a cure"));
+    let mut added: Vec<(usize, String)> = Vec::new();
+    for help in helps {
+        for part in help.split(", and before ") {
+            let (at, step) = part.split_once(" {").expect("a step");
+            let words: Vec<&str> = at.split(' ').collect();
+            let line: usize = words.last().expect("a line").parse().expect("a number");
+            let is_behind = usize::from(words[0] == "after");
+            added.push((line - 1 + is_behind, format!("{{{step},")));
+        }
+    }
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // From the end on, and what is recorded stands before who waits for it.
+    added.sort_by_key(|(at, step)| std::cmp::Reverse((*at, step.contains("wait"))));
+    for (at, step) in added {
+        lines.insert(at, step);
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_cure_of_a_race_does_it_when_copied() {
+    let bundled = |name: &str| Source::find(name, LIBRARY).expect("it is bundled").text;
+    for (name, from, to, races) in [
+        ("cross_stream_reuse", "race = true\n", "", 1),
+        (
+            "three_streams",
+            "    { wait = \"up{i}\", stream = \"compute\" },\n",
+            "",
+            1,
+        ),
+        (
+            "three_streams",
+            "    { if = \"i >= slots\", do = [{ wait = \"down{i - slots}\", stream = \"upload\" }] },\n",
+            "",
+            2,
+        ),
+        (
+            "pipeline",
+            "\"product[i]\"], stream = \"s{i}\"",
+            "\"product[i]\"], stream = \"t{i}\"",
+            2,
+        ),
+        (
+            "pipeline",
+            "h2d = \"batch[i]\", stream = \"s",
+            "h2d = \"batch[0]\", stream = \"s",
+            2,
+        ),
+    ] {
+        let good = bundled(name);
+        let text = good.replacen(from, to, 1);
+        assert_ne!(*text, *good, "{name}: {from}");
+        let compiled = compile(&source_of(&text), &Overrides::default()).expect("it runs");
+        let shown = compiled.warnings.render(false);
+        assert_eq!(compiled.warnings.count(Severity::Warning), races, "{shown}");
+        let text = cured(&text, &compiled.warnings);
+        let again = compile(&source_of(&text), &Overrides::default());
+        let again = again.unwrap_or_else(|it| panic!("{shown}\n{}", it.render(false)));
+        assert!(
+            again.warnings.is_empty(),
+            "{shown}\n{}",
+            again.warnings.render(false)
+        );
+    }
 }

@@ -361,9 +361,11 @@ pub(super) fn closest<'a>(
         .map(|candidate| {
             let other = candidate.to_lowercase();
             let distance = strsim::damerau_levenshtein(&folded, &other);
-            (distance, strsim::jaro_winkler(&folded, &other), candidate)
+            let is_longer = other.len() != folded.len();
+            let similarity = strsim::jaro_winkler(&folded, &other);
+            ((distance, is_longer), similarity, candidate)
         })
-        .filter(|(distance, similarity, _)| *distance <= allowed || *similarity > 0.9)
+        .filter(|(distance, similarity, _)| distance.0 <= allowed || *similarity > 0.9)
         .min_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))
         .map(|(_, _, candidate)| candidate)
 }

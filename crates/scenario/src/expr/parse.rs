@@ -216,7 +216,7 @@ fn tokenize(piece: Piece<'_>) -> Result<Vec<Token>, ExprError> {
             return Err(match c {
                 '"' | '\'' => error.with_help("names stand in expressions without quotes"),
                 '=' if text[..at].is_empty() => {
-                    error.with_help("a range ends before its end: write `0..n + 1` for `0..=n`")
+                    error.with_help("`0..n` stops at n - 1: write `0..n + 1` for `0..=n`")
                 }
                 _ => error,
             });
@@ -303,6 +303,9 @@ fn with_unit(
         let help = close.unwrap_or_else(|| match name {
             "and" => "write && in its place".to_owned(),
             "or" => "write || in its place".to_owned(),
+            "k" | "K" | "M" | "G" | "T" => {
+                format!("write {name}iB or {name}B; a product is `{} * {name}`", &text[at..end])
+            }
             _ => format!(
                 "a product is `{} * {name}`; sizes are in B, KiB, MiB, GiB, TiB, kB, MB, GB, TB; times in ns, us, ms, s",
                 &text[at..end]

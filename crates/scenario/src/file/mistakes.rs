@@ -42,14 +42,27 @@ pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut D
         .collect();
     spans.sort_by_key(|it| it.0.start);
     let mut told = 0;
-    for (mut span, message) in spans {
+    for (mut span, mut message) in spans {
+        let line = line_of(text, span.start);
+        // Numbers side by side in a list are read as one text.
+        let words = text.get(span.clone()).unwrap_or_default();
+        let before = &text[line.start..span.start];
+        let is_listed = before.rfind('[') > before.rfind(']') || !before.contains('=');
+        let are_numbers =
+            words.contains(' ') && words.split(' ').all(|it| it.parse::<f64>().is_ok());
+        if message.starts_with("string values") && is_listed && are_numbers {
+            message = "missing comma between array elements";
+            span.start += words.find(' ').unwrap_or(0);
+        }
         if message.starts_with("missing comma") {
             span = behind_last(text, span.start);
         }
         if (told..until).contains(&span.start) {
             let line = line_of(text, span.start);
             let is_table = message == TWICE && text[line.clone()].trim_start().starts_with('[');
-            let next = text[line.end..].find("\n[").filter(|_| is_table);
+            let is_cascade = message == TWICE && header_missing(text, &span).is_some();
+            let next = text[line.end..].find("\n[");
+            let next = next.filter(|_| is_table || is_cascade);
             told = line.end + next.unwrap_or(0) + 1;
             // Of a list it is the one in single brackets that is wrong.
             let again = text.get(span.clone()).unwrap_or_default();
@@ -155,6 +168,47 @@ fn is_section(rest: &str, within: char) -> bool {
         }
 }
 
+/// Where a key or a table that is there twice is first.
+fn first_of(text: &str, span: &Range<usize>) -> Option<Range<usize>> {
+    let line = line_of(text, span.start);
+    let (key, before) = (&text[span.clone()], &text[..span.start]);
+    let behind = |at: usize| at..at + key.len();
+    if text[line.clone()].starts_with('[') {
+        return text
+            .find(&text[line.clone()])
+            .map(|at| behind(at + span.start - line.start));
+    }
+    let mut depth = 0;
+    for (at, it) in before.char_indices().rev() {
+        depth += i32::from(matches!(it, ']' | '}')) - i32::from(matches!(it, '[' | '{'));
+        let rest = before[at..].strip_prefix(key).filter(|_| depth == 0);
+        let is_key = rest.is_some_and(|it| it.trim_start().starts_with('='));
+        if depth < 0
+            || is_key && !before[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_')
+        {
+            return is_key.then(|| behind(at));
+        }
+    }
+    None
+}
+
+/// What helps where the keys of a second table stand in the one before, as its header is missing.
+fn header_missing(text: &str, span: &Range<usize>) -> Option<String> {
+    let header = text[..span.start].rfind("\n[")? + 1;
+    let table = &text[header..span.start];
+    let is_kernel = |it: &&&str| table.contains(&format!("\n{it} ="));
+    match &text[span.clone()] {
+        "name" if table.starts_with("[[variant]]") => {
+            Some("is `[[variant]]` missing before this?".to_owned())
+        }
+        _ if table.starts_with("[buffers.") => {
+            let key = ["file", "entry"].iter().find(is_kernel)?;
+            Some(format!("is `[kernels.NAME]` missing before `{key}`?"))
+        }
+        _ => None,
+    }
+}
+
 /// What the parser says in words and with a cure, where there is one.
 fn one(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Diagnostic {
     let whole = &text[line.clone()];
@@ -170,6 +224,7 @@ fn one(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Dia
         TWICE if matches!(section, "variant" | "pair") => {
             format!("write [[{section}]], with two brackets, for each")
         }
+        TWICE => header_missing(text, &span).unwrap_or_else(|| "take one out".to_owned()),
         it if it.starts_with("string values must be quoted") => match value {
             it if it.contains("//") => "a comment begins with `#`".to_owned(),
             it if it.ends_with(';') => "leave out the `;`".to_owned(),
@@ -199,10 +254,16 @@ fn one(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Dia
         (_, Some((words, _))) if is_known => words.to_owned(),
         _ => message.to_owned(),
     };
-    Diagnostic {
-        line: u32::from(span.is_empty() && span.start == 0),
+    let is_twice = message == TWICE && !cure.starts_with("write");
+    let first = is_twice.then(|| first_of(text, &span)).flatten();
+    let is_first = u32::from(span.is_empty() && span.start == 0);
+    let error = Diagnostic {
+        line: is_first,
         column: 1,
         help: is_known.then_some(cure),
         ..Diagnostic::error(span, words)
-    }
+    };
+    first
+        .into_iter()
+        .fold(error, |it, first| it.related(first, "the first one"))
 }

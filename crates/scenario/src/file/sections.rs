@@ -20,7 +20,11 @@ use super::{ExpectDecl, File, PairDecl, VariantDecl, mistakes};
 
 /// Reads a file as far as it can be read; what is wrong is in `diagnostics`.
 pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File {
-    let reader = &mut Reader { text, diagnostics };
+    let reader = &mut Reader {
+        text,
+        diagnostics,
+        lacks_header: false,
+    };
     if reader.text.len() as u64 > activity::door::TEXT {
         reader.diagnostics.push(Diagnostic {
             line: 1,
@@ -53,7 +57,7 @@ pub(in super::super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> File
     });
     let file = top.map(|top| read(reader, &top)).unwrap_or_default();
     let file = File {
-        is_misnamed,
+        is_misnamed: is_misnamed || reader.lacks_header,
         ..file
     };
     twice(reader, &file);

@@ -253,7 +253,12 @@ impl<'a> Walk<'a> {
                         second: access,
                     });
                 }
-                // What its cure orders as well is the same mistake.
+                // What its cure orders as well is the same mistake: what came before it, too.
+                if self.clocks[other][other] == earlier.epoch {
+                    let before = self.clocks[other].clone();
+                    let both = self.clocks[now].iter_mut().zip(before);
+                    both.for_each(|(own, it)| *own = (*own).max(it));
+                }
                 self.clocks[now][other] = self.clocks[now][other].max(earlier.epoch);
             }
             // Nor does a read say anything more once its agent reads the same again.

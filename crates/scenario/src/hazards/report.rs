@@ -2,7 +2,8 @@
 
 use super::super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::super::file::File;
-use super::super::plan::{DEFAULT_STREAM, Op, OpKind, Plan, Site, VariantPlan};
+use super::super::plan::{DEFAULT_STREAM, Op, OpKind, Plan, Site, SiteId, VariantPlan};
+use super::super::steps::{Place, place};
 use super::{Hazard, find};
 
 /// Work for all variants and values of the sweep together; about a second.
@@ -17,8 +18,13 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
             continue;
         };
         let findings = find(variant, &mut budget);
-        for hazard in &findings.hazards {
-            let mut diagnostic = describe(hazard, variant, &plan.sites, diagnostics);
+        for (at, hazard) in findings.hazards.iter().enumerate() {
+            let written = |site: SiteId| {
+                let at = plan.sites[site as usize].span.start;
+                place(&decl.steps, at, diagnostics)
+            };
+            let cure = cure((at, hazard), variant, &plan.sites, written, diagnostics);
+            let mut diagnostic = describe(hazard, variant, &plan.sites, cure);
             diagnostic.is_race = true;
             if decl.shows_race {
                 diagnostic.severity = Severity::Note;
@@ -37,12 +43,7 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
     }
 }
 
-fn describe(
-    hazard: &Hazard,
-    variant: &VariantPlan,
-    sites: &[Site],
-    file: &Diagnostics,
-) -> Diagnostic {
+fn describe(hazard: &Hazard, variant: &VariantPlan, sites: &[Site], cure: String) -> Diagnostic {
     let [first, second] = [&hazard.first, &hazard.second].map(|it| {
         let stream = it.stream.map_or("", |it| &variant.streams[it].name);
         let who = match it.stream {
@@ -60,22 +61,7 @@ fn describe(
         place.column,
         at.column,
     );
-    let mut help = match to.is_empty() {
-        true => format!(
-            "let the host wait before line {line}: {{ sync = \"stream\", stream = \"{from}\" }}"
-        ),
-        false => {
-            // What is recorded there already is named as the author did.
-            let record = recorded_between(hazard, variant);
-            let record = record.map(|op| file.written(sites[op.site as usize].span.clone()));
-            let known = record.and_then(|it| it.split_once("record")?.1.split(['"', '\'']).nth(1));
-            let event = known.unwrap_or("done");
-            let wait = format!("before line {line} {{ wait = \"{event}\", stream = \"{to}\" }}");
-            let record =
-                format!("after line {after} {{ record = \"{event}\", stream = \"{from}\" }}, and ");
-            known.map_or(record, |_| String::new()) + &wait
-        }
-    };
+    let mut help = cure;
     if [from, to].contains(&&DEFAULT_STREAM) {
         help.push_str("; the default stream does not wait for other streams, nor they for it (they are non-blocking)");
     }
@@ -85,6 +71,82 @@ fn describe(
         return diagnostic;
     }
     diagnostic.related(at.span.clone(), format!("{earlier} {did} here"))
+}
+
+/// The steps that order the two, to be copied as they are; in words alone where they would not do in every iteration.
+fn cure<'t>(
+    (at, hazard): (usize, &Hazard),
+    variant: &VariantPlan,
+    sites: &[Site],
+    place: impl Fn(SiteId) -> Place<'t>,
+    file: &Diagnostics,
+) -> String {
+    let sites_of = [hazard.first.site, hazard.second.site];
+    let [first, second] = sites_of.map(&place);
+    let [after, line] = sites_of.map(|it| sites[it as usize].line);
+    let at_first = sites_of.map(|site| variant.ops.iter().position(|op| op.site == site));
+    let is_carried = at_first[1] <= at_first[0];
+    // A name with braces means the same at both only in one iteration.
+    let is_same = |name: &str, at: &Place| {
+        !name.contains('{') || !is_carried && at.loops.is_some() && at.loops == second.loops
+    };
+    if hazard.second.stream.is_none() {
+        let stream = first.stream.filter(|it| is_same(it, &first));
+        let wait = stream.map_or("sync = \"device\"".to_owned(), |it| {
+            format!("sync = \"stream\", stream = \"{it}\"")
+        });
+        return format!("let the host wait before line {line}: {{ {wait} }}");
+    }
+    let words =
+        format!("let the step of line {line} wait for an event recorded behind line {after}");
+    let (Some(from), Some(to)) = (first.stream, second.stream) else {
+        return words;
+    };
+    // What is recorded there already is named as the author did.
+    let known = recorded_between(hazard, variant).and_then(|op| {
+        let text = file.written(sites[op.site as usize].span.clone());
+        let event = text.split_once("record")?.1.split(['"', '\'']).nth(1)?;
+        let place = place(op.site);
+        let is_always = place.loops.is_some() && place.loops == first.loops;
+        (is_always && is_same(event, &place)).then_some(event)
+    });
+    if let Some(event) = known {
+        return format!("before line {line} {{ wait = \"{event}\", stream = \"{to}\" }}");
+    }
+    let braces = from.find('{').zip(from.rfind('}')).filter(|_| !is_carried);
+    let braces = braces.map_or("", |(open, close)| &from[open..=close]);
+    let event = free_name(at, braces, variant);
+    let wait = format!("{{ wait = \"{event}\", stream = \"{to}\" }}");
+    let loops = first.loops.as_deref().unwrap_or_default();
+    // Each iteration waits for the one before: that is for all of them on one stream, or in a chain.
+    let is_chain = !from.contains('{') || from == to;
+    let wait = match is_carried {
+        false if is_same(from, &first) => wait,
+        true if is_chain
+            && !loops.is_empty()
+            && (second.loops.as_ref()).is_some_and(|it| it.starts_with(loops)) =>
+        {
+            let behind: Vec<&str> = loops.iter().map(|(_, it)| it.as_str()).collect();
+            format!("{{ if = \"{}\", do = [{wait}] }}", behind.join(" || "))
+        }
+        _ => return words,
+    };
+    format!(
+        "after line {after} {{ record = \"{event}\", stream = \"{from}\" }}, and before line {line} {wait}"
+    )
+}
+
+/// A name for the event of the cure `at`, which no other event has.
+fn free_name(at: usize, braces: &str, variant: &VariantPlan) -> String {
+    let is_free = |name: &String| {
+        let is_it = |it: &String| it == name || !braces.is_empty() && it.starts_with(name);
+        !variant.events.iter().any(is_it)
+    };
+    let others = ('b'..='z').map(|it| format!("done_{it}"));
+    let mut names = std::iter::once("done".to_owned())
+        .chain(others)
+        .filter(is_free);
+    names.nth(at).unwrap_or_default() + braces
 }
 
 /// What the earlier stream records between the two.

@@ -138,7 +138,7 @@ fn variant_plan<'f>(
     }
     steps::lower(&variant.steps, &mut unroll);
     unroll.finish(variant.name.loc);
-    Some(unroll.into_plan())
+    unroll.into_plan()
 }
 
 impl Unroll<'_, '_> {

@@ -13,6 +13,7 @@ mod launch;
 mod launch_graph;
 mod loop_head;
 mod memset;
+mod place;
 mod range;
 mod read;
 mod record;
@@ -25,6 +26,7 @@ use super::syntax::keys::Key;
 use super::syntax::reader::{Fields, Reader};
 use super::unroll::Unroll;
 
+pub(super) use place::{Place, place};
 pub(super) use read::{Step, read};
 
 /// Every kind of step. A step is told by its head; `sync` is last because copies have a key of that name.

@@ -147,7 +147,11 @@ fn step(reader: &mut Reader<'_>, field: Field<'_>) -> Option<Step> {
         reader.error_help(second.field.key_loc, message, "write two steps");
         return None;
     }
-    let what = format!("a {} step", form.head.name);
+    let article = match form.head.name {
+        "h2d" | "alloc" | "if" => "an",
+        _ => "a",
+    };
+    let what = format!("{article} {} step", form.head.name);
     let fields = reader.fields(field, &[&[form.head], form.keys], &what)?;
     let head = Given::read(reader, &form.head, fields.get(form.head.name)?)?;
     let mut given = vec![(form.head.name, head)];

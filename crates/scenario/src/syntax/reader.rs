@@ -58,6 +58,8 @@ impl<'a> Fields<'a> {
 pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) diagnostics: &'t mut Diagnostics,
+    /// Whether a table holds keys of another one, whose header is missing.
+    pub(crate) lacks_header: bool,
 }
 
 impl Reader<'_> {
@@ -118,12 +120,25 @@ impl Reader<'_> {
                 let close = closest(item.key, known().map(|key| key.name))
                     .or_else(|| known().find(of_steps).map(|key| key.name));
                 meant.extend(close);
+                let header = match (what, item.key, item.field.value) {
+                    ("a buffer", "file" | "entry" | "grid" | "block" | "args", _) => {
+                        "[kernels.NAME]"
+                    }
+                    (_, key, DeValue::String(_)) if key.contains('.') => "[expect]",
+                    ("a scenario", _, DeValue::Integer(_)) if close.is_none() => "[params]",
+                    _ => "",
+                };
+                self.lacks_header |= !header.is_empty();
                 let help = match close {
+                    _ if !header.is_empty() => format!("is `{header}` missing before this?"),
                     Some(key) => format!("did you mean {}?", quoted(key)),
                     None => format!("its keys are {}", list(known().map(|key| key.name))),
                 };
                 let message = format!("{what} has no key {}", quoted(item.key));
                 self.error_help(item.field.key_loc, message, help);
+                if !header.is_empty() {
+                    break;
+                }
             }
         }
         for key in known().filter(|key| key.required) {

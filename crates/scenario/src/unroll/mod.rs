@@ -83,10 +83,10 @@ impl<'l, 'f> Unroll<'l, 'f> {
         (self.plan.warmup as usize + self.plan.repeat as usize).max(1)
     }
 
-    /// The finished plan. Later variants may run that many operations less.
-    pub(crate) fn into_plan(self) -> VariantPlan {
+    /// The finished plan, unless a step of it failed. Later variants may run that many operations less.
+    pub(crate) fn into_plan(self) -> Option<VariantPlan> {
         self.shared.runs_left -= (self.most - self.ops_left) * self.passes();
-        self.plan
+        (self.failures == 0).then_some(self.plan)
     }
 }
 
