@@ -397,11 +397,12 @@ impl<'a> Advice<'a> {
         if let Some(rate) = steps::main(steps).and_then(Steps::pace) {
             findings::no_cure::paced(&steady, rate, &mut findings);
         }
-        // The median of uneven steps is no part of what all of them take.
+        // The median of uneven steps is no part of what all of them take, and no step may save more than its part.
+        let mean = |of: &Steps| window.len() / of.steady.len().max(1) as Ns;
         let step = steps::main(steps).map(|of| OfSteps {
             one: match of.main().is_uneven {
-                true => window.len() / of.steady.len().max(1) as Ns,
-                false => of.main().median_ns,
+                true => mean(of),
+                false => of.main().median_ns.min(mean(of)),
             },
             all: window.len(),
             count: of.steady.len(),
