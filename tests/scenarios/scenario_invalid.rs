@@ -241,7 +241,7 @@ fn a_race_is_told_once_with_the_event_that_is_there() {
     assert!(shown.contains(help), "{shown}");
     let (count, shown) = warned(text("", ""));
     assert_eq!(count, 1, "{shown}");
-    let help = "record = \"done\", stream = \"up\" }, and before line 45 { wait = \"done\", stream = \"work\" }\n";
+    let help = "record = \"done_44\", stream = \"up\" }, and before line 45 { wait = \"done_44\", stream = \"work\" }\n";
     assert!(shown.contains(help), "{shown}");
     let never = scenario::template("t").replacen("0..batches", "batches..0", 1);
     let (_, shown) = warned(never);

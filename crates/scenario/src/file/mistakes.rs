@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::super::diagnostics::{Diagnostic, Diagnostics, quoted};
+use super::super::diagnostics::{Diagnostic, Diagnostics, Related, quoted};
 
 /// What the parser says of a key or a table that is there twice.
 const TWICE: &str = "duplicate key";
@@ -60,9 +60,8 @@ pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut D
         if (told..until).contains(&span.start) {
             let line = line_of(text, span.start);
             let is_table = message == TWICE && text[line.clone()].trim_start().starts_with('[');
-            let is_cascade = message == TWICE && header_missing(text, &span).is_some();
-            let next = text[line.end..].find("\n[");
-            let next = next.filter(|_| is_table || is_cascade);
+            let is_cascade = || message == TWICE && header_missing(text, &span).is_some();
+            let next = (text[line.end..].find("\n[")).filter(|_| is_table || is_cascade());
             told = line.end + next.unwrap_or(0) + 1;
             // Of a list it is the one in single brackets that is wrong.
             let again = text.get(span.clone()).unwrap_or_default();
@@ -170,43 +169,27 @@ fn is_section(rest: &str, within: char) -> bool {
 
 /// Where a key or a table that is there twice is first.
 fn first_of(text: &str, span: &Range<usize>) -> Option<Range<usize>> {
-    let line = line_of(text, span.start);
     let (key, before) = (&text[span.clone()], &text[..span.start]);
-    let behind = |at: usize| at..at + key.len();
-    if text[line.clone()].starts_with('[') {
-        return text
-            .find(&text[line.clone()])
-            .map(|at| behind(at + span.start - line.start));
-    }
-    let mut depth = 0;
-    for (at, it) in before.char_indices().rev() {
-        depth += i32::from(matches!(it, ']' | '}')) - i32::from(matches!(it, '[' | '{'));
-        let rest = before[at..].strip_prefix(key).filter(|_| depth == 0);
-        let is_key = rest.is_some_and(|it| it.trim_start().starts_with('='));
-        if depth < 0
-            || is_key && !before[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_')
-        {
-            return is_key.then(|| behind(at));
-        }
-    }
-    None
+    let lead = &before[line_of(text, span.start).start..];
+    let (from, first) = match lead {
+        _ if lead.starts_with('[') => (0, format!("\n{lead}{key}")),
+        _ if lead.contains('{') => (before.rfind('{')?, format!(" {key} =")),
+        _ => (before.rfind("\n[").unwrap_or(0), format!("\n{key} =")),
+    };
+    let at = from + before[from..].find(&first)? + first.rfind(key)?;
+    Some(at..at + key.len())
 }
 
 /// What helps where the keys of a second table stand in the one before, as its header is missing.
 fn header_missing(text: &str, span: &Range<usize>) -> Option<String> {
-    let header = text[..span.start].rfind("\n[")? + 1;
-    let table = &text[header..span.start];
-    let is_kernel = |it: &&&str| table.contains(&format!("\n{it} ="));
-    match &text[span.clone()] {
-        "name" if table.starts_with("[[variant]]") => {
-            Some("is `[[variant]]` missing before this?".to_owned())
-        }
-        _ if table.starts_with("[buffers.") => {
-            let key = ["file", "entry"].iter().find(is_kernel)?;
-            Some(format!("is `[kernels.NAME]` missing before `{key}`?"))
-        }
-        _ => None,
+    let table = &text[text[..span.start].rfind("\n[")? + 1..span.start];
+    if table.starts_with("[[variant]]") && &text[span.clone()] == "name" {
+        return Some("is `[[variant]]` missing before this?".to_owned());
     }
+    let mut keys = ["file", "entry"].into_iter();
+    let key = keys.find(|it| table.contains(&format!("\n{it} =")))?;
+    let is_buffer = table.starts_with("[buffers.");
+    is_buffer.then(|| format!("is `[kernels.NAME]` missing before `{key}`?"))
 }
 
 /// What the parser says in words and with a cure, where there is one.
@@ -256,14 +239,15 @@ fn one(text: &str, span: Range<usize>, line: Range<usize>, message: &str) -> Dia
     };
     let is_twice = message == TWICE && !cure.starts_with("write");
     let first = is_twice.then(|| first_of(text, &span)).flatten();
-    let is_first = u32::from(span.is_empty() && span.start == 0);
-    let error = Diagnostic {
-        line: is_first,
+    let first = first.map(|span| Related {
+        span,
+        label: "the first one".to_owned(),
+    });
+    Diagnostic {
+        line: u32::from(span.is_empty() && span.start == 0),
         column: 1,
         help: is_known.then_some(cure),
+        related: first.into_iter().collect(),
         ..Diagnostic::error(span, words)
-    };
-    first
-        .into_iter()
-        .fold(error, |it, first| it.related(first, "the first one"))
+    }
 }

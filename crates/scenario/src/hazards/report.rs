@@ -115,7 +115,11 @@ fn cure<'t>(
     }
     let braces = from.find('{').zip(from.rfind('}')).filter(|_| !is_carried);
     let braces = braces.map_or("", |(open, close)| &from[open..=close]);
-    let event = free_name(at, braces, variant);
+    let is_taken = at > 0 || variant.events.iter().any(|it| it.starts_with("done"));
+    let event = match is_taken {
+        true => format!("done_{after}{braces}"),
+        false => format!("done{braces}"),
+    };
     let wait = format!("{{ wait = \"{event}\", stream = \"{to}\" }}");
     let loops = first.loops.as_deref().unwrap_or_default();
     // Each iteration waits for the one before: that is for all of them on one stream, or in a chain.
@@ -134,19 +138,6 @@ fn cure<'t>(
     format!(
         "after line {after} {{ record = \"{event}\", stream = \"{from}\" }}, and before line {line} {wait}"
     )
-}
-
-/// A name for the event of the cure `at`, which no other event has.
-fn free_name(at: usize, braces: &str, variant: &VariantPlan) -> String {
-    let is_free = |name: &String| {
-        let is_it = |it: &String| it == name || !braces.is_empty() && it.starts_with(name);
-        !variant.events.iter().any(is_it)
-    };
-    let others = ('b'..='z').map(|it| format!("done_{it}"));
-    let mut names = std::iter::once("done".to_owned())
-        .chain(others)
-        .filter(is_free);
-    names.nth(at).unwrap_or_default() + braces
 }
 
 /// What the earlier stream records between the two.

@@ -6,7 +6,6 @@ use super::Step;
 use super::read::Given;
 
 /// A step's stream and the loops around it.
-#[derive(PartialEq)]
 pub(crate) struct Place<'t> {
     /// `None` in a graph, whose stream is that of its launch.
     pub(crate) stream: Option<&'t str>,
@@ -21,35 +20,32 @@ pub(crate) fn place<'t>(mut steps: &[Step], at: usize, file: &'t Diagnostics) ->
         stream: Some(DEFAULT_STREAM),
         loops: Some(Vec::new()),
     };
-    let mut is_captured = false;
-    while let Some(step) = steps.iter().find(|it| it.loc.range().contains(&at)) {
-        let stream = step.stream().map(|it| file.written(it.loc.range()));
-        place.stream = stream.map_or(Some(DEFAULT_STREAM), |it| {
-            Some(it.trim_matches(['"', '\'']))
-        });
-        let inner = step.given.iter().filter_map(|(_, it)| match it {
-            Given::Steps(inner) => Some(inner),
+    let is_there = |it: &Step| it.loc.range().contains(&at);
+    while let Some(step) = steps.iter().find(|it| is_there(it)) {
+        if let Some(stream) = step.stream() {
+            let written = file.written(stream.loc.range());
+            place.stream = Some(written.trim_matches(['"', '\'']));
+        }
+        let inner = step.given.iter().find_map(|(_, it)| match it {
+            Given::Steps(inner) if inner.iter().any(is_there) => Some(inner),
             _ => None,
         });
-        let is_around = |it: &&Vec<Step>| it.iter().any(|it| it.loc.range().contains(&at));
-        let Some(inner) = inner.into_iter().find(is_around) else {
-            break;
-        };
-        match step.get(step.form.head.name) {
-            Some(Given::Loop(of)) => {
+        let Some(inner) = inner else { break };
+        match (step.get(step.form.head.name), &mut place.loops) {
+            _ if step.form.head.name == "range" => {}
+            _ if step.form.head.name == "capture" => place.stream = None,
+            (Some(Given::Loop(of)), Some(loops)) => {
                 let sign = if of.step.is_some() { "!=" } else { ">" };
                 let from = file.written(of.from.loc.range());
                 let is_behind = format!("{} {sign} {from}", of.variable.text);
-                if let Some(loops) = &mut place.loops {
-                    loops.push((step.loc.start, is_behind));
-                }
+                loops.push((step.loc.start, is_behind));
             }
-            _ if step.form.head.name == "range" => {}
             _ => place.loops = None,
         }
-        is_captured |= step.form.head.name == "capture";
+        if place.stream.is_none() {
+            break;
+        }
         steps = inner;
     }
-    place.stream = place.stream.filter(|_| !is_captured);
     place
 }
