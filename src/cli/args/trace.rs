@@ -135,7 +135,7 @@ pub struct Watched {
     /// ends, and cannot be recorded again.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Switch::Off, num_args = 0..=1, default_missing_value = "on")]
     pub stalls: Switch,
-    /// What gets the Python line that asked for it, read by the program's own thread: on: each launch, which takes some 3 µs longer,
+    /// What gets the Python line that asked for it, read by the program's own thread: on: each launch, which takes 1 to 3 µs longer,
     /// and what CUDA graphs run; graphs: these alone; off: nothing.
     #[arg(long, value_name = "on|graphs|off", default_value = "graphs", value_parser = lines)]
     pub lines: Lines,
