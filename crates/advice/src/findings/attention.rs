@@ -66,8 +66,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, all, &longest_first(at));
     Some(Finding {
         title: format!(
-            "attention writes its scores to memory, {}: between two products of matrices that takes {} ({})",
+            "attention writes its scores to memory, {}: it takes {}, {} of it between two products of matrices ({} of the time)",
             counted(found.count, "time", "times"),
+            duration(all),
             duration(inside),
             percent(f.part(inside)),
         ),
