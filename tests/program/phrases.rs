@@ -41,7 +41,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
 /// stand, with a colon, a part of the source's path or of the phrase. That of the first that fits is taken, and one with a
 /// place before one without.
 const SAMPLES: &str = "\
-    default_stream:say=cudaStreamNonBlocking|Launch less:say=a CUDA graph|or bf16:say=cublasSetMathMode|Fuse those:say=cupy.fuse does so|\
+    attention:all=2.00 ms|default_stream:say=cudaStreamNonBlocking|Launch less:say=a CUDA graph|or bf16:say=cublasSetMathMode|Fuse those:say=cupy.fuse does so|\
     Pin the host:say=cudaMallocHost|Keep the values:say=, not one by one|sync_loop:whose= (aten::item)|\
     optimizer:whose=400 of 500 launches are in AdamW's step|optimizer:name=AdamW|optimizer:seen_at=|offload:name=CPUAdam.step|\
     at most {inside}:all=30 ms|at most {all} of:all=30 ms|verdict:most=at most |verdict:many=8|verdict:sms=132|\
