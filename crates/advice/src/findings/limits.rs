@@ -386,6 +386,10 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// So many rounds are a loop; longer rounds are not looked for.
+const ROUNDS_MIN: usize = 8;
+const ROUND_MAX: usize = 500;
+
 /// From this part of kernel time on a headline names them.
 const MAIN: f64 = 0.4;
 
@@ -406,8 +410,13 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let dram = it.row.counted.dram.map_or(0.0, |it| it.value);
-        let may_be = it.row.class == Class::Memory || dram >= thresholds::CHAIN_DRAM || !is_sampled;
-        may_be && is_elementwise(full(scope, it))
+        let name = full(scope, it);
+        let least = match name.starts_with("cupy_") {
+            true => thresholds::CUPY_DRAM,
+            false => thresholds::CHAIN_DRAM,
+        };
+        let may_be = it.row.class == Class::Memory || dram >= least || !is_sampled;
+        may_be && is_elementwise(name)
     });
     let mut ran = configs::ran(scope, f, &all);
     ran.sort_unstable();
@@ -416,7 +425,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !is_many || !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
         return None;
     }
-    let how = match is_sampled {
+    let how = match is_sampled && all.iter().all(|it| it.row.class == Class::Memory) {
         true => "are limited by memory",
         false => "each read and write memory anew",
     };
@@ -470,14 +479,21 @@ fn in_rows(
         (a.0.0, a.0.1 + 1, size(a.2)) == (b.0.0, b.0.1, size(b.2)) && is_near(a.0, b.0)
     }) {
         let group = outside_loops(group);
-        let lengths = group.iter().map(|it| it.1);
-        let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
-        if group.len() > 1 {
+        for round in group.chunks(round(&group)).filter(|it| it.len() > 1) {
+            let lengths = round.iter().map(|it| it.1);
+            let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
             (saved, time) = (saved + sum - longest, time + sum);
-            at.extend(group.iter().map(|it| Occurrence::Row(it.0)));
+            at.extend(round.iter().map(|it| Occurrence::Row(it.0)));
         }
     }
     (saved, time, at)
+}
+
+/// After how many the same come again and again: each round may do it anew. A row without rounds is one.
+fn round(ran: &[(super::At, Ns, usize)]) -> usize {
+    let again = |it: &usize| ran.iter().zip(&ran[*it..]).all(|(a, b)| a.2 == b.2);
+    let most = (ran.len() / ROUNDS_MIN).min(ROUND_MAX);
+    (2..=most).find(again).unwrap_or(ran.len().max(1))
 }
 
 /// Those without one kernel in one size again and again: that is a loop, of which each may do the same anew.

@@ -127,6 +127,9 @@ pub const STALL_SHARE: f64 = 0.20;
 /// One that computes for longer is, where it is kept idle for this part.
 pub const STALL_BELOW: f64 = 0.33;
 
+/// Communication that nothing runs beside bounds from this part on, though kernels take longer.
+pub const EXPOSED_MIN: f64 = 0.30;
+
 /// What takes less than this part of the time bounds nothing.
 pub const BOUND_MIN: f64 = 0.25;
 
@@ -358,8 +361,7 @@ fn beside(
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
     if is_whole && steps.start_up.len() >= START_UP_STEPS * steps.main().median_ns {
-        let start_up = duration(steps.start_up.len());
-        verdict.beside.push(format!("start-up {start_up}"));
+        verdict.beside.push(scope::start_up(trace, steps));
     }
 }
 
@@ -506,7 +508,11 @@ fn bound(split: &Split) -> Bound {
         return Bound::Peer;
     }
     let others = [Bound::Unknown, Bound::Peer, Bound::Copy, Bound::Compute];
-    let other = most(&others);
+    let other = match most(&others) {
+        // Kernels have to run: what nothing hides of communication comes first.
+        Bound::Compute if share(split.collective, whole) >= EXPOSED_MIN => Bound::Peer,
+        other => other,
+    };
     // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting. One that copies all
     // the while is not.
     let is_other = of(most(&others[..3])) > stall;

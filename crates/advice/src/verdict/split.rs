@@ -221,11 +221,11 @@ impl Split {
         self.groups.iter().sum()
     }
 
-    /// Whether it is one short operation and nothing else, or a few that have kernels and copies among them, in next to no time.
+    /// Whether it is one short operation and nothing else, or a few in next to no time.
     pub(super) fn is_single(&self) -> bool {
         let [kernels, copies] = self.counts;
         let is_one = kernels + copies <= 1 && self.idle() == 0 && self.sum < SHORT;
-        let are_few = kernels + copies <= 4 && kernels * copies > 0 && self.sum < TOO_LITTLE;
+        let are_few = (1..=4).contains(&(kernels + copies)) && self.sum < TOO_LITTLE;
         (is_one || cases::FEW_OPERATIONS.holds(are_few)) && self.time_of(Bound::Peer) == 0
     }
 

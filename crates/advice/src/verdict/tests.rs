@@ -24,6 +24,16 @@ fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
     verdicts
 }
 
+/// The same by its steps.
+fn by_steps(scene: &mut Scene) -> Vec<Verdict> {
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let steps = steps::find(&trace, None);
+    find(&trace, &causes, (None, &devices), &steps, None)
+}
+
 fn verdict(scene: &mut Scene) -> Verdict {
     let mut all = verdicts(scene);
     let [whole, one] = all.as_mut_slice() else {
@@ -101,6 +111,36 @@ fn one_short_operation_is_too_little_to_judge() {
         "too little to judge: only one operation in 2.18 µs"
     );
     assert_eq!(one(2_000_000).bound_by, Bound::Compute);
+    // Three or five kernels of 2 us, one each 10.
+    let few = |count: i64| {
+        let mut scene = Scene::new();
+        for at in (0..count).map(|it| it * 10_000) {
+            scene.call("cuLaunchKernel", at, at + 2_000);
+            scene.kernel("foo", 1, at + 3_000, at + 5_000);
+        }
+        verdict(&mut scene).text
+    };
+    assert_eq!(few(3), "too little to judge: only 3 operations in 22.0 µs");
+    assert!(few(5).starts_with("launch-bound"), "{}", few(5));
+}
+
+/// Sixteen kernels, before each of which the CPU is in one of eight ranges for 9 of 10 ms.
+#[test]
+fn ranges_that_differ_in_numbers_alone_are_one_place() {
+    let told = |name: fn(i64) -> String| {
+        let mut scene = Scene::new();
+        for i in 0..16 {
+            let at = i * 10_000_000;
+            scene.range(RangeKind::Nvtx, &name(i % 8), 0, at, at + 9_000_000);
+            scene.call("cuLaunchKernel", at + 9_001_000, at + 9_003_000);
+            scene.kernel("k", 1, at + 9_004_000, at + 9_900_000);
+        }
+        verdict(&mut scene).text
+    };
+    let layers = told(|i| format!("load_layer_{i}"));
+    assert!(layers.ends_with("waiting for load_layer_#"), "{layers}");
+    let others = told(|i| "x".repeat(i as usize + 1));
+    assert!(others.ends_with("in CPU work"), "{others}");
 }
 
 /// Six trials of a convolution, each of a kernel of its own that is waited for, of 40 us every 100: the first shape of a program.
@@ -584,12 +624,7 @@ fn the_pause_behind_a_steps_last_operation_is_the_steps() {
             scene.kernel(name, 1, start, start + 10_000);
         }
     }
-    let trace = scene.trace();
-    let graph = Graph::new(&trace);
-    let causes = Causes::new(&trace, &graph);
-    let devices = figures::count(&trace, None, None);
-    let steps = steps::find(&trace, None);
-    let all = find(&trace, &causes, (None, &devices), &steps, None);
+    let all = by_steps(&mut scene);
     let count = all[0].steps.expect("steps") as i64;
     assert!(count > 1, "{all:?}");
     assert_eq!(all[0].span_ns, count * 100_000);
@@ -783,12 +818,7 @@ fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> 
         now += 3_010_000;
         scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
     }
-    let trace = scene.trace();
-    let graph = Graph::new(&trace);
-    let causes = Causes::new(&trace, &graph);
-    let devices = figures::count(&trace, None, None);
-    let steps = steps::find(&trace, None);
-    find(&trace, &causes, (None, &devices), &steps, None).remove(0)
+    by_steps(&mut scene).remove(0)
 }
 
 #[test]
@@ -968,6 +998,50 @@ fn communication_with_nothing_beside_it_is_no_computing() {
         ),
         "{}",
         v.text
+    );
+}
+
+/// Of 100 us so many are an all-reduce, and the rest computes.
+#[test]
+fn communication_that_nothing_hides_comes_before_kernels_that_take_longer() {
+    let bound = |alone: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|it| it * 100_000) {
+            let then = at + 100_000 - alone;
+            scene.kernel("gemm", 1, at, then);
+            scene.kernel("ncclDevKernel_AllReduce(x)", 2, then, at + 100_000);
+        }
+        verdict(&mut scene).bound_by
+    };
+    assert_eq!([30_000, 29_000].map(bound), [Bound::Peer, Bound::Compute]);
+}
+
+/// Before a hundred steps of 100 us memory is filled for so long of 6 ms.
+#[test]
+fn what_fills_memory_for_most_of_the_start_is_named() {
+    let told = |fills: Ns| {
+        let mut scene = Scene::new();
+        scene.memset(1, 1 << 30, 0, fills);
+        scene.kernel("init", 1, fills, 6_000_000);
+        for i in 0..100 {
+            let at = 6_010_000 + i * 100_000;
+            for (nth, name) in (0..).zip(["embed", "layer", "loss"]) {
+                let start = at + nth * 10_000;
+                scene.call("cuLaunchKernel", start - 9_000, start - 8_000);
+                scene.kernel(name, 1, start, start + 10_000);
+            }
+        }
+        by_steps(&mut scene).remove(0).details().join(" ")
+    };
+    let most = told(3_100_000);
+    assert!(
+        most.ends_with(", most of it in memsets of 1 GiB."),
+        "{most}"
+    );
+    let some = told(2_900_000);
+    assert!(
+        some.contains("start-up") && !some.contains("memset"),
+        "{some}"
     );
 }
 

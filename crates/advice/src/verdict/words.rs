@@ -16,6 +16,7 @@ use causes::stacks::LineShare;
 use causes::{Cause, Group, IdleCause};
 use figures::busy;
 use figures::communication::is_communication;
+use figures::steps::without_numbers;
 use jobs::{JobAnalysis, Stretch};
 use trace::describe::host_name;
 use trace::{SourceKind, Trace, short};
@@ -71,6 +72,9 @@ const REST_MIN: f64 = 0.05;
 
 /// What a CPU was in that no record names.
 pub(super) const UNTRACED: &str = "untraced CPU code";
+
+/// So many names that differ in numbers alone are of one place.
+const NUMBERED_MIN: usize = 3;
 
 /// So many launches, in a step or in all, are many.
 const LAUNCHES_MIN: u64 = 8;
@@ -237,9 +241,28 @@ impl Told<'_> {
                 (None, None) if share(self.memory(), all) >= MOST => {
                     (self.memory(), [waiting, "cudaMalloc and cudaFree".into()])
                 }
-                (None, None) => (all, ["in CPU work".to_owned(), String::new()]),
+                (None, None) => match self.numbered() {
+                    Some((name, time)) if share(time, all) >= MOST => (time, [waiting, name]),
+                    _ => (all, ["in CPU work".to_owned(), String::new()]),
+                },
             },
         }
+    }
+
+    /// What names that differ in their numbers alone ("load_layer_7") take together, of those that take most. Numbers behind a
+    /// colon are lines of files, or parts of C++'s names.
+    fn numbered(&self) -> Option<(String, Ns)> {
+        let mut by: FxHashMap<String, (usize, Ns)> = FxHashMap::default();
+        for (work, time) in &self.split.host_by {
+            if let CpuWork::Name(name) = work {
+                let name = host_name(self.trace, *name);
+                let of = by.entry(without_numbers(&name).0).or_default();
+                *of = (of.0 + 1, of.1 + time);
+            }
+        }
+        by.retain(|name, of| of.0 >= NUMBERED_MIN && !name.contains(':'));
+        let most = by.into_iter().map(|(name, of)| (of.1, name)).max();
+        most.map(|(time, name)| (name, time))
     }
 
     /// What the CPU takes GPU memory for and gives it back.

@@ -41,6 +41,7 @@ pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
 use operations::Identity;
 use period::Units;
+pub use ranges::without_numbers;
 pub use slow::{Slow, main_device};
 pub use tokens::{Op, list_ops};
 use trace::parallel;

@@ -248,7 +248,7 @@ impl Groups {
 }
 
 /// "step 12 of epoch 3" as "step # of epoch #", and its numbers. Numbers too large to count are 0.
-fn without_numbers(name: &str) -> (String, Vec<u64>) {
+pub fn without_numbers(name: &str) -> (String, Vec<u64>) {
     let mut out = String::with_capacity(name.len());
     let mut numbers = Vec::new();
     let mut rest = name;

@@ -241,6 +241,22 @@ fn what_hides_communication_depends_on_what_it_is() {
     }
 }
 
+/// Ten products, and after each an all-reduce of so long.
+#[test]
+fn short_collectives_want_larger_buckets() {
+    let of = |took: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|it| it * 4 * took) {
+            scene.range(activity::RangeKind::CpuOp, "AddBackward0", 0, at, at + took);
+            scene.kernel("void at::native::add_kernel", 7, at, at + 3 * took);
+            scene.kernel("ncclDevKernel_AllReduce", 23, at + 3 * took, at + 4 * took);
+        }
+        let found = sick("exposed-communication", &mut scene);
+        found.change[0].set[0].new.clone()
+    };
+    assert_eq!([94_000, 300_000].map(of), ["larger", "smaller"]);
+}
+
 #[test]
 fn only_stages_of_a_model_are_a_pipeline() {
     let of = |compute, name| exposed_beside(compute, name, 23);

@@ -388,7 +388,27 @@ fn elementwise_kernels_at_the_roof_of_memory_are_a_chain() {
         .is_some()
     );
     assert_eq!(of("cupy_sum__float32", [0.9, 0.0, 0.1], false), None);
+    let of_cupy = |dram| of("cupy_add__float32", [dram, 0.0, 0.2], false).is_some();
+    assert_eq!([0.35, 0.25].map(of_cupy), [true, false]);
     assert_eq!(of("layer_norm", [0.9, 0.0, 0.1], false), None);
+}
+
+/// Nine rounds of CuPy's three of 1 ms, and nothing else: of each round one is left. What is fused already is one kernel.
+#[test]
+fn a_row_that_comes_again_and_again_is_a_row_each() {
+    let of = |names: &[&str]| {
+        let mut busy = Busy::default();
+        for _ in 0..9 {
+            for name in names {
+                busy.kernel(name, 2_904, 10, Some([0.35, 0.0, 0.2]));
+            }
+        }
+        busy.found("memory-chain")
+    };
+    let it = of(&["cupy_add__f", "cupy_multiply__f", "cupy_sqrt__f"]).expect("found");
+    assert_eq!((it.bound_ns, it.count), (18_000_000, 27));
+    assert!(it.title.contains("each read and write memory anew"));
+    assert_eq!(of(&["tone"]), None);
 }
 
 /// So many rounds of three of 1, 2 and 1 ms in a row and a product: 2 of 5 ms of a round go. Nobody sampled.
