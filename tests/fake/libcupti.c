@@ -84,13 +84,16 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *data, struct para
     return cuptiSubscribe(subscriber, callback, data);
 }
 
-/* Of launches it calls for both APIs, of resources for those that are asked for. */
+/* Of launches it calls for both APIs where the environment asks for their lines: a call under way is not waited for when its
+   subscriber goes. Of resources it calls for those that are asked for. */
 static int at_launches[3];
 
 int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t id) {
     (void)subscriber;
-    if (domain == 1 && id == 307) at_launches[1] = on;
-    if (domain == 2 && id == 211) at_launches[2] = on;
+    const char *lines = getenv("CUPTOP_LINES");
+    int are_asked = lines && !strcmp(lines, "on");
+    if (are_asked && domain == 1 && id == 307) at_launches[1] = on;
+    if (are_asked && domain == 2 && id == 211) at_launches[2] = on;
     if (domain != 3) return 0;
     if (id >= 32 || (id > 21 && number("FAKE_VERSION", 130001) < 130000)) return 1;
     noticed[id] = on;
@@ -293,7 +296,7 @@ static void at_launch(uint32_t domain, uint32_t id, uint32_t site, uint64_t *kep
 
 /* A launch: its call with the driver's inside, which no record tells of, and its kernel, `nanoseconds` long. */
 void fake_launch(uint32_t correlation, uint64_t nanoseconds) {
-    uint64_t kept[2];
+    uint64_t kept[2] = {0, 0};
     at_launch(2, 211, 0, kept, correlation);
     at_launch(1, 307, 0, kept + 1, correlation + (1u << 30));
     at_launch(1, 307, 1, kept + 1, correlation + (1u << 30));
