@@ -22,6 +22,10 @@ const VECTOR: u64 = 0x450;
 const BYTE: u64 = 0x460;
 const CONTROL: u64 = 0x470;
 const CONTROL_LENGTH: usize = 64;
+/// Where the kernel writes the numbers of the descriptors that come, behind a header of 16 bytes.
+const PASSED: u64 = CONTROL + 16;
+// The code of the call counts on it.
+const _: () = assert!(CODE + SOCKETS == 0x1_0400 && PASSED - SOCKETS == 0x80 && BLOCK == 0);
 const SYMBOL: u64 = 0x500;
 const PATH: u64 = 0x600;
 /// The end of the frame.
@@ -64,8 +68,9 @@ pub(super) struct Guest<'a> {
     back: Registers,
     vectors: Vec<u8>,
     mask: u64,
-    /// The frame that brings it back.
+    /// The frame that brings it back, and the code that takes it up.
     frame: u64,
+    to_frame: u64,
     pub(super) area: u64,
     /// What it has now.
     now: Registers,
@@ -97,6 +102,7 @@ impl<'a> Guest<'a> {
             vectors,
             mask,
             frame,
+            to_frame: places.sigreturn,
             area: places.area,
             now: registers,
             tracee,
@@ -153,7 +159,7 @@ impl<'a> Guest<'a> {
             arguments,
             places.syscall,
             self.frame,
-            places.sigreturn,
+            self.to_frame,
         );
         let made = self.tracee.set_registers(&calling);
         made.and_then(|()| self.until_exit())
@@ -178,23 +184,14 @@ impl<'a> Guest<'a> {
         request: &Request<'_>,
         process: &OwnedFd,
     ) -> Result<OwnedFd, Refused> {
-        let mut is_new = self.area == 0;
-        if !is_new {
-            let stage = self
-                .memory
-                .number::<8>(self.area + CODE + std::mem::offset_of!(Block, stage) as u64);
-            is_new = !stage.is_ok_and(|it| it >= arch::DONE);
-        }
-        if is_new {
+        let stage = self.area + CODE + std::mem::offset_of!(Block, stage) as u64;
+        // It may be of another version of this code.
+        let code = self.memory.bytes(self.area, arch::code().len());
+        let is_used = (self.memory.number::<8>(stage)).is_ok_and(|it| it >= arch::DONE);
+        if !is_used || code.is_ok_and(|it| it != arch::code()) {
             self.make_area()?;
         }
-        let made = self.descriptors(request, process);
-        if made.is_err() && is_new {
-            let length = CODE + DATA + STACK;
-            let whole = [self.area, length, 0, 0, 0, 0];
-            let _ = self.call("memory given back", libc::SYS_munmap, whole);
-        }
-        made
+        self.descriptors(request, process)
     }
 
     fn make_area(&mut self) -> Result<(), Refused> {
@@ -211,10 +208,6 @@ impl<'a> Guest<'a> {
         self.call(what, libc::SYS_mprotect, protect).map(drop)
     }
 
-    fn close(&mut self, descriptor: u64) -> Result<u64, Refused> {
-        self.call(SHARING, libc::SYS_close, [descriptor, 0, 0, 0, 0, 0])
-    }
-
     /// A socket between the two of us, and through it the descriptors that the call gets.
     fn descriptors(
         &mut self,
@@ -222,6 +215,11 @@ impl<'a> Guest<'a> {
         process: &OwnedFd,
     ) -> Result<OwnedFd, Refused> {
         let data = self.area + CODE;
+        // From here on its own code closes what was made, whoever of us is killed: there is nothing yet.
+        self.write(data + SOCKETS, &[0xff; 8])?;
+        self.write(data + PASSED, &[0xff; 8])?;
+        self.to_frame = self.area + arch::giving_up();
+        self.write(self.frame, &self.to_frame.to_le_bytes())?;
         let kind = (libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC) as u64;
         let family = libc::AF_UNIX as u64;
         let pair = [family, kind, 0, data + SOCKETS, 0, 0];
@@ -229,20 +227,11 @@ impl<'a> Guest<'a> {
         let failed = || Refused::failed(SHARING);
         let number = |at| self.memory.number::<4>(data + SOCKETS + at);
         let (theirs, ours) = (number(0).map_err(failed())?, number(4).map_err(failed())?);
-        let socket = self.take_over(request, process, ours);
-        // Ours lives on in us alone, so that its end is seen.
-        self.close(ours)?;
-        let rest = socket.and_then(|socket| Ok((self.receive(theirs)?, socket)));
-        match rest {
-            Ok((passed, socket)) => {
-                self.write_block(request, theirs, &passed)?;
-                Ok(socket)
-            }
-            Err(refused) => {
-                let _ = self.close(theirs);
-                Err(refused)
-            }
-        }
+        // The call closes it there: it lives on in us alone, so that its end is seen.
+        let socket = self.take_over(request, process, ours)?;
+        let passed = self.receive(theirs)?;
+        self.write_block(request, theirs, &passed)?;
+        Ok(socket)
     }
 
     /// Takes over the other process's end of the socket, and sends the descriptors through it.
@@ -283,7 +272,7 @@ impl<'a> Guest<'a> {
         let control = self.memory.bytes(data + CONTROL, CONTROL_LENGTH);
         let control = control.map_err(Refused::failed(SHARING))?;
         let count = if self.places.entry == 0 { 2 } else { 1 };
-        // Behind a header of 16 bytes: its length, and what it is.
+        // It begins with its length.
         let length = control
             .first_chunk()
             .map_or(0, |it| usize::from_le_bytes(*it));

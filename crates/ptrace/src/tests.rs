@@ -332,6 +332,7 @@ fn whoever_enters_may_be_killed_between_any_two_of_its_requests() {
         // Whether it came through, when it is killed at this step.
         let at = |step: i64| {
             let guest = Guest::start(&[how, "500"]);
+            let before = guest.descriptors();
             let made = enterer_of(guest.pid(), step).output().expect("run");
             let is_through = made.status.success();
             if is_through {
@@ -339,6 +340,12 @@ fn whoever_enters_may_be_killed_between_any_two_of_its_requests() {
                 assert!(text.contains("said: call 1, "), "{text}");
             } else {
                 assert_eq!(made.status.signal(), Some(libc::SIGKILL), "{made:?}");
+            }
+            let begun = Instant::now();
+            while guest.descriptors() != before {
+                let left = guest.descriptors();
+                assert!(begun.elapsed() < LIMIT, "{how} at {step}: {before}, {left}");
+                std::thread::yield_now();
             }
             // Another can follow at once.
             assert!(!enter(guest.pid()).is_empty());

@@ -166,7 +166,9 @@ pub fn is_after_call(before: &[u8; 8]) -> bool {
 std::arch::global_asm!(
     ".pushsection .rodata.cuptop_call, \"a\"; .balign 16",
     ".globl cuptop_call_begin; .hidden cuptop_call_begin",
-    "cuptop_call_begin: mov x9, 1; str x9, [x19, 8*12]",
+    "cuptop_call_begin: 8: mov x9, 1; str x9, [x19, 8*12]",
+    // The other end of the socket is another's.
+    "ldr w0, [x19, 0x404]; mov x8, 57; svc 0",
     // errno is kept.
     "ldr x9, [x19, 8*3]; blr x9; str x0, [x19, 8*15]; ldr w9, [x0]; str x9, [x19, 8*14]",
     // The function, found by the loader where it is not known yet.
@@ -183,5 +185,8 @@ std::arch::global_asm!(
     "7: ldr x0, [x21], 8; mov x8, 57; svc 0; sub x22, x22, 1; cbnz x22, 7b",
     "6: ldr x9, [x19, 8*14]; ldr x10, [x19, 8*15]; str w9, [x10]; str x20, [x19, 8*12]",
     "ldr x9, [x19, 8*16]; mov sp, x9; mov x8, 139; svc 0",
+    ".globl cuptop_call_given_up; .hidden cuptop_call_given_up",
+    "cuptop_call_given_up: adr x19, 8b+0x10400; mov x8, 57; ldr w0, [x19]; svc 0; ldr w0, [x19, 4]; svc 0",
+    "ldr w0, [x19, 0x80]; svc 0; ldr w0, [x19, 0x84]; svc 0; mov x8, 139; svc 0",
     ".globl cuptop_call_end; .hidden cuptop_call_end; cuptop_call_end: .popsection",
 );

@@ -74,6 +74,7 @@ pub(crate) fn bytes_of<T: Copy>(it: &T) -> &[u8] {
 
 unsafe extern "C" {
     static cuptop_call_begin: u8;
+    static cuptop_call_given_up: u8;
     static cuptop_call_end: u8;
 }
 
@@ -82,4 +83,9 @@ pub(crate) fn code() -> &'static [u8] {
     let (begin, end) = (&raw const cuptop_call_begin, &raw const cuptop_call_end);
     // SAFETY: both labels are of one section, the second behind the first, and what lies between is never written.
     unsafe { std::slice::from_raw_parts(begin, end as usize - begin as usize) }
+}
+
+/// Where in it begins what closes the descriptors of a call that never was, and takes up the frame.
+pub(crate) fn giving_up() -> u64 {
+    (&raw const cuptop_call_given_up as u64) - (&raw const cuptop_call_begin as u64)
 }

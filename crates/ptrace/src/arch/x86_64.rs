@@ -239,7 +239,9 @@ pub fn is_after_call(before: &[u8; 8]) -> bool {
 std::arch::global_asm!(
     ".pushsection .rodata.cuptop_call, \"a\"; .balign 16",
     ".globl cuptop_call_begin; .hidden cuptop_call_begin",
-    "cuptop_call_begin: cld; movq $1, 8*12(%rbx)",
+    "cuptop_call_begin: 8: cld; movq $1, 8*12(%rbx)",
+    // The other end of the socket is another's.
+    "mov 0x404(%rbx), %edi; mov $3, %eax; syscall",
     // errno is kept.
     "call *8*3(%rbx); mov %rax, 8*15(%rbx); mov (%rax), %ecx; mov %rcx, 8*14(%rbx)",
     // The function, found by the loader where it is not known yet.
@@ -256,6 +258,11 @@ std::arch::global_asm!(
     "7: mov 8*8(%rbx,%r13,8), %rdi; mov $3, %eax; syscall; inc %r13d; cmp $3, %r13d; jb 7b",
     "6: mov 8*14(%rbx), %rcx; mov 8*15(%rbx), %rax; mov %ecx, (%rax); mov %r12, 8*12(%rbx)",
     "mov 8*16(%rbx), %rsp; mov $15, %eax; syscall",
+    ".globl cuptop_call_given_up; .hidden cuptop_call_given_up",
+    "cuptop_call_given_up: lea 8b+0x10400(%rip), %rbx",
+    "mov (%rbx), %edi; mov $3, %eax; syscall; mov 4(%rbx), %edi; mov $3, %eax; syscall",
+    "mov 0x80(%rbx), %edi; mov $3, %eax; syscall; mov 0x84(%rbx), %edi; mov $3, %eax; syscall",
+    "mov $15, %eax; syscall",
     ".globl cuptop_call_end; .hidden cuptop_call_end; cuptop_call_end: .popsection",
     options(att_syntax),
 );
