@@ -31,7 +31,11 @@ const OF_POOL: &str = "Let the pool keep its memory: raise its release threshold
 
 const OF_LOOP: &str = "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.";
 
-const NEAR_LIMIT: &str = "PyTorch's allocator gives blocks back and takes new ones inside operations: GPU memory is nearly full, or in pieces. Smaller batches need less.";
+const NEAR_LIMIT: (&str, &str, &str) = (
+    "PyTorch's allocator gives blocks back and takes new ones inside operations: GPU memory is nearly full, or in pieces. Smaller batches need less.",
+    "retry",
+    "using less memory",
+);
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
@@ -61,10 +65,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let number = calls.at.len() as u64;
-    let (advice, change) = match calls.freed_inside {
-        _ if is_pool => (OF_POOL, "pool"),
-        inside if inside > 0 && 2 * inside >= calls.freed => (NEAR_LIMIT, "retry"),
-        _ => (OF_LOOP, "reuse"),
+    let (advice, change, cure) = match calls.freed_inside {
+        _ if is_pool => (OF_POOL, "pool", ""),
+        inside if inside > 0 && 2 * inside >= calls.freed => NEAR_LIMIT,
+        _ => (OF_LOOP, "reuse", ""),
     };
     let line = calls.seen.telling(scope.trace);
     Some(Finding {
@@ -85,11 +89,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         ),
         advice: advice.to_owned(),
         change: scope.change(change, line.as_ref()),
-        cure: if change == "retry" {
-            "using less memory"
-        } else {
-            ""
-        },
+        cure,
         refused: is_pool
             .then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))

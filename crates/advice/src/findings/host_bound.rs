@@ -22,6 +22,8 @@ const TRACED: Cure = (
     "switching that off",
     "anomaly",
 );
+/// Rules that tell of what stacks slow down, too.
+const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
 const WORKERS: Cure = (
     "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
     "",
@@ -85,25 +87,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let name = most.filter(|_| is_most);
     let name = name.map(|name| host_name(scope.trace, name));
     (name.is_some() || line.is_some() || scope.planned.is_some()).then_some(())?;
-    let doing = match (&name, is_most) {
-        (Some(name), _) => format!(", {} of it in {name}", percent(part)),
-        (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
-        _ => String::new(),
-    };
+    let doing = doing(name.as_deref(), is_most, part);
     let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
-    let bound = match (is_managed, on_fetched) {
+    let bound = match is_traced {
         // It also slows down launches, and waits behind each gradient.
-        _ if is_traced => f.idle_ns,
-        // Kernels wait for pages, too, and nobody knows how long.
-        (true, _) => f.recorded_ns(),
-        // Copies and syncs go with its work.
-        (false, true) => idle.max(f.recorded_ns() - f.compute_ns),
-        (false, false) => idle,
+        true => f.idle_ns,
+        false => bound(f, idle, is_managed, on_fetched),
     };
     let seen = seen_at(line.as_ref());
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
-    let (advice, cure, change) = match (is_traced, most) {
+    let told = match (is_traced, most) {
         (true, _) => TRACED,
         (_, Some(it)) if is_worker(scope, it) => WORKERS,
         (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
@@ -112,10 +106,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ if on_fetched => FETCHED,
         _ => OTHER,
     };
-    let (advice, cure) = match change == "workers" && seen.contains("DataLoader") {
-        true => by_workers(scope, advice, cure),
-        false => (advice.to_owned(), cure),
-    };
+    let (advice, cure) = in_words(scope, told, &seen);
     Some(Finding {
         title: format!(
             "the GPU waits for the CPU for {} ({}){doing}{seen}",
@@ -123,23 +114,45 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(idle)),
         ),
         advice,
-        change: scope.change(change, line.as_ref()),
+        change: scope.change(told.2, line.as_ref()),
         says: is_traced.then(|| Says {
             bound: Bound::Host,
             part: f.part(idle),
             why: "much of it taking stacks, as anomaly detection does".to_owned(),
         }),
-        instead_of: match is_traced {
-            true => &[Rule::LaunchBound, Rule::SyncInLoop],
-            false => &[],
-        },
+        instead_of: if is_traced { SLOWED } else { &[] },
         cure,
         ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })
 }
 
-/// The same with what workers were seen at: those that have nothing to do are not what is slow.
-fn by_workers(scope: &Scope, advice: &str, cure: &'static str) -> (String, &'static str) {
+/// What takes most of it.
+fn doing(name: Option<&str>, is_most: bool, part: f64) -> String {
+    match (name, is_most) {
+        (Some(name), _) => format!(", {} of it in {name}", percent(part)),
+        (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
+        _ => String::new(),
+    }
+}
+
+/// The most that is saved without idle time of the CPU's work.
+fn bound(f: &DeviceFigures, idle: Ns, is_managed: bool, on_fetched: bool) -> Ns {
+    match (is_managed, on_fetched) {
+        // Kernels wait for pages, too, and nobody knows how long.
+        (true, _) => f.recorded_ns(),
+        // Copies and syncs go with its work.
+        (false, true) => idle.max(f.recorded_ns() - f.compute_ns),
+        (false, false) => idle,
+    }
+}
+
+/// A cure in words, with what the workers do where the CPU was seen at taking their batches. Those that have nothing to do are not what
+/// is slow.
+fn in_words(scope: &Scope, told: Cure, seen: &str) -> (String, &'static str) {
+    let (advice, cure, change) = told;
+    if change != "workers" || !seen.contains("DataLoader") {
+        return (advice.to_owned(), cure);
+    }
     let workers = lines::workers(scope.trace);
     let (advice, cure) = match workers.iter().any(|it| 5 * it.waiting < 4 * it.samples) {
         true => (WORKERS.0, MORE_WORKERS),

@@ -20,9 +20,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at: Vec<_> = copies()
         .map(|it| (it.1.len(), Occurrence::Row(it.0)))
         .collect();
-    if at.is_empty() {
-        return None;
-    }
+    (!at.is_empty()).then_some(())?;
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
     let moving = copies().map(|it| it.1);
     let time = Span::union_len(moving.clone().collect());

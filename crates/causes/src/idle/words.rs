@@ -101,34 +101,7 @@ impl Causes<'_> {
         let group = self.group_of(gap, &pieces);
         let of_sync = (group == Group::Sync).then(|| self.sync_words(&of_gap, &shares));
         let of_sync = of_sync.flatten();
-        let is_other = |(at, share): &(usize, &Share)| match of_sync {
-            Some(_) => self.group(gap, &share.piece) != Group::Sync,
-            None => *at > 0,
-        };
-        let others = shares.iter().enumerate().filter(is_other).take(2);
-        let others = others.filter(|(_, it)| it.total * WORTH >= length);
-        let mut parts = vec![match &of_sync {
-            Some((text, _)) => text.clone(),
-            None => self.part(&of_gap),
-        }];
-        for (_, share) in others {
-            let label = share.piece.cause.label();
-            let time = duration(share.total);
-            parts.push(match share.piece.culprit {
-                culprit @ Culprit::Row(..) => {
-                    format!("{label} {time} ({})", self.name_of(culprit))
-                }
-                _ => format!("{label} {time}"),
-            });
-        }
-        let mut sentence = parts.join("; ");
-        if let Some(root) = main.piece.root.filter(|_| of_sync.is_none()) {
-            let name = self.name_of(Culprit::Call(root));
-            sentence.push_str(&format!(
-                "; nothing was queued, because the CPU had waited in {name}"
-            ));
-        }
-        sentence.push('.');
+        let mut sentence = self.sentence(&of_gap, &shares, of_sync.as_ref().map(|it| &*it.0));
         let launched = self.launched_at(gap.next);
         if let Some(line) = &launched {
             let (next, at) = (&of_gap.next, line.at());
@@ -153,6 +126,30 @@ impl Causes<'_> {
             sentence: capital(&sentence),
             pieces,
         }
+    }
+
+    /// The greatest cause, or what a sync costs, and beside it what else took a part of the gap.
+    fn sentence(&self, main: &MainCause<'_>, shares: &[Share], of_sync: Option<&str>) -> String {
+        let (gap, length) = (main.gap, main.gap.span.len());
+        let is_other = |(at, share): &(usize, &Share)| match of_sync {
+            Some(_) => self.group(gap, &share.piece) != Group::Sync,
+            None => *at > 0,
+        };
+        let others = shares.iter().enumerate().filter(is_other).take(2);
+        let others = others.filter(|(_, it)| it.total * WORTH >= length);
+        let mut text = of_sync.map_or_else(|| self.part(main), str::to_owned);
+        for (_, share) in others {
+            let (label, time) = (share.piece.cause.label(), duration(share.total));
+            text += &format!("; {label} {time}");
+            if let culprit @ Culprit::Row(..) = share.piece.culprit {
+                text += &format!(" ({})", self.name_of(culprit));
+            }
+        }
+        if let Some(root) = main.piece.root.filter(|_| of_sync.is_none()) {
+            let name = self.name_of(Culprit::Call(root));
+            text += &format!("; nothing was queued, because the CPU had waited in {name}");
+        }
+        text + "."
     }
 
     fn launched_at(&self, op: OpId) -> Option<LaunchLine<'_>> {
