@@ -102,7 +102,10 @@ impl Decoder {
     fn record(&mut self, kind: u32, bytes: &[u8], writer: &mut Writer) -> Option<Decoded> {
         match kind {
             kinds::KERNEL | kinds::CONCURRENT_KERNEL => self.kernel(bytes, writer)?,
-            kinds::MEMCPY => self.copy(bytes, writer)?,
+            kinds::MEMCPY => {
+                let it = records::Memcpy::read(bytes)?;
+                self.copy(&it, it.device, writer)?;
+            }
             kinds::MEMCPY2 => self.peer_copy(bytes, writer)?,
             kinds::MEMSET => self.memset(bytes, writer)?,
             kinds::GRAPH_TRACE => self.graph(bytes, writer)?,
@@ -156,33 +159,27 @@ impl Decoder {
         Some(())
     }
 
-    fn copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
+    fn peer_copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
         let it = records::Memcpy::read(bytes)?;
+        let ends = records::PeerCopy::read(bytes)?;
+        let peer = match it.device == ends.source_device {
+            true => ends.target_device,
+            false => ends.source_device,
+        };
+        let it = records::Memcpy {
+            copy_kind: kinds::copy::PTOP,
+            correlation: ends.correlation,
+            graph_node: ends.graph_node,
+            graph: ends.graph,
+            ..it
+        };
+        self.copy(&it, peer, writer)
+    }
+
+    fn copy(&mut self, it: &records::Memcpy, peer: u32, writer: &mut Writer) -> Option<()> {
         let what = What::Copy(Copy {
             place: Place::new(it.device, it.context, it.stream),
             direction: direction(it.copy_kind),
-            from: memory_kind(u32::from(it.source_kind)),
-            to: memory_kind(u32::from(it.target_kind)),
-            is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
-            bytes: it.bytes,
-            peer: it.device,
-            graph: it.graph,
-            node: node_number(it.graph_node),
-        });
-        self.put(it.start, it.end, it.correlation, what, writer);
-        Some(())
-    }
-
-    fn peer_copy(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
-        let it = records::PeerCopy::read(bytes)?;
-        let peer = if it.device == it.source_device {
-            it.target_device
-        } else {
-            it.source_device
-        };
-        let what = What::Copy(Copy {
-            place: Place::new(it.device, it.context, it.stream),
-            direction: direction(kinds::copy::PTOP),
             from: memory_kind(u32::from(it.source_kind)),
             to: memory_kind(u32::from(it.target_kind)),
             is_async: u32::from(it.flags) & kinds::copy::FLAG_ASYNC != 0,
@@ -191,8 +188,7 @@ impl Decoder {
             graph: it.graph,
             node: node_number(it.graph_node),
         });
-        self.put(it.start, it.end, it.correlation, what, writer);
-        Some(())
+        self.put((it.start, it.end), it.correlation, what, writer)
     }
 
     fn memset(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
@@ -203,8 +199,7 @@ impl Decoder {
             graph: it.graph,
             node: node_number(it.graph_node),
         });
-        self.put(it.start, it.end, it.correlation, what, writer);
-        Some(())
+        self.put((it.start, it.end), it.correlation, what, writer)
     }
 
     fn graph(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
@@ -213,8 +208,7 @@ impl Decoder {
             place: Place::new(it.device, it.context, it.stream),
             graph: it.graph,
         });
-        self.put(it.start, it.end, it.correlation, what, writer);
-        Some(())
+        self.put((it.start, it.end), it.correlation, what, writer)
     }
 
     fn sync(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<Decoded> {
@@ -229,7 +223,7 @@ impl Decoder {
             stream: valid(it.stream),
             event: valid(it.event),
         });
-        self.put(it.start, it.end, it.correlation, what, writer);
+        self.put((it.start, it.end), it.correlation, what, writer)?;
         Some(Decoded::Kept)
     }
 
@@ -241,8 +235,8 @@ impl Decoder {
         };
         let name = writer.name(kinds::overhead_name(it.overhead_kind).as_bytes());
         let what = What::Overhead(Overhead { name, thread });
-        self.put(it.start, it.end, it.correlation.unwrap_or(0), what, writer);
-        Some(())
+        let id = it.correlation.unwrap_or(0);
+        self.put((it.start, it.end), id, what, writer)
     }
 
     fn event(&mut self, bytes: &[u8], writer: &mut Writer) -> Option<()> {
@@ -301,7 +295,7 @@ impl Decoder {
             address: it.address,
             is_async: it.is_async != 0,
         });
-        self.put(it.time, it.time, it.correlation, what, writer);
+        self.put((it.time, it.time), it.correlation, what, writer)?;
         Some(Decoded::Kept)
     }
 
@@ -320,10 +314,11 @@ impl Decoder {
         Some(())
     }
 
-    fn put(&mut self, start: u64, end: u64, correlation: u32, what: What, writer: &mut Writer) {
-        if let Some(span) = self.span(start, end) {
-            writer.record(&Activity::new(span, correlation, what));
+    fn put(&mut self, times: (u64, u64), id: u32, what: What, writer: &mut Writer) -> Option<()> {
+        if let Some(span) = self.span(times.0, times.1) {
+            writer.record(&Activity::new(span, id, what));
         }
+        Some(())
     }
 
     /// The times, or `None` with the reason counted.

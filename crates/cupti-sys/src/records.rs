@@ -137,18 +137,8 @@ records! {
         graph: u32 = 72, "The graph, 0 for none.";
     }
 
-    /// `CUpti_ActivityMemcpyPtoP4`: kind MEMCPY2.
+    /// `CUpti_ActivityMemcpyPtoP4`: kind MEMCPY2. Up to the stream it is a [`Memcpy`].
     PeerCopy {
-        copy_kind: u8 = 4, "[`crate::kinds::copy`]";
-        source_kind: u8 = 5, "[`crate::kinds::memory`]";
-        target_kind: u8 = 6, "[`crate::kinds::memory`]";
-        flags: u8 = 7, "Bit 0: asynchronous.";
-        bytes: u64 = 8, "Bytes.";
-        start: u64 = 16, "Nanoseconds.";
-        end: u64 = 24, "Nanoseconds.";
-        device: u32 = 32, "Device on whose stream it was queued.";
-        context: u32 = 36, "Context.";
-        stream: u32 = 40, "Stream.";
         source_device: u32 = 44, "Device that was read.";
         target_device: u32 = 52, "Device that was written.";
         correlation: u32 = 60, "Joins it with its API call.";

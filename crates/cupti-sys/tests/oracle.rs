@@ -85,11 +85,12 @@ fn copies_and_memsets() {
 
     type P = sys::CUpti_ActivityMemcpyPtoP4;
     let bytes = pattern(size_of::<P>());
-    let read = records::PeerCopy::read(&bytes).expect("long enough");
+    let read = records::Memcpy::read(&bytes).expect("long enough");
     same!(read, bytes, P, copy_kind => copyKind: u8_in, source_kind => srcKind: u8_in, target_kind => dstKind: u8_in,
         flags => flags: u8_in, bytes => bytes: u64_in, start => start: u64_in, end => end: u64_in,
-        device => deviceId: u32_in, context => contextId: u32_in, stream => streamId: u32_in,
-        source_device => srcDeviceId: u32_in, target_device => dstDeviceId: u32_in,
+        device => deviceId: u32_in, context => contextId: u32_in, stream => streamId: u32_in);
+    let read = records::PeerCopy::read(&bytes).expect("long enough");
+    same!(read, bytes, P, source_device => srcDeviceId: u32_in, target_device => dstDeviceId: u32_in,
         correlation => correlationId: u32_in, graph_node => graphNodeId: u64_in, graph => graphId: u32_in);
 
     type M = sys::CUpti_ActivityMemset4;
