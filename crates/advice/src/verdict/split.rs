@@ -416,7 +416,8 @@ impl Split {
             // What is named may begin later or end sooner.
             let inside = match piece.culprit {
                 Culprit::Row(lane, row) => {
-                    trace.lanes()[lane].span(row).intersect(piece.span).len()
+                    let range = trace.lanes()[lane as usize].span(row as usize);
+                    range.intersect(piece.span).len()
                 }
                 _ => time,
             };

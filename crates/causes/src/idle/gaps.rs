@@ -119,19 +119,10 @@ impl Walked {
 /// The piece of a gap that has but one, without what the gap tells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct One {
-    culprit: Who,
+    culprit: Culprit,
     root: CallId,
     cause: Cause,
     certainty: Certainty,
-}
-
-/// A [`Culprit`] in less room.
-#[derive(Clone, Copy, Debug)]
-enum Who {
-    Nobody,
-    Call(CallId),
-    Op(OpId),
-    Row(u32, u32),
 }
 
 impl One {
@@ -140,14 +131,8 @@ impl One {
         let [piece] = pieces else {
             return None;
         };
-        let culprit = match piece.culprit {
-            Culprit::Nobody => Who::Nobody,
-            Culprit::Call(call) => Who::Call(call),
-            Culprit::Op(op) => Who::Op(op),
-            Culprit::Row(lane, row) => Who::Row(lane.try_into().ok()?, row.try_into().ok()?),
-        };
         Some(One {
-            culprit,
+            culprit: piece.culprit,
             root: piece.root.unwrap_or(NONE),
             cause: piece.cause,
             certainty: piece.certainty,
@@ -158,12 +143,7 @@ impl One {
         Piece {
             span,
             cause: self.cause,
-            culprit: match self.culprit {
-                Who::Nobody => Culprit::Nobody,
-                Who::Call(call) => Culprit::Call(call),
-                Who::Op(op) => Culprit::Op(op),
-                Who::Row(lane, row) => Culprit::Row(lane as usize, row as usize),
-            },
+            culprit: self.culprit,
             certainty: self.certainty,
             root: Some(self.root).filter(|root| *root != NONE),
         }

@@ -248,8 +248,14 @@ pub enum Culprit {
     /// A host call.
     Call(CallId),
     Op(OpId),
-    /// A row of a lane: a range on the host's thread, an overhead.
-    Row(LaneId, usize),
+    /// A row of a lane (in 32 bits each, as millions are kept): a range on the host's thread, an overhead.
+    Row(u32, u32),
+}
+
+impl Culprit {
+    pub(super) fn row((lane, row): (LaneId, usize)) -> Culprit {
+        Culprit::Row(lane as u32, row as u32)
+    }
 }
 
 /// A piece of a gap.

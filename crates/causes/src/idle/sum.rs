@@ -37,7 +37,6 @@ pub struct IdleCause {
 
 impl Cause {
     /// What programs know it by, whatever people read.
-    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Cause::SyncDevice => "wait for the device",
@@ -68,7 +67,6 @@ impl Serialize for Cause {
 
 impl Group {
     /// What programs know it by: "cpu_work".
-    #[must_use]
     pub fn id(self) -> String {
         self.label().to_lowercase().replace([' ', '-'], "_")
     }
@@ -82,7 +80,6 @@ impl Serialize for Group {
 
 impl IdleCause {
     /// The cause in a few words, with the group where that says more: "CPU code between launches", "launch latency after a sync".
-    #[must_use]
     pub fn words(&self) -> String {
         let cause = self.cause.label();
         match self.group {
@@ -230,7 +227,7 @@ impl Causes<'_> {
             Culprit::Nobody => None,
             Culprit::Call(call) => Some(self.graph.calls.at(call)),
             Culprit::Op(op) => Some(self.graph.ops.place(op)),
-            Culprit::Row(lane, row) => Some((lane, row)),
+            Culprit::Row(lane, row) => Some((lane as usize, row as usize)),
         }
     }
 

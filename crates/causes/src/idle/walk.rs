@@ -355,8 +355,7 @@ impl Walk<'_, '_> {
                 let mut named = named.filter(|(parts, _)| parts.iter().any(|it| it.1.is_some()));
                 let (parts, certainty) = named.next().unwrap_or((vec![(part, row)], certainty));
                 for (part, row) in parts {
-                    let culprit =
-                        row.map_or(Culprit::Nobody, |(lane, row)| Culprit::Row(lane, row));
+                    let culprit = row.map_or(Culprit::Nobody, Culprit::row);
                     self.host(call, part.start, Some((cause, culprit, certainty)));
                 }
             }

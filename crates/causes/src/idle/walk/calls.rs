@@ -157,9 +157,9 @@ impl Walk<'_, '_> {
         let own = self.of.graph.calls.span(call);
         if cause == Cause::SlowLaunch
             && own.len() > LATENCY_MAX
-            && let Some((lane, row)) = host.held_by_profiler(process, own)
+            && let Some(at) = host.held_by_profiler(process, own)
         {
-            let culprit = Culprit::Row(lane, row);
+            let culprit = Culprit::row(at);
             return self.put(from, Cause::Profiler, culprit, Certainty::Likely);
         }
         let span = Span::new(from, self.time);
@@ -172,8 +172,7 @@ impl Walk<'_, '_> {
                 Taker::Queue => Cause::QueueFull,
                 Taker::Profiler => Cause::Profiler,
             };
-            let (lane, row) = part.at;
-            self.put(part.span.start.max(from), by, Culprit::Row(lane, row), sure);
+            self.put(part.span.start.max(from), by, Culprit::row(part.at), sure);
         }
         self.put(from, cause, culprit, certainty);
     }
