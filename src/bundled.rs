@@ -59,7 +59,6 @@ pub const LIBRARY: Library = Library {
 };
 
 /// The bundled scenarios, a line each: the name, and what it shows.
-#[must_use]
 pub fn lessons() -> String {
     let width = LIBRARY.names().map(str::len).max().unwrap_or(0);
     let line = |it: &Bundled| format!("  {:width$}  {}\n", it.name, point(it.text));

@@ -58,7 +58,6 @@ impl Event {
 
 impl ReplayBuffer {
     /// Completes the buffer after the last batch.
-    #[must_use]
     pub fn finish(mut self) -> ReplayBuffer {
         self.events.sort_by_key(|event| event.at);
         let all = || {

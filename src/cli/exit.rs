@@ -60,7 +60,6 @@ impl Ending {
         }
     }
 
-    #[must_use]
     pub(super) fn help(mut self, help: impl Display) -> Self {
         self.failure.help = help.to_string();
         self
@@ -84,7 +83,6 @@ impl Ending {
     }
 
     /// Prints it and returns its code.
-    #[must_use]
     pub(super) fn report(&self) -> ExitCode {
         let mut err = std::io::stderr().lock();
         // Without standard error nobody is left to tell.

@@ -42,7 +42,6 @@ use exit::Ending;
 use activity::text::printable_lines;
 
 /// Runs the program with the process's arguments.
-#[must_use]
 pub fn main() -> ExitCode {
     help::answer_a_shell();
     exit::survive_file_size_limits();

@@ -58,19 +58,16 @@ impl<R> Column<R> {
     }
 
     /// The same, by which rows can be ordered.
-    #[must_use]
     pub fn sorted(self, key: fn(&R) -> Ns) -> Self {
         Column { key, ..self }
     }
 
     /// The same, of a unit.
-    #[must_use]
     pub fn unit(self, unit: &'static str) -> Self {
         Column { unit, ..self }
     }
 
     /// The same, standing back.
-    #[must_use]
     pub fn dim(self) -> Self {
         let is_dim = true;
         Column { is_dim, ..self }
@@ -96,7 +93,6 @@ impl<R> Column<R> {
     }
 
     /// The same, left out where the screen is narrow.
-    #[must_use]
     pub fn spare(self, spare: u8) -> Self {
         Column { spare, ..self }
     }

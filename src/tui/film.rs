@@ -40,7 +40,6 @@ impl Film {
     }
 
     /// The screen after these batches, so long after it began: that of the variant that runs then.
-    #[must_use]
     pub fn frame(&mut self, at: Duration, batches: Vec<Batch>) -> Buffer {
         self.app.tick(at);
         for batch in batches {

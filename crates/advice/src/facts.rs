@@ -95,7 +95,6 @@ impl<'t> Facts<'t> {
     }
 
     /// The same of a run with this plan, on devices of which so much is known.
-    #[must_use]
     pub fn of_run(mut self, plan: Option<&'t Plan>, peaks: Peaks, known: GpuRates) -> Self {
         (self.plan, self.peaks, self.known) = (plan, peaks, known);
         self

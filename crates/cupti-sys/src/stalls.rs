@@ -208,7 +208,6 @@ unsafe impl Send for StallSampler {}
 
 impl StallSampler {
     /// How many devices there are; none before the program initialises CUDA.
-    #[must_use]
     pub fn devices() -> i32 {
         let mut count = 0;
         // SAFETY: writes one number.

@@ -113,7 +113,6 @@ fn why_waiting(known: &Known<'_>) -> String {
 }
 
 /// What a launch leaves empty of a GPU of so many SMs, whatever the kernel does; `None` where that is not much.
-#[must_use]
 pub fn waste(fill: &Fill, sms: u32) -> Option<String> {
     let is_much = |idle: &u32| f64::from(*idle) >= WASTED * f64::from(sms.max(1));
     if let Some(idle) = fill.idle_sms.filter(is_much) {

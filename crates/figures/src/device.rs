@@ -142,7 +142,6 @@ pub struct GapFigures {
 
 impl DeviceFigures {
     /// Of a step that is marked: with the time before its first operation, from where it begins.
-    #[must_use]
     pub fn since(self, begins: Option<Ns>) -> Self {
         let lead = begins.map_or(0, |begins| (self.span.start - begins).max(0));
         self.with_idle(lead, 0)

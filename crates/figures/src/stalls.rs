@@ -92,13 +92,11 @@ impl StallMix {
     }
 
     /// So many samples' part of all.
-    #[must_use]
     pub fn share(&self, samples: u64) -> f64 {
         samples as f64 / self.samples.max(1) as f64
     }
 
     /// "waits for memory 72 %, issues 12 %"; `None` where nothing is worth a word.
-    #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let mut groups: Vec<_> = self.groups().take(6).collect();
         groups[..5].sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -110,7 +108,6 @@ impl StallMix {
     }
 
     /// "memory ████████ 80 % issues █ 12 % other █ 8 %": a mark for each tenth, and parts that add up.
-    #[must_use]
     pub fn bar(&self) -> String {
         let mut groups: Vec<_> = self.groups().take(6).map(|it| (it.0[1], it.1)).collect();
         groups.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -165,14 +162,12 @@ pub struct StallLine {
 
 impl KernelStalls {
     /// "waits for memory 72 %, issues 12 %; 61 % at kernel.cu:57": its mix, and the line with most samples.
-    #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let declared = if self.declared { " (declared)" } else { "" };
         Some(self.mix.sentence()? + &self.hottest() + declared)
     }
 
     /// "; 61 % at kernel.cu:57", where that is known.
-    #[must_use]
     pub fn hottest(&self) -> String {
         self.lines.first().map_or_else(String::new, |it| {
             let (share, file) = (percent(it.share), short_file(&it.file));
@@ -182,7 +177,6 @@ impl KernelStalls {
 }
 
 /// What a kernel that ran so often and so long in all waited for; `None` where it was sampled too little.
-#[must_use]
 pub fn of_kernel(trace: &Trace, kernel: NameId, launches: u64, time: Ns) -> Option<KernelStalls> {
     let mix_of =
         |reasons: &StallReasons| StallMix::of(reasons.iter().map(|it| (it.0.as_str(), *it.1)));

@@ -23,7 +23,6 @@ use recording::{files, is_recording, may_become_one};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Serves standard input until it ends.
-#[must_use]
 pub fn process_main() -> ExitCode {
     let mut out = BufWriter::with_capacity(2 * PIECE, io::stdout().lock());
     match serve(&mut out) {

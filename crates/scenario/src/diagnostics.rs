@@ -77,28 +77,24 @@ impl Diagnostic {
     }
 
     /// Says what to do about it.
-    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// As [`Self::help`], when there is any.
-    #[must_use]
     pub fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
     }
 
     /// Names the underlined text.
-    #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
     /// Points at another place, if it is one.
-    #[must_use]
     pub fn related(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
         if span != self.span {
             let label = label.into();

@@ -47,7 +47,6 @@ impl Plot {
     }
 
     /// Why a device is idle in each column, where this is one.
-    #[must_use]
     pub fn causes(&self) -> &[Option<u8>] {
         match self {
             Plot::Gpu(gpu) => &gpu.causes,

@@ -77,7 +77,6 @@ impl VerdictLine {
     }
 
     /// Lines that it takes in `room` columns.
-    #[must_use]
     pub fn lines(state: &State, room: usize) -> usize {
         let answer = state.answer();
         let headline = answer.and_then(|answer| headline(state, answer));

@@ -173,7 +173,6 @@ impl Camera {
 }
 
 /// From a device's first operation to its last one, in a stretch or at all.
-#[must_use]
 pub fn used(usage: &Usage, within: Option<Span>) -> Span {
     let used = usage.span().unwrap_or_default();
     let scope = within.unwrap_or(used).intersect(used);

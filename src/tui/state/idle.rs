@@ -42,7 +42,6 @@ pub struct IdleMap {
 
 impl IdleMap {
     /// That of a stretch that is looked at while it is drawn; of a long one nothing is known.
-    #[must_use]
     pub fn at_once(trace: &Trace, stretch: Span) -> IdleMap {
         let is_short = operations(trace, stretch) <= FEW;
         let map = is_short.then(|| IdleMap::of(&near(trace, stretch), stretch, &Stop::default()));
@@ -94,7 +93,6 @@ impl IdleMap {
     }
 
     /// The idle time within `window`, cells in proportion.
-    #[must_use]
     pub fn idle_within(&self, device: usize, window: Span) -> Shares {
         let window = window.intersect(self.stretch);
         let Some(sums) = self.sums.get(device).filter(|s| !s.is_empty()) else {

@@ -82,7 +82,6 @@ impl Run {
     }
 
     /// The next run of the session; the figures of this one stay for comparison.
-    #[must_use]
     pub fn next(&mut self, source: SourceInfo, plan: Option<Arc<Plan>>, gpus: KnownGpus) -> Run {
         let variants = std::mem::take(&mut self.measured).variants;
         Run {

@@ -63,7 +63,6 @@ impl Cell {
     }
 
     /// The same, bold.
-    #[must_use]
     pub fn bold(mut self) -> Self {
         self.is_bold = true;
         self
@@ -105,7 +104,6 @@ pub struct List {
 
 impl List {
     /// What the details say of it.
-    #[must_use]
     pub fn details(&self) -> Option<&str> {
         self.rest.as_deref().or(self.in_full.as_deref())
     }
@@ -173,7 +171,6 @@ impl List {
     }
 
     /// What stands above the columns at a place of the screen.
-    #[must_use]
     pub fn heading_at(&self, x: u16, y: u16) -> Option<&str> {
         let mut end = self.body.x + 2;
         let mut cells = self.heading.iter().filter(|_| y + 1 == self.body.y);

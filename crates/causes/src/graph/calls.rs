@@ -149,7 +149,6 @@ pub struct Calls {
 
 impl Calls {
     /// A copy that its call waited for and the wait right behind it are one wait: that of the copy.
-    #[must_use]
     pub fn with_copy(&self, wait: CallId) -> CallId {
         let before = self.previous[wait as usize];
         let is_copy = before != NONE

@@ -135,7 +135,6 @@ impl StackCounts {
     }
 
     /// Those with such a frame.
-    #[must_use]
     pub fn filtered(&self, trace: &Trace, is_such: impl Fn(&Frame) -> bool) -> StackCounts {
         let has = |it: &(&StackId, &u64)| trace.stacks().frames(*it.0).any(&is_such);
         let stacks = self.stacks.iter().filter(has);

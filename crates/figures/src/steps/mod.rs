@@ -156,7 +156,6 @@ impl Steps {
     }
 
     /// The same with these of its steady steps alone.
-    #[must_use]
     pub fn only(&self, steady: Range<usize>) -> Steps {
         Steps {
             steady,

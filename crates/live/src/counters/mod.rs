@@ -43,7 +43,6 @@ pub enum Counters {
 
 impl Counters {
     /// Samples a second on a simulated GPU, where they cost nothing and a few microseconds are enough for a kernel.
-    #[must_use]
     pub fn simulated_hz(self) -> Option<u32> {
         (self != Counters::Off).then(|| self.hz().unwrap_or(500_000))
     }

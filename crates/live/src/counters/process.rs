@@ -45,7 +45,6 @@ const CYCLES: f64 = 1.4;
 pub(super) const BEAT: u8 = b'.';
 
 /// The process: samples until its standard input ends, and writes why not where it cannot.
-#[must_use]
 pub fn process_main() -> ExitCode {
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line).is_err() {

@@ -114,7 +114,6 @@ impl Cursor<'_> {
     }
 
     /// See [`Lane::busy`].
-    #[must_use]
     pub fn busy(&mut self, window: Span) -> Ns {
         if window.is_empty() {
             return 0;
@@ -124,14 +123,12 @@ impl Cursor<'_> {
     }
 
     /// See [`Lane::rows`].
-    #[must_use]
     pub fn rows(&mut self, window: Span) -> Range<usize> {
         let CellEdges { from, to, .. } = self.ends(window);
         self.over_edge(&from).first..to.index
     }
 
     /// See [`Lane::starting`]; a window without length starts what starts at its moment.
-    #[must_use]
     pub fn starting(&mut self, window: Span) -> Range<usize> {
         let CellEdges { from, to, .. } = self.ends(window);
         from.index..to.index
@@ -170,7 +167,6 @@ impl Cursor<'_> {
     }
 
     /// The row with the most time within a window, also of one that begins before it; `None` where there is none.
-    #[must_use]
     pub fn longest(&mut self, window: Span) -> Option<usize> {
         let ends = self.ends(window);
         let starting = self.longest_starting(&ends);

@@ -43,7 +43,6 @@ struct RowGroup {
 
 impl Lanes {
     /// Leaves of all rows those that are to be seen. Rows in `minor` are seen when they are asked for.
-    #[must_use]
     pub fn choose(&mut self, rows: Vec<Row>, minor: FxHashSet<RowKind>) -> Vec<Row> {
         self.minor = minor;
         self.units.clear();

@@ -43,7 +43,6 @@ fn now() -> Ns {
 
 /// The whole life of a runner process. Returns its exit code: 0 done, 2 the scenario is wrong, 3 the
 /// machine cannot do it, 4 it ran and failed.
-#[must_use]
 pub fn process_main(library: Library) -> ExitCode {
     let writer = Arc::new(EventWriter::new(io::stdout()));
     let say = |event: &Event| writer.say(event);
